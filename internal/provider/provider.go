@@ -1,0 +1,95 @@
+// Package provider describes accounts at model endpoints as data: which dialect
+// they speak, where, with which key, under which limits, and what their models
+// refuse. The presets and the capability table are tables to be read; everything
+// in them can be overridden by a plan file or a flag.
+//
+// It promises that a key's value is never part of a Provider: only the name of
+// the environment variable that holds it.
+//
+// It is not for speaking to a provider (package dialect) or for keeping its
+// limits (package dispatch).
+package provider
+
+import (
+	"time"
+)
+
+// Provider is an account at an endpoint.
+type Provider struct {
+	// Name is the first half of a model's name: lab in lab/any.
+	Name string `json:"name,omitempty"`
+	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim.
+	Dialect string `json:"dialect"`
+	// BaseURL is everything before /chat/completions, /responses or /messages: it
+	// ends in /v1 for most.
+	BaseURL string `json:"base_url,omitempty"`
+	// KeyEnv names the environment variable that holds the key. Empty: no key is sent.
+	KeyEnv string `json:"key_env,omitempty"`
+	// Headers are sent with every request.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Limits are what the account allows. Zero fields are learned from the server.
+	Limits Limits `json:"limits,omitzero"`
+	// ModelLimits gives models of their own limits, by pattern (gpt-5*); the models
+	// that match one pattern share it. All other models share Limits.
+	ModelLimits map[string]Limits `json:"model_limits,omitempty"`
+	// Counting is how the server counts tokens against its limits: see Counting.
+	// Default: by dialect.
+	Counting Counting `json:"counting,omitempty"`
+	// Stream is auto, always or never. Default: auto, which streams long answers.
+	Stream string `json:"stream,omitempty"`
+	// HTTP2 is whether to multiplex over HTTP/2 where the server offers it. Default: false
+	// means HTTP/1.1 with one connection a call in flight, which is as fast and
+	// simpler up to some thousands of calls.
+	HTTP2 bool `json:"http2,omitempty"`
+	// Timeout bounds one attempt without a sign of life: to the first byte, and
+	// between two events of a stream. Default: 10 minutes.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// Warm is whether equal long prefixes are sent once before they fan out, since the
+	// provider's prompt cache can be read only after the first response began.
+	Warm bool `json:"warm,omitempty"`
+	// Capabilities override the table of what models refuse, first match first.
+	Capabilities []Capability `json:"capabilities,omitempty"`
+}
+
+// Limits are what an account allows. Zero means not known: learned from the
+// server's headers, or not limited.
+type Limits struct {
+	RPM  float64 `json:"rpm,omitempty"`  // requests a minute
+	TPM  float64 `json:"tpm,omitempty"`  // tokens a minute, input and output together
+	ITPM float64 `json:"itpm,omitempty"` // input tokens a minute
+	OTPM float64 `json:"otpm,omitempty"` // output tokens a minute
+	// Concurrency is the most calls in flight. Default: found by trying, from 16 up.
+	Concurrency int `json:"concurrency,omitempty"`
+}
+
+// Counting is how a server charges tokens against its limits.
+type Counting string
+
+const (
+	// CountMax charges max(max_tokens, estimate) when a request arrives, as OpenAI does.
+	CountMax Counting = "max"
+	// CountUsed charges input without cache reads when a request arrives, and output
+	// as it is produced, as Anthropic does.
+	CountUsed Counting = "used"
+)
+
+// Capability says what the models matching a pattern refuse or call differently.
+// A zero field means the dialect's normal behaviour.
+type Capability struct {
+	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*.
+	Match string `json:"match"`
+
+	NoSampling  bool `json:"no_sampling,omitempty"`   // temperature, top_p, top_k, penalties
+	NoStop      bool `json:"no_stop,omitempty"`       // stop sequences
+	NoSeed      bool `json:"no_seed,omitempty"`       // seed
+	NoPrefill   bool `json:"no_prefill,omitempty"`    // a last message of the assistant's
+	NoSchema    bool `json:"no_schema,omitempty"`     // native structured output
+	NoTools     bool `json:"no_tools,omitempty"`      // tool calls
+	NoLogprobs  bool `json:"no_logprobs,omitempty"`   // log probabilities
+	NoSystem    bool `json:"no_system,omitempty"`     // a system message: it is put before the first user message
+	TokenIDs    bool `json:"token_ids,omitempty"`     // can give token ids (vLLM, SGLang)
+	OldMaxField bool `json:"old_max_field,omitempty"` // spells it max_tokens, not max_completion_tokens
+
+	Efforts   []string `json:"efforts,omitempty"`    // the reasoning efforts it knows; empty: none
+	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
+}

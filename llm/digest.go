@@ -1,0 +1,143 @@
+package llm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"slices"
+)
+
+// Digest is a fingerprint of a question: equal for two requests exactly when
+// everything that can change the answer is equal, the sample number included. It
+// is the same on every machine and in every later version.
+func (r *Request) Digest() [32]byte {
+	d := digester{b: make([]byte, 0, 1024)}
+	d.str(r.Model)
+	d.messages(r.Messages)
+	d.num(len(r.Tools))
+	for _, t := range r.Tools {
+		d.str(t.Name)
+		d.str(t.Description)
+		d.raw(t.Parameters)
+		d.flag(t.Strict)
+	}
+	d.str(r.ToolChoice)
+	d.flag(r.OneTool)
+	d.flag(r.Schema != nil)
+	if s := r.Schema; s != nil {
+		d.str(s.Name)
+		d.str(s.Description)
+		d.raw(s.JSON)
+	}
+	d.str(string(r.Effort))
+	d.num(r.MaxTokens)
+	d.float(r.Temperature)
+	d.float(r.TopP)
+	d.flag(r.TopK != nil)
+	if r.TopK != nil {
+		d.num(*r.TopK)
+	}
+	d.float(r.FrequencyPenalty)
+	d.float(r.PresencePenalty)
+	d.flag(r.Seed != nil)
+	if r.Seed != nil {
+		d.int64(*r.Seed)
+	}
+	d.num(len(r.Stop))
+	for _, s := range r.Stop {
+		d.str(s)
+	}
+	d.flag(r.Logprobs)
+	d.num(r.TopLogprobs)
+	d.flag(r.TokenIDs)
+	d.str(r.Tier)
+	d.num(r.Sample)
+	d.extra(r.Extra)
+	return sha256.Sum256(d.b)
+}
+
+// digester writes values one after another so that no two sequences look alike:
+// every string is led by its length.
+type digester struct{ b []byte }
+
+func (d *digester) int64(n int64)  { d.b = binary.AppendVarint(d.b, n) }
+func (d *digester) num(n int)      { d.b = binary.AppendVarint(d.b, int64(n)) }
+func (d *digester) str(s string)   { d.num(len(s)); d.b = append(d.b, s...) }
+func (d *digester) bytes(s []byte) { d.num(len(s)); d.b = append(d.b, s...) }
+func (d *digester) float(f *float64) {
+	d.flag(f != nil)
+	if f != nil {
+		d.b = binary.BigEndian.AppendUint64(d.b, math.Float64bits(*f))
+	}
+}
+
+func (d *digester) flag(v bool) {
+	if v {
+		d.b = append(d.b, 1)
+		return
+	}
+	d.b = append(d.b, 0)
+}
+
+// raw writes JSON without the white space that means nothing.
+func (d *digester) raw(j json.RawMessage) {
+	if c, err := compact(j); err == nil {
+		j = c
+	}
+	d.bytes(j)
+}
+
+func (d *digester) extra(m map[string]json.RawMessage) {
+	d.num(len(m))
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		d.str(k)
+		d.raw(m[k])
+	}
+}
+
+func (d *digester) messages(ms []Message) {
+	d.num(len(ms))
+	for i := range ms {
+		m := &ms[i]
+		d.str(string(m.Role))
+		d.num(len(m.Parts))
+		for _, p := range m.Parts {
+			d.str(p.Text)
+			d.flag(p.Image != nil)
+			if im := p.Image; im != nil {
+				d.str(im.URL)
+				d.str(im.MediaType)
+				d.bytes(im.Data)
+				d.str(im.Detail)
+			}
+		}
+		d.num(len(m.Thoughts))
+		for _, t := range m.Thoughts {
+			d.str(t.Text)
+			d.str(t.ID)
+			d.str(t.Signature)
+			d.str(t.Opaque)
+		}
+		d.num(len(m.ToolCalls))
+		for _, c := range m.ToolCalls {
+			d.str(c.ID)
+			d.str(c.Name)
+			d.str(c.Arguments)
+		}
+		d.str(m.ToolCallID)
+		d.flag(m.ToolFailed)
+	}
+}
+
+func compact(j json.RawMessage) (json.RawMessage, error) {
+	var b bytes.Buffer
+	err := json.Compact(&b, j)
+	return b.Bytes(), err
+}

@@ -1,0 +1,129 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Kind is a family of failures: what a caller branches on.
+type Kind string
+
+// The kinds. They are decided once, by the dialect that saw the wire.
+const (
+	KindRateLimited Kind = "rate_limited" // our quota is used up for now (429)
+	KindOverloaded  Kind = "overloaded"   // the provider is short of capacity (503, 529, flex 429): not our quota
+	KindTimeout     Kind = "timeout"      // no answer, or no progress, in time
+	KindTransport   Kind = "transport"    // the connection failed: refused, reset, cut off
+	KindServer      Kind = "server"       // the provider failed (500, 502, …)
+	KindMalformed   Kind = "malformed"    // an answer came that is not one: HTML, half a JSON, a stream without an end
+	KindInvalid     Kind = "invalid"      // a whole answer that does not follow the Schema, repairs included
+	KindRefused     Kind = "refused"      // the provider will not answer this (policy)
+	KindTooLong     Kind = "too_long"     // prompt and answer do not fit the model's context window
+	KindBadRequest  Kind = "bad_request"  // the request is wrong; asking again cannot help
+	KindAuth        Kind = "auth"         // the key is missing, wrong or not allowed this
+	KindQuota       Kind = "quota"        // the account is out of credit: final until somebody pays
+	KindBudget      Kind = "budget"       // our own budget has no room; nothing was sent
+	KindCanceled    Kind = "canceled"     // the caller went away
+)
+
+// Kinds lists every Kind.
+func Kinds() []Kind {
+	return []Kind{
+		KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed, KindInvalid,
+		KindRefused, KindTooLong, KindBadRequest, KindAuth, KindQuota, KindBudget, KindCanceled,
+	}
+}
+
+// Retryable says whether the same request may well succeed a little later.
+func (k Kind) Retryable() bool {
+	switch k {
+	case KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Error is how a Model fails. Its text never holds a key.
+type Error struct {
+	Kind     Kind   `json:"kind"`
+	Message  string `json:"message"`
+	Status   int    `json:"status,omitempty"` // of HTTP, where there was one
+	Code     string `json:"code,omitempty"`   // the provider's own
+	Provider string `json:"provider,omitempty"`
+	Model    string `json:"model,omitempty"`
+
+	RequestID string `json:"request_id,omitempty"`
+	// RetryAfter is how long the server asks us to wait; 0 when it does not say.
+	RetryAfter time.Duration `json:"retry_after,omitempty"`
+	// Final means that the server said not to try again, whatever the kind.
+	Final bool `json:"final,omitempty"`
+	// Uncertain means that the provider may have done, and may bill, the work.
+	Uncertain bool `json:"uncertain,omitempty"`
+	// Usage is what the failed try is known to have cost, such as an answer that was
+	// whole but not of its Schema.
+	Usage Usage `json:"usage,omitzero"`
+	// Rate is what the server said of its limits, or nil.
+	Rate *Rate `json:"-"`
+	// Trail says what was tried.
+	Trail Trail `json:"trail,omitzero"`
+
+	Err error `json:"-"` // underneath, or nil
+}
+
+// Error writes "provider/model: kind (status code): message".
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Provider != "" || e.Model != "" {
+		b.WriteString(strings.Trim(e.Provider+"/"+e.Model, "/") + ": ")
+	}
+	b.WriteString(strings.ReplaceAll(string(e.Kind), "_", " "))
+	if s := strings.TrimSpace(statusText(e.Status) + " " + e.Code); s != "" {
+		b.WriteString(" (" + s + ")")
+	}
+	if e.Message != "" {
+		b.WriteString(": " + e.Message)
+	}
+	return b.String()
+}
+
+func statusText(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return fmt.Sprint(status)
+}
+
+// Unwrap returns the error underneath.
+func (e *Error) Unwrap() error { return e.Err }
+
+// AsError returns err as an *Error. One that is none is taken for a failure of
+// transport, unless it comes of a context that is done.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	kind := KindTransport
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		kind = KindTimeout
+	case errors.Is(err, context.Canceled):
+		kind = KindCanceled
+	}
+	return &Error{Kind: kind, Message: err.Error(), Err: err}
+}
+
+// KindOf returns the Kind of err, or "" for nil.
+func KindOf(err error) Kind {
+	if err == nil {
+		return ""
+	}
+	return AsError(err).Kind
+}

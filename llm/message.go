@@ -1,0 +1,249 @@
+package llm
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Role says whose words a message holds.
+type Role string
+
+// The four roles. Dialects translate: some have no tool role, some take the
+// system's words beside the messages.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one turn of a conversation. Its JSON form is that of OpenAI's chat
+// completions, which is what most data sets and tools already hold.
+type Message struct {
+	Role  Role
+	Parts []Part
+	// Thoughts are what the model thought before these words, as it gave them; some
+	// providers want them back to go on from a tool call.
+	Thoughts []Thought
+	// ToolCalls are what an assistant's message asks to have called.
+	ToolCalls []ToolCall
+	// ToolCallID names the call that a tool's message answers.
+	ToolCallID string
+	// ToolFailed marks a tool's message as the report of a failure.
+	ToolFailed bool
+}
+
+// Part is a piece of a message: text, or an image when Image is set.
+type Part struct {
+	Text  string
+	Image *Image
+}
+
+// Image is a picture, by address or by content.
+type Image struct {
+	URL       string // http(s) address; empty when Data is set
+	MediaType string // of Data: image/png, image/jpeg, image/gif, image/webp
+	Data      []byte
+	Detail    string // low, high, auto; where the provider knows it
+}
+
+// Thought is a piece of reasoning. Signature and Opaque are the provider's, to be
+// handed back unread.
+type Thought struct {
+	Text      string `json:"text,omitempty"`
+	ID        string `json:"id,omitempty"`
+	Signature string `json:"signature,omitempty"`
+	Opaque    string `json:"opaque,omitempty"`
+}
+
+// ToolCall is a model's wish to have a tool called.
+type ToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, as the model wrote it; it may be malformed
+}
+
+// System makes a message with the words that set the scene.
+func System(text string) Message { return Text(RoleSystem, text) }
+
+// User makes a message of the one who asks.
+func User(text string) Message { return Text(RoleUser, text) }
+
+// Assistant makes a message of the model's own words.
+func Assistant(text string) Message { return Text(RoleAssistant, text) }
+
+// ToolResult makes the message that answers tool call id.
+func ToolResult(id, text string) Message {
+	m := Text(RoleTool, text)
+	m.ToolCallID = id
+	return m
+}
+
+// Text makes a message of one text part; an empty text makes a message without parts.
+func Text(role Role, text string) Message {
+	if text == "" {
+		return Message{Role: role}
+	}
+	return Message{Role: role, Parts: []Part{{Text: text}}}
+}
+
+// Text returns the text parts of m joined together.
+func (m Message) Text() string {
+	if len(m.Parts) == 1 {
+		return m.Parts[0].Text
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// DataURL returns the address of the image: its URL, or its content as a data: URL.
+func (i *Image) DataURL() string {
+	if len(i.Data) == 0 {
+		return i.URL
+	}
+	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+}
+
+// ImageFrom makes an Image of an http(s) address or a data: URL.
+func ImageFrom(url string) (*Image, error) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return &Image{URL: url}, nil
+	}
+	media, data, ok := strings.Cut(rest, ";base64,")
+	if !ok {
+		return nil, fmt.Errorf("llm: image: a data: URL must be base64, as data:image/png;base64,…")
+	}
+	b, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return nil, fmt.Errorf("llm: image: %w", err)
+	}
+	return &Image{MediaType: media, Data: b}, nil
+}
+
+type wireMessage struct {
+	Role       Role            `json:"role"`
+	Content    json.RawMessage `json:"content,omitempty"`
+	Thoughts   []Thought       `json:"thoughts,omitempty"`
+	ToolCalls  []wireToolCall  `json:"tool_calls,omitempty"`
+	ToolCallID string          `json:"tool_call_id,omitempty"`
+	ToolFailed bool            `json:"tool_failed,omitempty"`
+}
+
+type wirePart struct {
+	Type     string     `json:"type"`
+	Text     string     `json:"text,omitempty"`
+	ImageURL *wireImage `json:"image_url,omitempty"`
+}
+
+type wireImage struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type wireToolCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// MarshalJSON writes m as OpenAI's chat completions write a message.
+func (m Message) MarshalJSON() ([]byte, error) {
+	w := wireMessage{Role: m.Role, Thoughts: m.Thoughts, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
+	var err error
+	switch {
+	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
+		w.Content, err = json.Marshal(m.Parts[0].Text)
+	case len(m.Parts) > 0:
+		w.Content, err = json.Marshal(toWireParts(m.Parts))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range m.ToolCalls {
+		t := wireToolCall{ID: c.ID, Type: "function"}
+		t.Function.Name, t.Function.Arguments = c.Name, c.Arguments
+		w.ToolCalls = append(w.ToolCalls, t)
+	}
+	return json.Marshal(w)
+}
+
+func toWireParts(parts []Part) []wirePart {
+	out := make([]wirePart, len(parts))
+	for i, p := range parts {
+		if p.Image == nil {
+			out[i] = wirePart{Type: "text", Text: p.Text}
+			continue
+		}
+		out[i] = wirePart{Type: "image_url", ImageURL: &wireImage{URL: p.Image.DataURL(), Detail: p.Image.Detail}}
+	}
+	return out
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The developer role of newer OpenAI
+// models is read as system. A role or part it does not know is an error.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	var w wireMessage
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	if w.Role == "developer" {
+		w.Role = RoleSystem
+	}
+	switch w.Role {
+	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
+	default:
+		return fmt.Errorf("role %q: use system, user, assistant or tool", w.Role)
+	}
+	parts, err := fromWireContent(w.Content)
+	if err != nil {
+		return err
+	}
+	*m = Message{Role: w.Role, Parts: parts, Thoughts: w.Thoughts, ToolCallID: w.ToolCallID, ToolFailed: w.ToolFailed}
+	for _, c := range w.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	return nil
+}
+
+func fromWireContent(raw json.RawMessage) ([]Part, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	if raw[0] == '"' {
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil || s == "" {
+			return nil, err
+		}
+		return []Part{{Text: s}}, nil
+	}
+	var ps []wirePart
+	if err := json.Unmarshal(raw, &ps); err != nil {
+		return nil, fmt.Errorf("content: want a string or a list of parts: %w", err)
+	}
+	out := make([]Part, 0, len(ps))
+	for _, p := range ps {
+		switch {
+		case p.Type == "text" || p.Type == "input_text":
+			out = append(out, Part{Text: p.Text})
+		case p.Type == "image_url" && p.ImageURL != nil:
+			img, err := ImageFrom(p.ImageURL.URL)
+			if err != nil {
+				return nil, err
+			}
+			img.Detail = p.ImageURL.Detail
+			out = append(out, Part{Image: img})
+		default:
+			return nil, fmt.Errorf("content part of type %q: use text or image_url", p.Type)
+		}
+	}
+	return out, nil
+}
