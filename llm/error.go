@@ -120,6 +120,21 @@ func AsError(err error) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Err: err}
 }
 
+// ContextError returns what a call fails with whose context is done: the cause, if that
+// is an *Error; otherwise KindTimeout or KindCanceled, with the cause's words.
+func ContextError(ctx context.Context) *Error {
+	cause := context.Cause(ctx)
+	var e *Error
+	if errors.As(cause, &e) {
+		return e
+	}
+	kind := KindCanceled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = KindTimeout
+	}
+	return &Error{Kind: kind, Message: cause.Error(), Err: cause}
+}
+
 // KindOf returns the Kind of err, or "" for nil.
 func KindOf(err error) Kind {
 	if err == nil {

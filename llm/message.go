@@ -160,9 +160,10 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	w := wireMessage{Role: m.Role, Thoughts: m.Thoughts, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
 	var err error
 	switch {
+	case isEmpty(m.Parts):
 	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
 		w.Content, err = json.Marshal(m.Parts[0].Text)
-	case len(m.Parts) > 0:
+	default:
 		w.Content, err = json.Marshal(toWireParts(m.Parts))
 	}
 	if err != nil {
@@ -174,6 +175,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 		w.ToolCalls = append(w.ToolCalls, t)
 	}
 	return json.Marshal(w)
+}
+
+// isEmpty says whether parts say nothing, however they are written.
+func isEmpty(parts []Part) bool {
+	return len(parts) == 0 || len(parts) == 1 && parts[0] == (Part{})
 }
 
 func toWireParts(parts []Part) []wirePart {
@@ -244,6 +250,9 @@ func fromWireContent(raw json.RawMessage) ([]Part, error) {
 		default:
 			return nil, fmt.Errorf("content part of type %q: use text or image_url", p.Type)
 		}
+	}
+	if isEmpty(out) {
+		return nil, nil
 	}
 	return out, nil
 }

@@ -3,6 +3,7 @@ package llm
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -14,35 +15,73 @@ type Money int64
 // Dollar is one dollar.
 const Dollar Money = 1_000_000_000
 
-// Dollars returns the amount nearest to d dollars.
-func Dollars(d float64) Money { return Money(math.Round(d * float64(Dollar))) }
+// Dollars returns the amount nearest to d dollars. What is too much for Money, some
+// nine billion dollars, is cut to the most it holds; not a number is nothing.
+func Dollars(d float64) Money {
+	switch n := math.Round(d * float64(Dollar)); {
+	case n != n:
+		return 0
+	case n >= math.MaxInt64:
+		return math.MaxInt64
+	case n <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return Money(n)
+	}
+}
 
 // Dollars returns m as a number of dollars.
 func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
 
 // String writes m in dollars: at least two decimals, and as many as it needs up to six.
 func (m Money) String() string {
-	s := strconv.FormatFloat(math.Abs(m.Dollars()), 'f', 6, 64)
+	sign, n := m.split()
+	n = (n + 500) / 1000
+	s := fmt.Sprintf("%s$%d.%06d", sign, n/1_000_000, n%1_000_000)
 	for strings.HasSuffix(s, "0") && len(s)-strings.IndexByte(s, '.') > 3 {
 		s = s[:len(s)-1]
 	}
-	if m < 0 {
-		return "-$" + s
-	}
-	return "$" + s
+	return s
 }
 
-// MarshalJSON writes m as a number of dollars.
+// MarshalJSON writes m as a number of dollars, exactly.
 func (m Money) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, m.Dollars(), 'f', -1, 64), nil
+	sign, n := m.split()
+	s := fmt.Sprintf("%s%d.%09d", sign, n/uint64(Dollar), n%uint64(Dollar))
+	return []byte(strings.TrimSuffix(strings.TrimRight(s, "0"), ".")), nil
 }
 
-// UnmarshalJSON reads a number of dollars.
-func (m *Money) UnmarshalJSON(b []byte) error {
-	d, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		return fmt.Errorf("llm: money: want a number of dollars, not %s", b)
+func (m Money) split() (sign string, n uint64) {
+	if m < 0 {
+		return "-", -uint64(m)
 	}
-	*m = Dollars(d)
+	return "", uint64(m)
+}
+
+// UnmarshalJSON reads a number of dollars, to the nearest billionth.
+func (m *Money) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil // as encoding/json does with every type
+	}
+	bad := fmt.Errorf("llm: money: want a number of dollars, not %.40s", b)
+	d, err := strconv.ParseFloat(string(b), 64)
+	if err != nil || math.IsNaN(d) || math.Abs(d) > 1e10 {
+		return bad
+	}
+	if d == 0 || len(b) > 100 {
+		*m = Dollars(d)
+		return nil
+	}
+	// A float holds less than a Money does, and what got here is short enough to be
+	// read exactly.
+	r, ok := new(big.Rat).SetString(string(b))
+	if !ok {
+		return bad
+	}
+	n, err := strconv.ParseInt(r.Mul(r, new(big.Rat).SetInt64(int64(Dollar))).FloatString(0), 10, 64)
+	if err != nil {
+		return bad
+	}
+	*m = Money(n)
 	return nil
 }

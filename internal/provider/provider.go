@@ -72,24 +72,3 @@ const (
 	// as it is produced, as Anthropic does.
 	CountUsed Counting = "used"
 )
-
-// Capability says what the models matching a pattern refuse or call differently.
-// A zero field means the dialect's normal behaviour.
-type Capability struct {
-	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*.
-	Match string `json:"match"`
-
-	NoSampling  bool `json:"no_sampling,omitempty"`   // temperature, top_p, top_k, penalties
-	NoStop      bool `json:"no_stop,omitempty"`       // stop sequences
-	NoSeed      bool `json:"no_seed,omitempty"`       // seed
-	NoPrefill   bool `json:"no_prefill,omitempty"`    // a last message of the assistant's
-	NoSchema    bool `json:"no_schema,omitempty"`     // native structured output
-	NoTools     bool `json:"no_tools,omitempty"`      // tool calls
-	NoLogprobs  bool `json:"no_logprobs,omitempty"`   // log probabilities
-	NoSystem    bool `json:"no_system,omitempty"`     // a system message: it is put before the first user message
-	TokenIDs    bool `json:"token_ids,omitempty"`     // can give token ids (vLLM, SGLang)
-	OldMaxField bool `json:"old_max_field,omitempty"` // spells it max_tokens, not max_completion_tokens
-
-	Efforts   []string `json:"efforts,omitempty"`    // the reasoning efforts it knows; empty: none
-	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
-}

@@ -1,0 +1,43 @@
+package answer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+)
+
+// Instruct returns the words that ask a model without native structured output for a
+// value of the schema. They are to end the system's or the user's message.
+func Instruct(schema json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, schema) != nil {
+		b.Reset()
+		b.Write(schema)
+	}
+	return "Answer with one JSON value that follows this JSON Schema, and with nothing else: " +
+		"no words before or after it, no code fence, no comments.\n\n" + b.String()
+}
+
+// Repair returns the words that ask a model to correct an answer that Read refused
+// with err.
+func Repair(err error) string {
+	var e *Error
+	if !errors.As(err, &e) {
+		return "Your last answer could not be read. " + again
+	}
+	if e.Truncated {
+		return "Your last answer was cut off before the JSON value ended. Keep it shorter. " + again
+	}
+	return "Your last answer does not follow the JSON Schema:\n- " + strings.Join(e.Findings, "\n- ") +
+		more(e.More) + "\n" + again
+}
+
+const again = "Answer again with the whole JSON value, corrected, and nothing else."
+
+func more(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "\n- and more of the same kind"
+}

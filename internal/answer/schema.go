@@ -1,0 +1,172 @@
+// Package answer reads structured answers: text of a model that should be a JSON
+// value of a given JSON Schema.
+//
+// Strict JSON that follows the schema is taken as it is. Everything else goes
+// through one tolerant parser (code fences, prose around the value, thoughts,
+// trailing commas, comments, Python's words, …), and what comes out must follow the
+// schema too. What does not is an *Error whose words a model can repair its answer by.
+//
+// What it promises: nothing is made up, so an answer that was cut off is reported as
+// such, and a number is read from a string only where nothing is lost by it. A value
+// that Read returned is read again as Native. Time and memory grow with the length of
+// the text, however hostile it is, and nothing panics. Pure functions: the same text
+// gives the same value and the same words.
+//
+// What it is not for: it asks nobody again (package dispatch does), and it loads no
+// schema from elsewhere.
+package answer
+
+import (
+	"bytes"
+	"container/list"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Schema is a compiled JSON Schema. It may be used from any number of goroutines.
+type Schema struct {
+	compiled   *jsonschema.Schema
+	scalar     bool     // only strings, numbers, booleans or null can follow it
+	properties []string // that the schema names for the whole answer
+}
+
+// here is the address a schema is compiled under: one that nothing can be loaded from.
+const here = "answer:///schema"
+
+// Compile makes a Schema of a JSON Schema. References to other documents are refused.
+func Compile(schema json.RawMessage) (s *Schema, err error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil, fmt.Errorf("answer: schema: not JSON: %w", err)
+	}
+	switch doc.(type) {
+	case map[string]any, bool:
+	default:
+		return nil, fmt.Errorf("answer: schema: want a JSON Schema, which is an object, not %s", describe(doc))
+	}
+	if insane(doc) {
+		return nil, fmt.Errorf("answer: schema: a number in it is far out of range")
+	}
+	// The compiler is not ours and a schema may come from a plan file: a bug in the one
+	// must not let the other end the program.
+	defer func() {
+		if r := recover(); r != nil {
+			s, err = nil, fmt.Errorf("answer: schema: cannot be compiled: %v", r)
+		}
+	}()
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, fmt.Errorf("answer: schema: %w", err)
+	}
+	compiled, err := c.Compile(here)
+	if err != nil {
+		return nil, fmt.Errorf("answer: schema: %s", clip(strings.ReplaceAll(err.Error(), here, "schema"), 600))
+	}
+	root, _ := doc.(map[string]any)
+	props, _ := root["properties"].(map[string]any)
+	return &Schema{compiled: compiled, scalar: isScalar(root), properties: slices.Sorted(maps.Keys(props))}, nil
+}
+
+// noLoader refuses to load anything.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("references to other documents are not followed: %s", url)
+}
+
+// isScalar says whether a schema can only be followed by a value that holds no others.
+func isScalar(root map[string]any) bool {
+	if v, ok := root["const"]; ok {
+		return !isContainer(v)
+	}
+	if vs, ok := root["enum"].([]any); ok {
+		return !slices.ContainsFunc(vs, isContainer)
+	}
+	switch t := root["type"].(type) {
+	case string:
+		return t != "object" && t != "array"
+	case []any:
+		return !slices.Contains(t, any("object")) && !slices.Contains(t, any("array"))
+	}
+	return false
+}
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}
+
+// Compiler compiles schemas and keeps the last ones used. The zero value is ready; it
+// may be used from any number of goroutines.
+type Compiler struct {
+	mu    sync.Mutex
+	kept  map[[32]byte]*list.Element // of *entry
+	order list.List                  // last used first
+	bytes int
+}
+
+type entry struct {
+	key    [32]byte
+	size   int
+	schema *Schema
+}
+
+// A Compiler keeps this many schemas, of this many bytes together.
+const (
+	maxKept  = 512
+	maxBytes = 16 << 20
+)
+
+// Compile is the function Compile, which remembers schemas by content.
+func (c *Compiler) Compile(schema json.RawMessage) (*Schema, error) {
+	key := sha256.Sum256(schema)
+	if s := c.lookup(key); s != nil {
+		return s, nil
+	}
+	s, err := Compile(schema)
+	if err != nil {
+		return nil, err
+	}
+	c.keep(&entry{key: key, size: len(schema), schema: s})
+	return s, nil
+}
+
+func (c *Compiler) lookup(key [32]byte) *Schema {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.kept[key]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*entry).schema
+}
+
+func (c *Compiler) keep(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.kept == nil {
+		c.kept = map[[32]byte]*list.Element{}
+	}
+	if _, ok := c.kept[e.key]; ok {
+		return // somebody else compiled the same at the same time
+	}
+	c.kept[e.key] = c.order.PushFront(e)
+	c.bytes += e.size
+	for len(c.kept) > maxKept || c.bytes > maxBytes && len(c.kept) > 1 {
+		last := c.order.Remove(c.order.Back()).(*entry)
+		delete(c.kept, last.key)
+		c.bytes -= last.size
+	}
+}

@@ -1,0 +1,150 @@
+// Package app puts Parley together: it is the only place that knows every part. It
+// makes a dispatcher of providers, prices, a cache and a budget.
+//
+// It promises that a provider is opened only when something is asked of it, so that a
+// key that is not needed need not be there.
+//
+// It is not for reading flags or files a user writes (packages cli and config).
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/cachestore"
+	"parley/internal/dialect"
+	"parley/internal/dialect/sim"
+	"parley/internal/dispatch"
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// Config says what to put together. The zero value asks the presets, with no budget and
+// no cache.
+type Config struct {
+	// Providers come beside the presets, or in the place of one with the same name.
+	Providers []provider.Provider
+	// Env looks up an environment variable, for keys. Required to ask a provider that
+	// has one.
+	Env func(name string) (string, bool)
+
+	// Budget is what may be spent in all, and Spent what of it is gone. Default: no limit.
+	Budget, Spent llm.Money
+	// Prices is a file of prices that come before the embedded ones. Default: none.
+	Prices string
+	// Cache is a folder for answers. Default: no cache.
+	Cache string
+	// CacheBytes is the most the folder holds. Default: the store's own.
+	CacheBytes int64
+
+	// Sim is how the built-in simulated provider behaves.
+	Sim sim.Config
+	// Retry, Hedge, Repairs and AttemptTimeout are dispatch's.
+	Retry          dispatch.Retry
+	Hedge          dispatch.Hedge
+	Repairs        int
+	AttemptTimeout time.Duration
+}
+
+// App is everything put together. Its dispatcher is its own.
+type App struct {
+	*dispatch.Dispatcher
+	cache *cachestore.Store
+
+	mu   sync.Mutex
+	open []io.Closer // models that hold connections
+}
+
+// Open puts c together. It opens no connection.
+func Open(c Config) (*App, error) {
+	for _, p := range c.Providers {
+		if err := p.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	prices := price.Embedded()
+	if c.Prices != "" {
+		own, err := price.Load(c.Prices)
+		if err != nil {
+			return nil, err
+		}
+		prices = prices.With(own)
+	}
+	a := &App{}
+	if c.Cache != "" {
+		store, err := cachestore.Open(c.Cache, cachestore.Options{DiskBytes: c.CacheBytes})
+		if err != nil {
+			return nil, err
+		}
+		a.cache = store
+	}
+	d, err := dispatch.New(dispatch.Config{
+		Open:    func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
+		Prices:  prices,
+		Budget:  dispatch.NewBudget(c.Budget, c.Spent),
+		Cache:   a.cache,
+		Retry:   c.Retry,
+		Hedge:   c.Hedge,
+		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Dispatcher = d
+	return a, nil
+}
+
+// lane opens the provider of that name.
+func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
+	p, err := find(c.Providers, name)
+	if err != nil {
+		return dispatch.Lane{}, err
+	}
+	if p.Dialect == "sim" {
+		m, err := sim.New(c.Sim)
+		if err != nil {
+			return dispatch.Lane{}, err
+		}
+		return dispatch.Lane{Provider: p, Model: m}, nil
+	}
+	m, err := dialect.Open(p)
+	if err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+	}
+	if closer, ok := m.(io.Closer); ok {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.open = append(a.open, closer)
+	}
+	return dispatch.Lane{Provider: p, Model: m}, nil
+}
+
+func find(own []provider.Provider, name string) (provider.Provider, error) {
+	if i := slices.IndexFunc(own, func(p provider.Provider) bool { return p.Name == name }); i >= 0 {
+		return own[i], nil
+	}
+	if p, ok := provider.Lookup(name); ok {
+		return p, nil
+	}
+	return provider.Provider{}, fmt.Errorf("app: %w", provider.Unknown(name))
+}
+
+// Close lets go of connections and the cache. Nothing may be in flight.
+func (a *App) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for _, c := range a.open {
+		errs = append(errs, c.Close())
+	}
+	a.open = nil
+	if a.cache != nil {
+		a.cache.Close()
+	}
+	return errors.Join(errs...)
+}

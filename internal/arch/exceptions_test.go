@@ -1,0 +1,21 @@
+package arch
+
+// Tables of exceptions, each with its reason. A rule that needs many is a bad rule.
+
+// sideways lists imports within a layer: "importer -> imported".
+var sideways = map[string]string{}
+
+// variables lists package variables that are neither sentinel errors nor patterns.
+var variables = map[string]string{}
+
+// large lists what is over the house sizes: a file, or "file function".
+var large = map[string]string{}
+
+// modules lists what the project depends on directly, with its licence. A new one
+// is a decision: the licence must go together with Apache-2.0.
+var modules = map[string]string{
+	"github.com/alecthomas/kong":               "MIT",
+	"github.com/santhosh-tekuri/jsonschema/v6": "Apache-2.0",
+	"go.uber.org/goleak":                       "MIT",
+	"golang.org/x/term":                        "BSD-3-Clause",
+}

@@ -1,0 +1,162 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// row is a package as ARCHITECTURE.md lists it: | 3 | `internal/price` | what it is for |.
+type row struct {
+	layer int
+	path  string
+}
+
+var rowRE = regexp.MustCompile("(?m)^\\| (\\d+|module) \\| `([^`]+)` \\| \\S.* \\|$")
+
+// tree reads the table of packages. A nested module has layer 0.
+func tree(t *testing.T) []row {
+	t.Helper()
+	var rows []row
+	for _, m := range rowRE.FindAllStringSubmatch(read(t, "ARCHITECTURE.md"), -1) {
+		layer, _ := strconv.Atoi(m[1])
+		rows = append(rows, row{layer, m[2]})
+	}
+	if len(rows) == 0 {
+		t.Fatal("ARCHITECTURE.md has no table of packages")
+	}
+	return rows
+}
+
+// TestArchitectureNamesThePackages keeps the map equal to the land.
+func TestArchitectureNamesThePackages(t *testing.T) {
+	t.Parallel()
+	named := map[string]bool{}
+	for _, r := range tree(t) {
+		if named[r.path] {
+			t.Errorf("ARCHITECTURE.md names %s twice", r.path)
+		}
+		named[r.path] = true
+		if _, err := os.Stat(filepath.Join(root, r.path)); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s, which is not there", r.path)
+		}
+		if r.layer == 0 {
+			if _, err := os.Stat(filepath.Join(root, r.path, "go.mod")); err != nil {
+				t.Errorf("ARCHITECTURE.md calls %s a module; it has no go.mod", r.path)
+			}
+		}
+	}
+	for _, p := range packages(t) {
+		if !named[p.path()] {
+			t.Errorf("ARCHITECTURE.md does not name %s: add it to the table, with its layer", p.path())
+		}
+	}
+}
+
+// TestImportsGoDown holds the layers: a package imports only from lower ones.
+func TestImportsGoDown(t *testing.T) {
+	t.Parallel()
+	layer := map[string]int{}
+	for _, r := range tree(t) {
+		layer[r.path] = r.layer
+	}
+	for _, p := range packages(t) {
+		for _, in := range p.inside() {
+			if layer[in] < layer[p.path()] || sideways[p.path()+" -> "+in] != "" {
+				continue
+			}
+			t.Errorf("%s (layer %d) imports %s (layer %d): imports go down only", p.path(), layer[p.path()], in, layer[in])
+		}
+	}
+}
+
+// TestStrangers holds rules between packages that the order of layers alone does not.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	never := []struct{ who, not, why string }{
+		{"internal/dispatch", "internal/dialect", "dispatch knows llm.Model, no wire format"},
+		{"internal/dialect", "internal/dispatch", "a dialect answers one request; who paces it is not its business"},
+		{"", "internal/arch", "arch is tests only"},
+		{"", "cmd", "a program is imported by nobody"},
+	}
+	only := map[string][]string{
+		"internal/app": {"internal/cli", "cmd/parley"},
+		"internal/cli": {"cmd/parley"},
+	}
+	for _, p := range packages(t) {
+		for _, in := range p.inside() {
+			for _, r := range never {
+				if under(p.path(), r.who) && under(in, r.not) {
+					t.Errorf("%s imports %s: %s", p.path(), in, r.why)
+				}
+			}
+			if who, ok := only[in]; ok && !slices.Contains(who, p.path()) {
+				t.Errorf("%s imports %s: only %v may", p.path(), in, who)
+			}
+		}
+	}
+}
+
+// under says whether path is dir or inside it. Everything is under "".
+func under(path, dir string) bool {
+	return dir == "" || path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// TestWordsArePure proves that the vocabulary opens nothing, reads no clock and
+// depends on nothing but the standard library.
+func TestWordsArePure(t *testing.T) {
+	t.Parallel()
+	impure := []string{"os", "net", "syscall", "io/ioutil", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "plugin", "unsafe", "C"}
+	for _, p := range packages(t) {
+		if p.path() != "llm" {
+			continue
+		}
+		for _, i := range p.Imports {
+			first, _, _ := strings.Cut(i, "/")
+			if slices.Contains(impure, i) || slices.Contains(impure, first) || strings.Contains(first, ".") || strings.HasPrefix(i, module+"/") {
+				t.Errorf("%s imports %s: its types are plain words", p.path(), i)
+			}
+		}
+	}
+	clock := []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+	for _, s := range sources(t) {
+		if s.test || filepath.ToSlash(filepath.Dir(s.path)) != "llm" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, sel.Sel.Name) {
+				t.Errorf("%s:%d: time.%s: its types read no clock", s.path, s.line(n.Pos()), sel.Sel.Name)
+			}
+			return true
+		})
+	}
+}
+
+// TestNoExceptionIsIdle keeps the list of exceptions from outliving its reasons.
+func TestNoExceptionIsIdle(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, p := range packages(t) {
+		for _, in := range p.inside() {
+			used[p.path()+" -> "+in] = true
+		}
+	}
+	for edge := range sideways {
+		if !used[edge] {
+			t.Errorf("exceptions_test.go: %s: nobody imports this way any more", edge)
+		}
+	}
+	if n := len(sideways); n > 8 {
+		t.Error(fmt.Sprint(n, " exceptions to the layers: give them layers instead"))
+	}
+}

@@ -1,0 +1,179 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The house rules on size.
+const (
+	maxFunction  = 60
+	maxTest      = 100 // a table test is mostly table
+	maxFile      = 400
+	maxInterface = 4
+	maxDocument  = 300 // ARCHITECTURE.md
+)
+
+// TestOnePackageDoc wants exactly one doc comment a package, in the package's words.
+func TestOnePackageDoc(t *testing.T) {
+	t.Parallel()
+	docs, names := map[string]int{}, map[string]string{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		dir := path.Dir(s.path)
+		names[dir] = s.file.Name.Name
+		if s.file.Doc == nil {
+			continue
+		}
+		docs[dir]++
+		want := "Package " + s.file.Name.Name + " "
+		if s.file.Name.Name == "main" {
+			want = "Command " + path.Base(dir) + " "
+		}
+		if !strings.HasPrefix(s.file.Doc.Text(), want) {
+			t.Errorf("%s: the package doc begins %q", s.path, want)
+		}
+	}
+	for dir := range names {
+		if docs[dir] != 1 {
+			t.Errorf("%s has %d package docs, not one", dir, docs[dir])
+		}
+	}
+}
+
+// TestNames refuses names that say nothing.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	empty := []string{"util", "utils", "helper", "helpers", "manager", "handler", "service", "common", "base", "task", "job", "misc", "shared"}
+	for _, p := range packages(t) {
+		if name := path.Base(p.path()); slices.Contains(empty, name) {
+			t.Errorf("package %s: %q says nothing", p.path(), name)
+		}
+	}
+	for _, s := range sources(t) {
+		if name := strings.TrimSuffix(strings.TrimSuffix(path.Base(s.path), ".go"), "_test"); slices.Contains(empty, name) {
+			t.Errorf("%s: %q says nothing", s.path, name)
+		}
+	}
+}
+
+// TestNoHiddenState refuses init functions and variables that could change.
+func TestNoHiddenState(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s:%d: init(): importing a package has no effects here", s.path, s.line(f.Pos()))
+			}
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				checkVars(t, s, g, spec.(*ast.ValueSpec), used)
+			}
+		}
+	}
+	for name := range variables {
+		if !used[name] {
+			t.Errorf("exceptions_test.go: %s: no such variable", name)
+		}
+	}
+}
+
+func checkVars(t *testing.T, s source, g *ast.GenDecl, v *ast.ValueSpec, used map[string]bool) {
+	t.Helper()
+	for i, name := range v.Names {
+		full := path.Dir(s.path) + "." + name.Name
+		switch {
+		case name.Name == "_", embedded(g, v):
+		case i < len(v.Values) && fixed(v.Values[i]):
+		case variables[full] != "":
+			used[full] = true
+		default:
+			t.Errorf("%s:%d: var %s: no state in a package; a table can be a function", s.path, s.line(name.Pos()), name.Name)
+		}
+	}
+}
+
+func embedded(g *ast.GenDecl, v *ast.ValueSpec) bool {
+	for _, doc := range []*ast.CommentGroup{g.Doc, v.Doc} {
+		if doc == nil {
+			continue
+		}
+		for _, c := range doc.List {
+			if strings.HasPrefix(c.Text, "//go:embed ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fixed says whether a variable's value is one that nobody changes: a sentinel
+// error or a compiled pattern.
+func fixed(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	return slices.Contains([]string{"errors.New", "fmt.Errorf", "regexp.MustCompile"}, x.Name+"."+sel.Sel.Name)
+}
+
+// TestSizes holds the house rules on size.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	check := func(name string, is, most int) {
+		if is <= most {
+			return
+		}
+		if large[name] != "" {
+			used[name] = true
+			return
+		}
+		t.Errorf("%s: %d, at most %d: split it, or give a reason in exceptions_test.go", name, is, most)
+	}
+	for _, s := range sources(t) {
+		check(s.path, s.size, maxFile)
+		most := maxFunction
+		if s.test {
+			most = maxTest
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				check(s.path+" "+n.Name.Name, s.line(n.End())-s.line(n.Pos())+1, most)
+			case *ast.TypeSpec:
+				if i, ok := n.Type.(*ast.InterfaceType); ok {
+					check(s.path+" "+n.Name.Name, i.Methods.NumFields(), maxInterface)
+				}
+			}
+			return true
+		})
+	}
+	for name := range large {
+		if !used[name] {
+			t.Errorf("exceptions_test.go: %s is not too large any more", name)
+		}
+	}
+	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// account is the flags that describe the provider of --model: a new one with
+// --base-url, or changes to a known one.
+type account struct {
+	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Where the provider of --model is: everything before /chat/completions, /responses or /messages."`
+	KeyEnv      string        `placeholder:"NAME" help:"Environment variable that holds the key."`
+	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, openai, responses, sim. Default: the known provider's, or openai."`
+	Header      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Header to send with every request."`
+	Concurrency int           `placeholder:"N" help:"Most calls in flight. Default: found by trying."`
+	RPM         float64       `name:"rpm" placeholder:"N" help:"Requests a minute."`
+	TPM         float64       `name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
+	ITPM        float64       `name:"itpm" placeholder:"N" help:"Input tokens a minute."`
+	OTPM        float64       `name:"otpm" placeholder:"N" help:"Output tokens a minute."`
+	Timeout     time.Duration `placeholder:"DURATION" help:"Most time for a try without a sign of life. Default: 10m."`
+}
+
+// provider returns the account that model is asked at.
+func (a *account) provider(model string, env func(string) (string, bool)) (provider.Provider, error) {
+	name, _ := llm.SplitModel(model)
+	p, known := provider.Lookup(name)
+	switch {
+	case !known && a.BaseURL == "":
+		return p, usage("--model %s: %w; or say where it is with --base-url", model, provider.Unknown(name))
+	case !known:
+		p = provider.Provider{Name: name, Dialect: "openai"}
+	}
+	if a.BaseURL != "" {
+		// A key goes only where it belongs: not along to another address unasked.
+		p.BaseURL, p.KeyEnv = a.BaseURL, ""
+	}
+	if a.KeyEnv != "" {
+		p.KeyEnv = a.KeyEnv
+	}
+	if a.Dialect != "" {
+		p.Dialect = a.Dialect
+	}
+	if a.Timeout != 0 {
+		p.Timeout = a.Timeout
+	}
+	a.limits(&p.Limits)
+	if err := a.headers(&p); err != nil {
+		return p, err
+	}
+	if err := p.Validate(); err != nil {
+		return p, asUsage(err)
+	}
+	return p, needKey(p, a.KeyEnv != "", env)
+}
+
+// limits puts what the flags say over what is known.
+func (a *account) limits(l *provider.Limits) {
+	for _, f := range []struct {
+		to   *float64
+		from float64
+	}{{&l.RPM, a.RPM}, {&l.TPM, a.TPM}, {&l.ITPM, a.ITPM}, {&l.OTPM, a.OTPM}} {
+		if f.from != 0 {
+			*f.to = f.from
+		}
+	}
+	if a.Concurrency != 0 {
+		l.Concurrency = a.Concurrency
+	}
+}
+
+// headers reads --header. A value is never repeated in an error.
+func (a *account) headers(p *provider.Provider) error {
+	for _, h := range a.Header {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok {
+			return usage("--header: write it NAME=VALUE")
+		}
+		if p.Headers == nil {
+			p.Headers = map[string]string{}
+		}
+		p.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return nil
+}
+
+// needKey says if the variable with the provider's key is not set. The name from a
+// flag is not repeated: it may be a key put in the wrong place.
+func needKey(p provider.Provider, fromFlag bool, env func(string) (string, bool)) error {
+	if p.KeyEnv == "" {
+		return nil
+	}
+	if v, ok := env(p.KeyEnv); ok && v != "" {
+		return nil
+	}
+	if fromFlag {
+		return usage("--key-env: no environment variable of that name is set")
+	}
+	return usage("%s needs a key: set %s", p.Name, p.KeyEnv)
+}
+
+// providers returns every account that model and fallbacks are asked at.
+func (a *account) providers(model string, fallbacks []string, env func(string) (string, bool)) ([]provider.Provider, error) {
+	first, err := a.provider(model, env)
+	if err != nil {
+		return nil, err
+	}
+	all := []provider.Provider{first}
+	for _, f := range fallbacks {
+		name, rest := llm.SplitModel(f)
+		if name == "" || rest == "" {
+			return nil, usage("--fallback %q: write it provider/model", f)
+		}
+		if slices.ContainsFunc(all, func(p provider.Provider) bool { return p.Name == name }) {
+			continue
+		}
+		p, ok := provider.Lookup(name)
+		if !ok {
+			return nil, usage("--fallback: %w", provider.Unknown(name))
+		}
+		if err := needKey(p, false, env); err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}

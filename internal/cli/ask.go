@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/answer"
+	"parley/internal/app"
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+// askCmd asks a model one question, or every question of a JSONL file.
+type askCmd struct {
+	Words []string `arg:"" optional:"" name:"prompt" help:"The prompt; - for standard input; or one file of requests, ending in .jsonl."`
+	JSONL bool     `name:"jsonl" help:"The argument (or -) is a file of requests whatever its name."`
+
+	Model       string   `group:"question" default:"sim/small" placeholder:"PROVIDER/MODEL" help:"Who is asked. Default: ${default}, which is built in and needs no key."`
+	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
+	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
+	MaxTokens   int      `group:"question" placeholder:"N" help:"Most tokens of an answer."`
+	Schema      string   `group:"question" placeholder:"FILE" help:"JSON Schema the answer must follow."`
+	Effort      string   `group:"question" placeholder:"LEVEL" help:"How long to think: none, minimal, low, medium, high, xhigh, max."`
+	Seed        *int64   `group:"question" placeholder:"N" help:"Seed; sample k is sent N+k."`
+	Samples     int      `group:"question" default:"1" placeholder:"N" help:"Ask every question N times."`
+
+	account `group:"provider"`
+
+	Budget   float64       `group:"care" placeholder:"USD" help:"Stop before more than this is spent."`
+	Prices   string        `group:"care" placeholder:"FILE" help:"Prices that go before the built-in ones."`
+	Cache    string        `group:"care" placeholder:"DIR" help:"Keep answers here and never pay for one twice. Default: $PARLEY_CACHE, or no cache."`
+	NoCache  bool          `group:"care" help:"Use no cache, whatever the environment says."`
+	Retries  int           `group:"care" default:"4" placeholder:"N" help:"Tries after the first, for failures other than a busy provider. Default: ${default}."`
+	Deadline time.Duration `group:"care" placeholder:"DURATION" help:"Most time for a request, waiting and retries included."`
+	Fallback []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models asked in turn when the first cannot answer."`
+	Hedge    float64       `group:"care" placeholder:"SHARE" help:"Send a second try beside a call slower than this share of its model's calls, such as 0.95. Default: never."`
+
+	Out   string `group:"output" placeholder:"FILE" help:"Where the records go; run again to ask only for what is missing. Default: standard output."`
+	JSON  bool   `group:"output" name:"json" help:"Print the whole record of a prompt, or the summary of a file, as JSON."`
+	Quiet bool   `group:"output" short:"q" help:"No progress and no summary."`
+}
+
+// Run asks.
+func (c *askCmd) Run(ctx context.Context, s *State) error {
+	defs, err := c.defaults()
+	if err != nil {
+		return err
+	}
+	cfg, err := c.settings(s)
+	if err != nil {
+		return err
+	}
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	if path, ok := c.file(); ok {
+		return c.askFile(ctx, s, g, cfg, defs, path)
+	}
+	return c.askPrompt(ctx, s, g, cfg, defs)
+}
+
+// file returns the path of the file of requests, if that is what the argument is.
+func (c *askCmd) file() (path string, ok bool) {
+	switch {
+	case c.JSONL && len(c.Words) == 0:
+		return "-", true
+	case len(c.Words) != 1:
+		return "", false
+	case c.JSONL:
+		return c.Words[0], true
+	default:
+		return c.Words[0], strings.HasSuffix(c.Words[0], ".jsonl") && !strings.ContainsAny(c.Words[0], " \t\n")
+	}
+}
+
+// defaults are what the flags say for every request.
+func (c *askCmd) defaults() (defaults, error) {
+	d := defaults{system: c.System, schemas: &answer.Compiler{}, req: llm.Request{
+		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
+		Effort: llm.Effort(c.Effort), Seed: c.Seed,
+		Deadline: c.Deadline, Fallbacks: c.Fallback,
+	}}
+	if c.Schema != "" {
+		b, err := os.ReadFile(c.Schema)
+		if err != nil {
+			return d, usage("--schema: %w", err)
+		}
+		if d.req.Schema, err = parseSchema(b, d.schemas); err != nil {
+			return d, usage("--schema: %s: %w", c.Schema, err)
+		}
+	}
+	if err := check(&d.req); err != nil {
+		return d, asUsage(err)
+	}
+	return d, nil
+}
+
+// settings are what the flags say about how requests are served.
+func (c *askCmd) settings(s *State) (app.Config, error) {
+	switch {
+	case c.Samples < 1:
+		return app.Config{}, usage("--samples must be 1 or more")
+	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0:
+		return app.Config{}, usage("--retries, --budget and --deadline must not be negative")
+	case c.Hedge < 0 || c.Hedge >= 1:
+		return app.Config{}, usage("--hedge must be a share from 0 up to but not 1, such as 0.95")
+	}
+	cache, _ := s.Env("PARLEY_CACHE")
+	if c.Cache != "" {
+		cache = c.Cache
+	}
+	if c.NoCache {
+		cache = ""
+	}
+	providers, err := c.providers(c.Model, c.Fallback, s.Env)
+	return app.Config{
+		Providers: providers, Env: s.Env,
+		Budget: llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
+		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
+	}, err
+}
+
+// askPrompt asks the one question of the command line and prints the answer.
+func (c *askCmd) askPrompt(ctx context.Context, s *State, g *gate, cfg app.Config, defs defaults) error {
+	if c.Out != "" {
+		return usage("--out is for a file of requests; a prompt's answer goes to standard output")
+	}
+	prompt, err := c.prompt(s, g)
+	if err != nil {
+		return err
+	}
+	a, err := s.open(cfg)
+	if err != nil {
+		return err
+	}
+	req := defs.req
+	text := requestLine{Prompt: &prompt}
+	if err := text.putMessages(&req, defs.system); err != nil {
+		return asUsage(err)
+	}
+	sink := newOrdered(s.Stdout, window)
+	if !c.JSON {
+		sink.format = func(r *record) ([]byte, error) { return answerText(s, r), nil }
+	}
+	m := &many{
+		source: &single{q: question{id: []byte("1"), req: &req, line: 1}}, sink: sink,
+		samples: c.Samples, ids: newPlacer(), gate: g, tally: &tally{},
+	}
+	m.run(ctx, a)
+	return errors.Join(m.verdict(), a.Close())
+}
+
+// prompt returns the words of the command line, or those of standard input.
+func (c *askCmd) prompt(s *State, g *gate) (string, error) {
+	prompt := strings.Join(c.Words, " ")
+	if len(c.Words) == 0 && s.Terminal(s.Stdin) > 0 {
+		return "", usage("ask what? give a prompt, a .jsonl file, or - to type one in")
+	}
+	if len(c.Words) == 0 || prompt == "-" {
+		b, err := io.ReadAll(io.LimitReader(newPatientReader(s.Stdin, g.shut), maxLine+1))
+		if errors.Is(err, errStopped) {
+			return "", silent(ExitInterrupted)
+		}
+		if err != nil {
+			return "", fmt.Errorf("standard input: %w", err)
+		}
+		if len(b) > maxLine {
+			return "", usage("standard input: a prompt of more than %d MiB", maxLine>>20)
+		}
+		prompt = strings.TrimRight(string(b), "\r\n")
+	}
+	if strings.TrimSpace(prompt) == "" {
+		return "", usage("the prompt is empty")
+	}
+	return prompt, nil
+}
+
+// askFile asks every question of a file.
+func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config, defs defaults, path string) error {
+	in, err := openJSONL(s, path, defs, g.shut)
+	if err != nil {
+		return err
+	}
+	ids := newPlacer()
+	out, err := c.sink(s, path, ids)
+	if err != nil {
+		return errors.Join(err, in.close())
+	}
+	a, err := s.open(cfg)
+	if err != nil {
+		_, ferr := out.finish(false)
+		return errors.Join(err, ferr, in.close())
+	}
+	t := &tally{}
+	m := &many{source: in, sink: out, samples: c.Samples, ids: ids, gate: g, tally: t}
+	p := &progress{out: s.err, tally: t, stats: a.Stats, share: in.share, budget: cfg.Budget, began: time.Now()}
+	end := func() {}
+	if !c.Quiet {
+		end = p.show()
+	}
+	note := m.run(ctx, a)
+	end()
+	c.report(s, t.now(), cfg.Budget, time.Since(p.began), note)
+	return errors.Join(m.verdict(), a.Close(), in.close())
+}
+
+// sink opens what --out names, or standard output.
+func (c *askCmd) sink(s *State, in string, ids placer) (sink, error) {
+	if c.Out == "" {
+		return newOrdered(s.Stdout, max(window, 2*c.Concurrency)), nil
+	}
+	if a, err := os.Stat(in); err == nil {
+		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
+			return nil, usage("--out is the file of requests itself")
+		}
+	}
+	return openOut(c.Out, ids)
+}
+
+// report says on standard error what came of the run.
+func (c *askCmd) report(s *State, n counts, budget llm.Money, took time.Duration, note string) {
+	if note != "" {
+		fmt.Fprintln(s.Stderr, "parley: "+note)
+	}
+	if c.JSON {
+		if b, err := marshal(n); err == nil {
+			fmt.Fprintln(s.Stderr, string(b))
+		}
+	} else if !c.Quiet {
+		fmt.Fprintln(s.Stderr, n.summary(budget, took))
+	}
+}
+
+// verdict is the run's error: the reason it was stopped, or that some requests failed.
+func (m *many) verdict() error {
+	code, err := m.gate.reason()
+	if err != nil {
+		return &exitError{code: code, err: err}
+	}
+	if n := m.tally.now(); code == ExitOK && n.Failed+n.Rejected > 0 {
+		code = ExitFailed
+	}
+	return silent(code)
+}
+
+// answerText is what a person wants to see of an answer. What is not an answer, a
+// failure or a refusal, goes to standard error.
+func answerText(s *State, r *record) []byte {
+	switch resp := r.Response; {
+	case r.Error != nil:
+		fmt.Fprintln(s.Stderr, "parley: "+r.Error.Error())
+		return nil
+	case len(resp.JSON) > 0:
+		return append(slices.Clone(resp.JSON), '\n')
+	case resp.Text == "" && resp.Refusal != "":
+		fmt.Fprintln(s.Stderr, "parley: the model refused: "+resp.Refusal)
+		return nil
+	default:
+		if resp.Finish == llm.FinishLength {
+			fmt.Fprintln(s.Stderr, "parley: the answer was cut off at its longest allowed length")
+		}
+		return []byte(resp.Text + "\n")
+	}
+}

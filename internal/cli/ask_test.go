@@ -1,0 +1,287 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm"
+)
+
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, stdin string
+		args        []string
+		want        string
+	}{
+		{"words", "", []string{"ask", "how", "are", "you?"}, "echo: how are you?\n"},
+		{"a sentence", "", []string{"ask", "what is in a.jsonl"}, "echo: what is in a.jsonl\n"},
+		{"stdin", "from a pipe\n", []string{"ask"}, "echo: from a pipe\n"},
+		{"dash", "typed\r\n", []string{"ask", "-"}, "echo: typed\n"},
+		{"samples", "", []string{"ask", "x", "--samples", "2"}, "echo: x\necho: x\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := echo().state()
+			s.Stdin = strings.NewReader(c.stdin)
+			got := parley(t, s, c.args...).want(t, ExitOK)
+			if got.stdout != c.want || got.stderr != "" {
+				t.Errorf("stdout %q, want %q; stderr %q", got.stdout, c.want, got.stderr)
+			}
+		})
+	}
+}
+
+func TestPromptJSON(t *testing.T) {
+	t.Parallel()
+	got := parley(t, echo().state(), "ask", "--json", "a <b> & c").want(t, ExitOK)
+	golden(t, "prompt-json", got.stdout)
+}
+
+func TestPromptFails(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
+		return nil, &llm.Error{Kind: llm.KindServer, Status: 500, Message: "broken", Provider: "sim", Model: "small"}
+	}
+	got := parley(t, f.state(), "ask", "x").want(t, ExitFailed).wantErr(t, "sim/small: server (500): broken")
+	if got.stdout != "" {
+		t.Errorf("stdout %q: a failure is no answer", got.stdout)
+	}
+}
+
+func TestFlagsReachTheRequest(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	schema := write(t, "s.json", `{"type":"object","properties":{"a":{"type":"integer"}}}`)
+	parley(t, f.state(), "ask", "x", "--system", "be kind", "--temperature", "0.5", "--max-tokens", "7", "--effort", "low",
+		"--seed", "4", "--samples", "2", "--schema", schema, "--deadline", "30s", "--fallback", "sim/large,ollama/x",
+		"--model", "lab/any", "--base-url", "http://127.0.0.1:1/v1", "--header", "X-A=b=c", "--concurrency", "3",
+		"--rpm", "10", "--tpm", "20", "--itpm", "30", "--otpm", "40", "--timeout", "5s",
+		"--budget", "1.5", "--prices", "p.json", "--cache", "dir", "--retries", "2", "--hedge", "0.9").want(t, ExitOK)
+	if len(f.asked) != 2 {
+		t.Fatal("asked", len(f.asked), "times")
+	}
+	r := f.asked[1]
+	if r.Model != "lab/any" || *r.Temperature != 0.5 || r.MaxTokens != 7 || r.Effort != "low" || *r.Seed != 5 || r.Sample != 1 ||
+		r.Deadline.String() != "30s" || !slices.Equal(r.Fallbacks, []string{"sim/large", "ollama/x"}) || r.Schema == nil ||
+		r.Messages[0].Text() != "be kind" {
+		t.Errorf("request %+v", r)
+	}
+	cfg := f.settings
+	if cfg.Budget != llm.Dollars(1.5) || cfg.Prices != "p.json" || cfg.Cache != "dir" || cfg.Retry.Attempts != 3 || cfg.Hedge.Percentile != 0.9 {
+		t.Errorf("settings %+v", cfg)
+	}
+	p := cfg.Providers[0]
+	if p.Name != "lab" || p.Dialect != "openai" || p.BaseURL != "http://127.0.0.1:1/v1" || p.KeyEnv != "" || p.Headers["X-A"] != "b=c" ||
+		p.Limits.Concurrency != 3 || p.Limits.RPM != 10 || p.Limits.TPM != 20 || p.Limits.ITPM != 30 || p.Limits.OTPM != 40 || p.Timeout.String() != "5s" {
+		t.Errorf("provider %+v", p)
+	}
+	if len(cfg.Providers) != 3 {
+		t.Errorf("providers %+v: want those of the fallbacks too", cfg.Providers)
+	}
+}
+
+func TestCacheComesFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	env := func(name string) (string, bool) { return "somewhere", name == "PARLEY_CACHE" }
+	for want, args := range map[string][]string{"somewhere": {"ask", "x"}, "": {"ask", "x", "--no-cache"}, "here": {"ask", "x", "--cache", "here"}} {
+		f := echo()
+		s := f.state()
+		s.Env = env
+		parley(t, s, args...).want(t, ExitOK)
+		if f.settings.Cache != want {
+			t.Errorf("%v: cache %q, want %q", args, f.settings.Cache, want)
+		}
+	}
+}
+
+// TestUsage checks that what is wrong from the start costs nothing, ends with its own
+// code, and says what to do.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	noSchema, badSchema := write(t, "s.json", `[1]`), write(t, "s.json", `{"type":"strin"}`)
+	requests := write(t, "r.jsonl", `{"prompt":"x"}`+"\n")
+	for _, c := range []struct {
+		name string
+		args []string
+		says []string
+	}{
+		{"unknown verb", []string{"aks"}, []string{"aks"}},
+		{"unknown flag", []string{"ask", "x", "--mode", "y"}, []string{"unknown flag --mode"}},
+		{"unknown provider", []string{"ask", "x", "--model", "opnai/gpt"}, []string{"opnai", "did you mean openai?", "--base-url"}},
+		{"no provider", []string{"ask", "x", "--model", "gpt"}, []string{"provider/model"}},
+		{"missing key", []string{"ask", "x", "--model", "openai/gpt"}, []string{"OPENAI_API_KEY"}},
+		{"bad base URL", []string{"ask", "x", "--model", "lab/a", "--base-url", "ftp://h"}, []string{"http://"}},
+		{"no schema", []string{"ask", "x", "--schema", noSchema}, []string{"--schema", noSchema, "JSON Schema"}},
+		{"bad schema", []string{"ask", "x", "--schema", badSchema}, []string{"--schema", badSchema, "type"}},
+		{"missing schema", []string{"ask", "x", "--schema", "nowhere.json"}, []string{"--schema", "nowhere.json"}},
+		{"effort", []string{"ask", "x", "--effort", "lots"}, []string{"lots", "minimal"}},
+		{"samples", []string{"ask", "x", "--samples", "0"}, []string{"--samples"}},
+		{"hedge", []string{"ask", "x", "--hedge", "95"}, []string{"--hedge", "0.95"}},
+		{"header", []string{"ask", "x", "--header", "hush"}, []string{"--header", "NAME=VALUE"}},
+		{"fallback", []string{"ask", "x", "--fallback", "gpt"}, []string{"--fallback", "provider/model"}},
+		{"empty prompt", []string{"ask", " "}, []string{"empty"}},
+		{"no prompt", []string{"ask"}, []string{"empty"}},
+		{"out with a prompt", []string{"ask", "x", "--out", "y"}, []string{"--out"}},
+		{"missing file", []string{"ask", "nowhere.jsonl"}, []string{"nowhere.jsonl"}},
+		{"folder", []string{"ask", "--jsonl", "testdata"}, []string{"folder"}},
+		{"out is in", []string{"ask", requests, "--out", requests}, []string{"--out", "itself"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := echo()
+			parley(t, f.state(), c.args...).want(t, ExitUsage).wantErr(t, c.says...)
+			if len(f.asked) > 0 {
+				t.Error("it asked")
+			}
+		})
+	}
+}
+
+// TestSecretsStaySecret gives keys in right and wrong places and looks for them in
+// all that is printed.
+func TestSecretsStaySecret(t *testing.T) {
+	t.Parallel()
+	const secret = "sk_hush_5f3a9c"
+	env := func(name string) (string, bool) {
+		return secret, name == "OPENAI_API_KEY" || name == "LAB_KEY"
+	}
+	for _, args := range [][]string{
+		{"models"},
+		{"models", "--json"},
+		{"ask", "x", "--model", "openai/gpt", "--json"},
+		{"ask", "x", "--model", "lab/a", "--base-url", "http://h/v1", "--key-env", "LAB_KEY"},
+		{"ask", "x", "--model", "openai/gpt", "--key-env", secret},
+		{"ask", "x", "--model", "openai/gpt", "--key-env", secret + "!"},
+		{"ask", "x", "--header", secret},
+		{"ask", "x", "--header", "Authorization=" + secret},
+		{"ask", "x", "--model", "lab/a", "--base-url", "http://me:" + secret + "@h/v1"},
+	} {
+		s := echo().state()
+		s.Env = env
+		got := parley(t, s, args...)
+		if strings.Contains(got.stdout+got.stderr, secret) {
+			t.Errorf("%v prints the key:\n%s%s", args, got.stdout, got.stderr)
+		}
+	}
+}
+
+// TestKeysStayAtHome checks that a preset's key is not sent to another address.
+func TestKeysStayAtHome(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	s := f.state()
+	s.Env = func(string) (string, bool) { return "k", true }
+	parley(t, s, "ask", "x", "--model", "openai/gpt", "--base-url", "http://elsewhere/v1").want(t, ExitOK)
+	if p := f.settings.Providers[0]; p.KeyEnv != "" {
+		t.Errorf("the key of %s goes to %s", p.KeyEnv, p.BaseURL)
+	}
+}
+
+func TestBudgetStops(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	f.answer = func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if req.Messages[0].Text() >= "q3" {
+			return nil, &llm.Error{Kind: llm.KindBudget, Message: "no room"}
+		}
+		return said("yes"), nil
+	}
+	in, out := requests(t, 100), write(t, "out.jsonl", "")
+	got := parley(t, f.state(), "ask", in, "--out", out).want(t, ExitBudget).wantErr(t, "budget", "no room")
+	if n := len(records(t, read(t, out))); n == 0 || n == 100 || len(f.prompts()) == 100 {
+		t.Errorf("%d records, %d asked\n%s", n, len(f.prompts()), got.stderr)
+	}
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	wantAnswers(t, read(t, out), 100)
+}
+
+func TestPromptOverBudget(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
+		return nil, &llm.Error{Kind: llm.KindBudget, Message: "no room"}
+	}
+	parley(t, f.state(), "ask", "x").want(t, ExitBudget).wantErr(t, "no room")
+}
+
+// TestTerminalIsSafe checks that a model's words cannot command a terminal, and that a
+// pipe gets them byte by byte.
+func TestTerminalIsSafe(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b]0;owned\x07 \u009b31m \u202etxt.exe \r\xff done"
+	f := echo()
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) { return said(hostile), nil }
+	if got := parley(t, f.state(), "ask", "x").want(t, ExitOK); got.stdout != hostile+"\n" {
+		t.Errorf("a pipe got %q", got.stdout)
+	}
+	s := f.state()
+	s.Terminal = func(any) int { return 80 }
+	got := parley(t, s, "ask", "x").want(t, ExitOK)
+	if want := `\u001b]0;owned\u0007 \u009b31m \u202etxt.exe \u000d\xff done` + "\n"; got.stdout != want {
+		t.Errorf("a terminal got %q", got.stdout)
+	}
+}
+
+func TestBrokenOutput(t *testing.T) {
+	t.Parallel()
+	s := echo().state()
+	s.Stdout = brokenWriter{}
+	parley(t, s, "ask", requests(t, 20)).want(t, ExitBroken).wantErr(t, "standard output: gone")
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
+
+// requests writes a file of n requests.
+func requests(t *testing.T, n int) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		line, err := json.Marshal(map[string]any{"id": "r" + number(i), "prompt": "q" + number(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(line)
+		b.WriteString("\n")
+	}
+	return write(t, "requests.jsonl", b.String())
+}
+
+// records reads the lines of an output.
+func records(t *testing.T, text string) []record {
+	t.Helper()
+	var all []record
+	for line := range strings.Lines(text) {
+		var r record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// wantAnswers checks that an output answers n requests in order.
+func wantAnswers(t *testing.T, text string, n int) {
+	t.Helper()
+	all := records(t, text)
+	if len(all) != n {
+		t.Fatalf("%d records, want %d", len(all), n)
+	}
+	for i, r := range all {
+		if want := `"r` + number(i) + `"`; string(r.ID) != want || r.Response == nil {
+			t.Fatalf("record %d has id %s, want %s; response %v", i, r.ID, want, r.Response)
+		}
+	}
+	if _, err := os.Stat("out.jsonl"); err == nil {
+		t.Error("a file was left behind")
+	}
+}

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"iter"
+
+	"parley/internal/app"
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+// asker asks many requests. It is what ask needs of an app.App, and what tests put in
+// its place.
+type asker interface {
+	// Each asks what reqs gives, concurrently, and calls done once for each request it
+	// took, from one goroutine at a time; i is the request's place in reqs. While reqs
+	// blocks, done goes on. It returns how many it took when all of them are done.
+	Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int
+	// Drain refuses what waits with llm.KindCanceled and lets what is in flight finish.
+	Drain()
+	// Stats says what is going on now.
+	Stats() dispatch.Snapshot
+	// Close lets go of what Each used. Nothing may be in flight.
+	Close() error
+}
+
+// openApp puts together what c describes. Whatever it objects to is the user's to change.
+func openApp(c app.Config) (asker, error) {
+	a, err := app.Open(c)
+	if err != nil {
+		return nil, asUsage(err)
+	}
+	return a, nil
+}

@@ -1,0 +1,161 @@
+// Package cli is the command line: a file per verb, and Main, which runs any of
+// them.
+//
+// It promises that everything it takes from the outside comes in through State
+// (arguments, environment, standard streams, signals) except the files named on
+// the command line, so that a test runs the whole program in its own process.
+// What a model wrote is never sent raw to a terminal. The value of a key is never
+// printed.
+//
+// It is not for deciding how requests are served: that is package app's wiring of
+// package dispatch.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"parley/internal/app"
+)
+
+// State is what the program takes from the outside.
+type State struct {
+	// Args are the arguments without the program's name.
+	Args []string
+	// Env looks a variable of the environment up.
+	Env func(name string) (value string, ok bool)
+
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	// Terminal returns the width of a stream that is a terminal, and 0 for any other.
+	// Default: nothing is a terminal.
+	Terminal func(stream any) int
+
+	// Signals brings the signals to stop: the first drains, the second aborts.
+	// Default: none come.
+	Signals <-chan os.Signal
+
+	// err is Stderr with its progress line.
+	err *stream
+	// open stands between ask and the engine. Default: openApp.
+	open func(cfg app.Config) (asker, error)
+}
+
+// grammar is every verb with its flags.
+type grammar struct {
+	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
+
+	Ask     askCmd     `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
+	Sim     simCmd     `cmd:"" help:"Serve the simulated provider over HTTP."`
+	Models  modelsCmd  `cmd:"" help:"List the known providers and the prices of their models."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// helpFlag prints the help and ends the parse. Kong's own would end the process.
+type helpFlag bool
+
+var errHelp = errors.New("help was asked for")
+
+// BeforeReset is kong's hook: it runs before anything is required or checked.
+func (helpFlag) BeforeReset(k *kong.Context) error {
+	if err := k.PrintUsage(false); err != nil {
+		return err
+	}
+	return errHelp
+}
+
+// Main runs the program and returns its exit code.
+func Main(ctx context.Context, s State) int {
+	fill(&s)
+	err := run(ctx, &s)
+	if err == nil || errors.Is(err, errHelp) {
+		return ExitOK
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintln(s.Stderr, "parley: "+msg)
+	}
+	return exitCode(err)
+}
+
+// Verbs lists the verbs of the command line.
+func Verbs() []string {
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard}, &grammar{})
+	if err != nil {
+		return nil
+	}
+	var verbs []string
+	for _, n := range k.Model.Children {
+		verbs = append(verbs, n.Name)
+	}
+	return verbs
+}
+
+func run(ctx context.Context, s *State) error {
+	parser, err := newParser(s, &grammar{})
+	if err != nil {
+		return fmt.Errorf("cli: grammar: %w", err)
+	}
+	args := s.Args
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return asUsage(err)
+	}
+	k.BindTo(ctx, (*context.Context)(nil))
+	return k.Run(s)
+}
+
+func newParser(s *State, g *grammar) (*kong.Kong, error) {
+	return kong.New(g,
+		kong.Name("parley"),
+		kong.Description("Ask language models very many questions at once."),
+		kong.NoDefaultHelp(),
+		kong.Vars{"faults": faultNames()},
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "question", Title: "The question:"},
+			{Key: "provider", Title: "The provider of --model:"},
+			{Key: "care", Title: "Money, time and failures:"},
+			{Key: "output", Title: "Output:"},
+			{Key: "answers", Title: "Answers:"},
+			{Key: "times", Title: "Times:"},
+			{Key: "limits", Title: "Limits:"},
+			{Key: "faults", Title: "Faults:"},
+			{Key: "batches", Title: "Batches:"},
+		}),
+		kong.Writers(s.Stdout, s.Stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+}
+
+// fill puts defaults in place of what the caller left out, and the filter for
+// hostile text in front of terminals.
+func fill(s *State) {
+	if s.Env == nil {
+		s.Env = func(string) (string, bool) { return "", false }
+	}
+	if s.Terminal == nil {
+		s.Terminal = func(any) int { return 0 }
+	}
+	if s.Stdin == nil {
+		s.Stdin = eof{}
+	}
+	if s.open == nil {
+		s.open = openApp
+	}
+	s.Stdout = newStream(s.Stdout, s.Terminal)
+	s.err = newStream(s.Stderr, s.Terminal)
+	s.Stderr = s.err
+}
+
+// eof is a standard input with nothing in it.
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/app"
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// outcome is what a run of the whole program came to.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// parley runs the program in this process.
+func parley(t *testing.T, s State, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	s.Args = args
+	if s.Stdout == nil {
+		s.Stdout = &stdout
+	}
+	s.Stderr = &stderr
+	code := Main(t.Context(), s)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// want fails the test unless the exit code is the one wanted.
+func (o outcome) want(t *testing.T, code int) outcome {
+	t.Helper()
+	if o.code != code {
+		t.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", o.code, code, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// wantErr fails the test unless standard error holds all of texts.
+func (o outcome) wantErr(t *testing.T, texts ...string) outcome {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stderr, text) {
+			t.Fatalf("stderr does not say %q:\n%s", text, o.stderr)
+		}
+	}
+	return o
+}
+
+// golden compares got with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from %s (run with -update to accept):\n%s", path, got)
+	}
+}
+
+// write puts text into a new file of the test's own folder.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// fake is an asker without providers: every request is answered by a function.
+type fake struct {
+	answer func(ctx context.Context, req *llm.Request) (*llm.Response, error)
+
+	mu       sync.Mutex
+	asked    []*llm.Request
+	settings app.Config
+	drained  chan struct{}
+}
+
+// echo returns a fake that repeats the last message.
+func echo() *fake {
+	f := &fake{drained: make(chan struct{})}
+	f.answer = func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		return said("echo: " + req.Messages[len(req.Messages)-1].Text()), nil
+	}
+	return f
+}
+
+func said(text string) *llm.Response {
+	return &llm.Response{
+		Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 3, Output: 2},
+		Trail: llm.Trail{Attempts: 1, Cost: 1000},
+	}
+}
+
+// state is a State that asks f.
+func (f *fake) state() State {
+	return State{open: func(cfg app.Config) (asker, error) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.settings = cfg
+		return f, nil
+	}}
+}
+
+func (f *fake) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		slots = make(chan struct{}, 8)
+		i     = 0
+	)
+	for req := range reqs {
+		f.mu.Lock()
+		f.asked = append(f.asked, req)
+		f.mu.Unlock()
+		n := i
+		i++
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			resp, err := f.answer(ctx, req)
+			mu.Lock()
+			defer mu.Unlock()
+			done(n, llm.Result{Response: resp, Err: err})
+		})
+	}
+	wg.Wait()
+	return i
+}
+
+func (f *fake) Drain()                   { close(f.drained) }
+func (f *fake) Stats() dispatch.Snapshot { return dispatch.Snapshot{} }
+func (f *fake) Close() error             { return nil }
+
+// prompts lists what was asked, in order.
+func (f *fake) prompts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for _, r := range f.asked {
+		all = append(all, r.Messages[len(r.Messages)-1].Text())
+	}
+	return all
+}

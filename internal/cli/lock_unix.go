@@ -1,0 +1,29 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// lock keeps a second run from writing to the same file. The system lifts it when
+// the process ends, however it ends.
+func lock(f *os.File) error {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+}
+
+// replace puts the file tmp in the place of o's while o still holds its lock, and
+// makes the change of name durable.
+func replace(o *outFile, tmp string) error {
+	if err := os.Rename(tmp, o.path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(o.path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close(), o.close())
+}

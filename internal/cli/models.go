@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// modelsCmd lists the known providers and the prices of their models.
+type modelsCmd struct {
+	Find   string `arg:"" optional:"" help:"Only names that contain this."`
+	Prices string `placeholder:"FILE" help:"Prices that go before the built-in ones."`
+	JSON   bool   `name:"json" help:"Print JSON."`
+}
+
+// knownProvider is a preset, and whether its key is there. The key itself is not.
+type knownProvider struct {
+	Name    string `json:"name"`
+	Dialect string `json:"dialect"`
+	BaseURL string `json:"base_url,omitempty"`
+	KeyEnv  string `json:"key_env,omitempty"`
+	KeySet  bool   `json:"key_set"`
+}
+
+// knownModel is a model with its price in dollars for a million tokens.
+type knownModel struct {
+	Name        string    `json:"name"`
+	Input       llm.Money `json:"input"`
+	Cached      llm.Money `json:"cached"`
+	Output      llm.Money `json:"output"`
+	BatchInput  llm.Money `json:"batch_input,omitempty"`
+	BatchOutput llm.Money `json:"batch_output,omitempty"`
+	Context     int       `json:"context,omitempty"`
+	MaxOutput   int       `json:"max_output,omitempty"`
+}
+
+// known is all of it.
+type known struct {
+	Providers []knownProvider `json:"providers"`
+	AsOf      string          `json:"prices_as_of"`
+	Models    []knownModel    `json:"models"`
+}
+
+// Run prints the tables.
+func (c *modelsCmd) Run(s *State) error {
+	prices := price.Embedded()
+	if c.Prices != "" {
+		own, err := price.Load(c.Prices)
+		if err != nil {
+			return usage("--prices: %w", err)
+		}
+		prices = prices.With(own)
+	}
+	k := c.known(s, prices)
+	if c.JSON {
+		b, err := marshal(k)
+		if err != nil {
+			return fmt.Errorf("models: %w", err)
+		}
+		_, err = fmt.Fprintln(s.Stdout, string(b))
+		return err
+	}
+	return k.print(s.Stdout)
+}
+
+func (c *modelsCmd) known(s *State, prices *price.Table) known {
+	k := known{AsOf: prices.AsOf(), Providers: []knownProvider{}, Models: []knownModel{}}
+	for _, p := range provider.Presets() {
+		if !strings.Contains(p.Name, c.Find) && !strings.HasPrefix(c.Find, p.Name+"/") {
+			continue
+		}
+		v, ok := s.Env(p.KeyEnv)
+		k.Providers = append(k.Providers, knownProvider{
+			Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv,
+			KeySet: p.KeyEnv != "" && ok && v != "",
+		})
+	}
+	for _, name := range prices.Models() {
+		p, ok := prices.Find(name)
+		if !ok || !strings.Contains(name, c.Find) {
+			continue
+		}
+		k.Models = append(k.Models, knownModel{
+			Name: name, Input: p.Input, Cached: p.Cached, Output: p.Output,
+			BatchInput: p.Batch.Input, BatchOutput: p.Batch.Output, Context: p.Context, MaxOutput: p.MaxOutput,
+		})
+	}
+	return k
+}
+
+func (k known) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tADDRESS")
+	for _, p := range k.Providers {
+		key, address := "none needed", p.BaseURL
+		switch {
+		case p.KeySet:
+			key = p.KeyEnv + " (set)"
+		case p.KeyEnv != "":
+			key = p.KeyEnv + " (not set)"
+		}
+		if address == "" {
+			address = "built in"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, p.Dialect, key, address)
+	}
+	fmt.Fprintf(t, "\nMODEL\tINPUT\tCACHED\tOUTPUT\tBATCH IN\tBATCH OUT\tCONTEXT\tMAX OUTPUT\n")
+	for _, m := range k.Models {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Input, m.Cached, m.Output,
+			orDash(m.BatchInput.String(), m.BatchInput == 0), orDash(m.BatchOutput.String(), m.BatchOutput == 0),
+			orDash(number(m.Context), m.Context == 0), orDash(number(m.MaxOutput), m.MaxOutput == 0))
+	}
+	fmt.Fprintf(t, "\nDollars for a million tokens, as of %s.\n", k.AsOf)
+	return t.Flush()
+}
+
+func orDash(s string, none bool) string {
+	if none {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+// tally counts what became of the requests. It is safe for use by several goroutines.
+type tally struct {
+	mu sync.Mutex
+	n  counts
+}
+
+// counts is a tally at one moment.
+type counts struct {
+	Answered int       `json:"answered"`
+	Failed   int       `json:"failed"`   // asked, and not answered
+	Rejected int       `json:"rejected"` // lines that are no request
+	Kept     int       `json:"kept"`     // answered by an earlier run
+	Cached   int       `json:"cached"`   // of the answered: by the cache, or by an equal request in flight
+	Usage    llm.Usage `json:"usage"`
+	Cost     llm.Money `json:"cost"`
+}
+
+func (t *tally) rejected() { t.add(func(n *counts) { n.Rejected++ }) }
+func (t *tally) kept()     { t.add(func(n *counts) { n.Kept++ }) }
+
+func (t *tally) done(r llm.Result) {
+	t.add(func(n *counts) {
+		if r.Response == nil {
+			n.Failed++
+			if e := llm.AsError(r.Err); e != nil {
+				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost+e.Trail.Cost
+			}
+			return
+		}
+		n.Answered++
+		n.Cost += r.Response.Trail.Cost
+		if r.Response.Trail.Cached || r.Response.Trail.Coalesced {
+			n.Cached++
+			return
+		}
+		n.Usage = n.Usage.Plus(r.Response.Usage)
+	})
+}
+
+func (t *tally) add(f func(*counts)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(&t.n)
+}
+
+func (t *tally) now() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n
+}
+
+// How often the progress is shown: in a terminal, and as plain lines.
+const (
+	refreshEvery = 200 * time.Millisecond
+	lineEvery    = 10 * time.Second
+)
+
+// progress shows how a run goes.
+type progress struct {
+	out    *stream
+	tally  *tally
+	stats  func() dispatch.Snapshot
+	share  func() float64 // of the input that was read; negative if not known
+	budget llm.Money
+	began  time.Time
+
+	// The last look, for the speed since then.
+	last   time.Time
+	counts counts
+}
+
+// show starts to show the progress. The caller must call end, which waits.
+func (p *progress) show() (end func()) {
+	p.began = time.Now()
+	p.last = p.began
+	every := lineEvery
+	if p.out.width > 0 {
+		every = refreshEvery
+	}
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				p.tick()
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
+}
+
+func (p *progress) tick() {
+	line := p.line(time.Now())
+	if p.out.width > 0 {
+		p.out.refresh(line)
+		return
+	}
+	// A progress line that cannot be written is no reason to fail.
+	_, _ = io.WriteString(p.out, line+"\n")
+}
+
+// line describes the moment: what is done, what is in flight, how fast, what it cost.
+func (p *progress) line(now time.Time) string {
+	n, l := p.tally.now(), p.stats()
+	parts := []string{number(n.Answered+n.Kept) + " answered"}
+	if bad := n.Failed + n.Rejected; bad > 0 {
+		parts = append(parts, number(bad)+" failed")
+	}
+	parts = append(parts, number(int(l.InFlight))+" in flight")
+	if l.Waiting > 0 {
+		parts = append(parts, number(int(l.Waiting))+" waiting")
+	}
+	if l.RateLimited > 0 {
+		parts = append(parts, number(int(l.RateLimited))+" rate-limited")
+	}
+	if s := now.Sub(p.last).Seconds(); s > 0 {
+		parts = append(parts,
+			speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
+			speed(float64(n.Usage.Input+n.Usage.Output-p.counts.Usage.Input-p.counts.Usage.Output)/s)+" tokens/s")
+	}
+	if now.Sub(p.last) >= time.Second {
+		p.last, p.counts = now, n
+	}
+	parts = append(parts, cost(n.Cost, p.budget))
+	if share := p.share(); share >= 0 {
+		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func cost(c, budget llm.Money) string {
+	if budget > 0 {
+		return c.String() + " of " + budget.String()
+	}
+	return c.String()
+}
+
+// speed writes a rate with two digits at most behind the point.
+func speed(v float64) string {
+	if v >= 10 {
+		return number(int(v + 0.5))
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// number writes n with commas between the thousands.
+func number(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// summary is the closing line of a run.
+func (n counts) summary(budget llm.Money, took time.Duration) string {
+	parts := []string{number(n.Answered) + " answered"}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{n.Cached, "of them from the cache"}, {n.Kept, "kept from before"}, {n.Failed, "failed"}, {n.Rejected, "lines rejected"}} {
+		if p.n > 0 {
+			parts = append(parts, number(p.n)+" "+p.what)
+		}
+	}
+	return fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
+		number(n.Usage.Input), number(n.Usage.Output), cost(n.Cost, budget), took.Round(10*time.Millisecond))
+}

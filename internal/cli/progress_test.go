@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+)
+
+// slow is a fake whose every answer takes three seconds.
+func slow() *fake {
+	f := echo()
+	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
+		time.Sleep(3 * time.Second)
+		return said("at last"), nil
+	}
+	return f
+}
+
+// TestProgress runs 40 slow requests, eight at a time, in a time of its own.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	in := requests(t, 40)
+	synctest.Test(t, func(t *testing.T) {
+		got := parley(t, slow().state(), "ask", in, "--budget", "2").want(t, ExitOK)
+		golden(t, "progress-lines", got.stderr)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var stderr bytes.Buffer
+		s := slow().state()
+		s.Args, s.Stderr, s.Stdout = []string{"ask", in}, &stderr, &bytes.Buffer{}
+		s.Terminal = func(stream any) int {
+			if stream == any(&stderr) {
+				return 60
+			}
+			return 0
+		}
+		if code := Main(t.Context(), s); code != ExitOK {
+			t.Fatal(code, stderr.String())
+		}
+		rows := strings.Split(stderr.String(), wipe)
+		if len(rows) < 70 || !strings.HasPrefix(rows[len(rows)-1], "40 answered; 120 tokens in, 80 out; ") {
+			t.Errorf("%d rows: %q", len(rows), rows[len(rows)-1])
+		}
+		for _, row := range rows[:len(rows)-1] {
+			if len([]rune(row)) >= 60 {
+				t.Errorf("row does not fit: %q", row)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if got := parley(t, slow().state(), "ask", in, "--quiet").want(t, ExitOK); got.stderr != "" {
+			t.Errorf("not quiet: %s", got.stderr)
+		}
+		got := parley(t, slow().state(), "ask", in, "--quiet", "--json").want(t, ExitOK)
+		golden(t, "summary-json", got.stderr)
+	})
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 12345678: "12,345,678"} {
+		if got := number(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley/internal/answer"
+	"parley/llm"
+)
+
+// requestLine is a line of a JSONL file of requests: the JSON fields of
+// llm.Request, and short forms for the usual question.
+type requestLine struct {
+	ID     json.RawMessage `json:"id"`     // a string or a number. Default: the line's number.
+	Prompt *string         `json:"prompt"` // in place of messages: one message of the user's
+	System *string         `json:"system"` // put before the messages
+	Schema json.RawMessage `json:"schema"` // an llm.Schema, or just its JSON Schema
+
+	llm.Request
+}
+
+// question is a line understood: what to ask, under which id.
+type question struct {
+	id  json.RawMessage
+	req *llm.Request
+
+	name string // of the input it came from
+	line int    // there
+}
+
+// defaults are what the flags say for every request that does not say it itself.
+type defaults struct {
+	system  string
+	req     llm.Request
+	schemas *answer.Compiler // remembers the schemas that many lines have in common
+}
+
+// parse reads line number n. Its errors say what is wrong and what is allowed; the
+// question then holds the id alone, if it could be read.
+func (d defaults) parse(line []byte, n int) (question, error) {
+	if !utf8.Valid(line) {
+		return question{}, errors.New("the line is not valid UTF-8")
+	}
+	var in requestLine
+	decodeErr := decodeStrict(line, &in)
+	id, err := parseID(in.ID, n)
+	if decodeErr != nil || err != nil {
+		return question{id: id}, errors.Join(decodeErr, err)
+	}
+	req := in.Request
+	if err := in.putMessages(&req, d.system); err != nil {
+		return question{id: id}, err
+	}
+	if req.Schema, err = parseSchema(in.Schema, d.schemas); err != nil {
+		return question{id: id}, err
+	}
+	d.apply(&req)
+	if err := check(&req); err != nil {
+		return question{id: id}, err
+	}
+	return question{id: id, req: &req}, nil
+}
+
+// putMessages turns the short forms into messages.
+func (in *requestLine) putMessages(req *llm.Request, system string) error {
+	switch {
+	case in.Prompt != nil && len(req.Messages) > 0:
+		return errors.New("prompt and messages: give one of them")
+	case in.Prompt != nil:
+		req.Messages = []llm.Message{llm.User(*in.Prompt)}
+	case len(req.Messages) == 0:
+		return errors.New("nothing is asked: give prompt or messages")
+	}
+	if in.System != nil {
+		system = *in.System
+	} else if slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Role == llm.RoleSystem }) {
+		system = ""
+	}
+	if system != "" {
+		req.Messages = append([]llm.Message{llm.System(system)}, req.Messages...)
+	}
+	return nil
+}
+
+// apply fills what req leaves open.
+func (d defaults) apply(req *llm.Request) {
+	if req.Model == "" {
+		req.Model = d.req.Model
+	}
+	if req.Schema == nil {
+		req.Schema = d.req.Schema
+	}
+	if req.Effort == "" {
+		req.Effort = d.req.Effort
+	}
+	if req.MaxTokens == 0 {
+		req.MaxTokens = d.req.MaxTokens
+	}
+	if req.Temperature == nil {
+		req.Temperature = d.req.Temperature
+	}
+	if req.Seed == nil {
+		req.Seed = d.req.Seed
+	}
+	req.Deadline, req.Fallbacks = d.req.Deadline, d.req.Fallbacks
+}
+
+// check refuses what no provider could answer, before it costs anything.
+func check(req *llm.Request) error {
+	if p, m := llm.SplitModel(req.Model); p == "" || m == "" {
+		return fmt.Errorf("model %q: write it provider/model", req.Model)
+	}
+	if req.Effort != "" && !slices.Contains(llm.Efforts(), req.Effort) {
+		return fmt.Errorf("effort %q: use one of %v", req.Effort, llm.Efforts())
+	}
+	if req.MaxTokens < 0 {
+		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)
+	}
+	if req.Sample < 0 {
+		return fmt.Errorf("sample %d: use zero or more", req.Sample)
+	}
+	return nil
+}
+
+// parseID returns the id as it goes into the record: a string or a number.
+func parseID(raw json.RawMessage, n int) (json.RawMessage, error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return fmt.Appendf(nil, "%d", n), nil
+	case raw[0] == '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, fmt.Errorf("id: %w", err)
+		}
+		return marshal(s)
+	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
+		return raw, nil
+	default:
+		return nil, errors.New("id: use a string or a number")
+	}
+}
+
+// parseSchema reads the form an answer must have: {"name", "schema"}, or a JSON
+// Schema alone.
+func parseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil //nolint:nilnil // no schema is an answer, not a failure
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, errors.New("schema: use a JSON Schema, which is an object")
+	}
+	if inner, ok := fields["schema"]; !ok || inner[0] != '{' {
+		return checkSchema(&llm.Schema{Name: "answer", JSON: raw}, c)
+	}
+	s := &llm.Schema{}
+	if err := decodeStrict(raw, s); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if s.Name == "" {
+		s.Name = "answer"
+	}
+	return checkSchema(s, c)
+}
+
+// checkSchema refuses a schema that no answer could be checked against.
+func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
+	if _, err := c.Compile(s.JSON); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return s, nil
+}
+
+// decodeStrict reads exactly one JSON object that has no field v does not know.
+func decodeStrict(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return explain(err, v)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("column %d: more text after the object", dec.InputOffset()+1)
+	}
+	return nil
+}
+
+// explain turns an error of encoding/json into words for the one who wrote the line.
+func explain(err error, v any) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, e)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return fmt.Errorf("found %s, want object", e.Value)
+		}
+		return fmt.Errorf("%s: found %s, want %s", strings.TrimPrefix(e.Field, "Request."), e.Value, e.Type)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not valid JSON: the line ends in the middle of the object")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown field %s; known are %s", name, strings.Join(fieldNames(v), ", "))
+	}
+	return err
+}
+
+// fieldNames lists the JSON names of a struct's fields, those of embedded structs
+// included, in alphabetical order.
+func fieldNames(v any) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// marshal writes v as JSON without changing < > & into escapes.
+func marshal(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/llm"
+)
+
+// TestResumeAfterAKill cuts the output off at every sort of place, as a kill does, and
+// wants the next run to ask for exactly what is missing.
+func TestResumeAfterAKill(t *testing.T) {
+	t.Parallel()
+	in, out := requests(t, 20), write(t, "out.jsonl", "")
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	whole := read(t, out)
+	wantAnswers(t, whole, 20)
+	for _, cut := range []int{0, 1, 5, 6, 40, len(whole) / 2, len(whole) - 1, len(whole)} {
+		torn := write(t, "torn.jsonl", whole[:cut])
+		kept := strings.Count(whole[:cut], "\n")
+		if cut == len(whole)-1 {
+			kept = 20 // the record is whole: only its end is missing
+		}
+		f := echo()
+		parley(t, f.state(), "ask", in, "--out", torn).want(t, ExitOK)
+		if asked := len(f.prompts()); asked != 20-kept {
+			t.Errorf("cut at %d: asked %d, want %d", cut, asked, 20-kept)
+		}
+		if got := read(t, torn); got != whole {
+			t.Errorf("cut at %d: differs from the uninterrupted run:\n%s", cut, got)
+		}
+	}
+}
+
+// TestRerun wants only failed, changed and new requests asked again, and everything in
+// the input's order.
+func TestRerun(t *testing.T) {
+	t.Parallel()
+	line := func(id, prompt string) string { return `{"id":"` + id + `","prompt":"` + prompt + `"}` + "\n" }
+	in := write(t, "in.jsonl", line("a", "1")+line("b", "2")+"broken\n"+line("c", "3")+line("d", "4"))
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	f := echo()
+	f.answer = func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if req.Messages[0].Text() == "2" {
+			return nil, &llm.Error{Kind: llm.KindTimeout, Message: "late"}
+		}
+		return said("first"), nil
+	}
+	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitFailed)
+
+	if err := os.WriteFile(in, []byte(line("new", "0")+line("d", "4")+line("c", "changed")+line("b", "2")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f = echo()
+	got := parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK)
+	asked := f.prompts()
+	slices.Sort(asked)
+	if want := []string{"0", "2", "changed"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %v, want %v", asked, want)
+	}
+	var order []string
+	for _, r := range records(t, read(t, out)) {
+		order = append(order, string(r.ID)+" "+r.Response.Text)
+	}
+	if want := []string{`"new" echo: 0`, `"d" first`, `"c" echo: changed`, `"b" echo: 2`}; !slices.Equal(order, want) {
+		t.Errorf("out has %q, want %q", order, want)
+	}
+	got.wantErr(t, "2 answers to requests that are gone or changed were moved to", out+".stale")
+	if stale := records(t, read(t, out+".stale")); len(stale) != 2 || string(stale[0].ID) != `"a"` || stale[1].Response.Text != "first" {
+		t.Errorf("stale: %+v", stale)
+	}
+}
+
+// TestRerunOfADoneFile asks nothing and leaves the file alone.
+func TestRerunOfADoneFile(t *testing.T) {
+	t.Parallel()
+	in, out := requests(t, 5), write(t, "out.jsonl", "")
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	before, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := echo()
+	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK).wantErr(t, "0 answered, 5 kept from before")
+	after, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.prompts()) != 0 || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Error("the file was written again, or something was asked")
+	}
+}
+
+// TestDrain sends a signal while calls are in flight: they are finished and kept,
+// nothing else begins, and the next run goes on from there.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	in, out := requests(t, 100), write(t, "out.jsonl", "")
+	f := echo()
+	signals := make(chan os.Signal, 2)
+	f.answer = func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if req.Messages[0].Text() == "q5" {
+			signals <- os.Interrupt
+		}
+		if req.Order >= 5 {
+			<-f.drained
+		}
+		return said("kept"), nil
+	}
+	s := f.state()
+	s.Signals = signals
+	parley(t, s, "ask", in, "--out", out).want(t, ExitInterrupted).wantErr(t, "finishing what is in flight")
+	asked := len(f.prompts())
+	if kept := len(records(t, read(t, out))); kept == 0 || kept != asked || asked == 100 {
+		t.Fatalf("asked %d, kept %d", asked, kept)
+	}
+	f = echo()
+	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK)
+	if len(f.prompts()) != 100-asked {
+		t.Errorf("the next run asked %d, want %d", len(f.prompts()), 100-asked)
+	}
+	wantAnswers(t, read(t, out), 100)
+}
+
+// TestAbort sends two signals: the calls are given up, and the cause says why.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	signals := make(chan os.Signal, 2)
+	f.answer = func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+		signals <- syscall.SIGTERM
+		<-f.drained
+		signals <- os.Interrupt
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), errAborted) {
+			t.Error("cause:", context.Cause(ctx))
+		}
+		return nil, &llm.Error{Kind: llm.KindCanceled, Message: "gone"}
+	}
+	s := f.state()
+	s.Signals = signals
+	got := parley(t, s, "ask", "x").want(t, ExitInterrupted)
+	if got.stdout != "" {
+		t.Errorf("stdout %q", got.stdout)
+	}
+}
+
+// TestDrainAtAQuietInput stops while standard input has nothing to say.
+func TestDrainAtAQuietInput(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"ask", "-"}, {"ask", "--jsonl", "-"}} {
+		r, w := io.Pipe()
+		signals := make(chan os.Signal, 1)
+		signals <- os.Interrupt
+		s := echo().state()
+		s.Stdin, s.Signals = r, signals
+		parley(t, s, args...).want(t, ExitInterrupted)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

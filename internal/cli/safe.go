@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// stream is a standard stream that several goroutines may write to. To a terminal
+// it shows control characters instead of passing them on: a model's words must not
+// move the cursor, set the title, fill the clipboard or turn text around. What is
+// not a terminal gets every byte as it is.
+type stream struct {
+	width int // of the terminal; 0 for anything else
+
+	mu    sync.Mutex
+	w     io.Writer
+	shown bool // a refreshed line stands in the terminal's last row
+}
+
+func newStream(w io.Writer, terminal func(any) int) *stream {
+	if w == nil {
+		return &stream{w: io.Discard}
+	}
+	return &stream{w: w, width: terminal(w)}
+}
+
+// Write writes p, after wiping a refreshed line away.
+func (s *stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.width == 0 {
+		return s.w.Write(p)
+	}
+	text := safe(string(p))
+	if s.shown {
+		s.shown = false
+		text = wipe + text
+	}
+	if _, err := io.WriteString(s.w, text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// wipe empties the row the cursor stands in.
+const wipe = "\r\x1b[K"
+
+// refresh puts line in place of the last refreshed one. It is for terminals only.
+func (s *stream) refresh(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.width == 0 {
+		return
+	}
+	row := []rune(safe(line))
+	if len(row) >= s.width {
+		row = row[:s.width-1]
+	}
+	s.shown = true
+	// A progress line that cannot be shown is no reason to fail.
+	_, _ = io.WriteString(s.w, wipe+string(row))
+}
+
+// safe writes what a terminal could obey as \u001b and the like, which is also
+// how JSON writes it.
+func safe(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, hostile) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case hostile(r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// hostile says whether a terminal may obey r, or hide text behind it.
+func hostile(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c: // direction
+		return true
+	case r == 0x2028, r == 0x2029, r == 0xfeff: // line and paragraph ends, byte order mark
+		return true
+	default:
+		return false
+	}
+}

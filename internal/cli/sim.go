@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp"
+)
+
+// simCmd serves the simulated provider over HTTP.
+type simCmd struct {
+	Addr   string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	KeyEnv string        `placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: everybody is served."`
+	TLS    bool          `name:"tls" help:"Serve https, with a certificate made for this run."`
+	Grace  time.Duration `default:"5s" placeholder:"DURATION" help:"Most time for requests in flight when it is stopped. Default: ${default}."`
+	JSON   bool          `name:"json" help:"Print the closing counts as JSON."`
+
+	Seed        uint64 `group:"answers" placeholder:"N" help:"Another seed gives other answers to the same questions."`
+	MinTokens   int    `group:"answers" placeholder:"N" help:"Fewest tokens of a plain answer. Default: 8."`
+	MaxTokens   int    `group:"answers" placeholder:"N" help:"Most tokens of a plain answer. Default: 96."`
+	ChunkTokens int    `group:"answers" placeholder:"N" help:"Tokens in an event of a stream. Default: 4."`
+	Lax         bool   `group:"answers" help:"Accept parameters and schemas that the vendors refuse."`
+
+	Latency         string  `group:"times" placeholder:"DELAY" help:"How long an answer takes: 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s. Default: no time."`
+	FirstToken      string  `group:"times" placeholder:"DELAY" help:"When a stream begins. Default: after a third of the latency."`
+	TokensPerSecond float64 `group:"times" placeholder:"N" help:"How fast an answer comes once it has begun."`
+
+	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests a minute."`
+	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens a minute, in OpenAI's format."`
+	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens a minute, in Anthropic's format."`
+	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens a minute, in Anthropic's format."`
+	Burst       time.Duration `group:"limits" placeholder:"DURATION" help:"How much of a limit can be saved up. Default: 1m."`
+	Concurrency int           `group:"limits" placeholder:"N" help:"Most requests in flight."`
+	Queue       bool          `group:"limits" help:"Let requests over --concurrency wait instead of refusing them."`
+
+	Faults     string        `group:"faults" placeholder:"NAME=SHARE,..." help:"What goes wrong, and how often: ${faults}."`
+	StallFor   time.Duration `group:"faults" placeholder:"DURATION" help:"How long a stalled answer hangs. Default: 10m."`
+	BadJSON500 bool          `group:"faults" name:"bad-json-500" help:"Answer a body that is no JSON with status 500, not 400."`
+
+	BatchLatency     string `group:"batches" placeholder:"DELAY" help:"How long a batch takes. Default: 2s."`
+	BatchMaxRequests int    `group:"batches" placeholder:"N" help:"Most requests of a batch. Default: as the vendors."`
+	BatchPerHour     int    `group:"batches" placeholder:"N" help:"Batches an hour. Default: 2000."`
+	BatchTokens      int    `group:"batches" placeholder:"N" help:"Prompt tokens of a model that may wait in batches. Default: no limit."`
+}
+
+// Run serves until the first signal.
+func (c *simCmd) Run(ctx context.Context, s *State) error {
+	cfg, err := c.config()
+	if err != nil {
+		return asUsage(err)
+	}
+	server, err := simhttp.New(cfg)
+	if err != nil {
+		return asUsage(err)
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return asUsage(err)
+	}
+	scheme := "http"
+	if c.TLS {
+		scheme = "https"
+	}
+	if _, err := fmt.Fprintf(s.Stdout, "listening on %s://%s\n", scheme, ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address
+		return fmt.Errorf("standard output: %w", err)
+	}
+	err = server.Run(ctx, ln)
+	c.report(s, server.Stats())
+	return err
+}
+
+// config is what the flags say.
+func (c *simCmd) config() (simhttp.Config, error) {
+	cfg := simhttp.Config{
+		Sim: sim.Config{
+			Seed: c.Seed, TokensPerSecond: c.TokensPerSecond, MinTokens: c.MinTokens, MaxTokens: c.MaxTokens,
+			Limits: quota.Limits{
+				RPM: c.RPM, TPM: c.TPM, ITPM: c.ITPM, OTPM: c.OTPM,
+				Burst: c.Burst, Concurrency: c.Concurrency, Queue: c.Queue,
+			},
+			StallFor: c.StallFor,
+		},
+		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, BadJSON500: c.BadJSON500, Grace: c.Grace,
+		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests, PerHour: c.BatchPerHour, EnqueuedTokens: c.BatchTokens},
+	}
+	for _, d := range []struct {
+		flag, text string
+		to         *sim.Delay
+	}{
+		{"--latency", c.Latency, &cfg.Sim.Latency},
+		{"--first-token", c.FirstToken, &cfg.Sim.FirstToken},
+		{"--batch-latency", c.BatchLatency, &cfg.Batch.Latency},
+	} {
+		var err error
+		if *d.to, err = sim.ParseDelay(d.text); err != nil {
+			return cfg, fmt.Errorf("%s: %w", d.flag, err)
+		}
+	}
+	var err error
+	if cfg.Sim.Faults, err = sim.ParseFaults(c.Faults); err != nil {
+		return cfg, fmt.Errorf("--faults: %w", err)
+	}
+	return cfg, nil
+}
+
+// report says what happened, on standard error.
+func (c *simCmd) report(s *State, n simhttp.Stats) {
+	if c.JSON {
+		if b, err := marshal(n); err == nil {
+			fmt.Fprintln(s.Stderr, string(b))
+		}
+		return
+	}
+	fmt.Fprintf(s.Stderr, "%s requests, %s answered, %s rate-limited, at most %s in flight; %s tokens in, %s out%s%s\n",
+		number(int(n.Requests)), number(int(n.OK)), number(int(n.RateLimited)), number(int(n.InFlightMax)),
+		number(int(n.Tokens.Input)), number(int(n.Tokens.Output)), listed("; errors", n.Errors), listed("; faults", n.Faults))
+}
+
+// listed writes counts by name, or nothing if there are none.
+func listed(title string, counts map[string]int64) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		items = append(items, name+": "+number(int(counts[name])))
+	}
+	if len(items) == 0 {
+		return ""
+	}
+	return title + " " + strings.Join(items, ", ")
+}
+
+// faultNames lists the faults for the help text.
+func faultNames() string {
+	var names []string
+	for _, f := range sim.AllFaults() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names, ", ")
+}
+
+// untilSignal ends the context at the first signal. The caller must call end.
+func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-s.Signals:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		wg.Wait()
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+)
+
+// serving runs `parley sim` on a free port and returns its base URL, and a function
+// that stops it with a signal and returns what it came to.
+func serving(t *testing.T, args ...string) (url string, stop func() outcome) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	stdout := &firstLine{line: make(chan string, 1)}
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(context.WithoutCancel(t.Context()), State{
+			Args:   append([]string{"sim", "--addr", "127.0.0.1:0"}, args...),
+			Stdout: stdout, Stderr: &stderr, Signals: signals,
+		})
+	}()
+	select {
+	case line := <-stdout.line:
+		_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
+	case code := <-ended:
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	return url, func() outcome {
+		signals <- os.Interrupt
+		return outcome{code: <-ended, stderr: stderr.String()}
+	}
+}
+
+// firstLine hands on the first write.
+type firstLine struct{ line chan string }
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	f.line <- string(p)
+	return len(p), nil
+}
+
+// TestSimServesAsk asks the served simulation in each wire format, for real.
+func TestSimServesAsk(t *testing.T) {
+	t.Parallel()
+	url, stop := serving(t)
+	for _, dialect := range []string{"openai", "responses", "anthropic"} {
+		got := parley(t, State{}, "ask", "--model", "lab/echo", "--base-url", url+"/v1", "--dialect", dialect, "say this").want(t, ExitOK)
+		if got.stdout != "say this\n" {
+			t.Errorf("%s: %q", dialect, got.stdout)
+		}
+	}
+	in := requests(t, 50)
+	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", in).want(t, ExitOK)
+	wantAnswers(t, got.stdout, 50)
+	stop().want(t, ExitOK).wantErr(t, "53 requests, 53 answered, 0 rate-limited")
+}
+
+// TestSimFaults asks through limits and faults: everything is answered all the same.
+func TestSimFaults(t *testing.T) {
+	t.Parallel()
+	url, stop := serving(t, "--faults", "error500=0.2", "--json")
+	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", "--retries", "50", requests(t, 30)).want(t, ExitOK)
+	wantAnswers(t, got.stdout, 30)
+	stop().want(t, ExitOK).wantErr(t, `"faults":{"error500":`)
+}
+
+func TestSimUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"--addr", "nowhere:99999"}, []string{"99999"}},
+		{[]string{"--latency", "soon"}, []string{"--latency", "lognormal:800ms,0.6"}},
+		{[]string{"--faults", "gremlins=1"}, []string{"--faults", "gremlins"}},
+		{[]string{"--faults", "reset"}, []string{"--faults", "name=probability"}},
+		{[]string{"--min-tokens", "9", "--max-tokens", "3"}, []string{"at least 9"}},
+		{[]string{"--key-env", "PARLEY_TEST_NOT_SET"}, []string{"PARLEY_TEST_NOT_SET"}},
+	} {
+		parley(t, State{}, append([]string{"sim"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+	}
+}

@@ -1,0 +1,162 @@
+package anthropic
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+// NewAssembler begins to read a stream.
+func NewAssembler() wire.Assembler { return &assembler{} }
+
+// assembler gathers an answer, event by event or from a whole one.
+type assembler struct {
+	r       llm.Response
+	blocks  []block
+	tokens  count
+	stop    string
+	details *stopDetails
+	done    bool // message_stop came, or the answer was whole
+}
+
+// maxBlocks bounds the blocks of an answer.
+const maxBlocks = 100_000
+
+// block is a content block in the making; what is added to it is kept in piece.
+type block struct {
+	wireBlock
+	piece     []byte
+	signature []byte
+}
+
+type wireEvent struct {
+	Type         string       `json:"type"`
+	Index        int          `json:"index"`
+	Message      *wireMessage `json:"message"`
+	ContentBlock *wireBlock   `json:"content_block"`
+	Delta        struct {
+		Text        string       `json:"text"`
+		Thinking    string       `json:"thinking"`
+		Signature   string       `json:"signature"`
+		PartialJSON string       `json:"partial_json"`
+		StopReason  string       `json:"stop_reason"`
+		StopDetails *stopDetails `json:"stop_details"`
+	} `json:"delta"`
+	Usage *wireUsage      `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// Event takes an event.
+func (a *assembler) Event(e wire.Event) (bool, error) {
+	if string(e.Name) == "ping" {
+		return false, nil
+	}
+	var w wireEvent
+	if err := json.Unmarshal(e.Data, &w); err != nil {
+		if bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")) { // said by some gateways
+			return true, nil
+		}
+		return false, fault.Malformed("an event of the stream is not of the messages form", err)
+	}
+	if w.Usage != nil {
+		a.tokens.add(w.Usage)
+	}
+	if w.Type == "error" || len(w.Error) > 0 && string(w.Error) != "null" {
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	switch w.Type {
+	case "message_start":
+		if w.Message != nil {
+			a.begin(w.Message)
+		}
+	case "content_block_start":
+		if len(a.blocks) == maxBlocks || w.ContentBlock == nil {
+			return false, fault.Malformed("a block of the stream has no content, or there are too many", nil)
+		}
+		a.blocks = append(a.blocks, block{wireBlock: *w.ContentBlock})
+	case "content_block_delta":
+		return false, a.add(&w)
+	case "message_delta":
+		if w.Delta.StopReason != "" {
+			a.stop, a.details = w.Delta.StopReason, w.Delta.StopDetails
+		}
+	case "message_stop":
+		a.done = true
+		return true, nil
+	}
+	return false, nil
+}
+
+func (a *assembler) begin(w *wireMessage) {
+	a.r.ID, a.r.Model = w.ID, w.Model
+	a.tokens.add(&w.Usage)
+	a.r.Tier = w.Usage.ServiceTier
+}
+
+// add puts a piece to its block. Blocks are numbered from 0 in the order they began.
+func (a *assembler) add(w *wireEvent) error {
+	if w.Index < 0 || w.Index >= len(a.blocks) {
+		return fault.Malformed("a piece of the stream belongs to no block", nil)
+	}
+	b := &a.blocks[w.Index]
+	d := &w.Delta
+	b.piece = append(b.piece, d.Text...)
+	b.piece = append(b.piece, d.Thinking...)
+	b.piece = append(b.piece, d.PartialJSON...)
+	b.signature = append(b.signature, d.Signature...)
+	return nil
+}
+
+// Response returns the answer. A stream that ended without saying so is an error.
+func (a *assembler) Response() (*llm.Response, error) {
+	switch {
+	case !a.done:
+		return nil, fault.Malformed("the stream ended without message_stop: the answer is cut off", nil)
+	case a.stop == "" && len(a.blocks) == 0:
+		return nil, fault.Malformed("the answer is empty and says no reason", nil)
+	}
+	r := &a.r
+	var text strings.Builder
+	for i := range a.blocks {
+		b := &a.blocks[i]
+		switch b.Type {
+		case "text":
+			text.WriteString(b.Text)
+			text.Write(b.piece)
+		case "thinking":
+			r.Thoughts = append(r.Thoughts, llm.Thought{Text: b.Thinking + string(b.piece), Signature: b.Signature + string(b.signature)})
+		case "redacted_thinking":
+			r.Thoughts = append(r.Thoughts, llm.Thought{Opaque: b.Data})
+		case "tool_use":
+			args := string(b.piece)
+			if args == "" {
+				args = arguments(b.Input)
+			}
+			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: args})
+		}
+	}
+	r.Text = text.String()
+	r.Usage = a.tokens.usage()
+	r.Finish = finishOf(a.stop)
+	if r.Finish == llm.FinishRefused {
+		r.Refusal = refusal(r.Text, a.details)
+	}
+	return r, nil
+}
+
+// refusal finds words for a refusal: the provider's explanation, or the model's own.
+func refusal(text string, d *stopDetails) string {
+	switch {
+	case d != nil && d.Explanation != "":
+		return d.Explanation
+	case text != "":
+		return text
+	case d != nil && d.Category != "":
+		return "refused: " + d.Category
+	}
+	return "refused"
+}

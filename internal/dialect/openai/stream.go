@@ -1,0 +1,193 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+// NewAssembler begins to read a stream.
+func NewAssembler() wire.Assembler { return &assembler{} }
+
+// assembler gathers an answer, chunk by chunk or from a whole one.
+type assembler struct {
+	r       llm.Response
+	text    strings.Builder
+	refusal strings.Builder
+	thought strings.Builder
+	calls   []call
+	finish  string
+	done    bool // [DONE] came, or the answer was whole
+	err     error
+}
+
+// maxCalls bounds the tool calls of an answer: each piece is looked up among them.
+const maxCalls = 1000
+
+// call is a tool call in the making.
+type call struct {
+	index     int
+	id, name  string
+	signature string
+	arguments []byte
+}
+
+// Event takes a chunk.
+func (a *assembler) Event(e wire.Event) (bool, error) {
+	if bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")) {
+		a.done = true
+		return true, nil
+	}
+	if string(e.Name) == "error" {
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	var w wireResponse
+	if err := json.Unmarshal(e.Data, &w); err != nil {
+		return false, fault.Malformed("a chunk of the stream is not of the chat completions form", err)
+	}
+	if hasError(w.Error) {
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	a.envelope(&w)
+	for i := range w.Choices {
+		if c := &w.Choices[i]; c.Index == 0 {
+			a.choice(c, &c.Delta)
+		}
+	}
+	return false, a.err
+}
+
+func (a *assembler) envelope(w *wireResponse) {
+	set := func(dst *string, s string) {
+		if s != "" {
+			*dst = s
+		}
+	}
+	set(&a.r.ID, w.ID)
+	set(&a.r.Model, w.Model)
+	set(&a.r.Tier, w.ServiceTier)
+	set(&a.r.WeightVersion, w.WeightVersion)
+	set(&a.r.WeightVersion, w.Metadata.WeightVersion)
+	if w.Usage != nil {
+		a.r.Usage = w.Usage.usage()
+	} else if w.XGroq.Usage != nil {
+		a.r.Usage = w.XGroq.Usage.usage()
+	}
+	if len(w.PromptTokenIDs) > 0 {
+		a.r.PromptTokenIDs = w.PromptTokenIDs
+	}
+}
+
+func (a *assembler) choice(c *wireChoice, m *wireMessage) {
+	a.text.WriteString(m.Content.text)
+	a.refusal.WriteString(m.Refusal)
+	a.thought.WriteString(m.Content.thought)
+	if m.ReasoningContent != "" { // some servers send both, and the same
+		a.thought.WriteString(m.ReasoningContent)
+	} else {
+		a.thought.WriteString(m.Reasoning)
+	}
+	if c.Logprobs != nil {
+		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Content)
+		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Refusal)
+	}
+	a.r.TokenIDs = append(a.r.TokenIDs, c.TokenIDs...)
+	if c.FinishReason != "" {
+		a.finish = c.FinishReason
+	}
+	a.err = faultOf(c)
+	for i := range m.ToolCalls {
+		a.toolCall(&m.ToolCalls[i], i)
+	}
+}
+
+// faultOf finds a failure told as a reason to finish.
+func faultOf(c *wireChoice) error {
+	switch {
+	case hasError(c.Error):
+		return fault.Classify(0, nil, c.Error)
+	case c.FinishReason == "error":
+		return &llm.Error{Kind: llm.KindServer, Message: "the provider failed while answering", Uncertain: true}
+	case c.FinishReason == "insufficient_system_resource": // DeepSeek
+		return &llm.Error{Kind: llm.KindOverloaded, Message: "the provider ran short of resources while answering", Code: c.FinishReason, Uncertain: true}
+	}
+	return nil
+}
+
+// toolCall adds a piece to the call it belongs to: the one of its index, unless it
+// has an id of its own, since some servers number every call 0.
+func (a *assembler) toolCall(w *wireToolCall, at int) {
+	index := at
+	if w.Index != nil {
+		index = *w.Index
+	}
+	var c *call
+	for i := len(a.calls) - 1; i >= 0; i-- {
+		if k := &a.calls[i]; k.index == index && (w.ID == "" || w.ID == k.id || k.id == "") {
+			c = k
+			break
+		}
+	}
+	if c == nil {
+		if len(a.calls) == maxCalls {
+			a.err = fault.Malformed("the answer holds more tool calls than any model makes", nil)
+			return
+		}
+		a.calls = append(a.calls, call{index: index})
+		c = &a.calls[len(a.calls)-1]
+	}
+	if w.ID != "" {
+		c.id = w.ID
+	}
+	if w.Function.Name != "" {
+		c.name = w.Function.Name
+	}
+	if s := w.ExtraContent.Google.ThoughtSignature; s != "" {
+		c.signature = s
+	}
+	c.arguments = append(c.arguments, w.Function.Arguments...)
+}
+
+// Response returns the answer. A stream that ended without saying so is an error. What
+// says so is [DONE]; servers that do not send it must have given a finish_reason, and the
+// usage that follows it, without which nobody knows what the answer cost.
+func (a *assembler) Response() (*llm.Response, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	if !a.done && (a.finish == "" || a.r.Usage == llm.Usage{}) {
+		return nil, fault.Malformed("the stream ended without [DONE], or a finish_reason and the usage: the answer is cut off", nil)
+	}
+	r := &a.r
+	r.Text, r.Refusal = a.text.String(), a.refusal.String()
+	if a.thought.Len() > 0 {
+		r.Thoughts = append(r.Thoughts, llm.Thought{Text: a.thought.String()})
+	}
+	for i := range a.calls {
+		c := &a.calls[i]
+		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.arguments)})
+		if c.signature != "" && c.id != "" {
+			r.Thoughts = append(r.Thoughts, llm.Thought{ID: c.id, Signature: c.signature})
+		}
+	}
+	if a.finish == "" && r.Text == "" && r.Refusal == "" && len(r.ToolCalls) == 0 {
+		return nil, fault.Malformed("the answer is empty and says no reason", nil)
+	}
+	r.Finish = finishOf(a.finish)
+	switch {
+	case r.Refusal != "":
+		r.Finish = llm.FinishRefused
+	case len(r.ToolCalls) > 0 && r.Finish == llm.FinishStop:
+		r.Finish = llm.FinishTools
+	}
+	if len(r.Logprobs) == len(r.TokenIDs) {
+		for i := range r.Logprobs {
+			r.Logprobs[i].ID = r.TokenIDs[i]
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,200 @@
+package responses
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+type wireResponse struct {
+	ID          string          `json:"id"`
+	Model       string          `json:"model"`
+	Status      string          `json:"status"`
+	ServiceTier string          `json:"service_tier"`
+	Error       json.RawMessage `json:"error"`
+	Incomplete  *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Output []wireItem `json:"output"`
+	Usage  *struct {
+		InputTokens  int `json:"input_tokens"`
+		OutputTokens int `json:"output_tokens"`
+		Input        struct {
+			Cached int `json:"cached_tokens"`
+			Write  int `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		Output struct {
+			Reasoning int `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	} `json:"usage"`
+}
+
+type wireItem struct {
+	Type      string     `json:"type"`
+	ID        string     `json:"id"`
+	Content   []wirePart `json:"content"`
+	CallID    string     `json:"call_id"`
+	Name      string     `json:"name"`
+	Arguments string     `json:"arguments"`
+	Summary   []wirePart `json:"summary"`
+	Encrypted string     `json:"encrypted_content"`
+}
+
+type wirePart struct {
+	Type     string        `json:"type"`
+	Text     string        `json:"text"`
+	Refusal  string        `json:"refusal"`
+	Logprobs []wireLogprob `json:"logprobs"`
+}
+
+type wireLogprob struct {
+	Token   string        `json:"token"`
+	Logprob float64       `json:"logprob"`
+	Top     []wireLogprob `json:"top_logprobs"`
+}
+
+// DecodeResponse reads a whole answer. One that failed, or was never finished, is an
+// error.
+func DecodeResponse(b []byte) (*llm.Response, error) {
+	var w wireResponse
+	if err := json.Unmarshal(b, &w); err != nil {
+		return nil, fault.Malformed("the answer is not of the responses form", err)
+	}
+	if len(w.Error) > 0 && string(w.Error) != "null" || w.Status == "failed" {
+		e := fault.Classify(0, nil, b)
+		e.Uncertain = w.Status == "failed"
+		return nil, e
+	}
+	switch w.Status {
+	case "completed", "incomplete":
+	case "cancelled":
+	case "":
+		if w.Output == nil {
+			return nil, fault.Malformed("the answer is not of the responses form: it has no status and no output", nil)
+		}
+	default:
+		return nil, fault.Malformed("the answer is not finished: its status is "+w.Status, nil)
+	}
+	r := &llm.Response{ID: w.ID, Model: w.Model, Tier: w.ServiceTier}
+	var text, refusal strings.Builder
+	for i := range w.Output {
+		addItem(r, &w.Output[i], &text, &refusal)
+	}
+	r.Text, r.Refusal = text.String(), refusal.String()
+	if u := w.Usage; u != nil {
+		r.Usage = llm.Usage{
+			Input: max(u.InputTokens, 0), Cached: max(u.Input.Cached, 0), CacheWrite: max(u.Input.Write, 0),
+			Output: max(u.OutputTokens, 0), Reasoning: max(u.Output.Reasoning, 0),
+		}
+	}
+	r.Finish = finishOf(&w, r)
+	return r, nil
+}
+
+func addItem(r *llm.Response, it *wireItem, text, refusal *strings.Builder) {
+	switch it.Type {
+	case "message":
+		for i := range it.Content {
+			p := &it.Content[i]
+			text.WriteString(p.Text)
+			refusal.WriteString(p.Refusal)
+			r.Logprobs = logprobs(r.Logprobs, p.Logprobs)
+		}
+	case "function_call":
+		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
+	case "reasoning":
+		parts := it.Summary
+		if len(parts) == 0 {
+			parts = it.Content
+		}
+		words := make([]string, len(parts))
+		for i := range parts {
+			words[i] = parts[i].Text
+		}
+		r.Thoughts = append(r.Thoughts, llm.Thought{ID: it.ID, Text: strings.Join(words, "\n\n"), Opaque: it.Encrypted})
+	}
+}
+
+func finishOf(w *wireResponse, r *llm.Response) llm.Finish {
+	switch {
+	case w.Status == "cancelled":
+		return llm.FinishAborted
+	case w.Status == "incomplete" && w.Incomplete != nil && w.Incomplete.Reason == "content_filter", r.Refusal != "":
+		return llm.FinishRefused
+	case w.Status == "incomplete":
+		return llm.FinishLength
+	case len(r.ToolCalls) > 0:
+		return llm.FinishTools
+	}
+	return llm.FinishStop
+}
+
+func logprobs(out []llm.Logprob, in []wireLogprob) []llm.Logprob {
+	for i := range in {
+		p := llm.Logprob{Token: in[i].Token, Logprob: in[i].Logprob}
+		if len(in[i].Top) > 0 {
+			p.Top = logprobs(make([]llm.Logprob, 0, len(in[i].Top)), in[i].Top)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// NewAssembler begins to read a stream.
+func NewAssembler() wire.Assembler { return &assembler{} }
+
+// assembler waits for the event that ends a stream: it holds the whole answer, so
+// that the pieces before it need not be read.
+type assembler struct {
+	r   *llm.Response
+	err error
+}
+
+// Event takes an event.
+func (a *assembler) Event(e wire.Event) (bool, error) {
+	name := string(e.Name)
+	if name == "" {
+		name = typeOf(e.Data)
+	}
+	switch name {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		var w struct {
+			Response json.RawMessage `json:"response"`
+		}
+		if err := json.Unmarshal(e.Data, &w); err != nil {
+			return false, fault.Malformed("the last event of the stream is not of the responses form", err)
+		}
+		a.r, a.err = DecodeResponse(w.Response)
+		return true, a.err
+	case "error":
+		return false, fault.Classify(0, nil, e.Data)
+	}
+	return bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")), nil
+}
+
+// typeOf returns the type that an event without a name says in its data.
+func typeOf(data []byte) string {
+	var w struct {
+		Type  string          `json:"type"`
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(data, &w) != nil {
+		return ""
+	}
+	if w.Type == "" && len(w.Error) > 0 && string(w.Error) != "null" {
+		return "error"
+	}
+	return w.Type
+}
+
+// Response returns the answer. A stream that ended without saying so is an error.
+func (a *assembler) Response() (*llm.Response, error) {
+	if a.r == nil && a.err == nil {
+		return nil, fault.Malformed("the stream ended without response.completed: the answer is cut off", nil)
+	}
+	return a.r, a.err
+}

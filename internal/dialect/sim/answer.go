@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"parley/internal/dialect/sim/prose"
+	"parley/llm"
+)
+
+// What the generators of a case are for.
+const (
+	forText = iota
+	forThought
+	forFault
+)
+
+// Answer is what the model says.
+type Answer struct {
+	Text    string
+	Refusal string
+	Thought string
+	// ToolCalls have ids without a prefix: formats put their own before them.
+	ToolCalls []llm.ToolCall
+	Finish    llm.Finish
+	Stop      string // the stop sequence that was met, or ""
+	Output    int    // tokens, Reasoning included
+	Reasoning int
+}
+
+// Answer makes up what is said to a case. It depends on nothing else.
+func (b *Brain) Answer(c *Case) Answer {
+	req := c.Request
+	a := Answer{Finish: llm.FinishStop}
+	r := c.rand(forText)
+	fault := draw(b.content, hash(c.Digest).str("content").end())
+	if fault == FaultRefuse {
+		a.Refusal = "I will not help with that."
+		a.Finish = llm.FinishRefused
+		a.Output = CountTokens(a.Refusal) + 1
+		return a
+	}
+	b.think(&a, c)
+	if text, ok := b.ask(c); ok {
+		a.Text = text
+	} else if n := c.callCount(r); n > 0 {
+		a.call(c, r, n)
+	} else if c.schema != nil {
+		out := c.schema.schema.Append(make([]byte, 0, 256), r)
+		if fault == FaultBadJSON {
+			out = spoil(out, c.rand(forFault))
+		}
+		a.Text = string(out)
+	} else {
+		a.Text = b.text(c, r)
+	}
+	a.cut(req)
+	return a
+}
+
+func (b *Brain) ask(c *Case) (string, bool) {
+	for _, p := range b.cfg.Personas {
+		if text, ok := p(View{Model: c.Model, Request: c.Request, Seed: c.Digest}); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// text makes up plain words that mention something of the last message.
+func (b *Brain) text(c *Case, r *rand.Rand) string {
+	topic := ""
+	if n := len(c.Request.Messages); n > 0 {
+		topic = prose.Topic(r, c.Request.Messages[n-1].Text())
+	}
+	tokens := b.cfg.MinTokens + r.IntN(b.cfg.MaxTokens-b.cfg.MinTokens+1)
+	switch c.Model {
+	case "small":
+		tokens = b.cfg.MinTokens + (tokens-b.cfg.MinTokens)/2
+	case "large":
+		tokens += tokens / 2
+	}
+	size := tokens * 5 // bytes, about
+	out := b.words.AppendText(make([]byte, 0, size+96), r, topic, size-40)
+	return string(out)
+}
+
+// meanThought returns the mean reasoning tokens of an effort.
+func meanThought(e llm.Effort) int {
+	switch e {
+	case llm.EffortMinimal:
+		return 16
+	case llm.EffortLow:
+		return 64
+	case llm.EffortMedium:
+		return 256
+	case llm.EffortHigh:
+		return 1024
+	case llm.EffortXHigh:
+		return 2048
+	case llm.EffortMax:
+		return 4096
+	default:
+		return 0
+	}
+}
+
+// think spends reasoning tokens, at most half of those allowed so that words are left.
+func (b *Brain) think(a *Answer, c *Case) {
+	mean := meanThought(c.Request.Effort)
+	if mean == 0 {
+		return
+	}
+	r := c.rand(forThought)
+	a.Reasoning = mean/2 + r.IntN(mean+1)
+	if limit := c.Request.MaxTokens; limit > 0 {
+		a.Reasoning = min(a.Reasoning, limit/2)
+	}
+	a.Thought = string(b.words.AppendText(nil, r, "", min(a.Reasoning*4, 400)))
+}
+
+// callCount decides how many tools are called.
+func (c *Case) callCount(r *rand.Rand) int {
+	req := c.Request
+	if len(req.Tools) == 0 || req.ToolChoice == "none" {
+		return 0
+	}
+	if req.ToolChoice == "" || req.ToolChoice == "auto" {
+		often := 2 // of four
+		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.RoleTool {
+			often = 1 // so that conversations end
+		}
+		if r.IntN(4) >= often {
+			return 0
+		}
+	}
+	if req.OneTool || r.IntN(3) > 0 {
+		return 1
+	}
+	return 2
+}
+
+// call calls n tools with arguments of their schemas.
+func (a *Answer) call(c *Case, r *rand.Rand, n int) {
+	forced := -1
+	for i, t := range c.Request.Tools {
+		if t.Name == c.Request.ToolChoice {
+			forced, n = i, 1
+		}
+	}
+	for k := range n {
+		i := r.IntN(len(c.tools))
+		if forced >= 0 {
+			i = forced
+		}
+		args := "{}"
+		if c.tools[i].schema != nil {
+			args = string(c.tools[i].schema.Append(nil, r))
+		}
+		a.ToolCalls = append(a.ToolCalls, llm.ToolCall{
+			ID: fmt.Sprintf("%016x%02x", c.Digest, k), Name: c.Request.Tools[i].Name, Arguments: args,
+		})
+	}
+	a.Finish = llm.FinishTools
+}
+
+// cut ends the answer at the first stop sequence or the last token allowed, and counts it.
+func (a *Answer) cut(req *llm.Request) {
+	at := len(a.Text)
+	for _, s := range req.Stop {
+		if i := strings.Index(a.Text[:at], s); s != "" && i >= 0 {
+			at, a.Stop = i, s
+		}
+	}
+	a.Text = a.Text[:at]
+	room := 1 << 30
+	if req.MaxTokens > 0 {
+		room = max(1, req.MaxTokens-a.Reasoning)
+	}
+	text, n := cutTokens(a.Text, room)
+	for i := range a.ToolCalls {
+		t := &a.ToolCalls[i]
+		var k int
+		n += CountTokens(t.Name)
+		t.Arguments, k = cutTokens(t.Arguments, max(0, room-n))
+		n += k
+	}
+	a.Output = a.Reasoning + min(n+1, room)
+	if n >= room { // no room is left to say that this is the end
+		a.Finish = llm.FinishLength
+		if len(text) < len(a.Text) {
+			a.Stop = ""
+		}
+	}
+	a.Text = text
+}
+
+// spoil makes of a JSON answer what models sometimes make of it.
+func spoil(out []byte, r *rand.Rand) []byte {
+	switch r.IntN(4) {
+	case 0:
+		return []byte("```json\n" + string(out) + "\n```")
+	case 1:
+		return []byte("Here is my answer:\n\n" + string(out) + "\n\nI hope this helps.")
+	case 2:
+		if i := bytes.LastIndexAny(out, "}]"); i > 1 && out[i-1] != '{' && out[i-1] != '[' {
+			return []byte(string(out[:i]) + ",\n" + string(out[i:]))
+		}
+		return []byte("```\n" + string(out) + "\n```")
+	default:
+		return []byte("Let me think about {this} first.\n```json\n" + string(out) + "\n```\nDone.")
+	}
+}

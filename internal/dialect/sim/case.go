@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"parley/llm"
+)
+
+// imageTokens is what an image counts for.
+const imageTokens = 85
+
+// Case is a request with what was worked out about it.
+type Case struct {
+	Request *llm.Request
+	Model   string // without the provider
+	Digest  uint64 // of all that can change the answer
+	Input   int    // tokens of the prompt
+
+	// Fault befalls this try, or is empty. Fate draws it.
+	Fault Fault
+
+	nth      uint32      // how often the request was seen before
+	preamble int         // tokens of tools and schema, which come before the messages
+	top      hash        // of the tools and schema
+	schema   *compiled   // of the answer, or nil
+	tools    []*compiled // of each tool's arguments
+}
+
+// Open works out what is to be known about req. It fails when a schema is none.
+func (b *Brain) Open(req *llm.Request) (Case, error) {
+	_, model := llm.SplitModel(req.Model)
+	c := Case{Request: req, Model: model}
+	h := hash(b.cfg.Seed).str(model)
+	if len(req.Tools) > 0 {
+		c.tools = make([]*compiled, len(req.Tools))
+	}
+	for i := range req.Tools {
+		t := &req.Tools[i]
+		s, err := b.schemas.compile(t.Parameters)
+		if err != nil {
+			return c, fmt.Errorf("sim: tool %s: %w", t.Name, err)
+		}
+		c.tools[i] = s
+		c.preamble += 8 + CountTokens(t.Name) + CountTokens(t.Description) + s.tokens
+		h = h.str(t.Name).str(t.Description).mix(s.digest)
+	}
+	if req.Schema != nil {
+		s, err := b.schemas.compile(req.Schema.JSON)
+		if err != nil {
+			return c, fmt.Errorf("sim: schema %s: %w", req.Schema.Name, err)
+		}
+		c.schema = s
+		c.preamble += 8 + s.tokens
+		h = h.mix(s.digest)
+	}
+	c.top = h
+	c.Input = c.preamble + 1
+	for i := range req.Messages {
+		h = c.message(h, &req.Messages[i])
+	}
+	c.Digest = params(h, req).end()
+	return c, nil
+}
+
+// message folds m into h and counts its tokens: one for the role, one for the end.
+// The ids of tool calls are left out, since formats spell them differently.
+func (c *Case) message(h hash, m *llm.Message) hash {
+	h = h.str(string(m.Role)).num(len(m.Parts))
+	c.Input += 2
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		h = h.str(p.Text)
+		c.Input += CountTokens(p.Text)
+		if im := p.Image; im != nil {
+			h = h.str(im.URL).str(string(im.Data))
+			c.Input += imageTokens
+		}
+	}
+	for _, t := range m.ToolCalls {
+		h = h.str(t.Name).str(t.Arguments)
+		c.Input += CountTokens(t.Name) + CountTokens(t.Arguments)
+	}
+	return h
+}
+
+func params(h hash, req *llm.Request) hash {
+	h = h.num(len(req.Messages)).str(req.ToolChoice).str(string(req.Effort)).num(req.Sample)
+	h = h.float(req.Temperature).float(req.TopP).float(req.FrequencyPenalty).float(req.PresencePenalty)
+	if req.OneTool {
+		h = h.mix(1)
+	}
+	if req.TopK != nil {
+		h = h.mix(2).num(*req.TopK)
+	}
+	if req.Seed != nil {
+		h = h.mix(3).num(int(*req.Seed))
+	}
+	return h
+}
+
+// rand returns a generator for one purpose.
+func (c *Case) rand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Digest, purpose)) }
+
+// Fate draws what befalls this try. It is to be called once for each try that the
+// limits let through, since it counts them.
+func (b *Brain) Fate(c *Case) {
+	if len(b.live) == 0 && b.cfg.Latency.kind == fixed && b.cfg.FirstToken.kind == fixed {
+		return
+	}
+	c.nth = b.seen.next(c.Digest)
+	c.Fault = draw(b.live, c.draw(1))
+}
+
+// draw returns a number that depends on the case, the try and a purpose.
+func (c *Case) draw(purpose int) uint64 {
+	return hash(c.Digest).num(int(c.nth)).num(purpose).end()
+}
+
+// Pace returns when an answer of so many tokens begins and when it is whole.
+func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
+	if b.cfg.Latency.IsZero() && b.cfg.FirstToken.IsZero() && b.cfg.TokensPerSecond <= 0 {
+		return 0, 0
+	}
+	total = b.cfg.Latency.Draw(c.draw(2))
+	switch {
+	case !b.cfg.FirstToken.IsZero():
+		first = b.cfg.FirstToken.Draw(c.draw(3))
+	case b.cfg.TokensPerSecond > 0:
+		first = total
+	default:
+		first = total / 3
+	}
+	if b.cfg.TokensPerSecond > 0 {
+		total = first + time.Duration(float64(tokens)/b.cfg.TokensPerSecond*float64(time.Second))
+	}
+	if c.Fault == FaultSlow {
+		first, total = 10*first, 10*total
+	}
+	return first, max(first, total)
+}
+
+// LineFault draws what befalls a request in a batch: again each time it is sent in one.
+func (b *Brain) LineFault(c *Case) Fault {
+	return b.again("line", c.Digest, lineFaults())
+}
+
+// BatchFault draws what befalls a batch of some content: again each time it is created.
+func (b *Brain) BatchFault(content []byte) Fault {
+	return b.again("batch", hash(b.cfg.Seed).str(string(content)).end(), batchFaults())
+}
+
+func (b *Brain) again(what string, key uint64, names []Fault) Fault {
+	chances := b.cfg.Faults.chances(names)
+	if len(chances) == 0 {
+		return ""
+	}
+	h := hash(key).str(what)
+	return draw(chances, h.num(int(b.seen.next(h.end()))).end())
+}

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxDelay bounds every draw.
+const maxDelay = time.Hour
+
+// Delay is a distribution of durations. The zero Delay is no delay.
+//
+// As text it is a duration (1s), a range (200ms..2s), lognormal:MEDIAN,SIGMA
+// (lognormal:800ms,0.6) or exp:MEAN (exp:1s).
+type Delay struct {
+	kind   delayKind
+	lo, hi time.Duration // fixed and mean: lo
+	sigma  float64
+}
+
+type delayKind uint8
+
+const (
+	fixed delayKind = iota
+	uniform
+	lognormal
+	exponential
+)
+
+// Fixed returns the Delay that is always d.
+func Fixed(d time.Duration) Delay { return Delay{lo: d} }
+
+// ParseDelay reads what String writes.
+func ParseDelay(s string) (Delay, error) {
+	bad := func(err error) (Delay, error) {
+		return Delay{}, fmt.Errorf("sim: delay %q: %w: use 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s", s, err)
+	}
+	d := Delay{}
+	var err error
+	switch {
+	case s == "":
+		return d, nil
+	case strings.HasPrefix(s, "lognormal:"):
+		median, sigma, ok := strings.Cut(strings.TrimPrefix(s, "lognormal:"), ",")
+		if !ok {
+			return bad(fmt.Errorf("no sigma"))
+		}
+		d.kind = lognormal
+		if d.sigma, err = strconv.ParseFloat(sigma, 64); err != nil || !(d.sigma >= 0 && d.sigma <= 10) {
+			return bad(fmt.Errorf("sigma %q is not between 0 and 10", sigma))
+		}
+		d.lo, err = duration(median)
+	case strings.HasPrefix(s, "exp:"):
+		d.kind = exponential
+		d.lo, err = duration(strings.TrimPrefix(s, "exp:"))
+	case strings.Contains(s, ".."):
+		lo, hi, _ := strings.Cut(s, "..")
+		d.kind = uniform
+		if d.lo, err = duration(lo); err != nil {
+			return bad(err)
+		}
+		if d.hi, err = duration(hi); err == nil && d.hi < d.lo {
+			err = fmt.Errorf("it ends before it begins")
+		}
+	default:
+		d.lo, err = duration(s)
+	}
+	if err != nil {
+		return bad(err)
+	}
+	return d, nil
+}
+
+func duration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no duration", s)
+	case d < 0 || d > maxDelay:
+		return 0, fmt.Errorf("%v is not between 0 and %v", d, maxDelay)
+	}
+	return d, nil
+}
+
+// String writes d as ParseDelay reads it.
+func (d Delay) String() string {
+	switch d.kind {
+	case uniform:
+		return d.lo.String() + ".." + d.hi.String()
+	case lognormal:
+		return "lognormal:" + d.lo.String() + "," + strconv.FormatFloat(d.sigma, 'g', -1, 64)
+	case exponential:
+		return "exp:" + d.lo.String()
+	default:
+		return d.lo.String()
+	}
+}
+
+// MarshalText writes d as String does.
+func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Delay) UnmarshalText(b []byte) error {
+	v, err := ParseDelay(string(b))
+	if err == nil {
+		*d = v
+	}
+	return err
+}
+
+// IsZero says whether d is no delay.
+func (d Delay) IsZero() bool { return d == Delay{} || d.kind == fixed && d.lo == 0 }
+
+// Draw returns a duration of the distribution, by a seed of the caller's.
+func (d Delay) Draw(seed uint64) time.Duration {
+	if d.kind == fixed {
+		return d.lo
+	}
+	r := rand.New(rand.NewPCG(seed, 0x5ca1ab1e))
+	f := float64(d.lo)
+	switch d.kind {
+	case uniform:
+		f += r.Float64() * float64(d.hi-d.lo)
+	case lognormal:
+		f *= math.Exp(d.sigma * r.NormFloat64())
+	case exponential:
+		f *= r.ExpFloat64()
+	}
+	return time.Duration(math.Min(f, float64(maxDelay)))
+}

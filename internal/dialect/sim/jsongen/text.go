@@ -1,0 +1,149 @@
+package jsongen
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// text appends a JSON string of n.
+func (w *writer) text(dst []byte, n *node, name string) []byte {
+	switch {
+	case n.pattern != nil:
+		return AppendString(dst, n.pattern.draw(w.r, n.minLen, n.maxLen))
+	case n.format != "":
+		if s, ok := w.formatted(n.format); ok {
+			return AppendString(dst, s)
+		}
+	}
+	return AppendString(dst, w.fit(w.phrase(name), n.minLen, n.maxLen))
+}
+
+// phrase makes up a string that suits a member's name.
+func (w *writer) phrase(name string) string {
+	name = strings.ToLower(name)
+	// parts of names under which whole sentences belong
+	talkative := [...]string{"answer", "analysis", "content", "description", "explanation", "message", "reason", "summary", "text", "thought"}
+	for _, t := range talkative {
+		if strings.Contains(name, t) {
+			return string(w.words.AppendText(nil, w.r, "", 20+w.r.IntN(160)))
+		}
+	}
+	switch {
+	case strings.HasSuffix(name, "name") || name == "author":
+		return w.words.Name(w.r)
+	case w.r.IntN(2) == 0:
+		return w.words.Word(w.r)
+	default:
+		return w.words.Phrase(w.r)
+	}
+}
+
+// fit makes s at least lo and at most hi characters long; hi below zero is no bound.
+func (w *writer) fit(s string, lo, hi int) string {
+	if len(s) < lo {
+		b := append([]byte(s), ' ')
+		for len(b) < lo {
+			b = w.words.AppendText(b, w.r, "", lo-len(b))
+		}
+		s = string(b)
+		if hi < 0 {
+			hi = max(lo, len(s))
+		}
+	}
+	if hi < 0 || utf8.RuneCountInString(s) <= hi {
+		return s
+	}
+	cut := s[:hi] // what we make up is ASCII
+	if t := strings.TrimRight(cut, " "); len(t) >= lo {
+		return t
+	}
+	return cut
+}
+
+// formatted makes up a string of a named format.
+func (w *writer) formatted(format string) (string, bool) {
+	r, l := w.r, w.words
+	date := func() string { return fmt.Sprintf("%04d-%02d-%02d", 1990+r.IntN(50), 1+r.IntN(12), 1+r.IntN(28)) }
+	clock := func() string { return fmt.Sprintf("%02d:%02d:%02dZ", r.IntN(24), r.IntN(60), r.IntN(60)) }
+	host := func() string { return l.Word(r) + ".example" }
+	switch format {
+	case "date":
+		return date(), true
+	case "time":
+		return clock(), true
+	case "date-time":
+		return date() + "T" + clock(), true
+	case "duration":
+		return fmt.Sprintf("P%dDT%dH", r.IntN(30), 1+r.IntN(23)), true
+	case "email", "idn-email":
+		return strings.ToLower(l.Name(r)) + "@" + host(), true
+	case "hostname", "idn-hostname":
+		return host(), true
+	case "ipv4":
+		return fmt.Sprintf("192.0.2.%d", r.IntN(256)), true
+	case "ipv6":
+		return fmt.Sprintf("2001:db8::%x", 1+r.IntN(65000)), true
+	case "uri", "iri", "url", "uri-reference", "iri-reference":
+		return "https://" + host() + "/" + l.Word(r), true
+	case "uuid":
+		return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", r.Uint32(), r.IntN(1<<16), r.IntN(1<<12), 0x8000|r.IntN(1<<14), r.Int64N(1<<48)), true
+	case "json-pointer":
+		return "/" + l.Word(r) + "/" + l.Word(r), true
+	case "relative-json-pointer":
+		return fmt.Sprintf("%d/%s", r.IntN(3), l.Word(r)), true
+	case "regex":
+		return "^" + l.Word(r) + "+$", true
+	default:
+		return "", false
+	}
+}
+
+// AppendString appends s as a JSON string. What is no UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	done := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			if r, size := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+			dst = append(append(dst, s[done:i]...), "\ufffd"...)
+			i++
+			done = i
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		done = i
+	}
+	return append(append(dst, s[done:]...), '"')
+}
+
+func unquote(b []byte) string {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		return string(b)
+	}
+	return s
+}

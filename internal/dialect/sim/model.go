@@ -1,0 +1,155 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"parley/internal/dialect/sim/quota"
+	"parley/llm"
+)
+
+// Model is the simulated provider in process.
+type Model struct {
+	brain *Brain
+	quota *quota.Quota
+	gate  *quota.Gate
+}
+
+// New returns a Model that behaves as cfg says.
+func New(cfg Config) (*Model, error) {
+	b, err := NewBrain(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{brain: b, gate: quota.NewGate(cfg.Limits)}
+	if cfg.Limits.Any() {
+		m.quota = quota.New(cfg.Limits, cfg.Style, time.Now())
+	}
+	return m, nil
+}
+
+// Ask answers req. Failures are *llm.Error, of the kinds the wire would give.
+func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	start := time.Now()
+	if ctx.Err() != nil {
+		return nil, m.gone(ctx, req)
+	}
+	c, err := m.open(req)
+	if err != nil {
+		return nil, m.fail(req, &llm.Error{Kind: llm.KindBadRequest, Status: 400, Message: err.Error(), Err: err})
+	}
+	refused, err := m.gate.Enter(ctx)
+	switch {
+	case err != nil:
+		return nil, m.gone(ctx, req)
+	case refused != nil:
+		return nil, m.fail(req, m.tooMuch(refused))
+	}
+	defer m.gate.Leave()
+	cost := quota.Cost{Input: c.Input, Max: req.MaxTokens}
+	if m.quota != nil {
+		if r := m.quota.Admit(start, cost); r != nil {
+			return nil, m.fail(req, m.tooMuch(r))
+		}
+	}
+	m.brain.Fate(&c)
+	return m.answer(ctx, &c, cost, start)
+}
+
+func (m *Model) open(req *llm.Request) (Case, error) {
+	switch {
+	case req == nil || len(req.Messages) == 0:
+		return Case{}, errors.New("sim: there are no messages")
+	case req.MaxTokens < 0:
+		return Case{}, fmt.Errorf("sim: max tokens: %d is less than 1", req.MaxTokens)
+	}
+	return m.brain.Open(req)
+}
+
+// answer waits as long as the answer takes, and gives it or the fault that befell it.
+func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time.Time) (*llm.Response, error) {
+	a := m.brain.Answer(c)
+	style := m.brain.cfg.Style
+	reading := m.brain.ReadCache(c, style, breaksOf(c.Request, style), start)
+	first, total := m.brain.Pace(c, a.Output)
+	if err := m.befall(ctx, c, first, total); err != nil {
+		return nil, m.fail(c.Request, err)
+	}
+	if !wait(ctx, first) {
+		return nil, m.gone(ctx, c.Request)
+	}
+	llm.Began(ctx)
+	m.brain.Keep(reading, start.Add(first))
+	if !wait(ctx, total-first) {
+		return nil, m.gone(ctx, c.Request)
+	}
+	r := m.response(c, &a)
+	r.Usage = c.Usage(&a, reading)
+	now := time.Now()
+	r.Trail.Latency = now.Sub(start)
+	r.Trail.FirstByte = r.Trail.Latency - (total - first)
+	if m.quota != nil {
+		m.quota.Settle(now, cost, r.Usage)
+		r.Rate = m.quota.Rate(now)
+	}
+	return r, nil
+}
+
+// breaksOf puts a cache breakpoint where a request's common prefix ends.
+func breaksOf(req *llm.Request, style quota.Style) []Break {
+	if style != quota.Anthropic || req.Prefix <= 0 {
+		return nil
+	}
+	return []Break{{Message: min(req.Prefix, len(req.Messages)) - 1, Part: 1 << 20}}
+}
+
+func (m *Model) response(c *Case, a *Answer) *llm.Response {
+	req := c.Request
+	r := &llm.Response{
+		Text: a.Text, Refusal: a.Refusal, Finish: a.Finish, ToolCalls: a.ToolCalls,
+		Model: c.Model, Provider: m.provider(req), ID: "sim-" + strconv.FormatUint(c.Digest, 16), Tier: req.Tier,
+	}
+	for i := range r.ToolCalls {
+		r.ToolCalls[i].ID = "call_" + r.ToolCalls[i].ID
+	}
+	if a.Thought != "" {
+		r.Thoughts = []llm.Thought{{Text: a.Thought}}
+	}
+	if req.Logprobs {
+		r.Logprobs = c.Logprobs(a, req.TopLogprobs)
+	}
+	if req.TokenIDs {
+		r.TokenIDs, r.PromptTokenIDs = a.IDs(), c.PromptIDs()
+	}
+	return r
+}
+
+func (m *Model) provider(req *llm.Request) string {
+	if m.brain.cfg.Name != "" || req == nil {
+		return m.brain.cfg.Name
+	}
+	if p, _ := llm.SplitModel(req.Model); p != "" {
+		return p
+	}
+	return "sim"
+}
+
+// wait returns after d, or with false when ctx is done before.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+var _ llm.Model = (*Model)(nil)

@@ -1,0 +1,158 @@
+// Package quota keeps rate limits as the providers keep theirs: token buckets that
+// refill all the time, charged in the manner of OpenAI or of Anthropic.
+//
+// It promises to read no clock (every method is told the time), and that a
+// request it refuses is not charged. Methods may be called from any number of
+// goroutines at once.
+//
+// It is not for pacing our own calls: that is dispatch's work, done from the
+// other side of the wire.
+package quota
+
+import (
+	"sync"
+	"time"
+
+	"parley/llm"
+)
+
+// Style is whose way of charging is followed.
+type Style string
+
+const (
+	// OpenAI charges a request and max(max_tokens, estimate) tokens on arrival.
+	OpenAI Style = "openai"
+	// Anthropic charges a request and its input on arrival, corrects the input to what
+	// was not read from the prompt cache, and charges output once it was produced.
+	Anthropic Style = "anthropic"
+)
+
+// Limits are what is allowed. A zero field limits nothing.
+type Limits struct {
+	RPM  float64 // requests a minute. Default: 0, no limit
+	TPM  float64 // tokens a minute (OpenAI style). Default: 0, no limit
+	ITPM float64 // input tokens a minute (Anthropic style). Default: 0, no limit
+	OTPM float64 // output tokens a minute (Anthropic style). Default: 0, no limit
+	// Burst is how many seconds' worth a full bucket holds. Default: 60 s
+	Burst time.Duration
+	// Concurrency is the most requests in flight. Default: 0, no limit
+	Concurrency int
+	// Queue makes requests above Concurrency wait instead of being refused. Default: false
+	Queue bool
+}
+
+// Any says whether l limits anything.
+func (l Limits) Any() bool {
+	return l.RPM > 0 || l.TPM > 0 || l.ITPM > 0 || l.OTPM > 0 || l.Concurrency > 0
+}
+
+// Quota is one account's buckets.
+type Quota struct {
+	style  Style
+	limits Limits
+
+	mu       sync.Mutex
+	requests bucket
+	tokens   bucket
+	input    bucket
+	output   bucket
+}
+
+// New returns full buckets. An empty style means OpenAI.
+func New(l Limits, style Style, now time.Time) *Quota {
+	if l.Burst <= 0 {
+		l.Burst = time.Minute
+	}
+	q := &Quota{style: style, limits: l}
+	q.requests = newBucket(l.RPM, l.Burst, now)
+	if style == Anthropic {
+		q.input = newBucket(l.ITPM, l.Burst, now)
+		q.output = newBucket(l.OTPM, l.Burst, now)
+	} else {
+		q.tokens = newBucket(l.TPM, l.Burst, now)
+	}
+	return q
+}
+
+// Cost is what is known of a request when it arrives.
+type Cost struct {
+	Input int // estimated tokens of the prompt
+	Max   int // max_tokens, or 0
+}
+
+// Refusal says which limit a request ran into.
+type Refusal struct {
+	// What is requests, tokens, input tokens, output tokens or concurrency.
+	What  string
+	Limit float64       // a minute; requests in flight for concurrency
+	Used  float64       // of it, at the moment
+	Asked float64       // by this request
+	After time.Duration // until it would pass, were nothing else asked; 0 when not known
+	// TooLarge means that it asked for more than the limit: it can never pass.
+	TooLarge bool
+}
+
+// Admit charges a request, or says why it is refused.
+func (q *Quota) Admit(now time.Time, c Cost) *Refusal {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	tokens, input := float64(max(c.Max, c.Input)), float64(c.Input)
+	if r := q.requests.refuse(now, "requests", 1); r != nil {
+		return r
+	}
+	if r := q.tokens.refuse(now, "tokens", tokens); r != nil {
+		return r
+	}
+	if r := q.input.refuse(now, "input tokens", input); r != nil {
+		return r
+	}
+	if r := q.output.refuse(now, "output tokens", 1); r != nil {
+		return r
+	}
+	q.requests.level--
+	q.tokens.level -= tokens
+	q.input.level -= input
+	return nil
+}
+
+// Settle corrects the charge of an admitted request, now that its usage is known.
+// OpenAI corrects nothing.
+func (q *Quota) Settle(now time.Time, c Cost, used llm.Usage) {
+	if q.style != Anthropic {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.input.refill(now)
+	q.output.refill(now)
+	q.input.level += float64(c.Input - (used.Input - used.Cached))
+	q.output.level -= float64(used.Output)
+}
+
+// Rate returns what the headers of an answer say, or nil when nothing is limited.
+func (q *Quota) Rate(now time.Time) *llm.Rate {
+	l := &q.limits
+	if l.RPM <= 0 && l.TPM <= 0 && l.ITPM <= 0 && l.OTPM <= 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r := &llm.Rate{
+		Requests: q.requests.window(now), Tokens: q.tokens.window(now),
+		Input: q.input.window(now), Output: q.output.window(now),
+	}
+	if q.style == Anthropic { // its tokens are input and output together
+		switch {
+		case r.Input.Known && r.Output.Known:
+			r.Tokens = llm.Window{
+				Limit: r.Input.Limit + r.Output.Limit, Remaining: r.Input.Remaining + r.Output.Remaining,
+				Reset: max(r.Input.Reset, r.Output.Reset), Known: true,
+			}
+		case r.Input.Known:
+			r.Tokens = r.Input
+		case r.Output.Known:
+			r.Tokens = r.Output
+		}
+	}
+	return r
+}

@@ -1,0 +1,158 @@
+package body
+
+import "bytes"
+
+// Strict says whether a JSON Schema follows the rules of OpenAI's strict mode: the
+// root is an object, every object is closed and requires all of its properties, and no
+// keyword is used that strict mode does not know.
+func Strict(schema []byte) bool {
+	isObject := false
+	ok := Members(schema, func(k, v []byte) bool {
+		if string(k) == "type" {
+			isObject = string(v) == `"object"`
+		}
+		return true
+	})
+	return ok && isObject && strictNode(schema)
+}
+
+func strictNode(node []byte) bool {
+	var properties, required []byte
+	object, closed := false, false
+	ok := Members(node, func(k, v []byte) bool {
+		switch string(k) {
+		case "type":
+			object = bytes.Contains(v, []byte(`"object"`))
+		case "properties":
+			properties = v
+			return each(v, strictNode)
+		case "$defs", "definitions":
+			return each(v, strictNode)
+		case "required":
+			required = v
+		case "additionalProperties":
+			closed = string(v) == "false"
+			return closed
+		case "items":
+			return strictNode(v)
+		case "anyOf":
+			return Elements(v, strictNode)
+		case "enum", "const", "description", "title", "$ref", "$schema", "$id", "pattern", "format", "multipleOf",
+			"maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "minItems", "maxItems":
+		default:
+			return false
+		}
+		return true
+	})
+	if !ok || !object && properties == nil {
+		return ok
+	}
+	return closed && requiresAll(properties, required)
+}
+
+// each applies f to the value of every member of b.
+func each(b []byte, f func([]byte) bool) bool {
+	return Members(b, func(_, v []byte) bool { return f(v) })
+}
+
+func requiresAll(properties, required []byte) bool {
+	return properties == nil || Members(properties, func(name, _ []byte) bool { return lists(required, name) })
+}
+
+// lists says whether a list of strings holds name.
+func lists(list, name []byte) bool {
+	found := false
+	Elements(list, func(v []byte) bool {
+		found = len(v) == len(name)+2 && bytes.Equal(v[1:len(v)-1], name)
+		return !found
+	})
+	return found
+}
+
+// AppendClosed appends a JSON Schema as Anthropic's structured output takes it: with
+// every object closed, and without the keywords it refuses (lengths, ranges, patterns).
+// What is left out is still checked where the answer is validated. It says no when
+// the schema cannot be put that way, as with an object of any members.
+func AppendClosed(b, schema []byte) ([]byte, bool) {
+	b = Open(b, '{')
+	object, closed, properties := false, false, false
+	ok := Members(schema, func(k, v []byte) bool {
+		good := true
+		switch string(k) {
+		case "type":
+			object = bytes.Contains(v, []byte(`"object"`))
+			b = Raw(b, "type", v)
+		case "additionalProperties":
+			closed = true
+			good = string(v) == "false"
+			b = Raw(b, "additionalProperties", v)
+		case "properties", "$defs", "definitions":
+			properties = properties || string(k) == "properties"
+			b, good = appendClosedAll(b, string(k), v)
+		case "items":
+			b, good = AppendClosed(Key(b, "items"), v)
+		case "anyOf", "oneOf", "allOf":
+			name := string(k)
+			if name == "oneOf" {
+				name = "anyOf"
+			}
+			b, good = appendClosedList(b, name, v)
+		case "required", "enum", "const", "description", "title", "$ref", "default", "format":
+			b = Raw(b, string(k), v)
+		case "patternProperties", "not", "if", "unevaluatedProperties", "propertyNames":
+			good = false
+		}
+		return good
+	})
+	if object && !closed {
+		b = Bool(b, "additionalProperties", false)
+	}
+	return append(b, '}'), ok && (!object || properties)
+}
+
+func appendClosedAll(b []byte, key string, members []byte) ([]byte, bool) {
+	b = Open(Key(b, key), '{')
+	ok := Members(members, func(k, v []byte) bool {
+		b = Key(b, string(k))
+		var good bool
+		b, good = AppendClosed(b, v)
+		return good
+	})
+	return append(b, '}'), ok
+}
+
+func appendClosedList(b []byte, key string, list []byte) ([]byte, bool) {
+	b = Open(Key(b, key), '[')
+	ok := Elements(list, func(v []byte) bool {
+		var good bool
+		b, good = AppendClosed(b, v)
+		return good
+	})
+	return append(b, ']'), ok
+}
+
+// SchemaName makes of name one that every provider takes: at most 64 letters, digits,
+// _ and -.
+func SchemaName(name string) string {
+	if name == "" {
+		return "answer"
+	}
+	good := len(name) <= 64
+	for i := range len(name) {
+		good = good && isNameByte(name[i])
+	}
+	if good {
+		return name
+	}
+	b := []byte(name[:min(len(name), 64)])
+	for i, c := range b {
+		if !isNameByte(c) {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

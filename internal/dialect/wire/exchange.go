@@ -1,0 +1,307 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+// errSilent is the cause with which a call ends that gave no sign of life.
+var errSilent = errors.New("no sign of life")
+
+// afterEnd is how long a stream may take to end after its last event. A body read
+// to its end leaves its connection fit for the next call.
+const afterEnd = 250 * time.Millisecond
+
+// Call is one HTTP request below the provider's base URL.
+type Call struct {
+	Method string      // Default: POST
+	Path   string      // such as /chat/completions; a query may follow
+	Header http.Header // beside the usual ones; it wins over them
+	Body   []byte
+	// Open gives the body where it is too large to hold, and Size its length. It is
+	// called again when the request goes out again.
+	Open func() (io.ReadCloser, error)
+	Size int64
+}
+
+// Answer is what came back: the header, and a body to be read once by Bytes, Events
+// or Lines. It must be closed, and what it returned is not to be used after that.
+type Answer struct {
+	Header    http.Header
+	FirstByte time.Duration // from sending to the header
+
+	c      *Client
+	lane   lane
+	start  time.Time
+	life   *time.Timer
+	cancel context.CancelCauseFunc
+	sent   atomic.Bool
+	body   io.ReadCloser
+	size   int64
+	buf    *[]byte
+}
+
+// Do sends call and waits for the header of its answer. An answer that is not a
+// success, of 200 to 299, is an error.
+func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
+	if ctx.Err() != nil {
+		return nil, c.broken(ctx, ctx.Err(), false)
+	}
+	l, err := c.pool.take(ctx)
+	if err != nil {
+		return nil, c.broken(ctx, err, false)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
+	a.life = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
+	inner = httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
+		WroteRequest: func(w httptrace.WroteRequestInfo) {
+			if w.Err == nil {
+				a.sent.Store(true)
+			}
+		},
+	})
+	res, err := l.rt.RoundTrip(c.request(inner, call))
+	a.FirstByte = time.Since(a.start)
+	if err != nil {
+		err = c.broken(ctx, reason(inner, err), a.sent.Load())
+		a.Close()
+		return nil, err
+	}
+	a.Header, a.body, a.size = res.Header, res.Body, res.ContentLength
+	a.life.Reset(c.timeout)
+	if err := a.unzip(); err != nil {
+		a.Close()
+		return nil, err
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		err := a.refused(res.StatusCode)
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// reason puts our own reason for ending a call in the place of what the transport
+// made of it.
+func reason(inner context.Context, err error) error {
+	if context.Cause(inner) == errSilent {
+		return errSilent
+	}
+	return err
+}
+
+func (c *Client) request(ctx context.Context, call Call) *http.Request {
+	u := *c.base
+	path, query, _ := strings.Cut(call.Path, "?")
+	u.Path += path
+	u.RawQuery = query
+	r := &http.Request{
+		Method: call.Method, URL: &u, Host: u.Host, Header: c.header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if r.Method == "" {
+		r.Method = http.MethodPost
+	}
+	if len(call.Header) > 0 {
+		r.Header = c.header.Clone()
+		for k, v := range call.Header {
+			r.Header[http.CanonicalHeaderKey(k)] = v
+		}
+	}
+	switch {
+	case call.Open != nil:
+		r.GetBody, r.ContentLength = call.Open, call.Size
+		r.Body = &lateBody{open: call.Open}
+	case call.Body != nil:
+		r.ContentLength = int64(len(call.Body))
+		r.Body = io.NopCloser(bytes.NewReader(call.Body))
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.Body)), nil }
+	}
+	return r.WithContext(ctx)
+}
+
+// lateBody opens a body when it is first read.
+type lateBody struct {
+	open func() (io.ReadCloser, error)
+	rc   io.ReadCloser
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	if b.rc == nil {
+		rc, err := b.open()
+		if err != nil {
+			return 0, err
+		}
+		b.rc = rc
+	}
+	return b.rc.Read(p)
+}
+
+func (b *lateBody) Close() error {
+	if b.rc == nil {
+		return nil
+	}
+	return b.rc.Close()
+}
+
+// unzip puts a decompressor before the body where the server compressed it unasked.
+func (a *Answer) unzip() error {
+	switch enc := strings.ToLower(a.Header.Get("Content-Encoding")); enc {
+	case "", "identity":
+		return nil
+	case "gzip", "x-gzip":
+		a.size = -1
+		a.body = &lateBody{open: unzipper(a.body)}
+		return nil
+	default:
+		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which was not asked for", enc), nil)
+	}
+}
+
+func unzipper(body io.ReadCloser) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{z, body}, nil
+	}
+}
+
+// refused makes the error of an answer that is not a success.
+func (a *Answer) refused(status int) error {
+	var b bytes.Buffer
+	// What could be read of it decides; that reading failed does not matter here.
+	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
+	e := fault.Classify(status, a.Header, b.Bytes())
+	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, time.Since(a.start)
+	return e
+}
+
+// Bytes reads the whole body, which must be JSON.
+func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
+	if a.size > a.c.maxBody {
+		return nil, a.tooLarge()
+	}
+	a.buf = a.c.bufs.Get().(*[]byte)
+	b := (*a.buf)[:0]
+	// The length is a server's word: it is a hint for small answers only.
+	if n := int(min(a.size, 1<<20)); n >= cap(b) {
+		b = make([]byte, 0, max(n+1, 4096))
+	}
+	for {
+		n, err := a.body.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, a.cut(ctx, err)
+		}
+		if int64(len(b)) > a.c.maxBody {
+			return nil, a.tooLarge()
+		}
+		a.life.Reset(a.c.timeout)
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+	*a.buf = b
+	return b, fault.LooksJSON(b, a.Header.Get("Content-Type"))
+}
+
+// Events reads the body as server-sent events until each says that it has the last
+// one, or the body ends; whether it was to end there is the caller's to know.
+func (a *Answer) Events(ctx context.Context, each func(Event) (done bool, err error)) error {
+	r := a.c.readers.Get().(*bufio.Reader)
+	r.Reset(a.body)
+	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
+	done, err := readEvents(r, a.c.maxBody, a.alive, each)
+	if done {
+		a.life.Reset(afterEnd)
+		_, _ = io.Copy(io.Discard, io.LimitReader(r, 4096))
+		return err
+	}
+	return a.read(ctx, err)
+}
+
+// Lines reads the body line by line, as of JSONL.
+func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error {
+	r := a.c.readers.Get().(*bufio.Reader)
+	r.Reset(a.body)
+	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
+	var line []byte
+	for {
+		var err error
+		line, err = readLine(r, line[:0], a.c.maxBody)
+		if len(line) > 0 {
+			if err := each(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return a.read(ctx, err)
+		}
+		a.alive()
+	}
+}
+
+// IsStream says whether the body is one of server-sent events.
+func (a *Answer) IsStream() bool {
+	t := a.Header.Get("Content-Type")
+	return len(t) >= 17 && strings.EqualFold(t[:17], "text/event-stream")
+}
+
+// Latency is the time since the request was sent.
+func (a *Answer) Latency() time.Duration { return time.Since(a.start) }
+
+// Close ends the exchange and gives back what it held.
+func (a *Answer) Close() {
+	a.life.Stop()
+	if a.body != nil {
+		a.body.Close()
+	}
+	a.cancel(nil)
+	a.c.pool.give(a.lane)
+	if a.buf != nil && cap(*a.buf) <= 1<<20 {
+		a.c.bufs.Put(a.buf)
+	}
+}
+
+func (a *Answer) alive() { a.life.Reset(a.c.timeout) }
+
+// read turns an error of reading into an *llm.Error; one that is already is kept.
+func (a *Answer) read(ctx context.Context, err error) error {
+	var e *llm.Error
+	switch {
+	case err == nil, errors.As(err, &e):
+		return err
+	case errors.Is(err, errTooLarge):
+		return a.tooLarge()
+	}
+	return a.cut(ctx, err)
+}
+
+func (a *Answer) tooLarge() error {
+	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
+}

@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+// Fail finishes an error of a call: it names the provider and the model, adds what
+// the header of the answer says (a may be nil), and takes the key out of every text.
+func (c *Client) Fail(err error, model string, a *Answer) error {
+	e := *llm.AsError(err)
+	e.Provider, e.Model = c.name, model
+	if a != nil {
+		if e.RequestID == "" {
+			e.RequestID = fault.RequestID(a.Header)
+		}
+		if e.Rate == nil {
+			e.Rate = fault.Rate(a.Header)
+		}
+		e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
+	}
+	e.Message = fault.Clean(c.redact(e.Message), fault.MaxMessage)
+	e.Code, e.RequestID = fault.Clean(c.redact(e.Code), 100), fault.Clean(c.redact(e.RequestID), 200)
+	if e.Err != nil && c.key != "" && c.redact(e.Err.Error()) != e.Err.Error() {
+		e.Err = errors.New(c.redact(e.Err.Error()))
+	}
+	return &e
+}
+
+// broken makes the error of an exchange that got no header.
+func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
+	e := &llm.Error{Err: err, Uncertain: sent}
+	switch {
+	case ctx.Err() != nil:
+		ended(ctx, e)
+	case errors.Is(err, errSilent):
+		e.Kind, e.Message = llm.KindTimeout, fmt.Sprintf("the server gave no sign of life for %v", c.timeout)
+	default:
+		e.Kind, e.Message = llm.KindTransport, plain(err)
+		e.Final = isTrust(err)
+	}
+	return e
+}
+
+// cut makes the error of a body that could not be read to its end.
+func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
+	e := &llm.Error{Err: err, Uncertain: true}
+	switch {
+	case ctx.Err() != nil:
+		ended(ctx, e)
+	case !a.life.Stop(): // it fired, so it was what ended the call
+		e.Kind, e.Message = llm.KindTimeout, fmt.Sprintf("the answer stalled: nothing came for %v", a.c.timeout)
+	case isGzip(err):
+		e.Kind, e.Message = llm.KindMalformed, "the answer cannot be decompressed: "+err.Error()
+	default:
+		e.Kind, e.Message = llm.KindTransport, "the connection was cut off in the middle of the answer: "+plain(err)
+	}
+	return e
+}
+
+// ended says how the caller ended the call.
+func ended(ctx context.Context, e *llm.Error) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		e.Kind, e.Message = llm.KindTimeout, "the deadline of the call passed"
+		return
+	}
+	e.Kind, e.Message = llm.KindCanceled, "the call was canceled"
+}
+
+func plain(err error) string {
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the server closed the connection"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused: nothing listens there (" + err.Error() + ")"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "the server reset the connection"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return "too many open files: raise the limit (ulimit -n), lower the concurrency, or set http2: true"
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "the host " + dns.Name + " does not exist"
+	}
+	return err.Error()
+}
+
+// isTrust says that the server's certificate is not trusted, which will not pass.
+func isTrust(err error) bool {
+	var verify *tls.CertificateVerificationError
+	var unknown x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &host)
+}
+
+func isGzip(err error) bool {
+	s := err.Error()
+	return strings.HasPrefix(s, "gzip:") || strings.HasPrefix(s, "flate:")
+}

@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+type netConn = net.Conn
+
+// piped makes a Client whose connections are pipes to serve, so that time can be a
+// test's own.
+func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request)) *Client {
+	t.Helper()
+	p.Name, p.Dialect, p.BaseURL = "lab", "openai", "http://lab.test/v1"
+	c, err := New(p, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.pool.plain.Proxy = nil
+	c.pool.plain.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		go func() {
+			defer theirs.Close()
+			req, err := http.ReadRequest(bufio.NewReader(theirs))
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, req.Body)
+			serve(theirs, req)
+			io.Copy(io.Discard, theirs) // until the client is gone
+		}()
+		return ours, nil
+	}
+	return c
+}
+
+// TestSilence has servers fall silent at different moments, and says after how long
+// the call ends.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		serve   func(net.Conn, *http.Request)
+		want    time.Duration
+	}{
+		{"at once, by default", 0, func(net.Conn, *http.Request) {}, 10 * time.Minute},
+		{"at once", time.Minute, func(net.Conn, *http.Request) {}, time.Minute},
+		{"after the header", time.Minute, func(c net.Conn, _ *http.Request) { io.WriteString(c, head) }, time.Minute},
+		{"after signs of life", time.Minute, func(c net.Conn, _ *http.Request) {
+			io.WriteString(c, head)
+			for range 5 {
+				time.Sleep(50 * time.Second)
+				io.WriteString(c, ": still here\n\n")
+			}
+		}, 5*50*time.Second + time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cl := piped(t, provider.Provider{Timeout: c.timeout}, c.serve)
+				start := time.Now()
+				a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				if err == nil {
+					err = a.Events(t.Context(), func(Event) (bool, error) { return false, nil })
+					a.Close()
+				}
+				if e := llm.AsError(err); e == nil || e.Kind != llm.KindTimeout || !e.Uncertain {
+					t.Errorf("got %v", err)
+				}
+				if d := time.Since(start); d != c.want {
+					t.Errorf("ended after %v, want %v", d, c.want)
+				}
+				cl.Close()
+			})
+		})
+	}
+}
+
+// TestLingering has a server keep the connection after the last event of a stream: the
+// answer does not wait for it for long.
+func TestLingering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := piped(t, provider.Provider{}, func(c net.Conn, _ *http.Request) {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: last\n\n")
+		})
+		start := time.Now()
+		a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Events(t.Context(), func(e Event) (bool, error) { return string(e.Data) == "last", nil })
+		a.Close()
+		if err != nil || time.Since(start) > time.Second {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+		cl.Close()
+	})
+}
+
+func TestLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := piped(t, provider.Provider{}, func(c net.Conn, r *http.Request) {
+			body := `{"a":1}` + "\n\nbad\n" + `{"b":2}`
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"+body)
+		})
+		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files?x=1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err = a.Lines(t.Context(), func(b []byte) error { got = append(got, string(b)); return nil })
+		a.Close()
+		cl.Close()
+		if err != nil || len(got) != 3 || got[1] != "bad" || got[2] != `{"b":2}` {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+
+	"parley/internal/answer"
+	"parley/llm"
+)
+
+// answers makes sure of structured answers: the provider's native structured output
+// where it has it, the schema in words where it has not; then one tolerant parser; then
+// a bounded number of repairs that show the model what was wrong.
+type answers struct {
+	next     llm.Model
+	compiler *answer.Compiler
+	native   func(model string) bool
+	repairs  int
+	stats    *Stats
+}
+
+// Ask asks, and for a request with a Schema returns a response whose JSON is valid, or
+// an error of KindInvalid.
+func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	if req.Schema == nil {
+		return a.next.Ask(ctx, req)
+	}
+	schema, err := a.compiler.Compile(req.Schema.JSON)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
+	}
+	ask := req
+	if !a.native(req.Model) {
+		ask = instructed(req)
+	}
+	var spent llm.Usage
+	for n, tries := 0, 0; ; n++ {
+		resp, err := a.next.Ask(ctx, ask)
+		if err != nil {
+			e := *llm.AsError(err)
+			e.Usage = e.Usage.Plus(spent)
+			e.Trail.Attempts += tries
+			return nil, &e
+		}
+		tries += resp.Trail.Attempts
+		spent = spent.Plus(resp.Usage)
+		resp.Usage, resp.Trail.Attempts = spent, tries
+		if len(resp.ToolCalls) > 0 && resp.Text == "" {
+			return resp, nil // it wants tools first; the answer comes in a later turn
+		}
+		value, how, readErr := schema.Read(resp.Text)
+		if readErr == nil {
+			resp.JSON = value
+			resp.Trail.Parsed = a.count(req.Model, how, n)
+			return resp, nil
+		}
+		if e := a.hopeless(resp, readErr, n); e != nil {
+			a.stats.count(req.Model, func(m *ModelStats) { m.Malformed++ })
+			return nil, e
+		}
+		ask = repaired(ask, resp.Text, readErr)
+	}
+}
+
+// instructed puts the schema into words, after all that calls may have in common.
+func instructed(req *llm.Request) *llm.Request {
+	r := *req
+	r.Messages = append(append(make([]llm.Message, 0, len(req.Messages)+1), req.Messages...),
+		llm.User(answer.Instruct(req.Schema.JSON)))
+	return &r
+}
+
+// repaired asks again, with the answer and what is wrong with it in view.
+func repaired(req *llm.Request, text string, why error) *llm.Request {
+	r := *req
+	r.Messages = append(append(make([]llm.Message, 0, len(req.Messages)+2), req.Messages...),
+		llm.Assistant(text), llm.User(answer.Repair(why)))
+	return &r
+}
+
+// hopeless returns the error of an answer that asking again will not mend, or nil.
+func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
+	e := &llm.Error{
+		Kind: llm.KindInvalid, Model: resp.Model, Provider: resp.Provider, RequestID: resp.RequestID,
+		Usage: resp.Usage, Trail: resp.Trail, Err: why,
+	}
+	switch {
+	case resp.Finish == llm.FinishRefused || resp.Refusal != "":
+		e.Kind, e.Message = llm.KindRefused, "the model refused: "+brief(resp.Refusal+resp.Text)
+	case resp.Finish == llm.FinishLength:
+		e.Message = "the answer was cut off at the limit of output tokens: " + why.Error()
+	case n >= a.repairs:
+		e.Message = fmt.Sprintf("the answer does not follow its schema after %d repairs: %v", n, why)
+	default:
+		return nil
+	}
+	return e
+}
+
+func brief(s string) string {
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+func (a *answers) count(model string, how answer.How, repairs int) (parsed string) {
+	a.stats.count(model, func(m *ModelStats) {
+		switch {
+		case repairs > 0:
+			m.Repaired++
+			parsed = "repaired"
+		case how == answer.Tolerant:
+			m.Tolerant++
+			parsed = "tolerant"
+		default:
+			m.Native++
+			parsed = "native"
+		}
+	})
+	return parsed
+}

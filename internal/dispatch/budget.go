@@ -1,0 +1,225 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"parley/llm"
+)
+
+// Budget is an amount of money that calls draw on and never exceed. Before a call is
+// made the most it can cost is set aside; when it ended, what it did cost is spent and
+// the rest given back.
+//
+// A call that does not fit beside the calls in flight waits for them to end, since
+// most cost less than they might; one that does not fit although nothing is in flight
+// is refused. So the last cent that can be spent safely is spent, and not one more.
+type Budget struct {
+	mu       sync.Mutex
+	limit    llm.Money // 0: no limit
+	spent    llm.Money
+	reserved llm.Money
+	queue    line[*drawer]
+	closed   bool
+}
+
+// NewBudget returns a budget of limit, of which spent is gone already. A limit of 0
+// is no limit: the budget only counts.
+func NewBudget(limit, spent llm.Money) *Budget { return &Budget{limit: limit, spent: spent} }
+
+// Spent returns what is spent for good, and what is set aside for calls in flight.
+func (b *Budget) Spent() (spent, reserved llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.spent, b.reserved
+}
+
+// Limit returns the limit, 0 for none.
+func (b *Budget) Limit() llm.Money {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit
+}
+
+// drawer is a call that waits for room.
+type drawer struct {
+	place
+	worst llm.Money
+	ready chan struct{}
+	err   *llm.Error
+}
+
+// reserve sets worst aside, waiting for room if there may yet be some.
+func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) error {
+	b.mu.Lock()
+	if b.queue.len() == 0 && b.fits(worst) {
+		b.reserved += worst
+		b.mu.Unlock()
+		return nil
+	}
+	d := &drawer{place: place{order: order}, worst: worst, ready: make(chan struct{})}
+	b.queue.push(d)
+	b.pump()
+	b.mu.Unlock()
+	select {
+	case <-d.ready:
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.queue.leave(d) {
+			b.pump()
+			return llm.ContextError(ctx)
+		}
+	}
+	if d.err != nil {
+		return d.err
+	}
+	return nil
+}
+
+// tryReserve sets worst aside if there is room now.
+func (b *Budget) tryReserve(worst llm.Money) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.fits(worst) {
+		return false
+	}
+	b.reserved += worst
+	return true
+}
+
+func (b *Budget) fits(worst llm.Money) bool {
+	return !b.closed && (b.limit == 0 || b.spent+b.reserved+worst <= b.limit)
+}
+
+// settle gives back what was set aside and spends cost.
+func (b *Budget) settle(reserved, cost llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved -= reserved
+	b.spent += cost
+	b.pump()
+}
+
+// pump lets in whoever fits, in order. With nothing in flight nobody's room will grow,
+// so whoever does not fit then is refused.
+func (b *Budget) pump() {
+	for b.queue.len() > 0 {
+		d := b.queue.head()
+		switch {
+		case b.fits(d.worst):
+			b.reserved += d.worst
+		case b.closed:
+			d.err = &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+		case b.reserved == 0:
+			d.err = b.refusal(d.worst)
+		default:
+			return
+		}
+		b.queue.pop()
+		close(d.ready)
+	}
+}
+
+func (b *Budget) refusal(worst llm.Money) *llm.Error {
+	return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf(
+		"this call may cost up to %v; %v of the budget of %v is spent", worst, b.spent, b.limit)}
+}
+
+// drain refuses whoever waits and whoever comes.
+func (b *Budget) drain() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.pump()
+}
+
+// budget is the outermost layer: it opens an account for a call, which every attempt
+// inside draws on.
+type budget struct {
+	next   llm.Model
+	purse  *Budget
+	prices *tariff
+}
+
+// Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
+func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	worst, err := b.worst(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.purse.reserve(ctx, worst, req.Order); err != nil {
+		return nil, err
+	}
+	a := &account{purse: b.purse, free: worst}
+	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
+	cost := a.close()
+	if err != nil {
+		e := *llm.AsError(err)
+		e.Trail.Cost = cost
+		return nil, &e
+	}
+	resp.Trail.Cost = cost
+	return resp, nil
+}
+
+func (b *budget) worst(req *llm.Request) (llm.Money, error) {
+	if b.purse.Limit() == 0 {
+		return 0, nil
+	}
+	p, ok := b.prices.find(req.Model)
+	if !ok {
+		return 0, b.prices.unknown(req.Model)
+	}
+	return worstOf(p, req), nil
+}
+
+// account is one call's share of a budget. Several attempts of the call may draw on it
+// at once.
+type account struct {
+	purse *Budget
+	mu    sync.Mutex
+	free  llm.Money // set aside and not in use by an attempt
+	cost  llm.Money
+}
+
+type accountKey struct{}
+
+func accountOf(ctx context.Context) *account {
+	a, _ := ctx.Value(accountKey{}).(*account)
+	return a
+}
+
+// begin takes worst for an attempt, setting more aside if the account has too little.
+func (a *account) begin(worst llm.Money) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if more := worst - a.free; more > 0 {
+		if !a.purse.tryReserve(more) {
+			return false
+		}
+		a.free += more
+	}
+	a.free -= worst
+	return true
+}
+
+// end returns what an attempt that took worst did not cost.
+func (a *account) end(worst, cost llm.Money) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cost += cost
+	spare := max(0, worst-cost)
+	a.free += spare
+	a.purse.settle(worst-spare, cost)
+}
+
+// close gives back all that was not used and returns what the call cost.
+func (a *account) close() llm.Money {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.purse.settle(a.free, 0)
+	a.free = 0
+	return a.cost
+}

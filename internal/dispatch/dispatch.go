@@ -1,0 +1,141 @@
+// Package dispatch is everything between a question and the wire: it answers any
+// number of requests to any number of providers as fast as their limits allow.
+//
+// It is a nest of layers, each a file here and each an llm.Model around the next:
+//
+//		budget(cache(coalesce(answer(retry(hedge(lane → warm(limit(meter(dialect)))))))))
+//
+//	  - budget reserves the most a call can cost and settles what it did cost
+//	  - cache answers what was answered before
+//	  - coalesce joins equal calls in flight at temperature zero
+//	  - answer makes structured answers valid, or fails
+//	  - retry classifies failures, waits them out, falls back to other models
+//	  - hedge sends a second try beside a straggler
+//	  - lane picks the provider
+//	  - warm sends one call of a long prefix before the rest
+//	  - limit paces requests, tokens and calls in flight, and adapts
+//	  - meter is one attempt: priced, bounded in time, counted
+//
+// What it promises: a budget is never exceeded; no permit is held while anything
+// waits; every error is an *llm.Error of one kind; calls are served lowest Order
+// first; a call returns soon after its context ends; nothing here changes what an
+// answer says. Everything may be used from any number of goroutines.
+//
+// What it is not for: it knows no wire format (package dialect) and keeps no record
+// of calls (the journal).
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/answer"
+	"parley/internal/cachestore"
+	"parley/internal/price"
+	"parley/llm"
+)
+
+// Config says what a Dispatcher works with.
+type Config struct {
+	// Lanes are the providers.
+	Lanes []Lane
+	// Open returns the lane of a provider that is not in Lanes, when it is first asked
+	// for. Its error is what the call fails with. Default: there are no others.
+	Open func(name string) (Lane, error)
+	// Prices of models. Default: the embedded table.
+	Prices *price.Table
+	// Budget is what may be spent. Default: no limit, only counting.
+	Budget *Budget
+	// Cache keeps answers. Default: none.
+	Cache *cachestore.Store
+	// Retry says how failures are tried again.
+	Retry Retry
+	// Hedge says when slow calls get a second try. Default: never.
+	Hedge Hedge
+	// Repairs is how often a structured answer that does not follow its schema is asked
+	// for again. Default: 2; negative: never.
+	Repairs int
+	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
+	// own bound on time without a sign of life.
+	AttemptTimeout time.Duration
+}
+
+// Dispatcher answers requests. It is an llm.Model.
+type Dispatcher struct {
+	model  llm.Model
+	lanes  *lanes
+	budget *Budget
+	cache  *cachestore.Store
+	stats  *Stats
+}
+
+// New returns a Dispatcher over c.
+func New(c Config) (*Dispatcher, error) {
+	if len(c.Lanes) == 0 && c.Open == nil {
+		return nil, errors.New("dispatch: no providers")
+	}
+	seen := map[string]bool{}
+	for _, l := range c.Lanes {
+		if l.Provider.Name == "" || seen[l.Provider.Name] {
+			return nil, fmt.Errorf("dispatch: provider %q: each needs a name of its own", l.Provider.Name)
+		}
+		seen[l.Provider.Name] = true
+	}
+	if c.Prices == nil {
+		c.Prices = price.Embedded()
+	}
+	if c.Budget == nil {
+		c.Budget = NewBudget(0, 0)
+	}
+	stats := newStats()
+	prices := newTariff(c.Prices)
+	lanes := newLanes(c, prices, stats)
+
+	var m llm.Model = lanes
+	m = newHedge(m, c.Hedge, stats)
+	m = newRetry(m, c.Retry, stats)
+	m = &answers{next: m, compiler: &answer.Compiler{}, native: lanes.native, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
+	m = newCoalesce(m)
+	m = newCache(m, c.Cache)
+	m = &budget{next: m, purse: c.Budget, prices: prices}
+	return &Dispatcher{model: m, lanes: lanes, budget: c.Budget, cache: c.Cache, stats: stats}, nil
+}
+
+// Ask answers one request.
+func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	start := time.Now()
+	resp, err := d.model.Ask(ctx, req)
+	if err != nil {
+		err = named(err, req)
+	}
+	d.stats.call(req, resp, err, time.Since(start))
+	return resp, err
+}
+
+// named makes sure that an error says which model it is about.
+func named(err error, req *llm.Request) error {
+	e := llm.AsError(err)
+	if e.Provider != "" && e.Model != "" {
+		return e
+	}
+	c := *e
+	c.Provider, c.Model = llm.SplitModel(req.Model)
+	return &c
+}
+
+// Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
+// in flight is finished and returned. It cannot be undone.
+func (d *Dispatcher) Drain() {
+	d.budget.drain()
+	d.lanes.drain()
+}
+
+// Stats returns the counts so far.
+func (d *Dispatcher) Stats() Snapshot { return d.stats.Snapshot() }
+
+// Budget returns the budget calls draw on.
+func (d *Dispatcher) Budget() *Budget { return d.budget }
+
+var _ llm.Model = (*Dispatcher)(nil)

@@ -1,0 +1,98 @@
+package dispatch
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"parley/llm"
+)
+
+// ahead is how many requests are taken before they can be sent: enough that no limiter
+// ever runs dry, few enough that a million of them cost no memory.
+const ahead = 1024
+
+// All answers every request; result i is that of request i. A failure is a result too.
+// Requests that were not begun when ctx ended fail with its cause.
+func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result {
+	out := make([]llm.Result, len(reqs))
+	n := d.Each(ctx, slices.Values(reqs), func(i int, r llm.Result) { out[i] = r })
+	for i := n; i < len(out); i++ {
+		out[i].Err = llm.ContextError(ctx)
+	}
+	return out
+}
+
+// Each answers requests as they come from reqs, as many at once as the limits allow. It
+// takes them in order and only a little ahead of what can be sent, so that waiting
+// requests cost what reqs makes of them and nothing more. done is called once for each
+// request that was taken, from one goroutine at a time, in the order of completion; i is
+// the request's position in reqs.
+//
+// It returns how many requests it took, after done was called for all of them. It
+// takes no more once ctx is done.
+func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
+	e := &each{d: d, done: done, free: make(chan struct{}, ahead), work: make(chan item)}
+	n := 0
+	for req := range reqs {
+		select {
+		case e.free <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		e.hand(ctx, item{n, req})
+		n++
+	}
+	close(e.work)
+	e.wg.Wait()
+	return n
+}
+
+// each is one Each. Its goroutines go from call to call, since one that has grown its
+// stack once is worth keeping.
+type each struct {
+	d    *Dispatcher
+	done func(int, llm.Result)
+	free chan struct{} // a place ahead is taken by sending, given up by receiving
+	work chan item
+	wg   sync.WaitGroup
+	mu   sync.Mutex
+}
+
+type item struct {
+	i   int
+	req *llm.Request
+}
+
+// hand gives it to an idle goroutine, or to a new one.
+func (e *each) hand(ctx context.Context, it item) {
+	select {
+	case e.work <- it:
+	default:
+		e.wg.Go(func() {
+			e.ask(ctx, it)
+			for it := range e.work {
+				e.ask(ctx, it)
+			}
+		})
+	}
+}
+
+func (e *each) ask(ctx context.Context, it item) {
+	// The place ahead is given up when the call is sent, or when it ends without.
+	var gone atomic.Bool
+	giveUp := func() {
+		if !gone.Swap(true) {
+			<-e.free
+		}
+	}
+	resp, err := e.d.Ask(onAdmitted(ctx, giveUp), it.req)
+	giveUp()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.done(it.i, llm.Result{Response: resp, Err: err})
+}

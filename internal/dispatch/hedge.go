@@ -1,0 +1,102 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"parley/llm"
+)
+
+// Hedge says when a slow call gets a second try beside it.
+type Hedge struct {
+	// Percentile of the model's own latencies after which a call counts as slow, such as
+	// 0.95. Default: 0, which never hedges.
+	Percentile float64
+	// Least is how many answers must have been seen first. Default: 100.
+	Least int
+}
+
+// hedge sends a second try when the first is slower than most, and takes whichever
+// answers first. Both are paid for, so the second is made only if the budget has room.
+type hedge struct {
+	next  llm.Model
+	rule  Hedge
+	stats *Stats
+}
+
+func newHedge(next llm.Model, rule Hedge, s *Stats) llm.Model {
+	if rule.Percentile <= 0 {
+		return next
+	}
+	rule.Least = orDefault(rule.Least, 100)
+	return &hedge{next: next, rule: rule, stats: s}
+}
+
+// Ask asks, and asks again if the answer is late.
+func (h *hedge) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	after := h.delay(req.Model)
+	if after <= 0 {
+		return h.next.Ask(ctx, req)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	answers := make(chan llm.Result, 2)
+	ask := func(sent func()) {
+		c := ctx
+		if sent != nil {
+			c = onAdmitted(ctx, func() { admitted(ctx); sent() })
+		}
+		resp, err := h.next.Ask(c, req)
+		answers <- llm.Result{Response: resp, Err: err}
+	}
+	// The clock starts when the first try is really sent: time in the queue is not slowness.
+	sent := make(chan struct{}, 1)
+	go ask(func() {
+		select {
+		case sent <- struct{}{}:
+		default:
+		}
+	})
+	out := 1
+	defer func() { // both are waited for: an attempt still draws on the call's account
+		cancel()
+		for ; out > 0; out-- {
+			<-answers
+		}
+	}()
+	timer := time.NewTimer(time.Hour)
+	timer.Stop()
+	defer timer.Stop()
+	var first llm.Result
+	for {
+		select {
+		case <-sent:
+			timer.Reset(after)
+		case <-timer.C:
+			h.stats.count(req.Model, func(m *ModelStats) { m.Hedged++ })
+			out++
+			go ask(nil)
+		case r := <-answers:
+			out--
+			if r.Err == nil {
+				r.Response.Trail.Hedged = first.Err != nil || out > 0
+				return r.Response, nil
+			}
+			if first.Err == nil {
+				first = r
+			}
+			if out == 0 {
+				return nil, first.Err
+			}
+		}
+	}
+}
+
+func (h *hedge) delay(model string) (d time.Duration) {
+	h.stats.count(model, func(m *ModelStats) {
+		if m.Latency.Count() >= uint64(h.rule.Least) {
+			d = m.Latency.Quantile(h.rule.Percentile)
+			d += d / 20 // a sketch may be that little too low
+		}
+	})
+	return d
+}

@@ -1,0 +1,170 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// Lane is a provider and the model that speaks to it: a dialect, or the sim.
+type Lane struct {
+	Provider provider.Provider
+	Model    llm.Model
+}
+
+// lanes sends every call down the lane of its provider.
+type lanes struct {
+	open  func(name string) (Lane, error)
+	build func(Lane) *lane
+
+	mu       sync.RWMutex
+	byName   map[string]*lane
+	draining bool
+}
+
+// lane is one provider's own part of the way: warm(limit(meter(dialect))), with a
+// limiter for all of its models and one more for each pattern with limits of its own.
+type lane struct {
+	provider provider.Provider
+	groups   []group // the last has no pattern
+}
+
+type group struct {
+	pattern string
+	limit   *limit
+	model   llm.Model
+}
+
+// Ask asks the provider that req.Model names.
+func (l *lanes) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	name, model := llm.SplitModel(req.Model)
+	lane, err := l.lane(name)
+	if err != nil {
+		return nil, err
+	}
+	return lane.group(model).model.Ask(ctx, req)
+}
+
+// lane returns the lane of a provider, opening it if need be.
+func (l *lanes) lane(name string) (*lane, error) {
+	l.mu.RLock()
+	found := l.byName[name]
+	l.mu.RUnlock()
+	if found != nil {
+		return found, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if found := l.byName[name]; found != nil {
+		return found, nil
+	}
+	if l.open == nil || name == "" {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: l.unknown(name)}
+	}
+	in, err := l.open(name)
+	if err != nil {
+		var e *llm.Error
+		if errors.As(err, &e) {
+			return nil, e
+		}
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
+	}
+	opened := l.build(in)
+	l.byName[name] = opened
+	if l.draining {
+		opened.drain()
+	}
+	return opened, nil
+}
+
+func (l *lanes) unknown(name string) string {
+	names := slices.Sorted(maps.Keys(l.byName))
+	if name == "" {
+		return "a model is written provider/model; providers here: " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
+}
+
+func (l *lane) group(model string) *group {
+	for i := range l.groups {
+		g := &l.groups[i]
+		if g.pattern == "" {
+			return g
+		}
+		if ok, _ := path.Match(g.pattern, model); ok {
+			return g
+		}
+	}
+	return nil // not reached: the last has no pattern
+}
+
+func newLanes(c Config, prices *tariff, s *Stats) *lanes {
+	l := &lanes{open: c.Open, byName: map[string]*lane{}, build: func(in Lane) *lane {
+		m := &meter{next: in.Model, prices: prices, stats: s, timeout: c.AttemptTimeout}
+		return newLane(in.Provider, m, s)
+	}}
+	for _, in := range c.Lanes {
+		l.byName[in.Provider.Name] = l.build(in)
+	}
+	return l
+}
+
+func newLane(p provider.Provider, next llm.Model, s *Stats) *lane {
+	guess := newEstimator()
+	add := func(groups []group, pattern string, limits provider.Limits) []group {
+		lim := newLimit(next, limits, counting(p), guess, s)
+		return append(groups, group{pattern: pattern, limit: lim, model: newWarm(lim, p.Warm, s)})
+	}
+	// The longest pattern says most, so it is tried first.
+	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	ln := &lane{provider: p}
+	for _, pattern := range patterns {
+		ln.groups = add(ln.groups, pattern, p.ModelLimits[pattern])
+	}
+	ln.groups = add(ln.groups, "", p.Limits)
+	return ln
+}
+
+func counting(p provider.Provider) provider.Counting {
+	switch {
+	case p.Counting != "":
+		return p.Counting
+	case p.Dialect == "anthropic":
+		return provider.CountUsed
+	default:
+		return provider.CountMax
+	}
+}
+
+func (l *lanes) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	for _, lane := range l.byName {
+		lane.drain()
+	}
+}
+
+func (l *lane) drain() {
+	for i := range l.groups {
+		l.groups[i].limit.drain()
+	}
+}
+
+// native says whether a model has structured output of its own.
+func (l *lanes) native(name string) bool {
+	prov, model := llm.SplitModel(name)
+	lane, err := l.lane(prov)
+	return err != nil || !lane.provider.Capability(model).NoSchema
+}

@@ -1,0 +1,342 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// limit paces the calls to one account before the server has to refuse them: by
+// requests, input and output tokens a minute, and by calls in flight. Calls wait in
+// one queue, lowest Order first and then first come first served, whatever their
+// model, since they share the account.
+//
+// A call holds a permit from the moment it is sent until its answer is whole, and at
+// no other time. What it takes from the buckets is an estimate, settled with the
+// real usage; the headers of every answer correct the buckets themselves.
+type limit struct {
+	next     llm.Model
+	counting provider.Counting
+	guess    *estimator
+	stats    *Stats
+
+	mu       sync.Mutex
+	buckets  [buckets]bucket
+	adapt    adapt
+	inFlight int
+	queue    line[*call]
+	pause    time.Time  // nothing is sent before
+	stopped  *llm.Error // nothing is sent until stopEnd
+	stopEnd  time.Time
+	draining bool
+	timer    *time.Timer
+}
+
+// stopFor is how long an account that is out of credit, or whose key is refused, is
+// left alone before one call tries again.
+const stopFor = time.Minute
+
+func newLimit(next llm.Model, l provider.Limits, c provider.Counting, g *estimator, s *Stats) *limit {
+	now := time.Now()
+	lim := &limit{next: next, counting: c, guess: g, stats: s, adapt: newAdapt(l.Concurrency)}
+	late := c == provider.CountUsed
+	lim.buckets = [buckets]bucket{
+		requests: newBucket(l.RPM, false, now),
+		tokens:   newBucket(l.TPM, false, now),
+		inputs:   newBucket(l.ITPM, false, now),
+		outputs:  newBucket(l.OTPM, late, now),
+	}
+	return lim
+}
+
+// Ask waits for a permit, then asks.
+func (l *limit) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	s := sizeOf(req)
+	in, out := l.guess.tokens(req, s)
+	c := call{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, came: time.Now()}
+	if err := l.acquire(ctx, &c); err != nil {
+		return nil, err
+	}
+	admitted(ctx)
+	resp, err := l.next.Ask(ctx, req)
+	var usage llm.Usage
+	if resp != nil {
+		resp.Trail.Waited += c.sent.Sub(c.came)
+		usage = resp.Usage
+		l.guess.learn(req, s, usage)
+	}
+	l.release(&c, resp, err, usage)
+	return resp, err
+}
+
+// call is one call's place in the queue and its permit.
+type call struct {
+	place
+	need  need
+	came  time.Time
+	sent  time.Time
+	sums  need          // what the buckets had given when it was sent
+	ready chan struct{} // closed when it may go, or when err is set; nil if it never waited
+	err   *llm.Error
+}
+
+func (l *limit) acquire(ctx context.Context, c *call) error {
+	l.mu.Lock()
+	if err := l.refusal(c.came); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	if l.queue.len() == 0 && l.blocked(c, c.came) == 0 {
+		l.admit(c, c.came)
+		l.mu.Unlock()
+		return nil
+	}
+	c.ready = make(chan struct{})
+	l.queue.push(c)
+	l.stats.waiting.Add(1)
+	l.pump(c.came)
+	l.mu.Unlock()
+
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		l.mu.Lock()
+		if l.queue.leave(c) {
+			l.pump(time.Now())
+			l.mu.Unlock()
+			l.stats.waiting.Add(-1)
+			return queueError(ctx, c)
+		}
+		l.mu.Unlock() // it was let go at the same moment: the permit is ours to use or give back
+	}
+	l.stats.waiting.Add(-1)
+	if c.err != nil {
+		return c.err
+	}
+	return nil
+}
+
+func queueError(ctx context.Context, c *call) error {
+	e := *llm.ContextError(ctx)
+	waited := time.Since(c.came).Round(time.Millisecond)
+	e.Message = fmt.Sprintf("waited %v for the provider's limits, then: %s", waited, e.Message)
+	return &e
+}
+
+const forever = time.Duration(1<<63 - 1)
+
+// blocked returns how long c must wait: 0 to go at once, forever until another call ends.
+func (l *limit) blocked(c *call, now time.Time) time.Duration {
+	if !l.adapt.allows(l.inFlight, l.pace(c)) {
+		return forever
+	}
+	wait := l.pause.Sub(now)
+	for i := range l.buckets {
+		b := &l.buckets[i]
+		b.refill(now)
+		wait = max(wait, b.wait(c.need[i]))
+	}
+	return max(0, wait)
+}
+
+// pace returns how many calls like c must be in flight to use up the known rates, with
+// as many again to spare; 0 where no rate or no latency is known.
+func (l *limit) pace(c *call) float64 {
+	perSecond := 0.0
+	for i := range l.buckets {
+		b := &l.buckets[i]
+		if b.rate <= 0 || c.need[i] <= 0 {
+			continue
+		}
+		if r := b.rate / c.need[i]; perSecond == 0 || r < perSecond {
+			perSecond = r
+		}
+	}
+	return 2 * perSecond * l.adapt.mean
+}
+
+func (l *limit) admit(c *call, now time.Time) {
+	for i := range l.buckets {
+		c.sums[i] = l.buckets[i].sum + c.need[i]
+		l.buckets[i].take(c.need[i])
+	}
+	c.sent = now
+	l.inFlight++
+	l.stats.sent()
+}
+
+// pump lets go whoever may go, oldest first, and sets the timer for the next.
+func (l *limit) pump(now time.Time) {
+	for l.queue.len() > 0 {
+		c := l.queue.head()
+		if c.err = l.refusal(now); c.err == nil {
+			if wait := l.blocked(c, now); wait > 0 {
+				l.wake(wait)
+				return
+			}
+			l.admit(c, now)
+		}
+		l.queue.pop()
+		close(c.ready)
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+func (l *limit) wake(wait time.Duration) {
+	switch {
+	case wait == forever:
+	case l.timer == nil:
+		l.timer = time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.pump(time.Now())
+		})
+	default:
+		l.timer.Reset(wait)
+	}
+}
+
+// refusal returns why nothing may be sent at all, or nil.
+func (l *limit) refusal(now time.Time) *llm.Error {
+	switch {
+	case l.draining:
+		return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+	case l.stopped != nil && now.Before(l.stopEnd):
+		return l.stopped
+	default:
+		return nil
+	}
+}
+
+// release gives the permit back and learns from how the call went.
+func (l *limit) release(c *call, resp *llm.Response, err error, u llm.Usage) {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	real := c.need
+	if err == nil {
+		real = realOf(l.counting, c.need, u)
+	}
+	for i := range l.buckets {
+		l.buckets[i].refill(now)
+		l.buckets[i].settle(c.need[i], real[i])
+	}
+	if err == nil {
+		l.stopped = nil
+		l.adapt.succeeded(l.inFlight, now.Sub(c.sent), now)
+		l.learn(resp.Rate, c, now)
+	} else {
+		l.failed(llm.AsError(err), c, now)
+	}
+	l.inFlight--
+	l.stats.ended()
+	l.pump(now)
+}
+
+func (l *limit) failed(e *llm.Error, c *call, now time.Time) {
+	switch e.Kind {
+	case llm.KindRateLimited:
+		for i := range l.buckets {
+			l.buckets[i].refused()
+		}
+		l.learn(e.Rate, c, now)
+		if !l.explained(e.Rate, c) {
+			l.adapt.refused(c.sent, now)
+		}
+		l.rest(now, max(e.RetryAfter, l.emptyFor(e.Rate)))
+	case llm.KindOverloaded:
+		l.adapt.overloaded(now)
+		l.rest(now, e.RetryAfter)
+	case llm.KindTimeout:
+		l.adapt.refused(c.sent, now)
+	case llm.KindQuota:
+		l.stop(e, now)
+	case llm.KindAuth:
+		if e.Status == 401 {
+			l.stop(e, now)
+		}
+	default:
+		l.learn(e.Rate, c, now)
+	}
+}
+
+// explained says whether the server's own figures show that one of its rates was used
+// up, so that pacing will mend it and fewer calls at once would not.
+func (l *limit) explained(r *llm.Rate, c *call) bool {
+	if r == nil {
+		return false
+	}
+	for i, w := range windows(r) {
+		if w.Known && w.Remaining < max(1, c.need[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// emptyFor is how long a server that gave no Retry-After is left alone: a moment.
+func (l *limit) emptyFor(r *llm.Rate) time.Duration {
+	if r != nil {
+		return 0 // its headers say what is left
+	}
+	return 250 * time.Millisecond
+}
+
+// rest pauses the whole account, never shortening a pause that is on.
+func (l *limit) rest(now time.Time, d time.Duration) {
+	if t := now.Add(d); d > 0 && t.After(l.pause) {
+		l.pause = t
+	}
+}
+
+// stop refuses everything for a while, the queue included: each of these calls would
+// only be refused in its turn.
+func (l *limit) stop(e *llm.Error, now time.Time) {
+	stopped := *e
+	stopped.Final = true
+	l.stopped, l.stopEnd = &stopped, now.Add(stopFor)
+}
+
+func (l *limit) learn(r *llm.Rate, c *call, now time.Time) {
+	if r == nil {
+		return
+	}
+	for i, w := range windows(r) {
+		l.buckets[i].learn(w, c.sent, c.sums[i], now)
+	}
+}
+
+func windows(r *llm.Rate) [buckets]llm.Window {
+	w := [buckets]llm.Window{requests: r.Requests, tokens: r.Tokens, inputs: r.Input, outputs: r.Output}
+	if r.Input.Known || r.Output.Known {
+		w[tokens] = llm.Window{} // the same limits once more, whichever is nearest
+	}
+	return w
+}
+
+// drain refuses all that waits and all that comes; what is in flight goes on.
+func (l *limit) drain() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.draining = true
+	l.pump(time.Now())
+}
+
+type admittedKey struct{}
+
+// onAdmitted returns a context under which f is called when a call gets its permit.
+func onAdmitted(ctx context.Context, f func()) context.Context {
+	return context.WithValue(ctx, admittedKey{}, f)
+}
+
+func admitted(ctx context.Context) {
+	if f, ok := ctx.Value(admittedKey{}).(func()); ok {
+		f()
+	}
+}

@@ -1,0 +1,104 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"parley/llm"
+)
+
+// meter is the innermost layer, around the dialect: one Ask of it is one attempt. It
+// draws on the call's account, bounds the attempt in time, and counts.
+type meter struct {
+	next    llm.Model
+	prices  *tariff
+	stats   *Stats
+	timeout time.Duration // of an attempt; 0: none
+}
+
+// Ask makes one attempt.
+func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	p, priced := m.prices.find(req.Model)
+	var worst llm.Money
+	a := accountOf(ctx)
+	if a != nil && priced && a.purse.Limit() > 0 {
+		worst = worstOf(p, req)
+		if !a.begin(worst) {
+			return nil, &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
+		}
+	}
+	start := time.Now()
+	resp, err := m.attempt(ctx, req)
+	var cost, uncertain llm.Money
+	var e *llm.Error
+	switch {
+	case err == nil:
+		cost = p.Cost(resp.Usage, false)
+		m.fill(resp, req, time.Since(start))
+	default:
+		e = llm.AsError(err)
+		cost = p.Cost(e.Usage, false)
+		if e.Uncertain {
+			uncertain = max(0, worst-cost)
+		}
+	}
+	if a != nil {
+		a.end(worst, cost+uncertain)
+	}
+	m.count(req, resp, e, cost, uncertain, priced)
+	if e != nil {
+		return nil, e
+	}
+	return resp, nil
+}
+
+func (m *meter) attempt(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	if m.timeout <= 0 {
+		return m.next.Ask(ctx, req)
+	}
+	bounded, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	resp, err := m.next.Ask(bounded, req)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		e := *llm.AsError(err)
+		e.Kind, e.Uncertain = llm.KindTimeout, true
+		e.Message = "no whole answer within " + m.timeout.String()
+		return nil, &e
+	}
+	return resp, err
+}
+
+func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {
+	if resp.Provider == "" {
+		resp.Provider, _ = llm.SplitModel(req.Model)
+	}
+	if resp.Trail.Latency == 0 {
+		resp.Trail.Latency = took
+	}
+	if resp.Trail.FirstByte == 0 {
+		resp.Trail.FirstByte = resp.Trail.Latency
+	}
+}
+
+func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, cost, uncertain llm.Money, priced bool) {
+	m.stats.mu.Lock()
+	defer m.stats.mu.Unlock()
+	s := m.stats.of(req.Model)
+	s.Attempts++
+	s.Cost += cost
+	s.Uncertain += uncertain
+	if !priced {
+		s.Unpriced++
+	}
+	if e != nil {
+		s.Errors[e.Kind]++
+		s.Usage = s.Usage.Plus(e.Usage)
+		if e.Kind == llm.KindRateLimited {
+			s.RateLimited++
+		}
+		return
+	}
+	s.Usage = s.Usage.Plus(resp.Usage)
+	s.Latency.Add(resp.Trail.Latency)
+	s.FirstByte.Add(resp.Trail.FirstByte)
+}

@@ -1,0 +1,171 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"parley/llm"
+)
+
+// Retry says how failures are tried again.
+type Retry struct {
+	// Attempts is the most tries at one model for failures other than a provider's
+	// refusal to serve us now. Default: 5.
+	Attempts int
+	// Base and Most bound the pause before try n: a random time up to
+	// min(Most, Base·2ⁿ). Defaults: 500ms and 60s.
+	Base, Most time.Duration
+	// Deadline bounds a whole call, queueing, pauses and fallbacks included. A call that
+	// is rate-limited or meets an overloaded provider is tried until then.
+	// Default: 1 hour; negative: none.
+	Deadline time.Duration
+}
+
+func (r Retry) withDefaults() Retry {
+	r.Attempts = orDefault(r.Attempts, 5)
+	r.Base = orDefault(r.Base, 500*time.Millisecond)
+	r.Most = orDefault(r.Most, time.Minute)
+	r.Deadline = orDefault(r.Deadline, time.Hour)
+	return r
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// retry tries again what may succeed later, and then other models. It holds no permit
+// while it waits: limit is inside it.
+type retry struct {
+	next  llm.Model
+	rule  Retry
+	stats *Stats
+	// jitter returns a number in [0,1). Pauses are the one thing random on purpose:
+	// they change when a call happens, never what it says.
+	jitter func() float64
+	late   error // what a call fails with when the rule's deadline passes
+}
+
+func newRetry(next llm.Model, rule Retry, s *Stats) *retry {
+	rule = rule.withDefaults()
+	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, late: deadlineError(rule.Deadline)}
+}
+
+// Ask tries req, and then its fallbacks, until one answers, the deadline passes, or
+// nothing is left to try. The error is that of the last try.
+func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	deadline, late := r.rule.Deadline, r.late
+	if req.Deadline > 0 {
+		deadline, late = req.Deadline, deadlineError(req.Deadline)
+	}
+	if deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, deadline, late)
+		defer cancel()
+	}
+	tries := 0
+	resp, err := r.model(ctx, req, len(req.Fallbacks) > 0, &tries)
+	for i := 0; err != nil && i < len(req.Fallbacks) && fallsBack(err) && ctx.Err() == nil; i++ {
+		other := *req
+		other.Model = req.Fallbacks[i]
+		resp, err = r.model(ctx, &other, i+1 < len(req.Fallbacks), &tries)
+	}
+	if err != nil {
+		e := *llm.AsError(err)
+		e.Trail.Attempts = tries
+		return nil, &e
+	}
+	resp.Trail.Attempts = tries
+	return resp, nil
+}
+
+func deadlineError(d time.Duration) error {
+	return &llm.Error{Kind: llm.KindTimeout, Message: fmt.Sprintf("the call's deadline of %v passed", d), Err: context.DeadlineExceeded}
+}
+
+// fallsBack says whether another model may do better.
+func fallsBack(err error) bool {
+	switch llm.KindOf(err) {
+	case llm.KindCanceled, llm.KindBudget:
+		return false
+	default:
+		return true
+	}
+}
+
+// model tries one model. With another to fall back to, being refused service counts
+// as a failed try; with none, it is waited out.
+func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, tries *int) (*llm.Response, error) {
+	failures := 0
+	for n := 0; ; n++ {
+		*tries++
+		resp, err := r.next.Ask(ctx, req)
+		if err == nil {
+			return resp, nil
+		}
+		e := llm.AsError(err)
+		busy := e.Kind == llm.KindRateLimited || e.Kind == llm.KindOverloaded
+		if !busy || hasFallback {
+			failures++
+		}
+		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
+			return nil, r.last(ctx, e)
+		}
+		if err := r.rest(ctx, e, n); err != nil {
+			return nil, r.last(ctx, e)
+		}
+		r.stats.count(req.Model, func(m *ModelStats) { m.Retried++ })
+	}
+}
+
+// last makes the error a caller sees of the last failure: when time ran out in between,
+// it says so and what the failure was.
+func (r *retry) last(ctx context.Context, e *llm.Error) error {
+	if ctx.Err() == nil {
+		return e
+	}
+	cause := llm.ContextError(ctx)
+	if cause.Kind == e.Kind {
+		return e
+	}
+	out := *e
+	out.Message = fmt.Sprintf("%s; last: %s", cause.Message, e.Error())
+	out.Kind, out.Err = cause.Kind, e
+	return &out
+}
+
+// rest waits before try n+1: as long as the server asks, and a random time on top that
+// grows with n, so that a crowd of failures does not come back as a crowd.
+func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
+	most := min(r.rule.Most, r.rule.Base<<min(n, 20))
+	wait := time.Duration(r.jitter() * float64(most))
+	if e.Kind == llm.KindRateLimited {
+		// The limiter holds back the whole account for as long as the server asks; a call
+		// that waits there keeps its place in the queue, and one that waits here loses it.
+		wait = 0
+		if n >= busyTries {
+			wait = time.Duration(r.jitter() * float64(min(r.rule.Most, r.rule.Base<<min(n-busyTries, 20))))
+		}
+	} else {
+		wait += e.RetryAfter
+	}
+	if wait == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// busyTries is how often a rate-limited call goes straight back to the queue before it
+// also rests by itself.
+const busyTries = 3

@@ -1,0 +1,191 @@
+package dispatch
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/llm"
+)
+
+// Stats counts what a Dispatcher does, per model and in all. It can be read at any
+// time while calls go on; its memory does not grow with them.
+type Stats struct {
+	inFlight, waiting, inFlightMax atomic.Int64
+
+	mu     sync.Mutex
+	models map[string]*ModelStats
+}
+
+func newStats() *Stats { return &Stats{models: map[string]*ModelStats{}} }
+
+// Snapshot is the state of Stats at one moment.
+type Snapshot struct {
+	InFlight    int64 `json:"in_flight"`     // sent and not answered
+	InFlightMax int64 `json:"in_flight_max"` // the most there ever were
+	Waiting     int64 `json:"waiting"`       // for a provider's limits
+	ModelStats        // all models together
+	// Models is by provider/model.
+	Models map[string]ModelStats `json:"models,omitempty"`
+}
+
+// ModelStats counts the calls to one model.
+type ModelStats struct {
+	Calls       int64              `json:"calls"`            // asked of dispatch and ended
+	Failed      int64              `json:"failed"`           // of these, with an error
+	Cached      int64              `json:"cached"`           // answered by our cache
+	Coalesced   int64              `json:"coalesced"`        // joined to an equal call in flight
+	Attempts    int64              `json:"attempts"`         // sent to the provider
+	Retried     int64              `json:"retried"`          // attempts after a failure
+	Hedged      int64              `json:"hedged"`           // second attempts beside a slow first
+	RateLimited int64              `json:"rate_limited"`     // attempts refused for our quota
+	Warmed      int64              `json:"warmed"`           // calls that waited for a prefix to be cached
+	Errors      map[llm.Kind]int64 `json:"errors,omitempty"` // failed attempts by kind
+
+	Native    int64 `json:"native"`    // structured answers that were valid as they came
+	Tolerant  int64 `json:"tolerant"`  // that needed the tolerant parser
+	Repaired  int64 `json:"repaired"`  // that needed asking again
+	Malformed int64 `json:"malformed"` // that never became valid
+
+	Usage     llm.Usage `json:"usage"`
+	Cost      llm.Money `json:"cost"`
+	Uncertain llm.Money `json:"uncertain"` // reserved for attempts that may or may not have been billed
+	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
+
+	Latency   Sketch `json:"-"` // of attempts that were answered
+	FirstByte Sketch `json:"-"`
+	Waited    Sketch `json:"-"` // in the queue, of calls that were answered
+	Whole     Sketch `json:"-"` // of calls, from asked to answered, whatever it took
+}
+
+// Snapshot returns a copy of the counts.
+func (s *Stats) Snapshot() Snapshot {
+	out := Snapshot{
+		InFlight: s.inFlight.Load(), InFlightMax: s.inFlightMax.Load(), Waiting: s.waiting.Load(),
+		Models: map[string]ModelStats{},
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, m := range s.models {
+		c := *m
+		c.Errors = map[llm.Kind]int64{}
+		for k, n := range m.Errors {
+			c.Errors[k] = n
+		}
+		out.Models[name] = c
+	}
+	out.ModelStats = total(out.Models)
+	return out
+}
+
+// Names lists the models of a snapshot in order.
+func (s Snapshot) Names() []string {
+	names := make([]string, 0, len(s.Models))
+	for n := range s.Models {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+func total(models map[string]ModelStats) ModelStats {
+	t := ModelStats{Errors: map[llm.Kind]int64{}}
+	for _, m := range models {
+		t.add(m)
+	}
+	return t
+}
+
+func (t *ModelStats) add(m ModelStats) {
+	for _, f := range []struct {
+		to   *int64
+		from int64
+	}{
+		{&t.Calls, m.Calls}, {&t.Failed, m.Failed}, {&t.Cached, m.Cached}, {&t.Coalesced, m.Coalesced},
+		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Hedged, m.Hedged}, {&t.RateLimited, m.RateLimited},
+		{&t.Warmed, m.Warmed}, {&t.Native, m.Native}, {&t.Tolerant, m.Tolerant}, {&t.Repaired, m.Repaired},
+		{&t.Malformed, m.Malformed}, {&t.Unpriced, m.Unpriced},
+	} {
+		*f.to += f.from
+	}
+	for k, n := range m.Errors {
+		t.Errors[k] += n
+	}
+	t.Usage = t.Usage.Plus(m.Usage)
+	t.Cost += m.Cost
+	t.Uncertain += m.Uncertain
+	t.Latency.merge(&m.Latency)
+	t.FirstByte.merge(&m.FirstByte)
+	t.Waited.merge(&m.Waited)
+	t.Whole.merge(&m.Whole)
+}
+
+func (s *Sketch) merge(o *Sketch) {
+	for i, c := range o.counts {
+		s.counts[i] += c
+	}
+	s.n += o.n
+	s.sum += o.sum
+	s.max = max(s.max, o.max)
+}
+
+// count changes the counts of a model.
+func (s *Stats) count(model string, f func(*ModelStats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s.of(model))
+}
+
+func (s *Stats) of(model string) *ModelStats {
+	m := s.models[model]
+	if m == nil {
+		if len(s.models) >= maxModels {
+			model = otherModels
+			if m = s.models[model]; m != nil {
+				return m
+			}
+		}
+		m = &ModelStats{Errors: map[llm.Kind]int64{}}
+		s.models[model] = m
+	}
+	return m
+}
+
+const (
+	maxModels   = 1000 // counted apart: a stream of made-up names must not eat the memory
+	otherModels = "other/models"
+)
+
+func (s *Stats) sent() {
+	n := s.inFlight.Add(1)
+	for {
+		m := s.inFlightMax.Load()
+		if n <= m || s.inFlightMax.CompareAndSwap(m, n) {
+			return
+		}
+	}
+}
+
+func (s *Stats) ended() { s.inFlight.Add(-1) }
+
+// call counts a call that ended after d.
+func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.of(req.Model)
+	m.Calls++
+	if err != nil {
+		m.Failed++
+		return
+	}
+	m.Whole.Add(d)
+	m.Waited.Add(resp.Trail.Waited)
+	if resp.Trail.Cached {
+		m.Cached++
+	}
+	if resp.Trail.Coalesced {
+		m.Coalesced++
+	}
+}

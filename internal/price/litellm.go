@@ -1,0 +1,159 @@
+package price
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// parseLiteLLM reads LiteLLM's price list. It holds everything from chat to speech:
+// what is not a text model, or has no price by the token, is left out.
+func parseLiteLLM(top object) (*Table, error) {
+	prices := map[string]Price{}
+	for _, key := range top.keys() {
+		if key == "sample_spec" {
+			continue // LiteLLM's own explanation of the fields
+		}
+		o, err := decode(top[key])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w; want our own format (a key \"models\") or LiteLLM's", key, err)
+		}
+		if !o.isText() {
+			continue
+		}
+		p, err := o.liteLLM()
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", key, err)
+		}
+		prices[o.liteLLMName(key)] = p
+	}
+	if len(prices) == 0 {
+		return nil, fmt.Errorf("no prices: want our own format (a key \"models\") or LiteLLM's (input_cost_per_token, …)")
+	}
+	return newTable("", prices), nil
+}
+
+// isText says whether the entry is a model that answers in text, priced by the token.
+func (o object) isText() bool {
+	var mode string
+	_ = json.Unmarshal(o["mode"], &mode)
+	_, in := o["input_cost_per_token"]
+	_, out := o["output_cost_per_token"]
+	return in && out && (mode == "" || mode == "chat" || mode == "completion" || mode == "responses")
+}
+
+// liteLLMName returns provider/model: LiteLLM leaves the provider out of some keys.
+func (o object) liteLLMName(key string) string {
+	var provider string
+	_ = json.Unmarshal(o["litellm_provider"], &provider)
+	switch provider {
+	case "":
+		return key
+	case "text-completion-openai":
+		provider = "openai"
+	}
+	return provider + "/" + strings.TrimPrefix(key, provider+"/")
+}
+
+// liteLLMKeys are LiteLLM's names for the rates, in the order of rateKeys.
+func liteLLMKeys() []string {
+	return []string{
+		"input_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost",
+		"cache_creation_input_token_cost_above_1hr", "output_cost_per_token",
+	}
+}
+
+func (o object) liteLLM() (Price, error) {
+	tiers, err := o.liteLLMTiers()
+	if err != nil {
+		return Price{}, err
+	}
+	p := Price{Rates: tiers[0].Rates, Batch: tiers[0].Batch}
+	if len(tiers) > 1 {
+		p.Above = tiers[1:]
+	}
+	p.MaxOutput, _ = o.count("max_output_tokens") // some entries hold words here
+	p.Context, _ = o.count("max_input_tokens")
+	return p, nil
+}
+
+// liteLLMTiers returns the rates for prompts of any length and those for long ones.
+// A long tier that leaves a rate out has that of the tier below, and so does a batch
+// price that leaves one out.
+func (o object) liteLLMTiers() ([]Tier, error) {
+	live, batch := map[int]object{0: {}}, map[int]object{}
+	for _, key := range o.keys() {
+		name, over, isBatch := splitLiteLLM(key)
+		if !slices.Contains(liteLLMKeys(), name) {
+			continue
+		}
+		into := live
+		if isBatch {
+			into = batch
+		}
+		if into[over] == nil {
+			into[over] = object{}
+		}
+		into[over][name] = o[key]
+	}
+	var tiers []Tier
+	below := object{}
+	for _, over := range rising(live, batch) {
+		below = below.over(live[over])
+		t := Tier{Over: over}
+		var err error
+		if t.Rates, err = below.rates(liteLLMKeys(), perToken); err != nil {
+			return nil, err
+		}
+		if b := batch[over]; b != nil {
+			if t.Batch, err = below.over(b).rates(liteLLMKeys(), perToken); err != nil {
+				return nil, err
+			}
+		}
+		tiers = append(tiers, t)
+	}
+	return tiers, nil
+}
+
+// splitLiteLLM takes apart keys such as input_cost_per_token_above_272k_tokens_batches.
+func splitLiteLLM(key string) (name string, over int, batch bool) {
+	name, batch = strings.CutSuffix(key, "_batches")
+	short, ok := strings.CutSuffix(name, "k_tokens")
+	at := strings.LastIndex(short, "_above_")
+	if !ok || at < 0 {
+		return name, 0, batch
+	}
+	n, err := strconv.Atoi(short[at+len("_above_"):])
+	if err != nil || n <= 0 || n > million {
+		return name, 0, batch
+	}
+	return short[:at], n * 1000, batch
+}
+
+// over returns o with the keys of top laid over it.
+func (o object) over(top object) object {
+	out := make(object, len(o)+len(top))
+	for k, v := range o {
+		out[k] = v
+	}
+	for k, v := range top {
+		out[k] = v
+	}
+	return out
+}
+
+// rising returns the keys of both maps in order.
+func rising(a, b map[int]object) []int {
+	var keys []int
+	for k := range a {
+		keys = append(keys, k)
+	}
+	for k := range b {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, cmp.Compare)
+	return slices.Compact(keys)
+}

@@ -1,0 +1,200 @@
+package price
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+//go:embed prices.json
+var embedded []byte
+
+// Embedded returns the prices that come with the program, as of AsOf.
+func Embedded() *Table {
+	t, err := parse(embedded)
+	if err != nil {
+		panic("price: the embedded table: " + err.Error()) // our own data, held by a test
+	}
+	return t
+}
+
+// Load reads a file of prices: our own format, or LiteLLM's
+// model_prices_and_context_window.json. Which one it is shows by itself. Errors name
+// the file and the key.
+//
+// Our own format is that of the embedded table: dollars for a million tokens.
+//
+//	{"as_of": "2026-11-15", "models": {
+//	  "lab/any-*": {"input": 1, "cached": 0.1, "cache_write": 1.25, "cache_write_long": 2, "output": 5,
+//	    "batch": 0.5, "above": [{"over": 200000, "input": 2, "output": 7.5}], "max_output": 8192, "context": 128000}}}
+//
+// Only input and output are needed. What is cached or written to a cache costs as much
+// as input unless it says otherwise; batch is a part of every rate, or rates of its own.
+func Load(path string) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("price: %w", err)
+	}
+	defer f.Close()
+	return Read(f, path)
+}
+
+// maxFile bounds what is read: LiteLLM's file has some two megabytes.
+const maxFile = 64 << 20
+
+// Read is Load from a reader; name is for errors.
+func Read(r io.Reader, name string) (*Table, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("price: %s: %w", name, err)
+	}
+	if len(b) > maxFile {
+		return nil, fmt.Errorf("price: %s: more than %d bytes", name, maxFile)
+	}
+	t, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("price: %s: %w", name, err)
+	}
+	return t, nil
+}
+
+func parse(b []byte) (*Table, error) {
+	top, err := decode(b)
+	if err != nil {
+		return nil, err
+	}
+	if _, ours := top["models"]; ours {
+		return parseOwn(top)
+	}
+	return parseLiteLLM(top)
+}
+
+func parseOwn(top object) (*Table, error) {
+	if err := top.only("as_of", "source", "models"); err != nil {
+		return nil, err
+	}
+	var asOf string
+	if raw, ok := top["as_of"]; ok {
+		if err := json.Unmarshal(raw, &asOf); err != nil {
+			return nil, fmt.Errorf("as_of: want a day as \"2026-11-15\", not %s", shown(raw))
+		}
+	}
+	models, err := decode(top["models"])
+	if err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	prices := make(map[string]Price, len(models))
+	for _, name := range models.keys() {
+		p, err := parseModel(name, models[name])
+		if err != nil {
+			return nil, fmt.Errorf("models.%q: %w", name, err)
+		}
+		prices[name] = p
+	}
+	return newTable(asOf, prices), nil
+}
+
+func parseModel(name string, raw json.RawMessage) (Price, error) {
+	if !strings.Contains(name, "/") {
+		return Price{}, fmt.Errorf("a model is written provider/model, or provider/*")
+	}
+	o, err := decode(raw)
+	if err != nil {
+		return Price{}, err
+	}
+	if err := o.only(append(rateKeys(), "batch", "above", "max_output", "context", "note")...); err != nil {
+		return Price{}, err
+	}
+	var p Price
+	if p.Rates, p.Batch, err = parseRates(o); err != nil {
+		return Price{}, err
+	}
+	if p.MaxOutput, err = o.count("max_output"); err != nil {
+		return Price{}, err
+	}
+	if p.Context, err = o.count("context"); err != nil {
+		return Price{}, err
+	}
+	p.Above, err = parseAbove(o["above"])
+	return p, err
+}
+
+func parseAbove(raw json.RawMessage) ([]Tier, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("above: want a list of tiers, not %s", shown(raw))
+	}
+	var tiers []Tier
+	for i, raw := range list {
+		t, err := parseTier(raw)
+		if err == nil && i > 0 && t.Over <= tiers[i-1].Over {
+			err = fmt.Errorf("over: %d is not more than the tier before", t.Over)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("above[%d].%w", i, err)
+		}
+		tiers = append(tiers, t)
+	}
+	return tiers, nil
+}
+
+func parseTier(raw json.RawMessage) (t Tier, err error) {
+	o, err := decode(raw)
+	if err != nil {
+		return t, err
+	}
+	if err = o.only(append(rateKeys(), "batch", "over")...); err != nil {
+		return t, err
+	}
+	if t.Over, err = o.count("over"); err != nil {
+		return t, err
+	}
+	if t.Over == 0 {
+		return t, fmt.Errorf("over: want a number of input tokens")
+	}
+	t.Rates, t.Batch, err = parseRates(o)
+	return t, err
+}
+
+func rateKeys() []string {
+	return []string{"input", "cached", "cache_write", "cache_write_long", "output"}
+}
+
+// parseRates reads the rates in o and those of its batch.
+func parseRates(o object) (live, batch Rates, err error) {
+	if live, err = o.rates(rateKeys(), perMillion); err != nil {
+		return live, batch, err
+	}
+	raw, ok := o["batch"]
+	if !ok {
+		return live, Rates{}, nil
+	}
+	var part float64
+	if json.Unmarshal(raw, &part) == nil {
+		if part <= 0 || part > 1 {
+			return live, batch, fmt.Errorf("batch: %v is not a part of the live price, such as 0.5", part)
+		}
+		return live, live.times(part), nil
+	}
+	b, err := decode(raw)
+	if err == nil {
+		err = b.only(rateKeys()...)
+	}
+	if err == nil {
+		batch, err = b.rates(rateKeys(), perMillion)
+	}
+	if err != nil {
+		return live, batch, fmt.Errorf("batch: want a part such as 0.5, or rates: %w", err)
+	}
+	return live, batch, nil
+}
+
+func (o object) keys() []string { return slices.Sorted(maps.Keys(o)) }

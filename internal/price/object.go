@@ -1,0 +1,102 @@
+package price
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// object is a JSON object read key by key, so that errors can name the key.
+type object map[string]json.RawMessage
+
+func decode(b []byte) (object, error) {
+	var o object
+	if err := json.Unmarshal(b, &o); err != nil {
+		return nil, fmt.Errorf("want a JSON object: %w", err)
+	}
+	return o, nil
+}
+
+// only refuses keys that are not known, since a misspelt price is a wrong bill.
+func (o object) only(known ...string) error {
+	for _, k := range o.keys() {
+		if !slices.Contains(known, k) {
+			return fmt.Errorf("%s: unknown key; known are %s", k, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// Scales turn the numbers of a file into Money for a million tokens.
+const (
+	perMillion = float64(llm.Dollar)
+	perToken   = float64(llm.Dollar) * million
+)
+
+// maxRate is more than anything costs, and low enough for exact arithmetic.
+const maxRate = million * llm.Dollar
+
+// rates reads the five rates under the given keys, in the order of rateKeys. The
+// first and last are needed; the others fall back to the dearer one before them.
+func (o object) rates(keys []string, scale float64) (Rates, error) {
+	var r Rates
+	to := []*llm.Money{&r.Input, &r.Cached, &r.CacheWrite, &r.CacheWriteLong, &r.Output}
+	for i, key := range keys {
+		m, found, err := o.money(key, scale)
+		if err != nil {
+			return r, err
+		}
+		switch {
+		case found:
+			*to[i] = m
+		case i == 0 || i == len(keys)-1:
+			return r, fmt.Errorf("%s: missing", key)
+		case i == len(keys)-2:
+			*to[i] = max(r.Input, r.CacheWrite)
+		default:
+			*to[i] = r.Input
+		}
+	}
+	return r, nil
+}
+
+func (o object) money(key string, scale float64) (llm.Money, bool, error) {
+	raw, ok := o[key]
+	if !ok || string(raw) == "null" {
+		return 0, false, nil
+	}
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return 0, false, fmt.Errorf("%s: want a price in dollars, not %s", key, shown(raw))
+	}
+	m := math.Round(f * scale)
+	if m < 0 || m > float64(maxRate) {
+		return 0, false, fmt.Errorf("%s: %s is no price", key, shown(raw))
+	}
+	return llm.Money(m), true, nil
+}
+
+// count reads a whole number of tokens; 0 when it is not there.
+func (o object) count(key string) (int, error) {
+	raw, ok := o[key]
+	if !ok {
+		return 0, nil
+	}
+	var f float64
+	if err := json.Unmarshal(raw, &f); err != nil || f != math.Trunc(f) || f < 1 || f > 1e12 {
+		return 0, fmt.Errorf("%s: want a number of tokens, not %s", key, shown(raw))
+	}
+	return int(f), nil
+}
+
+// shown is raw, short enough for an error.
+func shown(raw json.RawMessage) string {
+	if len(raw) > 40 {
+		return string(raw[:40]) + "…"
+	}
+	return string(raw)
+}

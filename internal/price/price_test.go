@@ -1,0 +1,138 @@
+package price
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley/llm"
+)
+
+func TestCost(t *testing.T) {
+	t.Parallel()
+	table := Embedded()
+	tests := []struct {
+		name  string
+		model string
+		usage llm.Usage
+		batch bool
+		want  llm.Money
+	}{
+		{"nothing", "openai/gpt-5", llm.Usage{}, false, 0},
+		{"one token of each, rounded up once", "openai/gpt-5-nano", llm.Usage{Input: 1, Output: 1}, false, 450},
+		{"a million of each", "openai/gpt-5", llm.Usage{Input: 1e6, Output: 1e6}, false, llm.Dollars(11.25)},
+		{"half price in a batch", "openai/gpt-5", llm.Usage{Input: 1e6, Output: 1e6}, true, llm.Dollars(5.625)},
+		{"cached input", "openai/gpt-5", llm.Usage{Input: 1e6, Cached: 4e5}, false, llm.Dollars(0.8)},
+		{"cache writes", "anthropic/claude-opus-5-5", llm.Usage{Input: 300, Cached: 100, CacheWrite: 100, CacheWriteLong: 50}, false,
+			llm.Dollars((50*4 + 100*0.2 + 100*5 + 50*8) / 1e6)},
+		{"at the edge of the long tier", "openai/gpt-6.1-sol", llm.Usage{Input: 272_000, Output: 1000}, false, llm.Dollars(0.544 + 0.01)},
+		{"over the edge, all of it", "openai/gpt-6.1-sol", llm.Usage{Input: 272_001, Output: 1000}, false, llm.Dollars(1.088004 + 0.015)},
+		{"over the edge, in a batch", "openai/gpt-6.1-sol", llm.Usage{Input: 272_001, Output: 1000}, true, llm.Dollars((1.088004 + 0.015) / 2)},
+		{"batch and cache do not add up", "gemini/gemini-2.5-flash", llm.Usage{Input: 2e6, Cached: 1e6}, true, llm.Dollars(0.15 + 0.03)},
+		{"reasoning is part of output", "openai/gpt-5", llm.Usage{Output: 1e6, Reasoning: 9e5}, false, llm.Dollars(10)},
+		{"parts beyond the whole", "openai/gpt-5", llm.Usage{Input: 1, Cached: 1e6}, false, llm.Dollars(0.125)},
+		{"negative counts", "openai/gpt-5", llm.Usage{Input: -5, Cached: -7, Output: -1}, false, 0},
+		{"free", "ollama/anything:7b", llm.Usage{Input: 1e9, Output: 1e9}, false, 0},
+		{"simulated", "sim/fast", llm.Usage{Input: 1e6, Output: 1e6}, false, llm.Dollars(0.5)},
+		{"absurd counts do not wrap around", "openai/gpt-5", llm.Usage{Input: math.MaxInt, Output: math.MaxInt}, false, math.MaxInt64},
+		{"absurd parts do not wrap around", "openai/gpt-5", llm.Usage{Cached: math.MaxInt, CacheWrite: math.MaxInt}, false, math.MaxInt64},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, ok := table.Find(tt.model)
+			if !ok {
+				t.Fatalf("%s is not in the table", tt.model)
+			}
+			if got := p.Cost(tt.usage, tt.batch); got != tt.want {
+				t.Errorf("cost is %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// genPrice draws prices that no provider has, such as long prompts that are cheaper.
+func genPrice(t *rapid.T) Price {
+	rate := rapid.Int64Range(0, int64(maxRate))
+	rates := func(label string) Rates {
+		draw := func(what string) llm.Money { return llm.Money(rate.Draw(t, label+what)) }
+		return Rates{draw("input"), draw("cached"), draw("write"), draw("long"), draw("output")}
+	}
+	p := Price{Rates: rates("live.")}
+	if rapid.Bool().Draw(t, "batch") {
+		p.Batch = rates("batch.")
+	}
+	over := 0
+	for range rapid.IntRange(0, 3).Draw(t, "tiers") {
+		over += rapid.IntRange(1, 300_000).Draw(t, "over")
+		p.Above = append(p.Above, Tier{Over: over, Rates: rates("tier."), Batch: rates("tierbatch.")})
+	}
+	return p
+}
+
+func genUsage(t *rapid.T, input, output int) llm.Usage {
+	var u llm.Usage
+	u.Input = rapid.IntRange(0, input).Draw(t, "u.input")
+	u.Cached = rapid.IntRange(0, u.Input).Draw(t, "u.cached")
+	u.CacheWrite = rapid.IntRange(0, u.Input-u.Cached).Draw(t, "u.write")
+	u.CacheWriteLong = rapid.IntRange(0, u.Input-u.Cached-u.CacheWrite).Draw(t, "u.long")
+	u.Output = rapid.IntRange(0, output).Draw(t, "u.output")
+	return u
+}
+
+func TestWorstIsNeverBelowCost(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := genPrice(t)
+		input, output := rapid.IntRange(0, 2_000_000).Draw(t, "input"), rapid.IntRange(0, 400_000).Draw(t, "output")
+		batch := rapid.Bool().Draw(t, "lane")
+		u := genUsage(t, input, output)
+		if cost, worst := p.Cost(u, batch), p.Worst(input, output, batch); cost > worst {
+			t.Fatalf("%+v costs %d, more than the worst %d", u, cost, worst)
+		}
+	})
+}
+
+func TestWorstOfTheEmbeddedTable(t *testing.T) {
+	t.Parallel()
+	table := Embedded()
+	for _, name := range table.Models() {
+		p, _ := table.Find(name)
+		for _, batch := range []bool{false, true} {
+			for _, input := range []int{0, 1, 99_999, 100_001, 200_001, 272_001, 1_000_000} {
+				u := llm.Usage{Input: input, CacheWriteLong: input, Output: 1000}
+				if cost, worst := p.Cost(u, batch), p.Worst(input, 1000, batch); cost > worst {
+					t.Errorf("%s: %d tokens cost %v, more than the worst %v", name, input, cost, worst)
+				}
+			}
+		}
+	}
+}
+
+// TestCostIsExact compares with arithmetic of unlimited size.
+func TestCostIsExact(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := Price{Rates: genPrice(t).Rates}
+		u := genUsage(t, math.MaxInt32, math.MaxInt32)
+		sum := new(big.Int)
+		for _, part := range []struct {
+			tokens int
+			rate   llm.Money
+		}{
+			{u.Input - u.Cached - u.CacheWrite - u.CacheWriteLong, p.Input},
+			{u.Cached, p.Cached}, {u.CacheWrite, p.CacheWrite}, {u.CacheWriteLong, p.CacheWriteLong}, {u.Output, p.Output},
+		} {
+			sum.Add(sum, new(big.Int).Mul(big.NewInt(int64(part.tokens)), big.NewInt(int64(part.rate))))
+		}
+		want := sum.Add(sum, big.NewInt(million-1)).Div(sum, big.NewInt(million))
+		if !want.IsInt64() {
+			want = big.NewInt(math.MaxInt64)
+		}
+		if got := p.Cost(u, false); int64(got) != want.Int64() {
+			t.Fatalf("cost is %d, want %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package price
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// Table is a list of prices by model. It never changes.
+type Table struct {
+	layers []layer // first one first
+}
+
+// layer is one file of prices.
+type layer struct {
+	asOf   string
+	names  []string         // as written in the file, sorted
+	prices map[string]Price // by canonical name
+}
+
+// With returns a table in which over is asked first and t only for what over does
+// not know.
+func (t *Table) With(over *Table) *Table {
+	return &Table{layers: slices.Concat(over.layers, t.layers)}
+}
+
+// AsOf returns the day, as 2026-11-15, on which the prices were collected: of the
+// first file that says so.
+func (t *Table) AsOf() string {
+	for _, l := range t.layers {
+		if l.asOf != "" {
+			return l.asOf
+		}
+	}
+	return ""
+}
+
+// Models lists the names in the table, sorted, patterns such as ollama/* included.
+func (t *Table) Models() []string {
+	var all []string
+	for _, l := range t.layers {
+		all = append(all, l.names...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Find returns the price of a model written provider/model. Upper and lower case are
+// the same. A release date at the end (gpt-5-2025-08-07) is dropped where only the
+// name without it is known, a model of openrouter is looked up as its vendor's, and a
+// name ending in * stands for all that begin so.
+func (t *Table) Find(model string) (Price, bool) {
+	names := spellings(model)
+	for _, l := range t.layers {
+		for _, name := range names {
+			if p, ok := l.prices[name]; ok {
+				return p, true
+			}
+		}
+		if p, ok := l.pattern(names[0]); ok {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// pattern returns the price of the longest pattern that name matches.
+func (l layer) pattern(name string) (Price, bool) {
+	for i := len(name); i >= 0; i-- {
+		if p, ok := l.prices[name[:i]+"*"]; ok {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// spellings returns the canonical names that a model may be listed under, best first.
+func spellings(model string) []string {
+	name := canonical(model)
+	names := []string{name}
+	if vendors, ok := strings.CutPrefix(name, "openrouter/"); ok && strings.Contains(vendors, "/") {
+		names = append(names, canonical(vendors))
+	}
+	for _, n := range names {
+		// OpenRouter writes claude-opus-5.5 where Anthropic writes claude-opus-5-5.
+		if strings.HasPrefix(n, "anthropic/") && strings.Contains(n, ".") {
+			names = append(names, strings.ReplaceAll(n, ".", "-"))
+		}
+	}
+	for _, n := range names {
+		if undated, ok := cutDate(n); ok {
+			names = append(names, undated)
+		}
+	}
+	return names
+}
+
+// canonical returns a name in lower case with the usual name of its provider.
+func canonical(model string) string {
+	provider, name := llm.SplitModel(strings.ToLower(model))
+	switch provider {
+	case "":
+		return name
+	case "google":
+		provider = "gemini"
+	case "openai-responses": // the same models and bill over another dialect
+		provider = "openai"
+	case "mistralai":
+		provider = "mistral"
+	case "together_ai", "togetherai":
+		provider = "together"
+	case "x-ai":
+		provider = "xai"
+	}
+	return provider + "/" + name
+}
+
+// cutDate drops a release date: -2025-08-07, -20250929 or @20250929. Four digits are
+// not one: mistral-large-2411 and mistral-large-2512 are two models at two prices.
+func cutDate(name string) (string, bool) {
+	for _, form := range []string{"-2000-00-00", "-20000000", "@20000000"} {
+		if at := len(name) - len(form); at > 0 && isDate(name[at:], form) {
+			return name[:at], true
+		}
+	}
+	return name, false
+}
+
+func isDate(s, form string) bool {
+	for i := range len(form) {
+		digit := s[i] >= '0' && s[i] <= '9'
+		switch {
+		case form[i] == '0' && !digit, form[i] != '0' && s[i] != form[i]:
+			return false
+		}
+	}
+	return true
+}
+
+// Nearest returns the known name most like an unknown one, to be suggested.
+func (t *Table) Nearest(model string) (string, bool) {
+	if model == "" || len(model) > 200 {
+		return "", false
+	}
+	want := canonical(model)
+	best, least := "", max(2, len(want)/4)+1
+	for _, known := range t.Models() {
+		if strings.HasSuffix(known, "*") {
+			continue
+		}
+		name := canonical(known)
+		if !strings.Contains(want, "/") {
+			_, name = llm.SplitModel(name)
+		}
+		if d := distance(want, name); d < least {
+			best, least = known, d
+		}
+	}
+	return best, best != ""
+}
+
+// distance is how many letters must be added, dropped or changed to get from a to b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := corner
+			if a[i] != b[j] {
+				change++
+			}
+			corner = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+func newTable(asOf string, prices map[string]Price) *Table {
+	l := layer{asOf: asOf, names: slices.Sorted(maps.Keys(prices)), prices: make(map[string]Price, len(prices))}
+	for name, p := range prices {
+		l.prices[canonical(name)] = p
+	}
+	return &Table{layers: []layer{l}}
+}

@@ -1,0 +1,114 @@
+package provider
+
+import (
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// Capability says what the models matching a pattern refuse or call differently.
+// A zero field means the dialect's normal behaviour.
+type Capability struct {
+	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*:
+	// * is any text, ? any one character; case does not matter.
+	Match string `json:"match"`
+
+	NoSampling      bool `json:"no_sampling,omitempty"`       // temperature, top_p, top_k, penalties
+	SampleAtNone    bool `json:"sample_at_none,omitempty"`    // NoSampling does not hold at effort none
+	NoPenalties     bool `json:"no_penalties,omitempty"`      // frequency and presence penalties
+	NoStop          bool `json:"no_stop,omitempty"`           // stop sequences
+	NoSeed          bool `json:"no_seed,omitempty"`           // seed
+	NoPrefill       bool `json:"no_prefill,omitempty"`        // a last message of the assistant's
+	NoSchema        bool `json:"no_schema,omitempty"`         // native structured output
+	NoTools         bool `json:"no_tools,omitempty"`          // tool calls
+	NoForce         bool `json:"no_force,omitempty"`          // being made to call a tool
+	NoToolEffort    bool `json:"no_tool_effort,omitempty"`    // thinking together with tools: effort none is sent
+	NoLogprobs      bool `json:"no_logprobs,omitempty"`       // log probabilities
+	NoSystem        bool `json:"no_system,omitempty"`         // a system message: it is put before the first user message
+	NoStreamOptions bool `json:"no_stream_options,omitempty"` // stream_options: usage is sent without being asked for
+	TokenIDs        bool `json:"token_ids,omitempty"`         // can give token ids (vLLM, SGLang)
+	TopK            bool `json:"top_k,omitempty"`             // knows top_k, in the openai dialect
+	CacheKey        bool `json:"cache_key,omitempty"`         // knows prompt_cache_key: Request.Session is sent as it
+	Thoughts        bool `json:"thoughts,omitempty"`          // wants its reasoning_content back
+	OldMaxField     bool `json:"old_max_field,omitempty"`     // spells it max_tokens, not max_completion_tokens
+
+	SeedField string   `json:"seed_field,omitempty"` // what it calls the seed. Default: seed
+	Thinking  Thinking `json:"thinking,omitempty"`   // how thinking is switched on and off, in the anthropic dialect
+	Efforts   []string `json:"efforts,omitempty"`    // the reasoning efforts it knows; empty: none
+	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
+}
+
+// Thinking is how a model of the anthropic dialect is made to think.
+type Thinking string
+
+const (
+	ThinkingBudget   Thinking = "budget"   // off unless given a budget of tokens
+	ThinkingAdaptive Thinking = "adaptive" // off unless asked to think as it sees fit
+	ThinkingDefault  Thinking = "default"  // on unless switched off
+	ThinkingAlways   Thinking = "always"   // on
+)
+
+// Capability returns what is known of a model of p's: the first match of p's own
+// Capabilities, then of the table; the zero Capability when there is none.
+func (p Provider) Capability(model string) Capability {
+	name := p.Name + "/" + model
+	for _, c := range p.Capabilities {
+		if match(c.Match, name) {
+			return c
+		}
+	}
+	for _, c := range Capabilities() {
+		if match(c.Match, name) {
+			return c
+		}
+	}
+	return Capability{}
+}
+
+// match says whether name is of pattern.
+func match(pattern, name string) bool {
+	p, s := strings.ToLower(pattern), strings.ToLower(name)
+	i, j, star, mark := 0, 0, -1, 0
+	for j < len(s) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == s[j]):
+			i++
+			j++
+		case star >= 0: // let the last star take one character more
+			i = star + 1
+			mark++
+			j = mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// Effort returns the reasoning effort nearest to e that the model knows, and false
+// when it knows none. Of two equally near it takes the one nearer to high, which is
+// what vendors with gaps in their scale do.
+func (c Capability) Effort(e llm.Effort) (string, bool) {
+	all := llm.Efforts()
+	want, high := slices.Index(all, e), slices.Index(all, llm.EffortHigh)
+	best, least := "", 2*len(all)
+	for _, known := range c.Efforts {
+		i := slices.Index(all, llm.Effort(known))
+		if i < 0 || want < 0 {
+			continue
+		}
+		if d := 2*abs(i-want) + min(1, abs(i-high)); d < least {
+			best, least = known, d
+		}
+	}
+	return best, best != ""
+}
+
+func abs(n int) int { return max(n, -n) }

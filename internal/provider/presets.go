@@ -1,0 +1,35 @@
+package provider
+
+// Presets lists the providers that are known by name, in order of name except
+// that each vendor's own names stand together.
+func Presets() []Provider {
+	return []Provider{
+		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true},
+		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+		{Name: "gemini", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
+		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
+		{Name: "mistral", Dialect: "openai", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
+		{Name: "ollama", Dialect: "openai", BaseURL: "http://localhost:11434/v1"},
+		{Name: "openai", Dialect: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax},
+		{Name: "openai-responses", Dialect: "responses", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Counting: CountMax},
+		{Name: "openrouter", Dialect: "openai", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
+		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
+		{Name: "sim", Dialect: "sim"},
+		{Name: "together", Dialect: "openai", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY"},
+		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
+		{Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"},
+	}
+}
+
+// Lookup returns the preset of that name.
+func Lookup(name string) (Provider, bool) {
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Provider{}, false
+}
+
+// Dialects lists the wire formats a Provider may name.
+func Dialects() []string { return []string{"anthropic", "openai", "responses", "sim"} }

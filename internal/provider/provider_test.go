@@ -1,0 +1,160 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/llm"
+)
+
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+		if seen[p.Name] {
+			t.Errorf("%s stands twice", p.Name)
+		}
+		seen[p.Name] = true
+		if strings.HasSuffix(p.BaseURL, "/") {
+			t.Errorf("%s: base_url ends with a slash", p.Name)
+		}
+	}
+	for _, name := range []string{"openai", "anthropic", "openrouter", "gemini", "deepseek", "mistral", "groq", "together", "xai", "ollama", "vllm", "sglang"} {
+		if p, ok := Lookup(name); !ok || p.Name != name {
+			t.Errorf("there is no preset %s", name)
+		}
+	}
+	if _, ok := Lookup("nobody"); ok {
+		t.Error("nobody is a preset")
+	}
+	if err := Unknown("antropic"); !strings.Contains(err.Error(), "did you mean anthropic?") {
+		t.Error(err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		change func(*Provider)
+		says   []string
+	}{
+		{func(p *Provider) { p.Name = "" }, []string{"name"}},
+		{func(p *Provider) { p.Name = "a/b" }, []string{"name", "slash"}},
+		{func(p *Provider) { p.Dialect = "opanai" }, []string{"dialect", "openai", "anthropic", "did you mean openai?"}},
+		{func(p *Provider) { p.Dialect = "" }, []string{"dialect", "use one of"}},
+		{func(p *Provider) { p.BaseURL = "" }, []string{"base_url", "missing"}},
+		{func(p *Provider) { p.BaseURL = "api.example.com/v1" }, []string{"base_url", "http://"}},
+		{func(p *Provider) { p.BaseURL = "ftp://x/v1" }, []string{"base_url", "https://"}},
+		{func(p *Provider) { p.BaseURL = "https:///v1" }, []string{"base_url", "host"}},
+		{func(p *Provider) { p.BaseURL = "http://[::1" }, []string{"base_url", "not an address"}},
+		{func(p *Provider) { p.BaseURL = "https://user:hunter2@x/v1" }, []string{"base_url", "key_env"}},
+		{func(p *Provider) { p.BaseURL = "https://x/v1?key=hunter2" }, []string{"base_url", "no ?"}},
+		{func(p *Provider) { p.KeyEnv = "sk-hunter2" }, []string{"key_env", "never the key"}},
+		{func(p *Provider) { p.Headers = map[string]string{"Authorization": "Bearer hunter2"} }, []string{"headers", "key_env"}},
+		{func(p *Provider) { p.Headers = map[string]string{"a b": "x"} }, []string{"headers", "a b"}},
+		{func(p *Provider) { p.Headers = map[string]string{"a": "x\r\nb: y"} }, []string{"headers", "control"}},
+		{func(p *Provider) { p.Stream = "allways" }, []string{"stream", "did you mean always?"}},
+		{func(p *Provider) { p.Counting = "x" }, []string{"counting", "max, used"}},
+		{func(p *Provider) { p.Timeout = -time.Second }, []string{"timeout"}},
+		{func(p *Provider) { p.Limits.RPM = -1 }, []string{"limits"}},
+		{func(p *Provider) { p.ModelLimits = map[string]Limits{"m*": {Concurrency: -1}} }, []string{"model_limits.m*"}},
+		{func(p *Provider) { p.Capabilities = []Capability{{Efforts: []string{"hihg"}, Thinking: "x"}} }, []string{"capabilities[0].match", "efforts", "did you mean high?", "thinking"}},
+	} {
+		p := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1"}
+		if err := p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&p)
+		err := p.Validate()
+		if err == nil {
+			t.Errorf("%+v is taken for valid", p)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(err.Error(), s) {
+				t.Errorf("%q does not say %q", err, s)
+			}
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q tells a secret", err)
+		}
+	}
+}
+
+func TestCapability(t *testing.T) {
+	t.Parallel()
+	of := func(name string) Capability {
+		p, m := llm.SplitModel(name)
+		return Provider{Name: p}.Capability(m)
+	}
+	for name, ok := range map[string]func(Capability) bool{
+		"openai/gpt-5-mini":                    func(c Capability) bool { return c.NoSampling && !c.OldMaxField && len(c.Efforts) == 4 },
+		"openai/gpt-5.2":                       func(c Capability) bool { return c.NoSampling && c.SampleAtNone },
+		"openai/gpt-5.6-sol":                   func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
+		"openai/gpt-6-astra":                   func(c Capability) bool { return c.NoTools && !c.SampleAtNone },
+		"openai-responses/gpt-6-astra":         func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
+		"openai/gpt-5.2-chat-latest":           func(c Capability) bool { return len(c.Efforts) == 0 },
+		"openai/o3-mini":                       func(c Capability) bool { return c.NoSampling && c.NoStop },
+		"openai/gpt-4.1":                       func(c Capability) bool { return !c.NoSampling && c.CacheKey },
+		"anthropic/claude-opus-5-5":            func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
+		"anthropic/claude-opus-5":              func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
+		"anthropic/claude-haiku-5-5":           func(c Capability) bool { return c.Thinking == ThinkingDefault },
+		"anthropic/claude-opus-4-7":            func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
+		"anthropic/claude-sonnet-4-6":          func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
+		"anthropic/claude-sonnet-4-5-20250929": func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
+		"anthropic/claude-3-5-haiku-latest":    func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
+		"openrouter/anthropic/claude-opus-5.5": func(c Capability) bool { return c.OldMaxField && !c.NoSampling },
+		"mistral/mistral-large-latest":         func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.OldMaxField },
+		"gemini/gemini-3.6-flash":              func(c Capability) bool { return c.NoSeed && c.NoPenalties },
+		"deepseek/deepseek-v4-pro":             func(c Capability) bool { return c.NoSchema && c.Thoughts },
+		"groq/openai/gpt-oss-120b":             func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
+		"groq/llama-3.3-70b-versatile":         func(c Capability) bool { return c.NoSchema },
+		"xai/grok-4.5":                         func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
+		"vllm/any":                             func(c Capability) bool { return c.TokenIDs && c.TopK },
+		"lab/any":                              func(c Capability) bool { return c.Match == "" },
+	} {
+		if c := of(name); !ok(c) {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	p := Provider{Name: "openai", Capabilities: []Capability{{Match: "OpenAI/gpt-5*", NoTools: true}, {Match: "*", NoSeed: true}}}
+	if c := p.Capability("gpt-5"); !c.NoTools || c.NoSampling {
+		t.Errorf("an override does not win: %+v", c)
+	}
+	if c := p.Capability("other"); !c.NoSeed {
+		t.Errorf("the first match does not win: %+v", c)
+	}
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a*", "abc", true}, {"*c", "abc", true}, {"a*c*e", "abcde", true}, {"a?c", "abc", true}, {"a?c", "ac", false},
+		{"*", "", true}, {"", "", true}, {"", "a", false}, {"a", "", false}, {"a*b", "aXbXb", true}, {"A*", "abc", true}, {"*/x", "p/q/x", true}, {"abc", "abcd", false},
+		{strings.Repeat("*a", 30) + "b", strings.Repeat("a", 200), false},
+	} {
+		if got := match(c.pattern, c.name); got != c.want {
+			t.Errorf("match(%q, %q) = %v", c.pattern, c.name, got)
+		}
+	}
+}
+
+func TestEffort(t *testing.T) {
+	t.Parallel()
+	c := Capability{Efforts: []string{"low", "high", "max"}}
+	for e, want := range map[llm.Effort]string{"none": "low", "minimal": "low", "low": "low", "medium": "high", "high": "high", "xhigh": "high", "max": "max", "": "", "nonsense": ""} {
+		if got, ok := c.Effort(e); got != want || ok != (want != "") {
+			t.Errorf("Effort(%q) = %q, want %q", e, got, want)
+		}
+	}
+	if _, ok := (Capability{}).Effort("high"); ok {
+		t.Error("a model without efforts takes one")
+	}
+}

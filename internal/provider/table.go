@@ -1,0 +1,134 @@
+package provider
+
+// Capabilities is the table of what models refuse, as their makers documented it
+// in November 2026. The first match counts, so narrow patterns stand before wide
+// ones. A gateway that smooths differences over (OpenRouter) stands first.
+func Capabilities() []Capability {
+	var t []Capability
+	t = append(t, openRouterTable()...)
+	t = append(t, openAITable()...)
+	t = append(t, anthropicTable()...)
+	return append(t, compatibleTable()...)
+}
+
+// OpenRouter leaves out by itself what the model behind it refuses.
+func openRouterTable() []Capability {
+	return []Capability{{
+		Match: "openrouter/*", OldMaxField: true, TopK: true,
+		Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"},
+	}}
+}
+
+// From GPT-5.4 on, chat completions take tools only without thinking; the models
+// that cannot but think take no tools there at all, and want the responses dialect.
+func openAITable() []Capability {
+	family := func(match string, efforts ...string) Capability {
+		return Capability{
+			Match: match, NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, CacheKey: true,
+			Efforts: efforts, MaxOutput: 128_000,
+		}
+	}
+	atNone := func(c Capability) Capability { c.SampleAtNone = true; return c }
+	noTools := func(c Capability) Capability { c.NoTools = true; return c }
+	noToolEffort := func(c Capability) Capability { c.NoToolEffort = true; return c }
+
+	return []Capability{
+		family("openai-responses/gpt-6-astra*", "low", "medium", "high", "xhigh", "max"),
+		family("openai-responses/gpt-6.1-sol*", "low", "medium", "high", "xhigh", "max"),
+		atNone(family("openai-responses/gpt-6*", "none", "low", "medium", "high", "xhigh", "max")),
+		atNone(family("openai-responses/gpt-5.6*", "none", "low", "medium", "high", "xhigh", "max")),
+
+		noTools(family("openai/gpt-6-astra*", "low", "medium", "high", "xhigh")),
+		noTools(family("openai/gpt-6.1-sol*", "low", "medium", "high", "xhigh")),
+		atNone(noToolEffort(family("openai/gpt-6*", "none", "low", "medium", "high", "xhigh"))),
+		atNone(noToolEffort(family("openai/gpt-5.6*", "none", "low", "medium", "high", "xhigh"))),
+		atNone(noToolEffort(family("openai/gpt-5.5*", "none", "low", "medium", "high", "xhigh"))),
+		atNone(noToolEffort(family("openai/gpt-5.4*", "none", "low", "medium", "high", "xhigh"))),
+
+		{Match: "openai*/gpt-5*-chat-latest", NoSampling: true, NoStop: true, CacheKey: true, MaxOutput: 16_384},
+		family("openai*/gpt-5*-pro*", "medium", "high", "xhigh"),
+		atNone(family("openai*/gpt-5.5*", "none", "low", "medium", "high", "xhigh")),
+		atNone(family("openai*/gpt-5.4*", "none", "low", "medium", "high", "xhigh")),
+		atNone(family("openai*/gpt-5.3*", "none", "low", "medium", "high", "xhigh")),
+		atNone(family("openai*/gpt-5.2*", "none", "low", "medium", "high", "xhigh")),
+		atNone(family("openai*/gpt-5.1*", "none", "low", "medium", "high")),
+		family("openai*/gpt-5*", "minimal", "low", "medium", "high"),
+		{Match: "openai*/o1-mini*", NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, NoSystem: true, NoSchema: true, NoTools: true},
+		family("openai*/o1*", "low", "medium", "high"),
+		family("openai*/o3*", "low", "medium", "high"),
+		family("openai*/o4*", "low", "medium", "high"),
+		{Match: "openai*/*", CacheKey: true},
+	}
+}
+
+// Models from Opus 4.7 and Sonnet 5 on refuse sampling parameters, those from 4.6 on a prefilled
+// answer; the newest think always, and then refuse being made to call a tool.
+func anthropicTable() []Capability {
+	five := []string{"low", "medium", "high", "xhigh", "max"}
+	newest := func(match string, t Thinking) Capability {
+		return Capability{
+			Match: match, NoSampling: true, NoPrefill: true, NoForce: t == ThinkingAlways,
+			Thinking: t, Efforts: five, MaxOutput: 128_000,
+		}
+	}
+	return []Capability{
+		newest("*/claude-fable-*", ThinkingAlways),
+		newest("*/claude-mythos-*", ThinkingAlways),
+		newest("*/claude-opus-5?5*", ThinkingAlways),
+		newest("*/claude-sonnet-5?5*", ThinkingAlways),
+		newest("*/claude-haiku-5*", ThinkingDefault),
+		newest("*/claude-opus-5*", ThinkingDefault),
+		newest("*/claude-sonnet-5*", ThinkingDefault),
+		newest("*/claude-opus-4?7*", ThinkingAdaptive),
+		newest("*/claude-opus-4?8*", ThinkingAdaptive),
+		{Match: "*/claude-opus-4?6*", NoPrefill: true, Thinking: ThinkingAdaptive, Efforts: []string{"low", "medium", "high", "max"}, MaxOutput: 128_000},
+		{Match: "*/claude-sonnet-4?6*", NoPrefill: true, Thinking: ThinkingAdaptive, Efforts: []string{"low", "medium", "high", "max"}, MaxOutput: 64_000},
+		{Match: "*/claude-opus-4?5*", Thinking: ThinkingBudget, Efforts: []string{"low", "medium", "high"}, MaxOutput: 64_000},
+		{Match: "*/claude-sonnet-4?5*", Thinking: ThinkingBudget, MaxOutput: 64_000},
+		{Match: "*/claude-haiku-4?5*", Thinking: ThinkingBudget, MaxOutput: 64_000},
+		{Match: "*/claude-opus-4?1*", Thinking: ThinkingBudget, MaxOutput: 32_000},
+		{Match: "*/claude-opus-4*", NoSchema: true, Thinking: ThinkingBudget, MaxOutput: 32_000},
+		{Match: "*/claude-sonnet-4*", NoSchema: true, Thinking: ThinkingBudget, MaxOutput: 64_000},
+		{Match: "*/claude-3?7*", NoSchema: true, Thinking: ThinkingBudget, MaxOutput: 64_000},
+		{Match: "*/claude-3?5*", NoSchema: true, MaxOutput: 8_192},
+		{Match: "*/claude-3*", NoSchema: true, MaxOutput: 4_096},
+	}
+}
+
+// The others speak OpenAI's chat completions, each with gaps.
+func compatibleTable() []Capability {
+	return []Capability{
+		{Match: "gemini/gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini/gemini-2.5*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"none", "low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini/gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini/*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
+
+		// DeepSeek thinks unless told not to, ignores sampling then, and knows JSON but no schema.
+		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
+
+		// Mistral answers 422 to any field it does not know.
+		{Match: "mistral/magistral*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
+		{Match: "mistral/mistral-small*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
+		{Match: "mistral/mistral-medium*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
+		{Match: "mistral/*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true},
+
+		{Match: "groq/openai/gpt-oss*", NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "groq/qwen/*", NoLogprobs: true, NoSchema: true, Efforts: []string{"none"}},
+		{Match: "groq/moonshotai/*", NoLogprobs: true},
+		{Match: "groq/*", NoLogprobs: true, NoSchema: true},
+
+		{Match: "together/*", OldMaxField: true, TopK: true, Efforts: []string{"low", "medium", "high"}},
+
+		{Match: "xai/*non-reasoning*"},
+		{Match: "xai/grok-4.3*", NoPenalties: true, NoStop: true, NoLogprobs: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "xai/grok-4.5*", NoPenalties: true, NoStop: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "xai/grok-3-mini*", NoPenalties: true, NoStop: true, Efforts: []string{"low", "high"}},
+		{Match: "xai/grok-3*"},
+		{Match: "xai/*", NoPenalties: true, NoStop: true, NoLogprobs: true},
+
+		// Ollama ignores tool_choice.
+		{Match: "ollama/*", OldMaxField: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "vllm/*", TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "sglang/*", TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
+	}
+}

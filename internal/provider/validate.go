@@ -1,0 +1,188 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// Validate says what is wrong with p, naming each field and what it allows, or nil.
+// It does not look at the environment: a missing key is found when p is opened.
+func (p Provider) Validate() error {
+	var errs []error
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("provider %s: %s: %s", quoted(p.Name), field, fmt.Sprintf(format, args...)))
+	}
+	if p.Name == "" || strings.ContainsAny(p.Name, "/ \t\n") {
+		bad("name", "must be a word without slash or space, as lab in lab/any-model")
+	}
+	if !slices.Contains(Dialects(), p.Dialect) {
+		bad("dialect", "%s", unknown(p.Dialect, Dialects()))
+	}
+	if p.Dialect != "sim" {
+		if err := checkURL(p.BaseURL); err != nil {
+			bad("base_url", "%v", err)
+		}
+	}
+	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
+		// The value may be a key that was put in the wrong place: it must not be shown.
+		bad("key_env", "must be the name of an environment variable (letters, digits, _), never the key itself")
+	}
+	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
+		bad("stream", "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
+	}
+	if !slices.Contains([]Counting{"", CountMax, CountUsed}, p.Counting) {
+		bad("counting", "%s", unknown(string(p.Counting), []string{"max", "used"}))
+	}
+	if p.Timeout < 0 {
+		bad("timeout", "must not be negative")
+	}
+	p.checkHeaders(bad)
+	p.checkLimits(bad)
+	p.checkCapabilities(bad)
+	return errors.Join(errs...)
+}
+
+type complain func(field, format string, args ...any)
+
+func (p Provider) checkHeaders(bad complain) {
+	for name, value := range p.Headers {
+		switch {
+		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }):
+			bad("headers", "%q is not the name of a header", name)
+		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			bad("headers", "%s: its value holds a control character", name)
+		}
+		switch strings.ToLower(name) {
+		case "authorization", "x-api-key", "api-key", "proxy-authorization", "cookie":
+			bad("headers", "%s: a secret does not belong here; name its environment variable in key_env", name)
+		}
+	}
+}
+
+func (p Provider) checkLimits(bad complain) {
+	check := func(field string, l Limits) {
+		if !(l.RPM >= 0 && l.TPM >= 0 && l.ITPM >= 0 && l.OTPM >= 0) || l.Concurrency < 0 {
+			bad(field, "must not be negative; 0 means not known")
+		}
+	}
+	check("limits", p.Limits)
+	for pattern, l := range p.ModelLimits {
+		check("model_limits."+pattern, l)
+	}
+}
+
+func (p Provider) checkCapabilities(bad complain) {
+	var efforts []string
+	for _, e := range llm.Efforts() {
+		efforts = append(efforts, string(e))
+	}
+	for i, c := range p.Capabilities {
+		field := fmt.Sprintf("capabilities[%d]", i)
+		if c.Match == "" {
+			bad(field+".match", "must be a pattern over provider/model, as %s/*", p.Name)
+		}
+		for _, e := range c.Efforts {
+			if !slices.Contains(efforts, e) {
+				bad(field+".efforts", "%s", unknown(e, efforts))
+			}
+		}
+		if !slices.Contains([]Thinking{"", ThinkingBudget, ThinkingAdaptive, ThinkingDefault, ThinkingAlways}, c.Thinking) {
+			bad(field+".thinking", "%s", unknown(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
+		}
+	}
+}
+
+func checkURL(s string) error {
+	if s == "" {
+		return errors.New("is missing: an http or https address, as https://host/v1")
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return errors.New("is not an address: use http or https, as https://host/v1")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("must begin with http:// or https://, as https://host/v1")
+	case u.Host == "" || u.Hostname() == "":
+		return errors.New("has no host: use an address as https://host/v1")
+	case u.User != nil:
+		return errors.New("must not hold a user or password; name the key's environment variable in key_env")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("must end with the path: no ? and no #")
+	}
+	return nil
+}
+
+func isEnvName(s string) bool {
+	for i, r := range s {
+		letter := r == '_' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return len(s) <= 128
+}
+
+func quoted(name string) string {
+	if name == "" {
+		return "without a name"
+	}
+	return name
+}
+
+// Unknown says that no preset has that name, and which one may be meant.
+func Unknown(name string) error {
+	var names []string
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return fmt.Errorf("provider: %s", unknown(name, names))
+}
+
+// unknown says that name is none of the allowed, and which may be meant.
+func unknown(name string, allowed []string) string {
+	s := fmt.Sprintf("%q is not known; use one of %s", name, strings.Join(allowed, ", "))
+	if n := nearest(name, allowed); n != "" {
+		s += fmt.Sprintf(" (did you mean %s?)", n)
+	}
+	return s
+}
+
+// nearest returns the allowed name at most two edits away from name, or "".
+func nearest(name string, allowed []string) string {
+	best, least := "", 3
+	for _, a := range allowed {
+		if d := distance(strings.ToLower(name), a); d < least && d < len(a) {
+			best, least = a, d
+		}
+	}
+	return best
+}
+
+// distance counts the edits from a to b (Levenshtein).
+func distance(a, b string) int {
+	if len(a) > 64 {
+		return len(a)
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,104 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"parley/llm"
+)
+
+func TestSplitModel(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ in, provider, model string }{
+		{"openai/gpt-5", "openai", "gpt-5"},
+		{"openrouter/openai/gpt-5", "openrouter", "openai/gpt-5"},
+		{"gpt-5", "", "gpt-5"},
+		{"/gpt-5", "", "gpt-5"},
+		{"openai/", "openai", ""},
+		{"", "", ""},
+	}
+	for _, tt := range tests {
+		if p, m := llm.SplitModel(tt.in); p != tt.provider || m != tt.model {
+			t.Errorf("%q is %q and %q", tt.in, p, m)
+		}
+	}
+}
+
+func TestFunc(t *testing.T) {
+	t.Parallel()
+	var model llm.Model = llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if req.Model == "" {
+			return nil, &llm.Error{Kind: llm.KindBadRequest}
+		}
+		return &llm.Response{Text: req.Messages[0].Text()}, nil
+	})
+	res, err := model.Ask(t.Context(), &llm.Request{Model: "x", Messages: []llm.Message{llm.User("hi")}})
+	if err != nil || res.Text != "hi" {
+		t.Errorf("answer is %+v, %v", res, err)
+	}
+	var e *llm.Error
+	if _, err := model.Ask(t.Context(), &llm.Request{}); !errors.As(err, &e) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestBegan(t *testing.T) {
+	t.Parallel()
+	plain := t.Context()
+	if llm.WantsBegan(plain) {
+		t.Error("somebody waits where nobody does")
+	}
+	llm.Began(plain) // nobody waits: nothing happens
+	n := 0
+	ctx := llm.OnBegan(plain, func() { n++ })
+	if !llm.WantsBegan(ctx) {
+		t.Error("nobody waits where somebody does")
+	}
+	llm.Began(ctx)
+	llm.Began(ctx)
+	if n != 2 {
+		t.Errorf("called %d times", n)
+	}
+}
+
+func TestUsagePlus(t *testing.T) {
+	t.Parallel()
+	// By reflection, so that a field added later is not forgotten.
+	var u, want llm.Usage
+	for i := range reflect.TypeFor[llm.Usage]().NumField() {
+		reflect.ValueOf(&u).Elem().Field(i).SetInt(int64(i + 1))
+		reflect.ValueOf(&want).Elem().Field(i).SetInt(int64(2 * (i + 1)))
+	}
+	if got := u.Plus(u); got != want {
+		t.Errorf("sum is %+v, want %+v", got, want)
+	}
+	if got := u.Plus(llm.Usage{}); got != u {
+		t.Errorf("sum with nothing is %+v", got)
+	}
+}
+
+func TestEfforts(t *testing.T) {
+	t.Parallel()
+	all := llm.Efforts()
+	if len(all) != 7 || all[0] != llm.EffortNone || all[6] != llm.EffortMax || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 7 {
+		t.Errorf("efforts are %v", all)
+	}
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"https://x/y.png", "data:image/png;base64,AQI="} {
+		img, err := llm.ImageFrom(url)
+		if err != nil || img.DataURL() != url {
+			t.Errorf("%s became %+v, %v", url, img, err)
+		}
+	}
+	for _, url := range []string{"data:", "data:image/png,AQI=", "data:image/png;base64,A"} {
+		if img, err := llm.ImageFrom(url); err == nil {
+			t.Errorf("%s became %+v", url, img)
+		}
+	}
+}
