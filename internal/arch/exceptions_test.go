@@ -17,5 +17,6 @@ var modules = map[string]string{
 	"github.com/alecthomas/kong":               "MIT",
 	"github.com/santhosh-tekuri/jsonschema/v6": "Apache-2.0",
 	"go.uber.org/goleak":                       "MIT",
+	"pgregory.net/rapid":                       "MPL-2.0", // in tests only
 	"golang.org/x/term":                        "BSD-3-Clause",
 }

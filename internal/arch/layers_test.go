@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -140,6 +141,49 @@ func TestWordsArePure(t *testing.T) {
 			return true
 		})
 	}
+}
+
+var goroutineRE = regexp.MustCompile("(?m)^\\| [^|]+ \\| `([^`]+)`: ")
+
+// TestGoroutinesAreListed wants every package that starts goroutines in the table of
+// goroutines, and no other.
+func TestGoroutinesAreListed(t *testing.T) {
+	t.Parallel()
+	starts, listed := map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if dir := path.Dir(s.path); !s.test && !under(dir, "oracle") {
+			starts[dir] = starts[dir] || startsGoroutine(s.file)
+		}
+	}
+	_, table, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "## Goroutines")
+	for _, m := range goroutineRE.FindAllStringSubmatch(table, -1) {
+		listed[m[1]] = true
+		if !starts[m[1]] {
+			t.Errorf("ARCHITECTURE.md lists a goroutine of %s, which starts none", m[1])
+		}
+	}
+	for dir, yes := range starts {
+		if yes && !listed[dir] {
+			t.Errorf("%s starts goroutines: say in ARCHITECTURE.md who waits for them", dir)
+		}
+	}
+}
+
+// startsGoroutine looks for go statements, WaitGroup.Go and AfterFunc.
+func startsGoroutine(f *ast.File) bool {
+	found := false
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Go" || sel.Sel.Name == "AfterFunc") {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // TestNoExceptionIsIdle keeps the list of exceptions from outliving its reasons.

@@ -16,7 +16,13 @@ import (
 // most cost less than they might; one that does not fit although nothing is in flight
 // is refused. So the last cent that can be spent safely is spent, and not one more.
 type Budget struct {
+	// Expose, where it is set, is told before more may be in flight than ever before: the
+	// most that calls in flight can cost is now up to worst. It must make that durable, so
+	// that a process that is killed knows later what it may owe. Its error refuses the call.
+	Expose func(worst llm.Money) error
+
 	mu       sync.Mutex
+	exposed  llm.Money // the most that Expose was told
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
 	reserved llm.Money
@@ -47,16 +53,16 @@ type drawer struct {
 	place
 	worst llm.Money
 	ready chan struct{}
-	err   *llm.Error
+	err   error
 }
 
 // reserve sets worst aside, waiting for room if there may yet be some.
 func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) error {
 	b.mu.Lock()
 	if b.queue.len() == 0 && b.fits(worst) {
-		b.reserved += worst
+		err := b.grant(worst)
 		b.mu.Unlock()
-		return nil
+		return err
 	}
 	d := &drawer{place: place{order: order}, worst: worst, ready: make(chan struct{})}
 	b.queue.push(d)
@@ -72,21 +78,27 @@ func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) erro
 			return llm.ContextError(ctx)
 		}
 	}
-	if d.err != nil {
-		return d.err
-	}
-	return nil
+	return d.err
 }
 
 // tryReserve sets worst aside if there is room now.
 func (b *Budget) tryReserve(worst llm.Money) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.fits(worst) {
-		return false
+	return b.fits(worst) && b.grant(worst) == nil
+}
+
+// grant sets worst aside. What is exposed grows in large steps, so that it is seldom told.
+func (b *Budget) grant(worst llm.Money) error {
+	if b.Expose != nil && b.limit > 0 && b.reserved+worst > b.exposed {
+		step := min(max(2*(b.reserved+worst), b.limit/64), b.limit)
+		if err := b.Expose(step); err != nil {
+			return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
+		}
+		b.exposed = step
 	}
 	b.reserved += worst
-	return true
+	return nil
 }
 
 func (b *Budget) fits(worst llm.Money) bool {
@@ -109,7 +121,7 @@ func (b *Budget) pump() {
 		d := b.queue.head()
 		switch {
 		case b.fits(d.worst):
-			b.reserved += d.worst
+			d.err = b.grant(d.worst)
 		case b.closed:
 			d.err = &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
 		case b.reserved == 0:

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -350,4 +351,31 @@ func TestSketchQuantiles(t *testing.T) {
 	if (&Sketch{}).Quantile(0.5) != 0 {
 		t.Error("no durations, no quantile")
 	}
+}
+
+// TestBudgetExposesBeforeItRisks wants every amount that is in flight announced before.
+func TestBudgetExposesBeforeItRisks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []llm.Money
+		purse := NewBudget(llm.Dollar, 0)
+		purse.Expose = func(worst llm.Money) error { told = append(told, worst); return nil }
+		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+			if _, reserved := purse.Spent(); len(told) == 0 || reserved > told[len(told)-1] {
+				t.Errorf("%v in flight, %v told", reserved, told)
+			}
+			return patient(time.Second).Ask(ctx, req)
+		})
+		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = purse, prices(t) })
+		d.All(t.Context(), asked(500, 50, 50))
+		if len(told) > 10 || told[len(told)-1] > llm.Dollar {
+			t.Errorf("told %v", told)
+		}
+		purse = NewBudget(llm.Dollar, 0)
+		purse.Expose = func(llm.Money) error { return errors.New("disk full") }
+		d = dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = purse, prices(t) })
+		if _, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "disk full") {
+			t.Errorf("got %v", err)
+		}
+	})
 }

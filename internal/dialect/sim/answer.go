@@ -28,6 +28,7 @@ type Answer struct {
 	Stop      string // the stop sequence that was met, or ""
 	Output    int    // tokens, Reasoning included
 	Reasoning int
+	Fault     Fault // of the answer, or ""
 }
 
 // Answer makes up what is said to a case. It depends on nothing else.
@@ -38,7 +39,7 @@ func (b *Brain) Answer(c *Case) Answer {
 	fault := draw(b.content, hash(c.Digest).str("content").end())
 	if fault == FaultRefuse {
 		a.Refusal = "I will not help with that."
-		a.Finish = llm.FinishRefused
+		a.Finish, a.Fault = llm.FinishRefused, fault
 		a.Output = CountTokens(a.Refusal) + 1
 		return a
 	}
@@ -51,6 +52,7 @@ func (b *Brain) Answer(c *Case) Answer {
 		out := c.schema.schema.Append(make([]byte, 0, 256), r)
 		if fault == FaultBadJSON {
 			out = spoil(out, c.rand(forFault))
+			a.Fault = fault
 		}
 		a.Text = string(out)
 	} else {

@@ -14,7 +14,7 @@ type Fault string
 // The faults of a request. At most one befalls it, and a retry draws again.
 const (
 	FaultError500   Fault = "error500"   // status 500
-	FaultOverloaded Fault = "overloaded" // status 503, or 529 in Anthropic's format, without Retry-After
+	FaultOverloaded Fault = "overloaded" // status 503, or 529 in Anthropic's format, or 429 in the flex tier; no Retry-After
 	FaultQuota      Fault = "quota"      // status 429 or 400 that says the account is out of credit
 	FaultReset      Fault = "reset"      // the connection is reset before an answer
 	FaultCut        Fault = "cut"        // the connection is reset in the middle of the answer
@@ -41,7 +41,7 @@ const (
 	FaultLineMissing   Fault = "line_missing"   // the line is in no output
 	FaultLineDuplicate Fault = "line_duplicate" // the line is there twice
 	FaultBatch429      Fault = "batch_429"      // the batch is refused when it is created
-	FaultBatchFails    Fault = "batch_fails"    // the batch is taken, and later fails with token_limit_exceeded
+	FaultBatchFails    Fault = "batch_fails"    // the batch is taken, and later fails with token_limit_exceeded (OpenAI's format)
 	FaultBatchVanishes Fault = "batch_vanishes" // the batch is taken, and later is not found
 )
 

@@ -20,6 +20,7 @@ type reply struct {
 	body   []byte
 	marks  []int // where the events of a stream end; nil when it is none
 	fault  sim.Fault
+	flex   bool // asked for at the price of spare capacity
 
 	start        time.Time
 	first, total time.Duration
@@ -68,7 +69,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 		return rep, tooMany(f.style, refused)
 	}
 	s.brain.Fate(&c)
-	rep.fault = c.Fault
+	rep.fault, rep.flex = c.Fault, ask.Request.Tier == "flex"
 	s.stats.fault(c.Fault)
 	rep.reading = s.brain.ReadCache(&c, f.style, ask.Breaks, start)
 	x := s.exchange(ask, &c, start)
@@ -97,6 +98,7 @@ func (s *Server) exchange(ask *wire.Ask, c *sim.Case, now time.Time) *wire.Excha
 		a.Finish = llm.FinishLength
 	} else {
 		a = s.brain.Answer(c)
+		s.stats.fault(a.Fault)
 	}
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
 	return &wire.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens}

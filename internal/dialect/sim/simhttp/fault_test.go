@@ -140,6 +140,15 @@ func TestRetriesSucceed(t *testing.T) {
 	}
 }
 
+func TestFlexIsUnavailable(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, faulty(sim.FaultOverloaded))
+	a := call(t, s, http.MethodPost, chatPath, with(chatBody, `"service_tier":"flex"`))
+	if a.status != 429 || a.at(t, "error.code") != "resource_unavailable" || a.header.Get("Retry-After") != "" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 func TestRefusalsInEveryFormat(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, faulty(sim.FaultRefuse))

@@ -25,6 +25,9 @@ func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *reply) (
 	case rep.fault == sim.FaultError500:
 		return true, serverError(style)
 	case rep.fault == sim.FaultOverloaded:
+		if rep.flex {
+			return true, unavailable()
+		}
 		return true, overloaded(style)
 	case rep.fault == sim.FaultQuota:
 		return true, outOfCredit(style)
@@ -174,6 +177,12 @@ func overloaded(style quota.Style) *wire.Error {
 		return &wire.Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
 	}
 	return &wire.Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
+}
+
+// unavailable is how the flex tier says that there is no spare capacity. It is not
+// the client's quota, for all its status.
+func unavailable() *wire.Error {
+	return &wire.Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
 }
 
 // midStream is the error of a stream that has begun.

@@ -169,6 +169,9 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	}()
 	select {
 	case err := <-served:
+		cancel()
+		err = errors.Join(err, srv.Close())
+		s.stats.wait()
 		return fmt.Errorf("simhttp: serve: %w", err)
 	case <-ctx.Done():
 	}

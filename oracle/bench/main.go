@@ -1,0 +1,139 @@
+// Command bench measures what the README claims of asking models: how much of a
+// provider's limit is used and how many calls are refused, ten thousand calls in
+// flight, the cost of a call beside the vendors' SDKs, and dispatch itself.
+//
+// It builds parley, starts `parley sim` as the server, and runs every client in a
+// process of its own, so that memory and CPU are the client's alone. Everything runs
+// on the loopback interface; figures that are compared are taken side by side.
+//
+//	go -C oracle run ./bench          all of it, a few minutes
+//	go -C oracle run ./bench limits   or: flight, cpu, dispatch
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == "client" {
+		if err := client(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(names []string) error {
+	parts := []struct {
+		name string
+		run  func(*bench) error
+	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}}
+	dir, err := os.MkdirTemp("", "parley-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &bench{parley: filepath.Join(dir, "parley"), out: os.Stdout}
+	build := exec.Command("go", "build", "-o", b.parley, "./cmd/parley")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	ran := false
+	for _, p := range parts {
+		if len(names) > 0 && !slices.Contains(names, p.name) {
+			continue
+		}
+		ran = true
+		if err := p.run(b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	if !ran {
+		return errors.New("name one of: limits, flight, cpu, dispatch")
+	}
+	return nil
+}
+
+// bench is what the parts share.
+type bench struct {
+	parley string // the binary
+	out    io.Writer
+}
+
+func (b *bench) printf(format string, args ...any) { fmt.Fprintf(b.out, format, args...) }
+
+// plan is what one client process does.
+type plan struct {
+	Client      string        `json:"client"` // parley, plain, openai-sdk, anthropic-sdk, instant
+	Dialect     string        `json:"dialect"`
+	URL         string        `json:"url"`
+	HTTP2       bool          `json:"http2"`
+	Calls       int           `json:"calls"`
+	Concurrency int           `json:"concurrency"` // 0: found by the client
+	Bytes       int           `json:"bytes"`       // of the prompt
+	MaxTokens   int           `json:"max_tokens"`
+	RPM         float64       `json:"rpm"`
+	TPM         float64       `json:"tpm"`
+	ITPM        float64       `json:"itpm"`
+	OTPM        float64       `json:"otpm"`
+	Rounds      int           `json:"rounds"` // the calls again, on warm connections
+	Skip        time.Duration `json:"skip"`   // of the start, for the steady state
+}
+
+// result is what a client process says.
+type result struct {
+	OK          int       `json:"ok"`
+	Failed      int       `json:"failed"`
+	RateLimited int64     `json:"rate_limited"`
+	Error       string    `json:"error,omitempty"`
+	Walls       []float64 `json:"walls"`    // seconds of each round
+	CPU         float64   `json:"cpu"`      // seconds, user and system, all rounds
+	PeakMB      float64   `json:"peak_mb"`  // resident
+	Requests    float64   `json:"requests"` // a second, in the steady state
+	Charged     float64   `json:"charged"`  // tokens a second as the server counts them, likewise
+	Input       float64   `json:"input"`    // tokens a second, likewise
+	Output      float64   `json:"output"`   // likewise
+}
+
+// client runs p in a process of its own.
+func (b *bench) client(p plan) (result, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return result{}, err
+	}
+	arg, err := json.Marshal(p)
+	if err != nil {
+		return result{}, err
+	}
+	cmd := exec.Command(self, "client", string(arg))
+	cmd.Env = append(os.Environ(), "BENCH_KEY=bench")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return result{}, fmt.Errorf("%s: %w: %s", p.Client, err, stderr.String())
+	}
+	var r result
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
+	}
+	if r.Failed > 0 {
+		b.printf("  note: %s: %d of %d calls failed, the first: %s\n", p.Client, r.Failed, r.OK+r.Failed, r.Error)
+	}
+	return r, nil
+}

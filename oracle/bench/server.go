@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// server is a running `parley sim`.
+type server struct {
+	url string
+	cmd *exec.Cmd
+}
+
+// sim starts a simulated provider.
+func (b *bench) sim(flags ...string) (*server, error) {
+	cmd := exec.Command(b.parley, append([]string{"sim", "--addr", "127.0.0.1:0"}, flags...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		_ = cmd.Process.Kill()
+		return nil, fmt.Errorf("sim: said %q: %w", line, err)
+	}
+	return &server{url: url, cmd: cmd}, nil
+}
+
+// stop ends the server and waits for it.
+func (s *server) stop() {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Wait()
+}
+
+// stats are what the server itself counted.
+type stats struct {
+	Requests    int `json:"requests"`
+	OK          int `json:"ok"`
+	RateLimited int `json:"rate_limited"`
+	InFlightMax int `json:"in_flight_max"`
+}
+
+func (s *server) stats() (stats, error) {
+	var out stats
+	resp, err := http.Get(s.url + "/stats")
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	return out, json.NewDecoder(resp.Body).Decode(&out)
+}

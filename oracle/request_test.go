@@ -1,0 +1,139 @@
+package oracle
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
+
+	ours_anthropic "parley/internal/dialect/anthropic"
+	ours_openai "parley/internal/dialect/openai"
+	ours_responses "parley/internal/dialect/responses"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+const place = `{"type":"object","properties":{"city":{"type":"string"},"people":{"type":"integer"}},"required":["city","people"],"additionalProperties":false}`
+
+// requests lists requests that use, between them, every word of llm.Request.
+func requests() map[string]*llm.Request {
+	tools := []llm.Tool{{Name: "weather", Description: "Tells the weather.", Strict: true, Parameters: json.RawMessage(place)}, {Name: "noop"}}
+	ask := func(change func(*llm.Request)) *llm.Request {
+		r := &llm.Request{Model: "lab/some-model", Messages: []llm.Message{llm.System("Be brief."), llm.User("Say \"hi\"\n\u2028 é")}, MaxTokens: 300}
+		change(r)
+		return r
+	}
+	return map[string]*llm.Request{
+		"text": ask(func(*llm.Request) {}),
+		"turns": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Assistant("Hi."), llm.User("And?"), llm.System("Mind your words."), llm.User("Well?"))
+		}),
+		"images": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"},
+				{Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}, {Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}}}})
+		}),
+		"tools":         ask(func(r *llm.Request) { r.Tools = tools }),
+		"tool forced":   ask(func(r *llm.Request) { r.Tools, r.ToolChoice, r.OneTool = tools, "weather", true }),
+		"tool required": ask(func(r *llm.Request) { r.Tools, r.ToolChoice = tools, "required" }),
+		"tool none":     ask(func(r *llm.Request) { r.Tools, r.ToolChoice = tools, "none" }),
+		"tool auto":     ask(func(r *llm.Request) { r.Tools, r.ToolChoice, r.OneTool = tools, "auto", true }),
+		"tool results": ask(func(r *llm.Request) {
+			r.Tools = tools
+			r.Messages = append(r.Messages,
+				llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "Let me see."}}, ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: `{"city":"Paris","people":1}`}, {ID: "call_2", Name: "noop", Arguments: "{}"}}},
+				llm.ToolResult("call_1", "Rain."), llm.Message{Role: llm.RoleTool, ToolCallID: "call_2", ToolFailed: true, Parts: []llm.Part{{Text: "It failed."}}})
+		}),
+		"thoughts": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages,
+				llm.Message{Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: "hm", Signature: "sig"}, {Opaque: "xx"}, {ID: "rs_1", Text: "sum", Opaque: "enc"}}, ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "weather", Arguments: "{}"}}},
+				llm.ToolResult("call_1", "Rain."))
+		}),
+		"schema": ask(func(r *llm.Request) {
+			r.Schema = &llm.Schema{Name: "place", Description: "A place.", JSON: json.RawMessage(place)}
+		}),
+		"loose schema": ask(func(r *llm.Request) {
+			r.Schema = &llm.Schema{JSON: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","minLength":2}}}`)}
+		}),
+		"effort": ask(func(r *llm.Request) { r.Effort, r.MaxTokens = llm.EffortHigh, 20_000 }),
+		"sampling": ask(func(r *llm.Request) {
+			r.Temperature, r.TopP, r.Stop = ptr(0.5), ptr(0.97), []string{"END", "\n\n"}
+			r.FrequencyPenalty, r.PresencePenalty, r.Seed = ptr(0.25), ptr(-0.5), ptr(int64(1<<40))
+			r.Logprobs, r.TopLogprobs, r.Tier = true, 3, "auto"
+		}),
+		"cache": ask(func(r *llm.Request) { r.Prefix, r.Session = 1, "session-1" }),
+		"cache in the talk": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Assistant("Hi."), llm.User("Go on."))
+			r.Prefix = 3
+		}),
+		"extra": ask(func(r *llm.Request) {
+			r.Extra = map[string]json.RawMessage{"metadata": json.RawMessage(`{"user_id":"u1"}`)}
+		}),
+	}
+}
+
+// TestRequests has the SDKs read what we write and write it again: nothing may be
+// lost, so every field of ours is one that they know, in the form they know it.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	able := provider.Capability{CacheKey: true, Efforts: []string{"low", "medium", "high"}}
+	claude := func(model string) provider.Capability { return provider.Provider{Name: "anthropic"}.Capability(model) }
+	type encode = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
+	for _, d := range []struct {
+		name   string
+		encode encode
+		c      provider.Capability
+		again  func([]byte) (any, error)
+	}{
+		{"openai", ours_openai.AppendRequest, able, readAgain[openai.ChatCompletionNewParams]},
+		{"openai old", ours_openai.AppendRequest, provider.Capability{OldMaxField: true}, readAgain[openai.ChatCompletionNewParams]},
+		{"responses", ours_responses.AppendRequest, able, readAgain[responses.ResponseNewParams]},
+		{"anthropic", ours_anthropic.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5.5", ours_anthropic.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5", ours_anthropic.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 4.6", ours_anthropic.AppendRequest, claude("claude-opus-4-6"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic sonnet 4.5", ours_anthropic.AppendRequest, claude("claude-sonnet-4-5"), readAgain[anthropic.MessageNewParams]},
+	} {
+		for name, req := range requests() {
+			t.Run(d.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				b, _, err := d.encode(nil, req, d.c, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want any
+				if err := json.Unmarshal(b, &want); err != nil {
+					t.Fatalf("%s: %v", b, err)
+				}
+				got, err := d.again(b)
+				if err != nil {
+					t.Fatalf("%s: %v", b, err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					g, _ := json.Marshal(got)
+					w, _ := json.Marshal(want)
+					t.Errorf("the SDK makes of\n%s\nthis:\n%s", w, g)
+				}
+			})
+		}
+	}
+}
+
+// readAgain reads b as a T, writes that, and returns what was written.
+func readAgain[T any](b []byte) (any, error) {
+	var params T
+	if err := json.Unmarshal(b, &params); err != nil {
+		return nil, err
+	}
+	out, err := json.Marshal(params)
+	if err != nil {
+		return nil, err
+	}
+	var v any
+	err = json.Unmarshal(out, &v)
+	return v, err
+}
