@@ -79,8 +79,8 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(t, v.Elem(), n)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i), n)
+		for _, field := range v.Fields() {
+			fill(t, field, n)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))

@@ -106,8 +106,7 @@ func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	kind := KindTransport
@@ -124,8 +123,7 @@ func AsError(err error) *Error {
 // is an *Error; otherwise KindTimeout or KindCanceled, with the cause's words.
 func ContextError(ctx context.Context) *Error {
 	cause := context.Cause(ctx)
-	var e *Error
-	if errors.As(cause, &e) {
+	if e, ok := errors.AsType[*Error](cause); ok {
 		return e
 	}
 	kind := KindCanceled

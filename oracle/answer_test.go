@@ -115,11 +115,14 @@ func chatSDK(t *testing.T, url string, stream bool) seen {
 		}
 		return seeChat(r)
 	}
+	params.StreamOptions.IncludeUsage = openai.Bool(true)
 	var acc openai.ChatCompletionAccumulator
+	var last openai.CompletionUsage // the accumulator does not keep all of it
 	tier := ""
 	s := cl.Chat.Completions.NewStreaming(t.Context(), params)
 	for s.Next() {
 		tier = cmp.Or(string(s.Current().ServiceTier), tier)
+		last = s.Current().Usage
 		if !acc.AddChunk(s.Current()) {
 			t.Fatal("the SDK cannot put the chunks together")
 		}
@@ -127,6 +130,7 @@ func chatSDK(t *testing.T, url string, stream bool) seen {
 	if s.Err() != nil {
 		t.Fatal(s.Err())
 	}
+	acc.Usage = last
 	v := seeChat(&acc.ChatCompletion)
 	v.Tier = tier
 	return v

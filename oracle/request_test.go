@@ -89,9 +89,9 @@ func TestRequests(t *testing.T) {
 		c      provider.Capability
 		again  func([]byte) (any, error)
 	}{
-		{"openai", ours_openai.AppendRequest, able, readAgain[openai.ChatCompletionNewParams]},
-		{"openai old", ours_openai.AppendRequest, provider.Capability{OldMaxField: true}, readAgain[openai.ChatCompletionNewParams]},
-		{"responses", ours_responses.AppendRequest, able, readAgain[responses.ResponseNewParams]},
+		{"openai", ours_openai.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"openai old", ours_openai.AppendRequest, provider.Capability{OldMaxField: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"responses", ours_responses.AppendRequest, able, readOpenAI[responses.ResponseNewParams, responses.ToolChoiceFunctionParam]},
 		{"anthropic", ours_anthropic.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
 		{"anthropic opus 5.5", ours_anthropic.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
 		{"anthropic opus 5", ours_anthropic.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
@@ -135,5 +135,22 @@ func readAgain[T any](b []byte) (any, error) {
 	}
 	var v any
 	err = json.Unmarshal(out, &v)
+	return v, err
+}
+
+// readOpenAI is readAgain for OpenAI's formats. The SDK's unions of tool choices cannot
+// tell a function by itself, so that choice is read as what it is: a C.
+func readOpenAI[T, C any](b []byte) (any, error) {
+	v, err := readAgain[T](b)
+	if err != nil {
+		return nil, err
+	}
+	var raw struct {
+		Choice json.RawMessage `json:"tool_choice"`
+	}
+	if err := json.Unmarshal(b, &raw); err != nil || len(raw.Choice) == 0 || raw.Choice[0] != '{' {
+		return v, err
+	}
+	v.(map[string]any)["tool_choice"], err = readAgain[C](raw.Choice)
 	return v, err
 }

@@ -29,10 +29,6 @@ import (
 type Config struct {
 	// Providers come beside the presets, or in the place of one with the same name.
 	Providers []provider.Provider
-	// Env looks up an environment variable, for keys. Required to ask a provider that
-	// has one.
-	Env func(name string) (string, bool)
-
 	// Budget is what may be spent in all, and Spent what of it is gone. Default: no limit.
 	Budget, Spent llm.Money
 	// Prices is a file of prices that come before the embedded ones. Default: none.

@@ -2,6 +2,7 @@ package cachestore
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 	"time"
 )
@@ -73,7 +74,7 @@ func (m *memory) put(key [32]byte, value []byte, now time.Time) {
 		return
 	}
 	// The capacity is cut so that no append of a caller's writes into what others read.
-	s.entries[key] = s.order.PushFront(&entry{key: key, value: value[:len(value):len(value)], seen: now})
+	s.entries[key] = s.order.PushFront(&entry{key: key, value: slices.Clip(value), seen: now})
 	s.bytes += int64(len(value)) + overhead
 	for s.bytes > s.limit {
 		s.drop(s.order.Back())

@@ -120,8 +120,8 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	}
 	providers, err := c.providers(c.Model, c.Fallback, s.Env)
 	return app.Config{
-		Providers: providers, Env: s.Env,
-		Budget: llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
+		Providers: providers,
+		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 	}, err
 }

@@ -152,7 +152,7 @@ func TestTruncatedStream(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
 		events := f.stream(answer(question{}))
-		for n := range len(events) {
+		for n := range events {
 			t.Run(fmt.Sprintf("%s/%d", f.name, n), func(t *testing.T) {
 				t.Parallel()
 				m := f.open(t, say(200, "text/event-stream", strings.Join(events[:n], "")))
@@ -301,6 +301,25 @@ func serveOnce(c net.Conn, body string) {
 		io.Copy(io.Discard, req.Body)
 		if n == 0 {
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}
+	}
+}
+
+// TestSilentCut has a server count seven tokens for a long prompt: it must have cut it.
+func TestSilentCut(t *testing.T) {
+	t.Parallel()
+	for _, f := range formats() {
+		m := f.open(t, f.serve)
+		req := hello()
+		req.Messages = []llm.Message{llm.User(strings.Repeat("many words ", 2000))}
+		_, err := m.Ask(t.Context(), req)
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindTooLong || e.Usage.Input != 7 {
+			t.Errorf("%s: %v", f.name, err)
+		}
+		// What has few words for its size is no sign: a picture in letters, or spaces.
+		req.Messages = []llm.Message{llm.User(strings.Repeat(" ", 20_000) + strings.Repeat("=", 20_000))}
+		if _, err := m.Ask(t.Context(), req); err != nil {
+			t.Errorf("%s: %v", f.name, err)
 		}
 	}
 }

@@ -40,6 +40,7 @@ const (
 	marginShare   = 0.25 // of what the server holds: a margin is never more
 	marginDecay   = 0.99 // a call, back to the least
 	riseGain      = 0.1  // of the way up, a call: good news is believed slowly
+	lateCredit    = 0.75 // of the refill while calls come in: they may all come in at once
 )
 
 // newBucket returns a bucket told perMinute (0: nothing).
@@ -116,11 +117,12 @@ func (b *bucket) learn(w llm.Window, sent time.Time, sumThen float64, now time.T
 	b.held = math.Max(b.held, w.Remaining)
 	b.margin = math.Max(marginSeconds, b.margin*marginDecay)
 	margin := math.Min(rate*b.margin, b.held*marginShare)
-	left := w.Remaining - margin + rate*now.Sub(sent).Seconds()
+	left := w.Remaining - margin
+	since := rate * now.Sub(sent).Seconds()
 	if b.late {
-		left -= b.used
+		left += since*lateCredit - b.used
 	} else {
-		left -= b.sum - sumThen
+		left += since - (b.sum - sumThen)
 	}
 	if rate < allowed {
 		// The user allows less than the server does, so only bad news counts.

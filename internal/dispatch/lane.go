@@ -72,8 +72,7 @@ func (l *lanes) lane(name string) (*lane, error) {
 	}
 	in, err := l.open(name)
 	if err != nil {
-		var e *llm.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*llm.Error](err); ok {
 			return nil, e
 		}
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}

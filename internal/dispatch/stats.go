@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,9 +72,7 @@ func (s *Stats) Snapshot() Snapshot {
 	for name, m := range s.models {
 		c := *m
 		c.Errors = map[llm.Kind]int64{}
-		for k, n := range m.Errors {
-			c.Errors[k] = n
-		}
+		maps.Copy(c.Errors, m.Errors)
 		out.Models[name] = c
 	}
 	out.ModelStats = total(out.Models)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -136,12 +137,8 @@ func splitLiteLLM(key string) (name string, over int, batch bool) {
 // over returns o with the keys of top laid over it.
 func (o object) over(top object) object {
 	out := make(object, len(o)+len(top))
-	for k, v := range o {
-		out[k] = v
-	}
-	for k, v := range top {
-		out[k] = v
-	}
+	maps.Copy(out, o)
+	maps.Copy(out, top)
 	return out
 }
 

@@ -42,6 +42,7 @@ type Capability struct {
 // Thinking is how a model of the anthropic dialect is made to think.
 type Thinking string
 
+// The ways to think.
 const (
 	ThinkingBudget   Thinking = "budget"   // off unless given a budget of tokens
 	ThinkingAdaptive Thinking = "adaptive" // off unless asked to think as it sees fit

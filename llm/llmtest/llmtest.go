@@ -9,7 +9,6 @@
 package llmtest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -332,7 +331,7 @@ func wantKind(t *testing.T, r *llm.Response, err error, kind llm.Kind) {
 	if k := llm.KindOf(err); k != kind {
 		t.Errorf("kind = %s, want %s (%v)", k, kind, err)
 	}
-	if bytes.ContainsAny([]byte(err.Error()), "\n\x1b") {
+	if strings.ContainsAny(err.Error(), "\n\x1b") {
 		t.Errorf("the error is not one plain line: %q", err)
 	}
 }

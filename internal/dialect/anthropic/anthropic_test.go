@@ -11,7 +11,8 @@ import (
 	"parley/llm"
 )
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // fields asks and returns the top-level fields of the body.
 func fields(t *testing.T, req *llm.Request, c provider.Capability) (map[string]json.RawMessage, []string) {
@@ -91,12 +92,12 @@ func TestParameters(t *testing.T) {
 		dropped []string
 	}{
 		{"plain", provider.Capability{}, func(r *llm.Request) {
-			r.Temperature, r.TopP, r.TopK, r.Stop, r.Tier = ptr(0.5), ptr(0.9), ptr(5), []string{"x"}, "auto"
+			r.Temperature, r.TopP, r.TopK, r.Stop, r.Tier = new(0.5), new(0.9), new(5), []string{"x"}, "auto"
 			r.Schema = &llm.Schema{JSON: json.RawMessage(place)}
 		}, map[string]string{"model": `"m"`, "max_tokens": "4096", "temperature": "0.5", "top_p": "0.9", "top_k": "5", "stop_sequences": `["x"]`, "service_tier": `"auto"`,
 			"output_config": `{"format":{"type":"json_schema","schema":` + place + `}}`}, nil},
 		{"foreign", provider.Capability{NoSchema: true}, func(r *llm.Request) {
-			r.FrequencyPenalty, r.PresencePenalty, r.Seed, r.Logprobs, r.TokenIDs, r.Effort = ptr(1.0), ptr(1.0), ptr(int64(1)), true, true, llm.EffortHigh
+			r.FrequencyPenalty, r.PresencePenalty, r.Seed, r.Logprobs, r.TokenIDs, r.Effort = new(1.0), new(1.0), new(int64(1)), true, true, llm.EffortHigh
 			r.Schema = &llm.Schema{JSON: json.RawMessage(place)}
 		}, map[string]string{"output_config": "", "thinking": ""}, []string{"effort", "schema", "frequency_penalty", "presence_penalty", "seed", "logprobs", "token_ids"}},
 		{"open schema", provider.Capability{}, func(r *llm.Request) { r.Schema = &llm.Schema{JSON: json.RawMessage(`{"type":"object"}`)} }, map[string]string{"output_config": ""}, []string{"schema"}},
@@ -109,7 +110,7 @@ func TestParameters(t *testing.T) {
 			map[string]string{"tool_choice": `{"type":"auto","disable_parallel_tool_use":true}`}, nil},
 		{"no tool", provider.Capability{}, func(r *llm.Request) { r.Tools, r.ToolChoice = []llm.Tool{{Name: "g"}}, "none" }, map[string]string{"tool_choice": `{"type":"none"}`}, nil},
 		{"opus 5.5", newest.Capability("claude-opus-5-5"), func(r *llm.Request) {
-			r.Tools, r.ToolChoice, r.Temperature, r.Effort = []llm.Tool{{Name: "g"}}, "required", ptr(0.1), llm.EffortNone
+			r.Tools, r.ToolChoice, r.Temperature, r.Effort = []llm.Tool{{Name: "g"}}, "required", new(0.1), llm.EffortNone
 			r.Messages = append(r.Messages, llm.Assistant("I"))
 		}, map[string]string{"max_tokens": "128000", "tool_choice": `{"type":"auto"}`, "temperature": "", "thinking": "", "output_config": `{"effort":"low"}`,
 			"messages": `[{"role":"user","content":[{"type":"text","text":"hi"}]}]`}, []string{"prefill", "tool_choice", "temperature"}},
@@ -120,7 +121,7 @@ func TestParameters(t *testing.T) {
 			map[string]string{"thinking": `{"type":"disabled"}`, "output_config": ""}, nil},
 		{"opus 4.8", newest.Capability("claude-opus-4-8"), func(r *llm.Request) { r.Effort = llm.EffortXHigh },
 			map[string]string{"thinking": `{"type":"adaptive"}`, "output_config": `{"effort":"xhigh"}`}, nil},
-		{"sonnet 4.6", newest.Capability("claude-sonnet-4-6"), func(r *llm.Request) { r.Effort, r.Temperature = llm.EffortXHigh, ptr(0.5) },
+		{"sonnet 4.6", newest.Capability("claude-sonnet-4-6"), func(r *llm.Request) { r.Effort, r.Temperature = llm.EffortXHigh, new(0.5) },
 			map[string]string{"thinking": `{"type":"adaptive"}`, "output_config": `{"effort":"high"}`, "temperature": ""}, []string{"temperature"}},
 		{"sonnet 4.5", newest.Capability("claude-sonnet-4-5-20250929"), func(r *llm.Request) { r.Effort, r.MaxTokens = llm.EffortMedium, 40_000 },
 			map[string]string{"max_tokens": "40000", "thinking": `{"type":"enabled","budget_tokens":10000}`, "output_config": ""}, nil},

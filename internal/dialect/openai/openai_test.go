@@ -11,7 +11,8 @@ import (
 	"parley/llm"
 )
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // full is a request that uses every word there is.
 func full() *llm.Request {
@@ -31,22 +32,52 @@ func full() *llm.Request {
 		ToolChoice: "weather", OneTool: true,
 		Schema:    &llm.Schema{Name: "a place", Description: "D", JSON: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)},
 		Effort:    llm.EffortXHigh,
-		MaxTokens: 50, Temperature: ptr(0.5), TopP: ptr(0.9), TopK: ptr(40), FrequencyPenalty: ptr(0.1), PresencePenalty: ptr(-0.1),
-		Seed: ptr(int64(7)), Stop: []string{"END"}, Logprobs: true, TopLogprobs: 2, TokenIDs: true, Tier: "flex", Session: "s1",
+		MaxTokens: 50, Temperature: new(0.5), TopP: new(0.9), TopK: new(40), FrequencyPenalty: new(0.1), PresencePenalty: new(-0.1),
+		Seed: new(int64(7)), Stop: []string{"END"}, Logprobs: true, TopLogprobs: 2, TokenIDs: true, Tier: "flex", Session: "s1",
 		Extra: map[string]json.RawMessage{"verbosity": json.RawMessage(`"low"`)},
 	}
 }
 
+type appendCase struct {
+	name    string
+	c       provider.Capability
+	stream  bool
+	change  func(*llm.Request)
+	want    map[string]string // JSON of top-level fields; "" means absent
+	dropped []string
+}
+
 func TestAppendRequest(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		c       provider.Capability
-		stream  bool
-		change  func(*llm.Request)
-		want    map[string]string // JSON of top-level fields; "" means absent
-		dropped []string
-	}{
+	for _, c := range append(parameterCases(), messageCases()...) {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			req := full()
+			if c.change != nil {
+				c.change(req)
+			}
+			b, dropped, err := AppendRequest([]byte("x"), req, c.c, c.stream)
+			if err != nil || b[0] != 'x' {
+				t.Fatalf("got %s, %v", b, err)
+			}
+			var got map[string]json.RawMessage
+			if err := json.Unmarshal(b[1:], &got); err != nil {
+				t.Fatalf("%s: %v", b, err)
+			}
+			for k, v := range c.want {
+				if string(got[k]) != v {
+					t.Errorf("%s = %s, want %s", k, got[k], v)
+				}
+			}
+			if !reflect.DeepEqual(dropped, c.dropped) {
+				t.Errorf("dropped %q, want %q", dropped, c.dropped)
+			}
+		})
+	}
+}
+
+func parameterCases() []appendCase {
+	return []appendCase{
 		{
 			name: "able", c: provider.Capability{TopK: true, TokenIDs: true, CacheKey: true, Efforts: []string{"low", "high"}}, stream: true,
 			want: map[string]string{
@@ -73,6 +104,11 @@ func TestAppendRequest(t *testing.T) {
 			want:    map[string]string{"reasoning_effort": `"none"`, "tool_choice": "", "temperature": "0.5", "logprobs": "true", "random_seed": "7", "seed": "", "stream": ""},
 			dropped: []string{"tool_choice", "effort", "frequency_penalty", "presence_penalty", "top_k", "token_ids"},
 		},
+	}
+}
+
+func messageCases() []appendCase {
+	return []appendCase{
 		{
 			name: "loose schema", change: func(r *llm.Request) {
 				r.Schema.JSON = json.RawMessage(`{"type":"object"}`)
@@ -98,30 +134,6 @@ func TestAppendRequest(t *testing.T) {
 			name: "system only, none taken", c: provider.Capability{NoSystem: true}, change: func(r *llm.Request) { *r = llm.Request{Model: "m", Messages: []llm.Message{llm.System("S")}} },
 			want: map[string]string{"messages": `[{"role":"user","content":"S"}]`},
 		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			req := full()
-			if c.change != nil {
-				c.change(req)
-			}
-			b, dropped, err := AppendRequest([]byte("x"), req, c.c, c.stream)
-			if err != nil || b[0] != 'x' {
-				t.Fatalf("got %s, %v", b, err)
-			}
-			var got map[string]json.RawMessage
-			if err := json.Unmarshal(b[1:], &got); err != nil {
-				t.Fatalf("%s: %v", b, err)
-			}
-			for k, v := range c.want {
-				if string(got[k]) != v {
-					t.Errorf("%s = %s, want %s", k, got[k], v)
-				}
-			}
-			if !reflect.DeepEqual(dropped, c.dropped) {
-				t.Errorf("dropped %q, want %q", dropped, c.dropped)
-			}
-		})
 	}
 }
 

@@ -44,7 +44,7 @@ func (w *writer) message(m *llm.Message) {
 		if m.Role == llm.RoleSystem {
 			role = "developer"
 		}
-		w.b = body.Str(body.Open(w.b, '{'), "role", role)
+		w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "message"), "role", role)
 		w.content("content", m)
 		w.b = append(w.b, '}')
 	}

@@ -11,51 +11,22 @@ import (
 	"parley/llm"
 )
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 const place = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 
+type appendCase struct {
+	name    string
+	c       provider.Capability
+	req     llm.Request
+	want    map[string]string
+	dropped []string
+}
+
 func TestAppendRequest(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		c       provider.Capability
-		req     llm.Request
-		want    map[string]string
-		dropped []string
-	}{
-		{"items", provider.Capability{}, llm.Request{Messages: []llm.Message{
-			llm.System("A"), llm.System("B"),
-			{Role: llm.RoleUser, Parts: []llm.Part{{Text: "Look"}, {Image: &llm.Image{URL: "https://x/y", Detail: "low"}}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}}},
-			{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "Hm."}}, Thoughts: []llm.Thought{{ID: "rs_1", Text: "sum", Opaque: "enc"}, {ID: "rs_2", Opaque: "enc2"}, {Text: "other", Signature: "s"}}, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "f", Arguments: "{}"}}},
-			llm.ToolResult("c1", "out"), llm.System("C"), llm.User("so?"),
-		}}, map[string]string{
-			"model": `"m"`, "store": "false", "instructions": `"A\n\nB"`, "include": "",
-			"input": `[{"role":"user","content":[{"type":"input_text","text":"Look"},{"type":"input_image","image_url":"https://x/y","detail":"low"},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]},` +
-				`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"sum"}],"encrypted_content":"enc"},{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"enc2"},{"role":"assistant","content":"Hm."},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},` +
-				`{"type":"function_call_output","call_id":"c1","output":"out"},{"role":"developer","content":"C"},{"role":"user","content":"so?"}]`,
-		}, nil},
-		{"only the system", provider.Capability{}, llm.Request{Messages: []llm.Message{llm.System("A")}},
-			map[string]string{"instructions": "", "input": `[{"role":"developer","content":"A"}]`}, nil},
-		{"all", provider.Capability{Efforts: []string{"low", "max"}, CacheKey: true}, llm.Request{
-			Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "f", Description: "d", Strict: true, Parameters: json.RawMessage(place)}, {Name: "g"}},
-			ToolChoice: "f", OneTool: true, Schema: &llm.Schema{Name: "p", Description: "D", JSON: json.RawMessage(place)}, Effort: llm.EffortXHigh,
-			MaxTokens: 9, Temperature: ptr(0.5), TopP: ptr(0.9), Logprobs: true, TopLogprobs: 3, Tier: "flex", Session: "s",
-		}, map[string]string{
-			"tools":       `[{"type":"function","name":"f","description":"d","parameters":` + place + `,"strict":true},{"type":"function","name":"g","parameters":{"type":"object","properties":{}},"strict":false}]`,
-			"tool_choice": `{"type":"function","name":"f"}`, "parallel_tool_calls": "false", "reasoning": `{"effort":"max"}`,
-			"text":              `{"format":{"type":"json_schema","name":"p","description":"D","schema":` + place + `,"strict":true}}`,
-			"max_output_tokens": "9", "temperature": "0.5", "top_p": "0.9", "top_logprobs": "3", "service_tier": `"flex"`, "prompt_cache_key": `"s"`,
-			"include": `["reasoning.encrypted_content","message.output_text.logprobs"]`,
-		}, nil},
-		{"refused", provider.Capability{NoSampling: true, NoSchema: true, NoTools: true, NoLogprobs: true}, llm.Request{
-			Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "g"}}, Schema: &llm.Schema{JSON: json.RawMessage(place)}, Effort: llm.EffortLow,
-			Temperature: ptr(0.5), TopP: ptr(0.9), TopK: ptr(1), FrequencyPenalty: ptr(1.0), PresencePenalty: ptr(1.0), Seed: ptr(int64(1)), Stop: []string{"x"}, TokenIDs: true, Logprobs: true,
-		}, map[string]string{"tools": "", "text": "", "temperature": "", "top_p": "", "reasoning": "", "include": ""},
-			[]string{"tools", "schema", "effort", "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "token_ids", "logprobs"}},
-		{"not forced", provider.Capability{NoForce: true}, llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "g"}}, ToolChoice: "required"},
-			map[string]string{"tool_choice": ""}, []string{"tool_choice"}},
-	} {
+	for _, c := range appendCases() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.req.Model = "lab/m"
@@ -76,6 +47,42 @@ func TestAppendRequest(t *testing.T) {
 				t.Errorf("dropped %q, want %q", dropped, c.dropped)
 			}
 		})
+	}
+}
+
+func appendCases() []appendCase {
+	return []appendCase{
+		{"items", provider.Capability{}, llm.Request{Messages: []llm.Message{
+			llm.System("A"), llm.System("B"),
+			{Role: llm.RoleUser, Parts: []llm.Part{{Text: "Look"}, {Image: &llm.Image{URL: "https://x/y", Detail: "low"}}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "Hm."}}, Thoughts: []llm.Thought{{ID: "rs_1", Text: "sum", Opaque: "enc"}, {ID: "rs_2", Opaque: "enc2"}, {Text: "other", Signature: "s"}}, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "f", Arguments: "{}"}}},
+			llm.ToolResult("c1", "out"), llm.System("C"), llm.User("so?"),
+		}}, map[string]string{
+			"model": `"m"`, "store": "false", "instructions": `"A\n\nB"`, "include": "",
+			"input": `[{"type":"message","role":"user","content":[{"type":"input_text","text":"Look"},{"type":"input_image","image_url":"https://x/y","detail":"low"},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]},` +
+				`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"sum"}],"encrypted_content":"enc"},{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"enc2"},{"type":"message","role":"assistant","content":"Hm."},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},` +
+				`{"type":"function_call_output","call_id":"c1","output":"out"},{"type":"message","role":"developer","content":"C"},{"type":"message","role":"user","content":"so?"}]`,
+		}, nil},
+		{"only the system", provider.Capability{}, llm.Request{Messages: []llm.Message{llm.System("A")}},
+			map[string]string{"instructions": "", "input": `[{"type":"message","role":"developer","content":"A"}]`}, nil},
+		{"all", provider.Capability{Efforts: []string{"low", "max"}, CacheKey: true}, llm.Request{
+			Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "f", Description: "d", Strict: true, Parameters: json.RawMessage(place)}, {Name: "g"}},
+			ToolChoice: "f", OneTool: true, Schema: &llm.Schema{Name: "p", Description: "D", JSON: json.RawMessage(place)}, Effort: llm.EffortXHigh,
+			MaxTokens: 9, Temperature: new(0.5), TopP: new(0.9), Logprobs: true, TopLogprobs: 3, Tier: "flex", Session: "s",
+		}, map[string]string{
+			"tools":       `[{"type":"function","name":"f","description":"d","parameters":` + place + `,"strict":true},{"type":"function","name":"g","parameters":{"type":"object","properties":{}},"strict":false}]`,
+			"tool_choice": `{"type":"function","name":"f"}`, "parallel_tool_calls": "false", "reasoning": `{"effort":"max"}`,
+			"text":              `{"format":{"type":"json_schema","name":"p","description":"D","schema":` + place + `,"strict":true}}`,
+			"max_output_tokens": "9", "temperature": "0.5", "top_p": "0.9", "top_logprobs": "3", "service_tier": `"flex"`, "prompt_cache_key": `"s"`,
+			"include": `["reasoning.encrypted_content","message.output_text.logprobs"]`,
+		}, nil},
+		{"refused", provider.Capability{NoSampling: true, NoSchema: true, NoTools: true, NoLogprobs: true}, llm.Request{
+			Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "g"}}, Schema: &llm.Schema{JSON: json.RawMessage(place)}, Effort: llm.EffortLow,
+			Temperature: new(0.5), TopP: new(0.9), TopK: new(1), FrequencyPenalty: new(1.0), PresencePenalty: new(1.0), Seed: new(int64(1)), Stop: []string{"x"}, TokenIDs: true, Logprobs: true,
+		}, map[string]string{"tools": "", "text": "", "temperature": "", "top_p": "", "reasoning": "", "include": ""},
+			[]string{"tools", "schema", "effort", "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "token_ids", "logprobs"}},
+		{"not forced", provider.Capability{NoForce: true}, llm.Request{Messages: []llm.Message{llm.User("hi")}, Tools: []llm.Tool{{Name: "g"}}, ToolChoice: "required"},
+			map[string]string{"tool_choice": ""}, []string{"tool_choice"}},
 	}
 }
 

@@ -204,7 +204,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	b := (*a.buf)[:0]
 	// The length is a server's word: it is a hint for small answers only.
 	if n := int(min(a.size, 1<<20)); n >= cap(b) {
-		b = make([]byte, 0, max(n+1, 4096))
+		b = make([]byte, 0, max(n+1, 1024))
 	}
 	for {
 		n, err := a.body.Read(b[len(b):cap(b)])

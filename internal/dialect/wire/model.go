@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -83,6 +84,9 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if err != nil {
 		return nil, m.c.Fail(err, model, a)
 	}
+	if err := wasCut(req, resp); err != nil {
+		return nil, m.c.Fail(err, model, a)
+	}
 	m.finish(resp, a, model, dropped)
 	return resp, nil
 }
@@ -126,6 +130,44 @@ func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []strin
 	if r.Model == "" {
 		r.Model = model
 	}
+}
+
+// wasCut finds an answer to a prompt that the server silently cut to fit, as local
+// servers do: it counted far fewer tokens than the prompt has words. A word is a token
+// at least, by every tokenizer in use; half of that leaves room for others.
+func wasCut(req *llm.Request, r *llm.Response) error {
+	size := 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			size += len(p.Text)
+		}
+	}
+	if n := r.Usage.Input; n <= 0 || size < 8*n { // as good as always: nothing is counted
+		return nil
+	}
+	words := 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			words += countWords(p.Text)
+		}
+	}
+	if words < 1000 || words < 2*r.Usage.Input {
+		return nil
+	}
+	return &llm.Error{Kind: llm.KindTooLong, Usage: r.Usage, Message: fmt.Sprintf(
+		"the server cut the prompt without saying so: it counted %d tokens for %d words; raise its context size", r.Usage.Input, words)}
+}
+
+func countWords(s string) int {
+	n, space := 0, true
+	for i := range len(s) {
+		now := s[i] <= ' '
+		if space && !now {
+			n++
+		}
+		space = now
+	}
+	return n
 }
 
 // streams decides whether an answer is worth streaming: when somebody waits for its

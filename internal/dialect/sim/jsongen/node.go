@@ -3,6 +3,7 @@ package jsongen
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"regexp"
 	"regexp/syntax"
@@ -158,9 +159,7 @@ func (c *compiler) fill(n *node, m map[string]any, depth int) error {
 // the rest, is a choice.
 func (c *compiler) fillChoices(n *node, m map[string]any, groups []any, depth int) error {
 	rest := make(map[string]any, len(m))
-	for k, v := range m {
-		rest[k] = v
-	}
+	maps.Copy(rest, m)
 	delete(rest, keyGroups)
 	if len(groups) > 1 {
 		rest[keyGroups] = groups[1:]

@@ -159,7 +159,7 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *wire.
 		return err
 	}
 	s.brain.Keep(rep.reading, rep.start.Add(rep.first))
-	whole := false
+	var whole bool
 	if rep.marks != nil {
 		whole = s.playStream(w, r, rep)
 	} else {

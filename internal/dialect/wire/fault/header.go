@@ -49,10 +49,10 @@ func Rate(h http.Header) *llm.Rate {
 		r.Requests = tighter(openAIWindow(h, "Requests"), openAIWindow(h, "Project-Requests"))
 		r.Tokens = tighter(openAIWindow(h, "Tokens"), openAIWindow(h, "Project-Tokens"))
 		if !r.Requests.Known {
-			r.Requests = bareWindow(h, "X-Ratelimit", "Requests")
+			r.Requests = bareWindow(h, "X-Ratelimit")
 		}
 		if !r.Tokens.Known {
-			r.Tokens = bareWindow(h, "X-Tokenlimit", "Tokens")
+			r.Tokens = bareWindow(h, "X-Tokenlimit")
 		}
 	}
 	if r == (llm.Rate{}) {
@@ -87,7 +87,7 @@ func openAIWindow(h http.Header, what string) llm.Window {
 
 // bareWindow reads a limit that does not name what it counts: Together's, which is
 // of a second, and OpenRouter's, whose reset is a moment in milliseconds.
-func bareWindow(h http.Header, prefix, what string) llm.Window {
+func bareWindow(h http.Header, prefix string) llm.Window {
 	w, ok := window(first(h, prefix+"-Limit"), first(h, prefix+"-Remaining"))
 	if !ok {
 		return llm.Window{}

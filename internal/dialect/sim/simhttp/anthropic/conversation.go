@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp/wire"
@@ -212,11 +213,11 @@ func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
 		return s, nil
 	}
 	blocks, err := blocksOf(raw, param+".content")
-	text := ""
+	var text strings.Builder
 	for _, b := range blocks {
-		text += b.Text
+		text.WriteString(b.Text)
 	}
-	return text, err
+	return text.String(), err
 }
 
 func unanswered(i int, id string) *wire.Error {

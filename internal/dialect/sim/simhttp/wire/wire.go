@@ -88,8 +88,7 @@ func Decode(body []byte, v any, lax bool) *Problem {
 }
 
 func problem(err error) *Problem {
-	var t *json.UnmarshalTypeError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if t.Field == "" {
 			return &Problem{Syntax: "expected an object, got " + gotName(t.Value)}
 		}
