@@ -26,6 +26,9 @@ type bucket struct {
 	// late is whether the server charges at the end of a call (output tokens as they
 	// are produced) and not at its arrival.
 	late bool
+	// fine is whether the server was ever seen to count exactly: some round what is left to
+	// the nearest thousand.
+	fine bool
 	// held is the most the server was ever seen to have left: it can have that again.
 	held float64
 	// margin is how many seconds' worth is left to the server untouched, for the
@@ -39,7 +42,6 @@ const (
 	marginMost    = 1.0  // the widest
 	marginShare   = 0.25 // of what the server holds: a margin is never more
 	marginDecay   = 0.99 // a call, back to the least
-	riseGain      = 0.1  // of the way up, a call: good news is believed slowly
 	lateCredit    = 0.75 // of the refill while calls come in: they may all come in at once
 )
 
@@ -98,12 +100,12 @@ func (b *bucket) settle(need, real float64) {
 }
 
 // learn corrects the bucket by what the server said of it with the answer to a call
-// that was sent at time sent, when sum was sumThen.
+// that took need and was sent at time sent, when sum was sumThen.
 //
 // The server's figure is of the moment the call arrived; since then it refilled at
 // the rate, and what we sent after it was taken. A bucket charged at the end is known
 // as of now, but owes what is in flight, and refills while that comes in.
-func (b *bucket) learn(w llm.Window, sent time.Time, sumThen float64, now time.Time) {
+func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float64, now time.Time) {
 	if !w.Known || w.Limit <= 0 || (!b.late && sent.Before(b.asOf)) {
 		return // nothing said, or older news than we have
 	}
@@ -116,7 +118,7 @@ func (b *bucket) learn(w llm.Window, sent time.Time, sumThen float64, now time.T
 	b.setRate(rate)
 	b.held = math.Max(b.held, w.Remaining)
 	b.margin = math.Max(marginSeconds, b.margin*marginDecay)
-	margin := math.Min(rate*b.margin, b.held*marginShare)
+	margin := math.Min(rate*b.margin, b.held*marginShare) + b.coarse(w.Remaining)
 	left := w.Remaining - margin
 	since := rate * now.Sub(sent).Seconds()
 	if b.late {
@@ -130,12 +132,18 @@ func (b *bucket) learn(w llm.Window, sent time.Time, sumThen float64, now time.T
 		return
 	}
 	b.most = math.Max(rate*burstSeconds, b.held-margin)
-	if left > b.level {
-		// Calls sent at one moment may arrive in another order than they were counted in, and
-		// then the figure of one of them is too good: rise slowly, fall at once.
-		left = b.level + riseGain*(left-b.level)
+	// Calls sent at one moment may arrive in another order than they were counted in, and
+	// then the figure of one of them is too good: fall at once, but let no answer vouch for
+	// more than two further calls.
+	b.level = math.Min(b.most, math.Min(left, b.level+2*need))
+}
+
+// coarse returns how much less than it says a server may have left for rounding.
+func (b *bucket) coarse(remaining float64) float64 {
+	if b.fine = b.fine || math.Mod(remaining, 1000) != 0; b.fine {
+		return 0
 	}
-	b.level = math.Min(b.most, left)
+	return 500
 }
 
 // window returns the time over which a limit counts: a minute, unless the time it

@@ -79,7 +79,7 @@ type call struct {
 	need  need
 	came  time.Time
 	sent  time.Time
-	sums  need          // what the buckets had given when it was sent
+	sums  need          // what the buckets had given when it was sent, it included
 	ready chan struct{} // closed when it may go, or when err is set; nil if it never waited
 	err   *llm.Error
 }
@@ -161,8 +161,8 @@ func (l *limit) pace(c *call) float64 {
 
 func (l *limit) admit(c *call, now time.Time) {
 	for i := range l.buckets {
-		c.sums[i] = l.buckets[i].sum + c.need[i]
 		l.buckets[i].take(c.need[i])
+		c.sums[i] = l.buckets[i].sum
 	}
 	c.sent = now
 	l.inFlight++
@@ -308,7 +308,7 @@ func (l *limit) learn(r *llm.Rate, c *call, now time.Time) {
 		return
 	}
 	for i, w := range windows(r) {
-		l.buckets[i].learn(w, c.sent, c.sums[i], now)
+		l.buckets[i].learn(w, c.need[i], c.sent, c.sums[i], now)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestPaceReachesLimits(t *testing.T) {
 		{"tokens by headers, a minute", rules{tpm: 900_000}, provider.Limits{}, "", 0, 0.02},
 		{"input told", rules{itpm: 900_000, burst: 2 * time.Second, used: true}, provider.Limits{ITPM: 900_000}, provider.CountUsed, 300, 0.005},
 		{"output by headers", rules{otpm: 300_000, burst: 4 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
-		{"output told", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.02},
+		{"output told", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
 		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
 	}
 	for _, tt := range tests {

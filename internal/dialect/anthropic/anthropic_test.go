@@ -12,7 +12,6 @@ import (
 )
 
 //go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 // fields asks and returns the top-level fields of the body.
 func fields(t *testing.T, req *llm.Request, c provider.Capability) (map[string]json.RawMessage, []string) {

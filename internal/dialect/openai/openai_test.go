@@ -12,7 +12,6 @@ import (
 )
 
 //go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 // full is a request that uses every word there is.
 func full() *llm.Request {

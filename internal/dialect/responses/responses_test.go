@@ -12,7 +12,6 @@ import (
 )
 
 //go:fix inline
-func ptr[T any](v T) *T { return new(v) }
 
 const place = `{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`
 
