@@ -12,7 +12,7 @@ import (
 
 // ahead is how many requests are taken before they can be sent: enough that no limiter
 // ever runs dry, few enough that a million of them cost no memory.
-const ahead = 1024
+const ahead = 64
 
 // All answers every request; result i is that of request i. A failure is a result too.
 // Requests that were not begun when ctx ended fail with its cause.

@@ -91,7 +91,7 @@ func Extra(b []byte, req *llm.Request, own ...string) ([]byte, error) {
 func String(b []byte, s string) []byte {
 	b = append(comma(b), '"')
 	start := 0
-	for i := 0; i < len(s); {
+	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if c >= ' ' && c != '"' && c != '\\' {
@@ -116,6 +116,23 @@ func String(b []byte, s string) []byte {
 	}
 	b = append(b, s[start:]...)
 	return append(b, '"')
+}
+
+// plain returns the first place from i on that may not stand in a JSON string as it is,
+// to within a word: eight bytes are looked at at a time, since prompts are long.
+func plain(s string, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(s); i += 8 {
+		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
+			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		// The top bit of a byte is set where it is beyond ASCII, below a space, a quote, or a
+		// backslash; borrows between bytes may add others, which costs a look and no more.
+		if (w|(w-ones*' ')|(quote-ones)|(slash-ones))&tops != 0 {
+			break
+		}
+	}
+	return i
 }
 
 const hex = "0123456789abcdef"
