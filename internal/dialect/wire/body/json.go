@@ -119,7 +119,7 @@ func String(b []byte, s string) []byte {
 }
 
 // plain returns the first place from i on that may not stand in a JSON string as it is,
-// to within a word: eight bytes are looked at at a time, since prompts are long.
+// to within a word: it looks at eight bytes at once, since prompts are long.
 func plain(s string, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
