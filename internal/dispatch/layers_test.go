@@ -357,13 +357,22 @@ func TestSketchQuantiles(t *testing.T) {
 func TestBudgetExposesBeforeItRisks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var told []llm.Money
 		purse := NewBudget(llm.Dollar, 0)
-		purse.Expose = func(worst llm.Money) error { told = append(told, worst); return nil }
+		purse.Expose = func(worst llm.Money) error {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, worst)
+			return nil
+		}
 		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-			if _, reserved := purse.Spent(); len(told) == 0 || reserved > told[len(told)-1] {
+			_, reserved := purse.Spent()
+			mu.Lock()
+			if len(told) == 0 || reserved > told[len(told)-1] {
 				t.Errorf("%v in flight, %v told", reserved, told)
 			}
+			mu.Unlock()
 			return patient(time.Second).Ask(ctx, req)
 		})
 		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = purse, prices(t) })
