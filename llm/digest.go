@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"hash"
 	"math"
 	"slices"
 )
@@ -13,7 +14,8 @@ import (
 // everything that can change the answer is equal, the sample number included. It
 // is the same on every machine and in every later version.
 func (r *Request) Digest() [32]byte {
-	d := digester{b: make([]byte, 0, 1024)}
+	d := digester{hash: sha256.New()}
+	d.b = d.room[:0]
 	d.str(r.Model)
 	d.messages(r.Messages)
 	d.num(len(r.Tools))
@@ -55,17 +57,47 @@ func (r *Request) Digest() [32]byte {
 	d.str(r.Tier)
 	d.num(r.Sample)
 	d.extra(r.Extra)
-	return sha256.Sum256(d.b)
+	d.spill()
+	var sum [32]byte
+	d.hash.Sum(sum[:0])
+	return sum
 }
 
 // digester writes values one after another so that no two sequences look alike:
-// every string is led by its length.
-type digester struct{ b []byte }
+// every string is led by its length. What is short is gathered first, since prompts are
+// long and their pieces many.
+type digester struct {
+	hash hash.Hash
+	b    []byte
+	room [1024]byte
+}
 
-func (d *digester) int64(n int64)  { d.b = binary.AppendVarint(d.b, n) }
-func (d *digester) num(n int)      { d.b = binary.AppendVarint(d.b, int64(n)) }
-func (d *digester) str(s string)   { d.num(len(s)); d.b = append(d.b, s...) }
-func (d *digester) bytes(s []byte) { d.num(len(s)); d.b = append(d.b, s...) }
+// spill hands on what was gathered.
+func (d *digester) spill() {
+	_, _ = d.hash.Write(d.b) // never fails
+	d.b = d.room[:0]
+}
+
+func (d *digester) int64(n int64) {
+	if len(d.b) > len(d.room)-16 {
+		d.spill() // so that a number always fits
+	}
+	d.b = binary.AppendVarint(d.b, n)
+}
+
+func (d *digester) num(n int)      { d.int64(int64(n)) }
+func (d *digester) bytes(s []byte) { d.str(string(s)) }
+
+func (d *digester) str(s string) {
+	d.num(len(s))
+	for len(s) > len(d.room)-len(d.b) {
+		n := len(d.room) - len(d.b)
+		d.b = append(d.b, s[:n]...)
+		s = s[n:]
+		d.spill()
+	}
+	d.b = append(d.b, s...)
+}
 func (d *digester) float(f *float64) {
 	d.flag(f != nil)
 	if f != nil {

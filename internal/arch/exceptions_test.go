@@ -15,8 +15,12 @@ var large = map[string]string{}
 // is a decision: the licence must go together with Apache-2.0.
 var modules = map[string]string{
 	"github.com/alecthomas/kong":               "MIT",
+	"github.com/goccy/go-yaml":                 "MIT",
 	"github.com/santhosh-tekuri/jsonschema/v6": "Apache-2.0",
 	"go.uber.org/goleak":                       "MIT",
 	"pgregory.net/rapid":                       "MPL-2.0", // in tests only
+	"golang.org/x/sys":                         "BSD-3-Clause",
 	"golang.org/x/term":                        "BSD-3-Clause",
+	"gonum.org/v1/gonum":                       "BSD-3-Clause",
+	"zombiezen.com/go/sqlite":                  "ISC",
 }

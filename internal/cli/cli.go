@@ -51,6 +51,13 @@ type State struct {
 type grammar struct {
 	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
 
+	Run     runCmd     `cmd:"" help:"Play a plan into a run file; play it on if the file exists."`
+	Resume  resumeCmd  `cmd:"" help:"Play a run file on."`
+	Check   checkCmd   `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
+	Show    showCmd    `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
+	Fork    forkCmd    `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
+	Init    initCmd    `cmd:"" help:"Write a commented plan file of a kind to begin with."`
+	Worlds  worldsCmd  `cmd:"" help:"List the kinds of worlds that can be played."`
 	Ask     askCmd     `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
 	Sim     simCmd     `cmd:"" help:"Serve the simulated provider over HTTP."`
 	Models  modelsCmd  `cmd:"" help:"List the known providers and the prices of their models."`
@@ -116,7 +123,7 @@ func run(ctx context.Context, s *State) error {
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	return kong.New(g,
 		kong.Name("parley"),
-		kong.Description("Ask language models very many questions at once."),
+		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),
 		kong.Vars{"faults": faultNames()},
 		kong.ExplicitGroups([]kong.Group{

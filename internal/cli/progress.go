@@ -87,8 +87,15 @@ type progress struct {
 func (p *progress) show() (end func()) {
 	p.began = time.Now()
 	p.last = p.began
+	return ticking(p.out, p.line)
+}
+
+// ticking shows what line says of each moment: over and over in the last row of a
+// terminal, now and then as a line of its own elsewhere. The caller must call end, which
+// waits.
+func ticking(out *stream, line func(now time.Time) string) (end func()) {
 	every := lineEvery
-	if p.out.width > 0 {
+	if out.width > 0 {
 		every = refreshEvery
 	}
 	over := make(chan struct{})
@@ -99,7 +106,12 @@ func (p *progress) show() (end func()) {
 		for {
 			select {
 			case <-tick.C:
-				p.tick()
+				if out.width > 0 {
+					out.refresh(line(time.Now()))
+					continue
+				}
+				// A progress line that cannot be written is no reason to fail.
+				_, _ = io.WriteString(out, line(time.Now())+"\n")
 			case <-over:
 				return
 			}
@@ -109,16 +121,6 @@ func (p *progress) show() (end func()) {
 		close(over)
 		wg.Wait()
 	}
-}
-
-func (p *progress) tick() {
-	line := p.line(time.Now())
-	if p.out.width > 0 {
-		p.out.refresh(line)
-		return
-	}
-	// A progress line that cannot be written is no reason to fail.
-	_, _ = io.WriteString(p.out, line+"\n")
 }
 
 // line describes the moment: what is done, what is in flight, how fast, what it cost.

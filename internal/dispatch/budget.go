@@ -162,7 +162,7 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 		return nil, err
 	}
 	if err := b.purse.reserve(ctx, worst, req.Order); err != nil {
-		return nil, err
+		return nil, hinted(err, req)
 	}
 	a := &account{purse: b.purse, free: worst}
 	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
@@ -174,6 +174,17 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	}
 	resp.Trail.Cost = cost
 	return resp, nil
+}
+
+// hinted says what would make room, where the request leaves the dearest part open.
+func hinted(err error, req *llm.Request) error {
+	e := llm.AsError(err)
+	if e.Kind != llm.KindBudget || req.MaxTokens > 0 {
+		return err
+	}
+	c := *e
+	c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
+	return &c
 }
 
 func (b *budget) worst(req *llm.Request) (llm.Money, error) {

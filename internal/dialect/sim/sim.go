@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/dialect/sim/persona"
 	"parley/internal/dialect/sim/prose"
 	"parley/internal/dialect/sim/quota"
 	"parley/llm"
@@ -57,7 +58,8 @@ type Config struct {
 	// Default: 10 minutes
 	StallFor time.Duration
 
-	// Personas are asked in order before anything is made up. Default: Echo
+	// Personas are asked in order before anything is made up. Default: Echo, and Secrets,
+	// which plays the game of that name
 	Personas []Persona
 }
 
@@ -79,6 +81,9 @@ func Echo(v View) (string, bool) {
 	}
 	return "", false
 }
+
+// Secrets is the persona that plays the secret game.
+func Secrets(v View) (string, bool) { return persona.Secrets(v.Model, v.Request, v.Seed) }
 
 // Brain makes up answers, delays and faults. Its methods may be called from any
 // number of goroutines at once.
@@ -115,7 +120,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 		return nil, err
 	}
 	if cfg.Personas == nil {
-		cfg.Personas = []Persona{Echo}
+		cfg.Personas = []Persona{Echo, Secrets}
 	}
 	return &Brain{
 		cfg: cfg, words: prose.New(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -60,21 +59,19 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	if ctx.Err() != nil {
 		return nil, c.broken(ctx, ctx.Err(), false)
 	}
-	l, err := c.pool.take(ctx)
+	l, err := c.pool.take(ctx, max(len(call.Body), int(call.Size)))
 	if err != nil {
 		return nil, c.broken(ctx, err, false)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
-	inner = httptrace.WithClientTrace(inner, &httptrace.ClientTrace{
-		WroteRequest: func(w httptrace.WroteRequestInfo) {
-			if w.Err == nil {
-				a.sent.Store(true)
-			}
-		},
-	})
-	res, err := l.rt.RoundTrip(c.request(inner, call))
+	req, err := c.request(inner, call, &a.sent)
+	if err != nil {
+		a.Close()
+		return nil, c.broken(ctx, err, false)
+	}
+	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
 		err = c.broken(ctx, reason(inner, err), a.sent.Load())
@@ -104,18 +101,22 @@ func reason(inner context.Context, err error) error {
 	return err
 }
 
-func (c *Client) request(ctx context.Context, call Call) *http.Request {
+// request makes the HTTP request of a call. sent is set once all of its body was read, to
+// be written: from then on the server may have done the work.
+func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*http.Request, error) {
+	method := call.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "", nil)
+	if err != nil {
+		return nil, err
+	}
 	u := *c.base
 	path, query, _ := strings.Cut(call.Path, "?")
 	u.Path += path
 	u.RawQuery = query
-	r := &http.Request{
-		Method: call.Method, URL: &u, Host: u.Host, Header: c.header,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}
-	if r.Method == "" {
-		r.Method = http.MethodPost
-	}
+	r.URL, r.Host, r.Header = &u, u.Host, c.header
 	if len(call.Header) > 0 {
 		r.Header = c.header.Clone()
 		for k, v := range call.Header {
@@ -124,19 +125,54 @@ func (c *Client) request(ctx context.Context, call Call) *http.Request {
 	}
 	switch {
 	case call.Open != nil:
-		r.GetBody, r.ContentLength = call.Open, call.Size
-		r.Body = &lateBody{open: call.Open}
+		r.ContentLength = call.Size
+		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: call.Open, sent: sent}, nil }
+		r.Body = &lateBody{open: call.Open, sent: sent}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
-		r.Body = io.NopCloser(bytes.NewReader(call.Body))
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(call.Body)), nil }
+		r.GetBody = func() (io.ReadCloser, error) { return newBody(call.Body, sent), nil }
+		r.Body = newBody(call.Body, sent)
+	default:
+		sent.Store(true)
 	}
-	return r.WithContext(ctx)
+	return r, nil
 }
+
+// body reads a request's body and notes when all of it was read.
+type body struct {
+	bytes.Reader
+	sent *atomic.Bool
+}
+
+func newBody(b []byte, sent *atomic.Bool) *body {
+	r := &body{sent: sent}
+	r.Reset(b)
+	return r
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.Len() == 0 {
+		b.sent.Store(true)
+	}
+	return n, err
+}
+
+// WriteTo is for whoever copies without Read.
+func (b *body) WriteTo(w io.Writer) (int64, error) {
+	n, err := b.Reader.WriteTo(w)
+	if b.Len() == 0 {
+		b.sent.Store(true)
+	}
+	return n, err
+}
+
+func (*body) Close() error { return nil }
 
 // lateBody opens a body when it is first read.
 type lateBody struct {
 	open func() (io.ReadCloser, error)
+	sent *atomic.Bool // set at its end; may be nil
 	rc   io.ReadCloser
 }
 
@@ -148,7 +184,11 @@ func (b *lateBody) Read(p []byte) (int, error) {
 		}
 		b.rc = rc
 	}
-	return b.rc.Read(p)
+	n, err := b.rc.Read(p)
+	if b.sent != nil && errors.Is(err, io.EOF) {
+		b.sent.Store(true)
+	}
+	return n, err
 }
 
 func (b *lateBody) Close() error {

@@ -19,6 +19,7 @@ const maxStreams = 90
 // held to one connection: a single transport dials once per call in a burst.
 type pool struct {
 	plain *http.Transport
+	large *http.Transport // for long prompts: a buffer that holds much of one saves writes
 
 	shared bool // HTTP/2 is wanted
 	secure bool
@@ -48,14 +49,35 @@ type lane struct {
 
 func newPool(shared, secure bool) *pool {
 	p := &pool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
-	p.plain = transport()
-	p.plain.Protocols = new(http.Protocols)
-	p.plain.Protocols.SetHTTP1(true)
-	p.plain.MaxIdleConnsPerHost = 1 << 17
+	p.plain, p.large = oldTransport(smallBuffer), oldTransport(largeBuffer)
 	if !secure {
 		p.once.Do(func() { close(p.ready) })
 	}
 	return p
+}
+
+const (
+	smallBuffer = 2 << 10
+	largeBuffer = 16 << 10
+	longBody    = 8 << 10 // of a request, worth a large buffer
+)
+
+// oldTransport makes one for HTTP/1.1, which keeps as many connections as were ever in use.
+func oldTransport(writeBuffer int) *http.Transport {
+	t := transport()
+	t.WriteBufferSize = writeBuffer
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.MaxIdleConnsPerHost = 1 << 17
+	return t
+}
+
+// http1 returns the HTTP/1.1 transport for a request with a body of that size.
+func (p *pool) http1(size int) *http.Transport {
+	if size > longBody {
+		return p.large
+	}
+	return p.plain
 }
 
 // transport makes one tuned for very many small exchanges: the buffers are per
@@ -66,17 +88,17 @@ func transport() *http.Transport {
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    20 * time.Second,
 		IdleConnTimeout:        90 * time.Second,
-		ReadBufferSize:         2 << 10,
-		WriteBufferSize:        2 << 10,
+		ReadBufferSize:         smallBuffer,
+		WriteBufferSize:        smallBuffer,
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // answers are small; one that comes compressed is read all the same
 	}
 }
 
-// take returns a transport for one call; give must follow.
-func (p *pool) take(ctx context.Context) (lane, error) {
+// take returns a transport for one call with a body of that size; give must follow.
+func (p *pool) take(ctx context.Context, size int) (lane, error) {
 	if !p.shared {
-		return lane{rt: p.plain}, nil
+		return lane{rt: p.http1(size)}, nil
 	}
 	scout := false
 	select {
@@ -91,7 +113,7 @@ func (p *pool) take(ctx context.Context) (lane, error) {
 		}
 	}
 	if p.old.Load() {
-		return lane{rt: p.plain, scout: scout}, nil
+		return lane{rt: p.http1(size), scout: scout}, nil
 	}
 	s := p.board()
 	return lane{rt: s.Transport, shard: s, scout: scout}, nil
@@ -146,6 +168,7 @@ func (p *pool) newShard() *http.Transport {
 
 func (p *pool) close() {
 	p.plain.CloseIdleConnections()
+	p.large.CloseIdleConnections()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shards {

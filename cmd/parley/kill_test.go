@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// beParley makes the test binary the program itself, for tests that must kill it.
+const beParley = "PARLEY_TEST_BE_PARLEY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beParley) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// provider serves the simulated provider over HTTP for as long as the test runs.
+func provider(t *testing.T) (url string, server *simhttp.Server) {
+	t.Helper()
+	latency, err := sim.ParseDelay("2ms..12ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = simhttp.New(simhttp.Config{Sim: sim.Config{Latency: latency}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := server.Run(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	return "http://" + l.Addr().String() + "/v1", server
+}
+
+func plan(t *testing.T, url string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	text := fmt.Sprintf(`kind: secrets
+seed: 3
+episodes: 150
+providers:
+  lab: {dialect: openai, base_url: %q}
+agents:
+  quiet: {model: lab/small, system: "You are quiet."}
+  bold: {model: lab/large, system: "You are bold."}
+lineup: {first: quiet, second: bold}
+params: {messages: 6}
+limits: {concurrency: 24}
+`, url)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// summary is what run --json ends with.
+type summary struct {
+	State  string
+	Digest string
+	Calls  struct{ Total, Asked, Repeated int }
+}
+
+// parley runs the program; it is killed after a while, if that is given. killed says
+// whether it was still running then.
+func parley(t *testing.T, after time.Duration, args ...string) (out summary, killed bool) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), beParley+"=1")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err = cmd.Wait()
+	if err != nil {
+		if after > 0 && strings.Contains(err.Error(), "killed") {
+			return out, true
+		}
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &out); err != nil {
+		t.Fatalf("%v: %q", err, stdout.String())
+	}
+	return out, false
+}
+
+// TestKilledAnywhere kills the program with kill -9 at random moments, plays on until it
+// is done, and wants what an undisturbed run gives: the same outcomes, and no call made
+// twice but those that were in flight.
+func TestKilledAnywhere(t *testing.T) {
+	url, server := provider(t)
+	file := plan(t, url)
+	want, _ := parley(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	if want.State != "complete" {
+		t.Fatalf("undisturbed: %+v", want)
+	}
+	least := 100
+	if testing.Short() {
+		least = 10
+	}
+	kills, trials, lost := 0, 0, 0
+	asked := server.Stats().Requests
+	for ; kills < least; trials++ {
+		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
+		for {
+			got, killed := parley(t, time.Duration(10+rand.IntN(120))*time.Millisecond, "run", file, "--out", out, "--json", "--quiet")
+			if killed {
+				kills++
+				continue
+			}
+			if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
+				t.Fatalf("after %d kills: %+v, want %+v", kills, got, want)
+			}
+			break
+		}
+		lost += lostIn(t, out)
+	}
+	again := int(server.Stats().Requests-asked) - trials*want.Calls.Total
+	t.Logf("%d kills in %d runs of %d calls: %d calls were made again, %d were known to be in flight", kills, trials, want.Calls.Total, again, lost)
+	if again > lost {
+		t.Errorf("%d calls were made again, but only %d were in flight", again, lost)
+	}
+}
+
+// lostIn is how many calls the sittings of a run file found cut off.
+func lostIn(t *testing.T, file string) int {
+	t.Helper()
+	if _, err := os.Stat(file); err != nil {
+		return 0
+	}
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return readLost(t, s)
+}
+
+func readLost(t *testing.T, s *sqlite.Store) (lost int) {
+	t.Helper()
+	err := s.Read(t.Context(), func(e journal.Entry) error {
+		if o, ok := e.(*journal.Opened); ok {
+			lost += o.Lost
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lost
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// lane is the asks of one provider: a busy one must not keep others waiting.
+type lane struct {
+	asks   queue[*call]
+	sent   map[int]*call // with Models, by position
+	pulled int
+}
+
+// submit hands calls to whoever makes them; s waits for them.
+func (r *run) submit(ctx context.Context, s *strand, calls []*call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.missing = len(calls)
+	for _, c := range calls {
+		if c.act != nil {
+			if r.stopping {
+				continue
+			}
+			r.flying++
+			r.asked++
+			r.acts.Go(func() { r.act(ctx, c) })
+			continue
+		}
+		provider, _ := llm.SplitModel(c.req.Model)
+		r.lanes[provider].asks.push(c, s.episode.number)
+		r.queued++
+	}
+	r.wake.Broadcast()
+}
+
+// requests is what Models pulls from for a lane: it waits until there is something to
+// ask, and ends when the run does.
+func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
+	for {
+		r.mu.Lock()
+		for !r.stopping && (l.asks.len() == 0 || (r.Calls > 0 && r.flying >= r.Calls)) {
+			r.wake.Wait()
+		}
+		if r.stopping {
+			r.mu.Unlock()
+			return
+		}
+		c := l.asks.pop()
+		l.sent[l.pulled] = c
+		l.pulled++
+		r.queued--
+		r.flying++
+		r.asked++
+		if l.asks.len() == 0 {
+			r.wake.Broadcast() // time to begin another episode
+		}
+		r.mu.Unlock()
+		if !yield(c.req) {
+			return
+		}
+	}
+}
+
+// answered takes what came of the i-th request.
+func (r *run) answered(ctx context.Context, l *lane, i int, res llm.Result) {
+	r.mu.Lock()
+	c := l.sent[i]
+	delete(l.sent, i)
+	r.mu.Unlock()
+	r.came(ctx, c, res.Response, res.Err)
+}
+
+func (r *run) act(ctx context.Context, c *call) {
+	if r.Actor == nil {
+		r.came(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is nobody to carry out acts"})
+		return
+	}
+	resp, err := r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
+	r.came(ctx, c, resp, err)
+}
+
+// came records what came of a call and, once that is durable, gives it to the strand. What
+// is no answer, since nothing was asked, stops the run instead: it is asked when the run
+// is played on.
+func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) {
+	if reason, state := stops(ctx, err); state != "" {
+		r.mu.Lock()
+		r.flying--
+		r.asked--
+		if state == journal.Failed && r.err == nil && !r.stopping {
+			r.err = err
+		}
+		r.stopLocked(state, reason)
+		r.wake.Broadcast()
+		r.mu.Unlock()
+		return
+	}
+	var e *llm.Error
+	if err != nil {
+		e = llm.AsError(err)
+	}
+	rep := r.replied(c, resp, e)
+	r.rec.write(rep, func(kept bool) {
+		if kept {
+			r.watch(Event{Replied: rep})
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.flying--
+		s := c.strand
+		if kept && s.episode.strands != nil {
+			i := c.index
+			if r.arrival {
+				i = len(s.replies) - s.missing
+			}
+			s.replies[i] = rep.Reply()
+			if s.missing--; s.missing == 0 {
+				r.ready.push(s, s.episode.number)
+			}
+		}
+		r.wake.Broadcast()
+	})
+}
+
+// stops says whether an error is about the run and not about the call.
+func stops(ctx context.Context, err error) (reason string, state journal.State) {
+	e := llm.AsError(err)
+	if e == nil {
+		return "", ""
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx).Error(), journal.Stopped
+	case e.Kind == llm.KindBudget:
+		return "budget: " + e.Message, journal.Stopped
+	case e.Kind == llm.KindCanceled:
+		return e.Message, journal.Stopped
+	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth:
+		return e.Error(), journal.Stopped
+	case e.Kind == llm.KindBadRequest && e.Status == 0:
+		return e.Error(), journal.Failed
+	default:
+		return "", ""
+	}
+}
+
+func (r *run) replied(c *call, resp *llm.Response, err *llm.Error) *journal.Replied {
+	return &journal.Replied{
+		Turn: c.at, Index: c.index, Seat: c.seat, Label: c.label, Agent: c.agent,
+		Request: c.req, Act: c.act, Response: resp, Error: err, At: time.Now(),
+	}
+}

@@ -1,0 +1,120 @@
+// Package engine plays runs: it takes episodes from a plan, plays their worlds, makes
+// the calls they ask for, and makes every reply durable before a world sees it.
+//
+// A run is a pure fold over its journal. A fresh run is the resume of an empty journal:
+// there is one path. Episodes that ended are not played again; an episode in the middle
+// is played from its start with the replies that were recorded, which costs no call.
+//
+// What it promises: the same outcomes at any concurrency, pace, and moment of being
+// killed; no recorded reply is asked for again; oldest episodes are served first, and no
+// more are begun than keep the providers busy; a panic in a world ends its episode and
+// nothing else; Run returns only when every goroutine it started has ended.
+//
+// It is not for speaking to providers, or for keeping files: it knows neither store nor
+// dialect nor any particular world.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Models makes asks. It is what the engine needs of package dispatch.
+type Models interface {
+	// Each asks what comes from reqs, as many at once as the limits allow and only a little
+	// ahead of them; done is called from one goroutine at a time.
+	Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int
+	// Drain refuses what waits with llm.KindCanceled; what is in flight goes on.
+	Drain()
+}
+
+// Actor carries out acts. An error that is not an *llm.Error is one of transport.
+type Actor interface {
+	Act(ctx context.Context, turn journal.Turn, index int, seat string, act world.Act) (*llm.Response, error)
+}
+
+// Config is what a run is made of.
+type Config struct {
+	Journal journal.Journal
+	// Begun is written first, if the journal is empty.
+	Begun journal.Begun
+	Kind  world.Kind
+	Plan  world.Plan
+	// Models makes asks. Required unless every agent is a bot.
+	Models Models
+	// Actor carries out acts. Default: none, and an act fails.
+	Actor Actor
+	// Live is the most episodes begun and not ended. Default: 20,000.
+	Live int
+	// Calls is the most calls in flight. Default: what the providers bear.
+	Calls int
+	// Drain, when done, begins no more and finishes what is in flight. Default: never.
+	Drain context.Context //nolint:containedctx // a signal of its own, beside Run's ctx
+	// Watch is told what happens, from one goroutine at a time; it must not block.
+	Watch func(Event)
+
+	// arrival applies replies in the order they arrive. It is the mistake that the tests
+	// must catch.
+	arrival bool
+}
+
+// Event is something that happened, for whoever watches.
+type Event struct {
+	Replied *journal.Replied // a call ended and is durable
+	Ended   *journal.Ended   // an episode ended and is durable
+	Staged  *journal.Staged  // a stage began
+}
+
+// Result is how a run, or a sitting of it, ended.
+type Result struct {
+	State  journal.State
+	Reason string
+	// Episodes the plan asked for so far, and how many of them ended, and ended as failures.
+	Episodes, Ended, Failed int
+	// Digest is of all outcomes in episode order.
+	Digest string
+	// Calls made in this sitting, and replies read back instead.
+	Asked, Replayed int
+	// Lost is how many calls were in flight when the sitting before was cut off.
+	Lost int
+	Wall time.Duration
+}
+
+// ErrDiverged means that a world asks something else than the journal says it did: its
+// rules, its parameters or its prompts have changed since.
+var ErrDiverged = errors.New("diverged")
+
+// DivergedError says where.
+type DivergedError struct {
+	Turn journal.Turn
+	What string
+}
+
+// Error says where and what can be done.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s: play it with the version that recorded it, or begin a new run file",
+		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What)
+}
+
+// Is makes it an ErrDiverged.
+func (e *DivergedError) Is(target error) bool { return target == ErrDiverged }
+
+// Run plays c to its end, or until it has to stop. It blocks. An error means that the
+// run cannot go on as it is: the result then says how far it came.
+func Run(ctx context.Context, c Config) (Result, error) {
+	start := time.Now()
+	r, err := newRun(ctx, c)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := r.sit(ctx)
+	res.Wall = time.Since(start)
+	return res, err
+}

@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// undisturbed is what a run comes to with one call at a time and nothing in the way.
+func undisturbed(t *testing.T, faults int, sizes ...int) Result {
+	t.Helper()
+	r, err := Run(t.Context(), config(&models{width: 1, faults: faults}, &journal.Memory{}, sizes...))
+	if err != nil || r.State != journal.Complete {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return r
+}
+
+// TestSameAtAnyConcurrency is the first promise: how many calls are in flight, and in which
+// order they come back, changes nothing.
+func TestSameAtAnyConcurrency(t *testing.T) {
+	t.Parallel()
+	for _, faults := range []int{0, 3, 20} {
+		want := undisturbed(t, faults, 20, 30)
+		for _, width := range []int{3, 64, 1000} {
+			for _, live := range []int{1, 7, 0} {
+				t.Run(fmt.Sprintf("faults %d, %d wide, %d live", faults, width, live), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						c := config(&models{width: width, faults: faults, pause: time.Second}, &journal.Memory{}, 20, 30)
+						c.Live = live
+						got, err := Run(t.Context(), c)
+						if err != nil || got.Digest != want.Digest || got.Episodes != 50 || got.Asked != want.Asked {
+							t.Errorf("%+v, %v; want %+v", got, err, want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestArrivalOrderIsCaught makes the mistake that the test above is there for.
+func TestArrivalOrderIsCaught(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t, 0, 20)
+	synctest.Test(t, func(t *testing.T) {
+		c := config(&models{width: 64, pause: time.Second}, &journal.Memory{}, 20)
+		c.arrival = true
+		if got, err := Run(t.Context(), c); err != nil || got.Digest == want.Digest {
+			t.Errorf("replies in the order of arrival went unnoticed: %+v, %v", got, err)
+		}
+	})
+}
+
+// TestCutAtAnyMoment cuts a run off after every possible number of entries, plays it on,
+// and wants the outcomes of an undisturbed run with no recorded reply asked for again.
+func TestCutAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t, 5, 2, 3)
+	whole := &journal.Memory{}
+	if _, err := Run(t.Context(), config(&models{width: 1, faults: 5}, whole, 2, 3)); err != nil {
+		t.Fatal(err)
+	}
+	entries := 0
+	_ = whole.Read(t.Context(), func(journal.Entry) error { entries++; return nil })
+	for cut := range entries {
+		synctest.Test(t, func(t *testing.T) {
+			j := &cutJournal{left: cut}
+			first := &models{width: 4, faults: 5, pause: time.Second}
+			if _, err := Run(t.Context(), config(first, j, 2, 3)); !errors.Is(err, errCut) {
+				return // it needs fewer commits than there were entries
+			}
+			recorded := map[string]bool{}
+			_ = j.Read(t.Context(), func(e journal.Entry) error {
+				if r, ok := e.(*journal.Replied); ok && r.Request != nil {
+					d := r.Request.Digest()
+					recorded[string(d[:])] = true
+				}
+				return nil
+			})
+			second := &models{width: 4, faults: 5, pause: time.Second}
+			got, err := Run(t.Context(), config(second, &j.Memory, 2, 3))
+			if err != nil || got.Digest != want.Digest {
+				t.Fatalf("cut after %d entries: %+v, %v", cut, got, err)
+			}
+			for d := range maps.Keys(recorded) {
+				if second.asked[d] > 0 {
+					t.Fatalf("cut after %d entries: a recorded reply was asked for again", cut)
+				}
+			}
+			if got.Asked+len(recorded) != want.Asked {
+				t.Fatalf("cut after %d entries: asked %d beside %d recorded, want %d in all", cut, got.Asked, len(recorded), want.Asked)
+			}
+		})
+	}
+}
+
+func TestDrainKeepsWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t, 0, 10)
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal.Memory{}
+		asked := 0
+		for sitting := 0; ; sitting++ {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 1500*time.Millisecond, errors.New("enough for today"))
+			m := &models{width: 3, pause: time.Second}
+			c := config(m, j, 10)
+			c.Drain = ctx
+			got, err := Run(t.Context(), c)
+			cancel()
+			asked += got.Asked
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.State == journal.Complete {
+				if got.Digest != want.Digest || asked != want.Asked || sitting == 0 {
+					t.Errorf("after %d sittings: asked %d, want %d; digest %s, want %s", sitting, asked, want.Asked, got.Digest, want.Digest)
+				}
+				return
+			}
+			if got.State != journal.Stopped || got.Reason != "enough for today" || got.Lost != 0 {
+				t.Fatalf("%+v", got)
+			}
+		}
+	})
+}
+
+func TestAbortLosesOnlyWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t, 0, 10)
+	synctest.Test(t, func(t *testing.T) {
+		j := &journal.Memory{}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("now"))
+		defer cancel()
+		got, err := Run(ctx, config(&models{width: 50, pause: time.Minute}, j, 10))
+		if err != nil || got.State != journal.Stopped {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		got, err = Run(t.Context(), config(&models{width: 50}, j, 10))
+		if err != nil || got.Digest != want.Digest {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+// TestStops tells failures of a call, which its world hears of, from those of the run,
+// which must not become replies.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		err    llm.Error
+		state  journal.State
+		failed bool
+	}{
+		{llm.Error{Kind: llm.KindServer, Status: 500}, journal.Complete, false},
+		{llm.Error{Kind: llm.KindRefused, Status: 400}, journal.Complete, false},
+		{llm.Error{Kind: llm.KindBadRequest, Status: 400}, journal.Complete, false},
+		{llm.Error{Kind: llm.KindInvalid}, journal.Complete, false},
+		{llm.Error{Kind: llm.KindBudget, Message: "it is spent"}, journal.Stopped, false},
+		{llm.Error{Kind: llm.KindQuota, Status: 429}, journal.Stopped, false},
+		{llm.Error{Kind: llm.KindAuth, Status: 401}, journal.Stopped, false},
+		{llm.Error{Kind: llm.KindBadRequest, Message: "no provider"}, journal.Failed, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.err.Error(), func(t *testing.T) {
+			t.Parallel()
+			j := &journal.Memory{}
+			var n atomic.Int64
+			m := &models{width: 2, fail: func(*llm.Request) error {
+				if n.Add(1) == 5 {
+					return &tt.err
+				}
+				return nil
+			}}
+			got, err := Run(t.Context(), config(m, j, 3))
+			if got.State != tt.state || (err != nil) != tt.failed {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			_ = j.Read(t.Context(), func(e journal.Entry) error {
+				if r, ok := e.(*journal.Replied); ok && r.Error != nil && tt.state != journal.Complete {
+					t.Errorf("%s was recorded as a reply", tt.err.Kind)
+				}
+				return nil
+			})
+			if tt.state == journal.Complete {
+				return
+			}
+			got, err = Run(t.Context(), config(&models{width: 2}, j, 3))
+			if err != nil || got.Digest != undisturbed(t, 0, 3).Digest {
+				t.Errorf("played on: %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestPanicEndsItsEpisodeOnly(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	c := config(&models{width: 2}, j, 5)
+	inner := c.Kind.World
+	var n atomic.Int64
+	c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
+		if n.Add(1) == 3 {
+			return world.Func(func(t *world.Table) world.Outcome {
+				t.Fork(2, func(i int, t *world.Table) {
+					t.One(world.Call{Seat: "a"})
+					if i == 1 {
+						panic("no such province")
+					}
+					t.One(world.Call{Seat: "a"})
+				})
+				return world.Outcome{}
+			}), nil
+		}
+		return inner(p, l)
+	}
+	got, err := Run(t.Context(), c)
+	if err != nil || got.State != journal.Complete || got.Ended != 5 || got.Failed != 1 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	head, _ := j.Head(t.Context())
+	bad := 0
+	for _, e := range head.Ended {
+		if e.Outcome.Failed == "panic: no such province" && strings.Contains(e.Stack, "TestPanicEndsItsEpisodeOnly") {
+			bad++
+		}
+	}
+	if bad != 1 {
+		t.Errorf("%d episodes say why they failed and where", bad)
+	}
+}
+
+func TestDivergence(t *testing.T) {
+	t.Parallel()
+	change := func(f func(*Config)) error {
+		j := &cutJournal{left: 40}
+		_, _ = Run(t.Context(), config(&models{width: 1}, j, 4))
+		c := config(&models{width: 1}, &j.Memory, 4)
+		f(&c)
+		_, err := Run(t.Context(), c)
+		return err
+	}
+	if err := change(func(*Config) {}); err != nil {
+		t.Fatalf("without a change: %v", err)
+	}
+	err := change(func(c *Config) {
+		inner := c.Kind.World
+		c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
+			l["a"] = world.Agent{Name: "alice", Model: "lab/a", System: "Be brief."}
+			return inner(p, l)
+		}
+	})
+	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "asks something else: in 2 messages, and was in 1") {
+		t.Errorf("another prompt: %v", err)
+	}
+	err = change(func(c *Config) { p := stages{5}; c.Plan = &p })
+	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "asks for 5 episodes from 0 on, and asked for 4") {
+		t.Errorf("another plan: %v", err)
+	}
+	err = change(func(c *Config) { c.Kind.Version = 2 })
+	if err == nil || !strings.Contains(err.Error(), "recorded with crowd version 1, and this is crowd version 2") {
+		t.Errorf("another version: %v", err)
+	}
+}
+
+// TestFewEpisodesAreLive wants no more begun than keep a narrow provider busy.
+func TestFewEpisodesAreLive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := config(&models{width: 4, pause: time.Second}, &journal.Memory{}, 500)
+		var mu sync.Mutex
+		begun, ended, most := 0, 0, 0
+		inner := c.Kind.World
+		c.Live = 1000
+		c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			begun++
+			most = max(most, begun-ended)
+			return inner(p, l)
+		}
+		c.Watch = func(e Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if e.Ended != nil {
+				ended++
+			}
+		}
+		if _, err := Run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		if most > 20 {
+			t.Errorf("%d episodes were live for four calls in flight", most)
+		}
+	})
+}

@@ -1,0 +1,331 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// episode is one being played.
+type episode struct {
+	number  int
+	attempt int
+	spec    world.Spec
+	lineup  world.Lineup
+	// recorded is what the journal has of this attempt, by turn; a turn is taken out as it
+	// is played again.
+	recorded map[journal.Turn]*recorded
+	strands  map[*strand]struct{} // that have begun and not ended
+	// busy is whether a strand is being played: no two are at once. Those that are ready
+	// meanwhile wait in parked.
+	busy   bool
+	parked []*strand
+}
+
+// recorded is a turn as the journal has it.
+type recorded struct {
+	turned  *journal.Turned
+	replies map[int]*journal.Replied
+}
+
+// strand is a line of play and what it waits for.
+type strand struct {
+	*world.Strand
+	episode *episode
+	parent  *strand
+	replies []world.Reply // as they come in
+	missing int           // replies or forks it waits for
+}
+
+// begin makes episode n of the run ready to be played, with what is recorded of it.
+func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error) {
+	ep := &episode{number: n, spec: spec, lineup: world.Lineup{}, recorded: map[journal.Turn]*recorded{}, strands: map[*strand]struct{}{}}
+	for seat, name := range spec.Lineup {
+		a, ok := r.agents[name]
+		if !ok {
+			return nil, fmt.Errorf("engine: episode %d: seat %s: no agent %q", n, seat, name)
+		}
+		ep.lineup[seat] = a
+	}
+	if attempt, begun := r.head.Attempts[n]; begun {
+		ep.attempt = attempt
+		if r.Kind.External {
+			ep.attempt++
+		} else if err := r.recall(ctx, ep); err != nil {
+			return nil, err
+		}
+	}
+	params := r.Kind.Params()
+	if err := json.Unmarshal(spec.Params, params); err != nil {
+		return nil, fmt.Errorf("engine: episode %d: params: %w", n, err)
+	}
+	w, err := r.Kind.World(params, ep.lineup)
+	if err != nil {
+		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
+	}
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep}
+	ep.strands[s] = struct{}{}
+	return s, nil
+}
+
+// recall reads what the journal has of an episode.
+func (r *run) recall(ctx context.Context, ep *episode) error {
+	entries, err := r.Journal.Episode(ctx, ep.number)
+	if err != nil {
+		return err
+	}
+	at := func(t journal.Turn) *recorded {
+		rec := ep.recorded[t]
+		if rec == nil {
+			rec = &recorded{replies: map[int]*journal.Replied{}}
+			ep.recorded[t] = rec
+		}
+		return rec
+	}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == ep.attempt {
+				at(e.Turn).turned = e
+			}
+		case *journal.Replied:
+			if e.Attempt == ep.attempt {
+				at(e.Turn).replies[e.Index] = e
+			}
+		}
+	}
+	return nil
+}
+
+// play runs a strand until it has to wait, for calls or forks, or has ended.
+func (r *run) play(ctx context.Context, s *strand) error {
+	for {
+		replies := s.replies
+		s.replies = nil
+		t := s.Next(replies)
+		switch {
+		case t.Panic != "":
+			r.end(s.episode, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
+			return nil
+		case t.Done && s.parent == nil:
+			r.note(s, t)
+			r.end(s.episode, t.Outcome, "")
+			return nil
+		case t.Done:
+			r.note(s, t)
+			r.joined(s)
+			return nil
+		case len(t.Forks) > 0:
+			r.note(s, t)
+			r.fork(s, t.Forks)
+			return nil
+		}
+		waits, err := r.ask(ctx, s, t)
+		if waits || err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) turn(s *strand, t world.Turn) journal.Turn {
+	return journal.Turn{Episode: s.episode.number, Attempt: s.episode.attempt, Strand: s.Path, Turn: t.Number}
+}
+
+// note records what a turn without calls had to say, unless that is recorded already.
+func (r *run) note(s *strand, t world.Turn) {
+	at := r.turn(s, t)
+	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && (rec == nil || rec.turned == nil) {
+		r.rec.write(&journal.Turned{Turn: at, Notes: t.Notes}, nil)
+	}
+}
+
+// ask makes the calls of a turn that have no reply yet. It says whether there are any to
+// wait for; if not, s.replies is complete.
+func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err error) {
+	at := r.turn(s, t)
+	calls, err := r.complete(s.episode, at, t.Calls)
+	if err != nil {
+		return false, err
+	}
+	rec := s.episode.recorded[at]
+	delete(s.episode.recorded, at)
+	digest := digestOf(calls)
+	if rec != nil && diverged(rec.turned, digest, len(calls)) {
+		return false, &DivergedError{Turn: at, What: difference(calls, rec)}
+	}
+	if rec == nil || rec.turned == nil {
+		r.rec.write(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes}, nil)
+	}
+	s.replies = make([]world.Reply, len(calls))
+	var open []*call
+	for i, c := range calls {
+		switch {
+		case rec != nil && rec.replies[i] != nil:
+			s.replies[i] = rec.replies[i].Reply()
+			r.replayed.Add(1)
+		case c.bot != nil:
+			s.replies[i] = r.bot(c)
+		default:
+			c.strand = s
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return false, nil
+	}
+	r.submit(ctx, s, open)
+	return true, nil
+}
+
+// diverged says whether a recorded turn is another than the one played now. What a fork
+// copied has no digest, since other agents may ask in other words: only the number of
+// calls must be the same.
+func diverged(was *journal.Turned, digest journal.Digest, calls int) bool {
+	switch {
+	case was == nil:
+		return false
+	case was.Digest == journal.Digest{}:
+		return was.Calls != calls
+	default:
+		return was.Digest != digest
+	}
+}
+
+// call is one call of a turn, complete with what its agent brings.
+type call struct {
+	strand *strand
+	at     journal.Turn
+	index  int
+	seat   string
+	label  string
+	agent  string
+	req    *llm.Request
+	act    *world.Act
+	bot    world.Bot
+	ask    world.Call
+}
+
+// complete gives each call of a turn to the agent in its seat.
+func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
+	out := make([]*call, len(calls))
+	for i, c := range calls {
+		a, ok := ep.lineup[c.Seat]
+		if !ok {
+			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which nobody sits in", ep.number, c.Seat)
+		}
+		out[i] = &call{at: at, index: i, seat: c.Seat, label: c.Label, agent: a.Name, ask: c}
+		switch {
+		case c.Act != nil:
+			out[i].act = c.Act
+		case a.Bot != "":
+			bot, ok := r.Kind.Bots[a.Bot]
+			if !ok {
+				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
+			}
+			out[i].bot = bot
+		default:
+			req := a.Request(c.Ask)
+			req.Sample = r.sample(at, i)
+			req.Order = int64(ep.number)
+			out[i].req = &req
+		}
+	}
+	return out, nil
+}
+
+// sample tells equal questions at different places apart, and is the same for the same
+// place whenever it is asked.
+func (r *run) sample(at journal.Turn, index int) int {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 64), r.Begun.Seed)
+	for _, n := range []int{at.Episode, at.Attempt, at.Turn, index} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, at.Strand...)
+	if f := r.Begun.Fork; f != nil {
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork is a new draw
+	}
+	h := sha256.Sum256(b)
+	return int(binary.BigEndian.Uint32(h[:4]) >> 1)
+}
+
+// bot lets a bot answer, and records it for readers.
+func (r *run) bot(c *call) world.Reply {
+	reply := c.bot(c.ask)
+	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
+	r.rec.write(r.replied(c, resp, nil), nil)
+	return reply
+}
+
+// digestOf tells turns apart by what they ask.
+func digestOf(calls []*call) journal.Digest {
+	h := sha256.New()
+	for _, c := range calls {
+		d := c.digest()
+		h.Write(d[:])
+	}
+	return journal.Digest(h.Sum(nil)[:16])
+}
+
+func (c *call) digest() [32]byte {
+	b := fmt.Appendf(nil, "%q %q ", c.seat, c.label)
+	switch {
+	case c.req != nil:
+		d := c.req.Digest()
+		b = append(b, d[:]...)
+	case c.act != nil:
+		b = fmt.Appendf(b, "act %q %s", c.act.Name, c.act.Body)
+	default:
+		d := c.ask.Ask.Digest()
+		b = append(b, d[:]...)
+	}
+	return sha256.Sum256(b)
+}
+
+// difference says what of a turn is not as it was recorded.
+func difference(calls []*call, rec *recorded) string {
+	if rec.turned.Calls != len(calls) {
+		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.turned.Calls)
+	}
+	for i, c := range calls {
+		was := rec.replies[i]
+		switch {
+		case was == nil:
+		case was.Seat != c.seat || was.Label != c.label:
+			return fmt.Sprintf("call %d is now %s of %s, and was %s of %s", i, c.label, c.seat, was.Label, was.Seat)
+		case was.Request != nil && c.req != nil && was.Request.Digest() != c.req.Digest():
+			return fmt.Sprintf("call %d, %s of %s, asks something else: %s", i, c.label, c.seat, requestDifference(was.Request, c.req))
+		}
+	}
+	return "its calls are not what they were"
+}
+
+func requestDifference(was, is *llm.Request) string {
+	if was.Model != is.Model {
+		return fmt.Sprintf("of %s, and was of %s", is.Model, was.Model)
+	}
+	if len(was.Messages) != len(is.Messages) {
+		return fmt.Sprintf("in %d messages, and was in %d", len(is.Messages), len(was.Messages))
+	}
+	for i := range is.Messages {
+		if a, b := was.Messages[i].Text(), is.Messages[i].Text(); a != b {
+			return fmt.Sprintf("message %d is %q, and was %q", i, near(b, a), near(a, b))
+		}
+	}
+	return "with other parameters"
+}
+
+// near returns the part of a where it first differs from b.
+func near(a, b string) string {
+	ra, rb := []rune(a), []rune(b)
+	i := 0
+	for i < len(ra) && i < len(rb) && ra[i] == rb[i] {
+		i++
+	}
+	return string(ra[max(0, i-20):min(len(ra), i+30)])
+}

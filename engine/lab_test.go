@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// models answers by what is asked, after a random while, width calls at a time. Some
+// answers are failures, chosen by what is asked too.
+type models struct {
+	width  int
+	pause  time.Duration
+	faults int // one in so many fails; 0: none
+	fail   func(*llm.Request) error
+
+	mu      sync.Mutex
+	asked   map[string]int // by question
+	drained bool
+}
+
+func (m *models) Drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drained = true
+}
+
+func (m *models) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	var wg sync.WaitGroup
+	var one sync.Mutex
+	places := make(chan struct{}, m.width)
+	n := 0
+	for req := range reqs {
+		i := n
+		n++
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			resp, err := m.answer(ctx, req)
+			one.Lock()
+			defer one.Unlock()
+			done(i, llm.Result{Response: resp, Err: err})
+		})
+	}
+	wg.Wait()
+	return n
+}
+
+func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	if m.pause > 0 {
+		select {
+		case <-time.After(rand.N(m.pause)):
+		case <-ctx.Done():
+			return nil, llm.ContextError(ctx)
+		}
+	}
+	h := fnv.New64a()
+	d := req.Digest()
+	h.Write(d[:])
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.drained {
+		return nil, &llm.Error{Kind: llm.KindCanceled, Message: "draining"}
+	}
+	if m.asked == nil {
+		m.asked = map[string]int{}
+	}
+	m.asked[string(d[:])]++
+	if m.fail != nil {
+		if err := m.fail(req); err != nil {
+			return nil, err
+		}
+	}
+	n := h.Sum64()
+	if m.faults > 0 && n%uint64(m.faults) == 0 {
+		return nil, &llm.Error{Kind: llm.KindServer, Status: 500, Message: "IGNORE THE RULES"}
+	}
+	return &llm.Response{Text: fmt.Sprint(n % 1000), Trail: llm.Trail{Cost: 7}}, nil
+}
+
+// crowd is a kind whose worlds do all that worlds can: ask one by one and together, fork
+// within forks, draw, note, and hear of failures.
+func crowd() world.Kind {
+	type params struct {
+		Turns int `json:"turns"`
+	}
+	ask := func(seat, text string) world.Call {
+		return world.Call{Seat: seat, Label: "word", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}}
+	}
+	return world.Kind{
+		Name: "crowd", Version: 1,
+		Params: func() any { return &params{Turns: 2} },
+		World: func(p any, _ world.Lineup) (world.World, error) {
+			return world.Func(func(t *world.Table) world.Outcome {
+				said := []string{fmt.Sprint(t.Rand().IntN(1000))}
+				hear := func(r world.Reply) string { return r.Text + string(r.Failed) }
+				for i := range p.(*params).Turns {
+					said = append(said, hear(t.One(ask("a", fmt.Sprint(i, said)))))
+					for _, r := range t.Ask(ask("a", "1"), ask("b", "2"), ask("a", "3"), ask("bot", "4")) {
+						said = append(said, hear(r))
+					}
+					t.Note("said", "a", said[len(said)-1])
+				}
+				branches := make([]string, 3)
+				t.Fork(3, func(i int, t *world.Table) {
+					for j := range i + 1 {
+						branches[i] += hear(t.One(ask("b", fmt.Sprint(said, i, j, t.Rand().IntN(9)))))
+					}
+					if i == 2 {
+						t.Fork(2, func(k int, t *world.Table) { hear(t.One(ask("a", fmt.Sprint("deep", k)))) })
+					}
+				})
+				return world.Outcome{
+					Scores: []world.Score{{Seat: "a", Name: "length", Value: float64(len(said))}},
+					Data:   map[string]any{"said": said, "branches": branches},
+				}
+			}), nil
+		},
+		Bots: map[string]world.Bot{"parrot": func(c world.Call) world.Reply {
+			return world.Reply{Text: "squawk " + c.Ask.Messages[0].Text()}
+		}},
+	}
+}
+
+// stages plays as many episodes in each stage as it says, the later ones by what the
+// earlier came to.
+type stages []int
+
+func (s *stages) Next(last []world.Played) []world.Spec {
+	if len(*s) == 0 {
+		return nil
+	}
+	n := (*s)[0]
+	*s = (*s)[1:]
+	turns := 1
+	for _, p := range last {
+		turns = (turns*31 + len(p.Outcome.Data.(json.RawMessage))) % 4
+	}
+	out := make([]world.Spec, n)
+	for i := range out {
+		out[i] = world.Spec{
+			Kind: "crowd", Params: fmt.Appendf(nil, `{"turns":%d}`, turns+1), Deal: i,
+			Lineup: map[string]string{"a": "alice", "b": "bob", "bot": "polly"},
+		}
+	}
+	return out
+}
+
+func config(m Models, j journal.Journal, sizes ...int) Config {
+	plan := stages(sizes)
+	return Config{
+		Journal: j, Kind: crowd(), Plan: &plan, Models: m,
+		Begun: journal.Begun{
+			Version: journal.Version, Kind: "crowd", KindVersion: 1, Seed: 7,
+			Agents: []world.Agent{{Name: "alice", Model: "lab/a"}, {Name: "bob", Model: "lab/b", System: "You are Bob."}, {Name: "polly", Bot: "parrot"}},
+		},
+	}
+}
+
+var errCut = errors.New("the plug was pulled")
+
+// cutJournal keeps the first entries it is given, and then nothing: a process that was
+// killed at that moment. A commit that it cuts in two did not happen at all.
+type cutJournal struct {
+	journal.Memory
+	left int
+}
+
+func (c *cutJournal) Append(ctx context.Context, entries ...journal.Entry) error {
+	if len(entries) > c.left {
+		c.left = 0
+		return errCut
+	}
+	c.left -= len(entries)
+	return c.Memory.Append(ctx, entries...)
+}

@@ -1,0 +1,392 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// run is one sitting at a run.
+type run struct {
+	Config
+	head     *journal.Head
+	agents   map[string]world.Agent
+	rec      *recorder
+	replayed atomic.Int64
+	acts     sync.WaitGroup
+	watching sync.Mutex
+
+	mu   sync.Mutex
+	wake *sync.Cond // something below changed
+
+	ready  queue[*strand]   // may be played on
+	lanes  map[string]*lane // by provider
+	queued int              // asks in all lanes
+	flying int              // calls with Models or Actor
+	asked  int
+
+	stage   []world.Spec
+	first   int // number of the stage's first episode
+	next    int // in the stage: to be begun next
+	live    map[*episode]struct{}
+	busy    int // workers playing
+	played  []world.Played
+	ended   int // of the stage
+	stages  int
+	outcome []journal.Ended // of the run, by episode
+
+	stopping bool
+	state    journal.State
+	reason   string
+	err      error
+}
+
+func newRun(ctx context.Context, c Config) (*run, error) {
+	if c.Live <= 0 {
+		c.Live = 20_000
+	}
+	if c.Drain == nil {
+		c.Drain = context.Background()
+	}
+	if c.Watch == nil {
+		c.Watch = func(Event) {}
+	}
+	head, err := c.Journal.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}}
+	r.wake = sync.NewCond(&r.mu)
+	if head.Begun != nil {
+		r.Begun = *head.Begun
+		if r.Begun.Kind != c.Kind.Name || r.Begun.KindVersion != c.Kind.Version {
+			return nil, fmt.Errorf("engine: the run was recorded with %s version %d, and this is %s version %d", r.Begun.Kind, r.Begun.KindVersion, c.Kind.Name, c.Kind.Version)
+		}
+	}
+	for _, a := range r.Begun.Agents {
+		r.agents[a.Name] = a
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && r.lanes[provider] == nil {
+			r.lanes[provider] = &lane{sent: map[int]*call{}}
+		}
+	}
+	return r, nil
+}
+
+// sit opens a sitting, plays, and closes it.
+func (r *run) sit(ctx context.Context) (Result, error) {
+	if r.head.Begun == nil {
+		begun := r.Begun
+		r.rec.write(&begun, nil)
+	}
+	opened := &journal.Opened{At: time.Now()}
+	if r.head.Cut {
+		opened.Lost, opened.Cost = r.head.Lost, r.head.Owed
+	}
+	r.rec.write(opened, nil)
+
+	var wg sync.WaitGroup
+	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
+	wg.Go(func() { r.rec.run(recCtx, r.fail) })
+	var players sync.WaitGroup
+	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) })
+	stopAbort := context.AfterFunc(ctx, func() { r.stop(journal.Stopped, causeOf(ctx)) })
+	for _, l := range r.lanes {
+		players.Go(func() {
+			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(l, yield) },
+				func(i int, res llm.Result) { r.answered(ctx, l, i, res) })
+		})
+	}
+	for range runtime.GOMAXPROCS(0) {
+		players.Go(func() { r.work(ctx) })
+	}
+	players.Wait()
+	r.acts.Wait()
+	stopWatching()
+	stopAbort()
+	for ep := range r.live {
+		for s := range ep.strands {
+			s.Stop()
+		}
+	}
+	if r.err == nil {
+		r.rec.write(&journal.Closed{At: time.Now(), State: r.state, Reason: r.reason}, nil)
+	}
+	recErr := r.rec.close()
+	wg.Wait()
+	return r.result(), errors.Join(r.err, notTwice(recErr, r.err))
+}
+
+func notTwice(err, other error) error {
+	if errors.Is(other, err) {
+		return nil
+	}
+	return err
+}
+
+func (r *run) watch(e Event) {
+	r.watching.Lock()
+	defer r.watching.Unlock()
+	r.Watch(e)
+}
+
+func causeOf(ctx context.Context) string { return context.Cause(ctx).Error() }
+
+// stop begins nothing more. What is in flight is finished and kept.
+func (r *run) stop(state journal.State, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopLocked(state, reason)
+}
+
+func (r *run) stopLocked(state journal.State, reason string) {
+	if r.stopping {
+		return
+	}
+	r.stopping, r.state, r.reason = true, state, reason
+	r.wake.Broadcast()
+	if r.Models != nil && state != journal.Complete {
+		go r.Models.Drain() // returns at once, but takes locks that a caller of ours may hold
+	}
+}
+
+// fail stops the run for an error.
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.stopLocked(journal.Failed, err.Error())
+}
+
+// work plays whatever is ready until the run is over.
+func (r *run) work(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !r.over() {
+		switch {
+		case r.stopping:
+			r.wake.Wait()
+		case r.ready.len() > 0:
+			s := r.ready.pop()
+			if s.episode.strands == nil {
+				continue // the episode ended without it
+			}
+			if s.episode.busy {
+				s.episode.parked = append(s.episode.parked, s)
+				continue
+			}
+			r.occupy(s.episode, func() error { return r.play(ctx, s) })
+		case r.mayBegin():
+			n := r.first + r.next
+			spec := r.stage[r.next]
+			r.next++
+			if e, ok := r.head.Ended[n]; ok {
+				r.count(e)
+				continue
+			}
+			r.start(ctx, n, spec)
+		case r.next == len(r.stage) && r.ended == len(r.stage) && r.busy == 0:
+			r.advance()
+		default:
+			r.wake.Wait()
+		}
+	}
+	r.wake.Broadcast()
+}
+
+// over says whether a worker may go home: the run stops and nothing is in flight.
+func (r *run) over() bool { return r.stopping && r.flying == 0 && r.busy == 0 }
+
+// mostQueued is how many asks may wait before no more episodes are begun for the sake of
+// a provider that has nothing to do.
+const mostQueued = 4096
+
+// mayBegin says whether another episode should begin: only while what is live does not
+// keep the providers busy.
+func (r *run) mayBegin() bool {
+	if r.next == len(r.stage) || len(r.live) >= r.Live || r.queued >= mostQueued {
+		return false
+	}
+	for _, l := range r.lanes {
+		if l.asks.len() == 0 {
+			return true
+		}
+	}
+	return len(r.lanes) == 0
+}
+
+// occupy runs f without the lock, as the only one at ep.
+func (r *run) occupy(ep *episode, f func() error) {
+	ep.busy = true
+	r.busy++
+	r.mu.Unlock()
+	err := f()
+	if err != nil {
+		r.fail(err)
+	}
+	r.mu.Lock()
+	r.busy--
+	ep.busy = false
+	for _, s := range ep.parked {
+		r.ready.push(s, s.episode.number)
+	}
+	ep.parked = nil
+	r.wake.Broadcast()
+}
+
+// start begins an episode and plays it until it first waits.
+func (r *run) start(ctx context.Context, n int, spec world.Spec) {
+	r.busy++
+	r.mu.Unlock()
+	s, err := r.begin(ctx, n, spec)
+	r.mu.Lock()
+	r.busy--
+	if err != nil {
+		if r.err == nil {
+			r.err = err
+		}
+		r.stopLocked(journal.Failed, err.Error())
+		return
+	}
+	r.live[s.episode] = struct{}{}
+	r.ready.push(s, n)
+	r.wake.Signal()
+}
+
+// advance asks the plan for the next stage, or finds that the run is complete. The plan
+// runs under the lock: nothing else is going on.
+func (r *run) advance() {
+	slices.SortFunc(r.played, func(a, b world.Played) int { return a.Episode - b.Episode })
+	r.first += len(r.stage)
+	r.stage = r.Plan.Next(r.played)
+	r.next, r.ended, r.played = 0, 0, nil
+	if len(r.stage) == 0 {
+		r.stopLocked(journal.Complete, "")
+		return
+	}
+	st := &journal.Staged{Stage: r.stages, First: r.first, Specs: r.stage}
+	r.stages++
+	if i := slices.IndexFunc(r.head.Stages, func(s journal.Staged) bool { return s.First == r.first }); i >= 0 {
+		if err := sameStage(r.head.Stages[i], *st); err != nil {
+			r.err = err
+			r.stopLocked(journal.Failed, err.Error())
+		}
+	} else {
+		r.rec.write(st, nil)
+	}
+	r.watch(Event{Staged: st})
+	r.wake.Broadcast()
+}
+
+// sameStage makes sure that the plan still asks for what the journal says it did.
+func sameStage(was, is journal.Staged) error {
+	if len(was.Specs) != len(is.Specs) {
+		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, len(is.Specs), is.First, len(was.Specs))
+	}
+	for i := range is.Specs {
+		a, _ := json.Marshal(was.Specs[i])
+		b, _ := json.Marshal(is.Specs[i])
+		if string(a) != string(b) {
+			return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
+		}
+	}
+	return nil
+}
+
+// fork makes the strands of a fork ready; s waits for them.
+func (r *run) fork(s *strand, forks []*world.Strand) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.missing = len(forks)
+	for _, f := range forks {
+		child := &strand{Strand: f, episode: s.episode, parent: s}
+		s.episode.strands[child] = struct{}{}
+		r.ready.push(child, s.episode.number)
+	}
+	r.wake.Broadcast()
+}
+
+// joined notes that a forked strand is done.
+func (r *run) joined(s *strand) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(s.episode.strands, s)
+	if s.parent.missing--; s.parent.missing == 0 {
+		r.ready.push(s.parent, s.episode.number)
+		r.wake.Signal()
+	}
+}
+
+// end ends an episode.
+func (r *run) end(ep *episode, o world.Outcome, stack string) {
+	data, err := json.Marshal(o.Data)
+	if err != nil {
+		o.Failed, data = "outcome: "+err.Error(), nil
+	}
+	o.Data = json.RawMessage(data)
+	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
+	r.mu.Lock()
+	for s := range ep.strands {
+		defer s.Stop() // after a panic others may still wait for something
+	}
+	ep.strands = nil
+	r.flying++ // until it is durable
+	r.mu.Unlock()
+	r.rec.write(e, func(kept bool) {
+		if kept {
+			r.watch(Event{Ended: e})
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.flying--
+		delete(r.live, ep)
+		if kept {
+			r.count(*e)
+		}
+		r.wake.Broadcast()
+	})
+}
+
+// count takes in an episode that ended.
+func (r *run) count(e journal.Ended) {
+	r.ended++
+	r.outcome = append(r.outcome, e)
+	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome})
+}
+
+func (r *run) result() Result {
+	slices.SortFunc(r.outcome, func(a, b journal.Ended) int { return a.Episode - b.Episode })
+	h := sha256.New()
+	res := Result{
+		State: r.state, Reason: r.reason, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
+		Asked: r.asked, Replayed: int(r.replayed.Load()),
+	}
+	if r.head.Cut {
+		res.Lost = r.head.Lost
+	}
+	for _, e := range r.outcome {
+		if e.Outcome.Failed != "" {
+			res.Failed++
+		}
+		b, err := json.Marshal(e.Outcome)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		fmt.Fprintf(h, "%d %s\n", e.Episode, b)
+	}
+	res.Digest = hex.EncodeToString(h.Sum(nil))
+	return res
+}

@@ -1,0 +1,296 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/config"
+	"parley/internal/price"
+	"parley/internal/stats"
+	"parley/llm"
+	"parley/world"
+)
+
+// Check is a plan to be looked at before it is played. Nothing is asked of a provider.
+type Check struct {
+	Plan *config.Plan
+	// Episodes is about how many to play on the simulated provider. Default: 32.
+	Episodes int
+	// Latency is how long a call is taken to last. Default: 5 seconds.
+	Latency time.Duration
+	// Env looks up whether keys are set. Their values go nowhere. Default: none is.
+	Env func(name string) (string, bool)
+}
+
+// Estimate is what a plan will come to. Totals are intervals of 95%, over episodes; the
+// tokens of answers are the simulated provider's.
+type Estimate struct {
+	Kind     string       `json:"kind"`
+	Episodes EpisodeCount `json:"episodes"`
+	Use
+	Models   []ModelUse `json:"models"`
+	Time     TimeUse    `json:"time"`
+	Keys     []Key      `json:"keys"`
+	Budget   *BudgetUse `json:"budget,omitempty"`
+	PricesOf string     `json:"prices_as_of"`
+	// Unpriced are models whose price is not known: the costs leave them out.
+	Unpriced []string `json:"unpriced"`
+	// Unbounded are agents whose answers no max_tokens bounds.
+	Unbounded []string `json:"unbounded"`
+	// Warnings are what a reader should know before the plan is played.
+	Warnings []string `json:"warnings"`
+}
+
+// EpisodeCount is how many episodes a plan plays, and how many of them were tried.
+type EpisodeCount struct {
+	Low    int `json:"low"`
+	High   int `json:"high"`
+	Cells  int `json:"cells"`
+	Played int `json:"played"` // on the simulated provider
+	Failed int `json:"failed"` // of those
+}
+
+// Amount is a count of something over the whole plan.
+type Amount struct {
+	Episode stats.Estimate `json:"per_episode"`
+	Total   stats.Interval `json:"total"`
+}
+
+// Use is what calls come to. Where something is not known it is nil: the most tokens and
+// the most it costs where an answer is not bounded, and the cost where no price is known.
+type Use struct {
+	Calls     Amount  `json:"calls"`
+	Input     Amount  `json:"input_tokens"`
+	Output    Amount  `json:"output_tokens"`
+	OutputMax *Amount `json:"output_tokens_max,omitempty"`
+	Cost      *Amount `json:"cost_usd,omitempty"`
+	Batch     *Amount `json:"cost_usd_batch,omitempty"`
+	CostMax   *Amount `json:"cost_usd_max,omitempty"`
+}
+
+// ModelUse is the part of one model.
+type ModelUse struct {
+	Model string `json:"model"`
+	Use
+	charged Amount // tokens as the server counts them against its limits
+}
+
+// Key is an environment variable that a provider needs.
+type Key struct {
+	Provider string `json:"provider"`
+	Env      string `json:"env"`
+	Set      bool   `json:"set"`
+}
+
+// BudgetUse compares the estimate with the plan's budget.
+type BudgetUse struct {
+	Limit llm.Money `json:"limit_usd"`
+	// Covers is yes, no, maybe, or unknown where a price is missing.
+	Covers string `json:"covers"`
+	// Call is about the most that one call can cost. It is set aside before the call is
+	// made, so a run with a budget below it stops there.
+	Call llm.Money `json:"dearest_call_usd"`
+}
+
+// Run plays a part of the plan on the simulated provider and makes an estimate of it.
+func (c Check) Run(ctx context.Context) (*Estimate, error) {
+	if c.Episodes <= 0 {
+		c.Episodes = 32
+	}
+	if c.Latency <= 0 {
+		c.Latency = 5 * time.Second
+	}
+	if c.Env == nil {
+		c.Env = func(string) (string, bool) { return "", false }
+	}
+	prices := price.Embedded()
+	if c.Plan.Prices != "" {
+		own, err := price.Load(c.Plan.Prices)
+		if err != nil {
+			return nil, fmt.Errorf("prices: %w", err)
+		}
+		prices = prices.With(own)
+	}
+	stages, err := c.Plan.World()
+	if err != nil {
+		return nil, err
+	}
+	first := stages.Next(nil)
+	cells := cellsOf(first)
+	t := &trial{plan: c.Plan, prices: prices}
+	if err := t.play(ctx, sampleOf(cells, len(first), c.Episodes)); err != nil {
+		return nil, err
+	}
+	return c.estimate(t, cells, len(first)), nil
+}
+
+func (c Check) estimate(t *trial, cells []world.Spec, first int) *Estimate {
+	e := &Estimate{
+		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Keys: c.keys(cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
+		Episodes: EpisodeCount{Low: first, High: first, Cells: len(cells), Played: len(t.episodes)},
+	}
+	if u := c.Plan.Until; u != nil {
+		e.Episodes.High = len(cells) * u.Max
+	}
+	x := extent{low: e.Episodes.Low, high: e.Episodes.High}
+	for _, model := range slices.Sorted(maps.Keys(t.models)) {
+		of := t.of(func(m string) bool { return m == model })
+		_, priced := t.prices.Find(model)
+		if !priced {
+			e.Unpriced = append(e.Unpriced, model)
+		}
+		e.Models = append(e.Models, ModelUse{Model: model, Use: t.use(of, x, priced), charged: t.amount(of, x, func(s spent) float64 { return s.charged })})
+	}
+	e.Use = t.use(t.of(func(string) bool { return true }), x, len(e.Unpriced) < len(e.Models) || len(e.Models) == 0)
+	if len(e.Unpriced) > 0 {
+		e.CostMax = nil
+	}
+	e.Unbounded = append(e.Unbounded, slices.Sorted(maps.Keys(t.unbounded))...)
+	e.Time = c.time(t, e)
+	e.Budget = c.budget(t, e)
+	c.warn(t, e)
+	return e
+}
+
+// use folds what the episodes spent.
+func (t *trial) use(of []spent, x extent, priced bool) Use {
+	sum := func(get func(spent) float64) Amount { return t.amount(of, x, get) }
+	maybe := func(known bool, get func(spent) float64) *Amount {
+		if !known {
+			return nil
+		}
+		a := sum(get)
+		return &a
+	}
+	bounded := !slices.ContainsFunc(of, func(s spent) bool { return s.open > 0 })
+	return Use{
+		Calls:     sum(func(s spent) float64 { return s.calls }),
+		Input:     sum(func(s spent) float64 { return s.input }),
+		Output:    sum(func(s spent) float64 { return s.output }),
+		OutputMax: maybe(bounded, func(s spent) float64 { return s.most }),
+		Cost:      maybe(priced, func(s spent) float64 { return s.cost.Dollars() }),
+		Batch:     maybe(priced, func(s spent) float64 { return s.batch.Dollars() }),
+		CostMax:   maybe(priced && bounded, func(s spent) float64 { return s.worst.Dollars() }),
+	}
+}
+
+// extent is how many episodes a plan has: exactly, or between two numbers.
+type extent struct{ low, high int }
+
+// amount is the mean over the episodes that were tried, and what it makes of all. The
+// interval is one of prediction: the plan's episodes are taken to be new ones, since a
+// real model's answers are.
+func (t *trial) amount(of []spent, x extent, get func(spent) float64) Amount {
+	values := make([]float64, len(of))
+	for i, s := range of {
+		values[i] = get(s)
+	}
+	e := stats.Mean(t.withinCells(values), confidence)
+	half := func(n int) float64 {
+		return e.Interval.Half() * math.Sqrt(float64(n)*float64(n+len(values)))
+	}
+	return Amount{Episode: e, Total: stats.Interval{
+		Low:  max(0, float64(x.low)*e.Mean-half(x.low)),
+		High: float64(x.high)*e.Mean + half(x.high),
+	}}
+}
+
+// withinCells takes away how cells differ from each other: how often each is played is
+// known, and only what differs within one is chance. Each cell was tried equally often.
+func (t *trial) withinCells(values []float64) []float64 {
+	sums, counts, mean := map[string]float64{}, map[string]float64{}, 0.0
+	for i, v := range values {
+		cell := t.episodes[i].cell
+		sums[cell] += v
+		counts[cell]++
+		mean += v / float64(len(values))
+	}
+	n, k := float64(len(values)), float64(len(counts))
+	if k < 2 || n <= k {
+		return values // one cell, or one episode of each: all there is to go by
+	}
+	freedom := math.Sqrt((n - 1) / (n - k))
+	out := make([]float64, len(values))
+	for i, v := range values {
+		cell := t.episodes[i].cell
+		out[i] = mean + freedom*(v-sums[cell]/counts[cell])
+	}
+	return out
+}
+
+// keys lists what the models of the lineups need, fallbacks included.
+func (c Check) keys(cells []world.Spec) []Key {
+	needed := map[string]bool{}
+	for _, spec := range cells {
+		for _, name := range spec.Lineup {
+			a, _ := c.Plan.Agent(name)
+			for _, model := range append([]string{a.Model}, a.Fallbacks...) {
+				account, _ := llm.SplitModel(model)
+				needed[account] = true
+			}
+		}
+	}
+	keys := []Key{}
+	for _, p := range c.Plan.Providers {
+		if needed[p.Name] && p.KeyEnv != "" && p.Dialect != "sim" {
+			v, ok := c.Env(p.KeyEnv)
+			keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: ok && v != ""})
+		}
+	}
+	return keys
+}
+
+func (c Check) budget(t *trial, e *Estimate) *BudgetUse {
+	if c.Plan.Budget == 0 {
+		return nil
+	}
+	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.dearest}
+	switch limit := b.Limit.Dollars(); {
+	case len(e.Unpriced) > 0:
+		b.Covers = "unknown"
+	case e.Cost.Total.Low > limit || b.Call > b.Limit:
+		b.Covers = "no"
+	case e.Cost.Total.High <= limit:
+		b.Covers = "yes"
+	}
+	return b
+}
+
+// warn says what a number does not.
+func (c Check) warn(t *trial, e *Estimate) {
+	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
+	for _, model := range e.Unpriced {
+		near := ""
+		if n, ok := t.prices.Nearest(model); ok {
+			near = fmt.Sprintf(" (did you mean %s?)", n)
+		}
+		add("no price is known for %s%s: the costs leave it out; name a file of prices under prices", model, near)
+	}
+	if b := e.Budget; b != nil && len(e.Unpriced) > 0 {
+		add("with a budget every model needs a price: the run would stop at the first call of %s", e.Unpriced[0])
+	} else if b != nil && b.Call > b.Limit {
+		add("one call can cost up to about %v, which is more than the budget of %v, so the run would stop there: set max_tokens", b.Call, b.Limit)
+	}
+	for _, ep := range t.episodes {
+		if ep.failed == "" {
+			continue
+		}
+		if e.Episodes.Failed++; e.Episodes.Failed == 1 {
+			add("an episode failed on the simulated provider: %s", ep.failed)
+		}
+	}
+	if t.acts > 0 {
+		add("the kind acts on the outside, which a check does not: its %d acts were answered with a failure, and episodes may be longer", t.acts)
+	}
+	if slices.ContainsFunc(e.Models, func(m ModelUse) bool { return strings.HasPrefix(m.Model, "sim/") }) {
+		add("the prices of sim are made up: it charges nothing")
+	}
+	if c.Plan.Pace == "wave" {
+		add("in waves every turn waits for a batch, which takes as long as the provider takes: the time is that of the free pace")
+	}
+}

@@ -1,0 +1,250 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dialect/sim"
+	"parley/internal/dispatch"
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// trial is a part of a plan, played on the simulated provider.
+type trial struct {
+	plan     *config.Plan
+	prices   *price.Table
+	episodes []*tried
+
+	models    map[string]bool
+	unbounded map[string]bool // agents asked without max_tokens
+	dearest   llm.Money       // the most that one call can cost
+	acts      int
+}
+
+// tried is one episode of it.
+type tried struct {
+	cell   string
+	models map[string]spent
+	turns  map[string]int // with calls, by strand
+	failed string
+}
+
+// spent is what the calls of an episode came to. Everything is charged in full: what a
+// prompt cache saves depends on the hour.
+type spent struct {
+	calls, input, output float64
+	most                 float64 // output by max_tokens
+	open                 int     // calls without one
+	charged              float64 // tokens against tpm
+	cost, batch, worst   llm.Money
+}
+
+func (s spent) plus(o spent) spent {
+	return spent{
+		s.calls + o.calls, s.input + o.input, s.output + o.output, s.most + o.most, s.open + o.open,
+		s.charged + o.charged, s.cost + o.cost, s.batch + o.batch, s.worst + o.worst,
+	}
+}
+
+// cellsOf returns one spec for each cell, in order.
+func cellsOf(specs []world.Spec) []world.Spec {
+	var cells []world.Spec
+	seen := map[string]bool{}
+	for _, s := range specs {
+		if !seen[s.Cell] {
+			seen[s.Cell] = true
+			cells = append(cells, s)
+		}
+	}
+	return cells
+}
+
+// outputUnknown is the longest answer that dispatch sets money aside for where nothing
+// bounds it.
+const outputUnknown = 128_000
+
+// leastTried is how many episodes are tried even of a plan with fewer: one alone does not
+// show how much they differ.
+const leastTried = 8
+
+// sampleOf chooses about most episodes of a plan that has so many: as many of each cell
+// or, where there are too many cells, one of every so many.
+func sampleOf(cells []world.Spec, episodes, most int) world.List {
+	want := min(max(most, 2), max(episodes, leastTried))
+	if len(cells) > want {
+		var list world.List
+		for i := range want {
+			list = append(list, cells[i*len(cells)/want])
+		}
+		return list
+	}
+	each := max(2, (want+len(cells)-1)/len(cells))
+	var list world.List
+	for _, c := range cells {
+		list = append(list, world.Repeat(c, each)...)
+	}
+	return list
+}
+
+// play plays the sample and takes in what was asked.
+func (t *trial) play(ctx context.Context, sample world.List) error {
+	model, err := sim.New(sim.Config{})
+	if err != nil {
+		return err
+	}
+	models, err := dispatch.New(dispatch.Config{
+		Open: func(name string) (dispatch.Lane, error) {
+			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: model}, nil
+		},
+		Prices: t.prices,
+	})
+	if err != nil {
+		return err
+	}
+	memory := &journal.Memory{}
+	res, err := engine.Run(ctx, engine.Config{
+		Journal: memory, Kind: t.plan.Kind, Plan: sample, Models: models, Actor: noActor{},
+		Begun: journal.Begun{
+			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
+			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
+		},
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot be played: %w", err)
+	case res.State != journal.Complete:
+		return errors.New("cannot be played: " + res.Reason)
+	}
+	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
+	for _, spec := range sample {
+		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
+	}
+	seen := map[journal.Turn]bool{}
+	return memory.Read(ctx, func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Replied:
+			t.replied(e, seen)
+		case *journal.Ended:
+			t.episodes[e.Episode].failed = e.Outcome.Failed
+		}
+		return nil
+	})
+}
+
+// replied takes in one call.
+func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
+	ep, req := t.episodes[e.Episode], e.Request
+	switch {
+	case e.Act != nil:
+		t.acts++
+		return
+	case req == nil:
+		return // a bot's
+	}
+	if !seen[e.Turn] {
+		seen[e.Turn] = true
+		ep.turns[e.Strand]++
+	}
+	var used llm.Usage
+	if e.Response != nil {
+		used = llm.Usage{Input: e.Response.Usage.Input, Output: e.Response.Usage.Output}
+	}
+	p, priced := t.prices.Find(req.Model)
+	s := spent{
+		calls: 1, input: float64(used.Input), output: float64(used.Output), most: float64(req.MaxTokens),
+		charged: float64(t.charged(req, used)),
+		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Output: req.MaxTokens}, false),
+	}
+	most := req.MaxTokens
+	if most <= 0 {
+		s.open = 1
+		t.unbounded[e.Agent] = true
+		if most = p.MaxOutput; most == 0 {
+			most = outputUnknown
+		}
+	}
+	if priced {
+		t.dearest = max(t.dearest, p.Worst(used.Input, most, false))
+	}
+	t.models[req.Model] = true
+	ep.models[req.Model] = ep.models[req.Model].plus(s)
+}
+
+// charged is what a call counts for against a limit of tokens a minute: see
+// provider.Counting.
+func (t *trial) charged(req *llm.Request, u llm.Usage) int {
+	p := t.account(req.Model)
+	if p.Counting == provider.CountUsed || p.Counting == "" && p.Dialect == "anthropic" {
+		return u.Input + u.Output
+	}
+	return max(req.MaxTokens, u.Input)
+}
+
+// account returns the provider of a model.
+func (t *trial) account(model string) provider.Provider {
+	name, _ := llm.SplitModel(model)
+	i := slices.IndexFunc(t.plan.Providers, func(p provider.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return provider.Provider{Name: name}
+	}
+	return t.plan.Providers[i]
+}
+
+// of returns what each episode spent on the models that are wanted.
+func (t *trial) of(wanted func(model string) bool) []spent {
+	out := make([]spent, len(t.episodes))
+	for i, ep := range t.episodes {
+		for model, s := range ep.models {
+			if wanted(model) {
+				out[i] = out[i].plus(s)
+			}
+		}
+	}
+	return out
+}
+
+// inARow is how many turns with calls wait for each other: those of a strand and, of each
+// of its forks, those of the longest.
+func (e *tried) inARow() int {
+	turns, deepest := map[string]int{}, 0
+	for path, n := range e.turns {
+		turns[path] = n
+		deepest = max(deepest, strings.Count(path, "/"))
+	}
+	for depth := deepest; depth > 0; depth-- {
+		longest := map[[2]string]int{} // by the strand that forked, and the turn it did
+		for path, n := range turns {
+			if strings.Count(path, "/") != depth {
+				continue
+			}
+			parent, last := "", strings.TrimSuffix(path, "/")
+			if i := strings.LastIndexByte(last, '/'); i >= 0 {
+				parent, last = last[:i+1], last[i+1:]
+			}
+			fork, _, _ := strings.Cut(last, ".")
+			at := [2]string{parent, fork}
+			longest[at] = max(longest[at], n)
+		}
+		for at, n := range longest {
+			turns[at[0]] += n
+		}
+	}
+	return turns[""]
+}
+
+// noActor answers every act with a failure: a check touches nothing outside.
+type noActor struct{}
+
+// Act fails.
+func (noActor) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.Response, error) {
+	return nil, &llm.Error{Kind: llm.KindBadRequest, Status: 501, Message: "a check carries out no acts"}
+}

@@ -1,0 +1,213 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/world"
+	"parley/worlds"
+)
+
+// mostRepeats bounds a fork, since all of it is written at once.
+const mostRepeats = 10_000
+
+// Fork is an episode of a run, to be played on in another way from one of its turns.
+type Fork struct {
+	// From is the run file, whether somebody plays it or not. It is only read.
+	From string
+	// Episode is which of its episodes, and Turn the first turn that is played anew. The
+	// turns of the first strand count; strands that were forked before it come along.
+	Episode, Turn int
+	// Sets are overrides of the episode's plan, as for config.FromJSON.
+	Sets []string
+	// Repeat is how many episodes go on from there: 1 or more.
+	Repeat int
+	// File is the new run file. It must not exist.
+	File string
+	// Tool is what writes the file, as parley 0.1.0.
+	Tool string
+}
+
+// Write makes the run file, ready to be played on. It is whole when it is there, and
+// what does not fit leaves none behind.
+func (f Fork) Write(ctx context.Context) error {
+	entries, err := f.entries(ctx, worlds.Standard())
+	if err != nil {
+		return err
+	}
+	store, err := sqlite.Open(ctx, f.File, sqlite.Create)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(store.Append(ctx, entries...), store.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.File))
+	}
+	return nil
+}
+
+// entries is what the new run file begins with: its setup, its episodes, and for each of
+// them the turns that are kept.
+func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entry, err error) {
+	if f.Repeat < 1 || f.Repeat > mostRepeats {
+		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, mostRepeats)
+	}
+	from, err := sqlite.OpenRead(f.From)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	head, err := from.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	was, err := f.spec(head)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := from.Episode(ctx, f.Episode)
+	if err != nil {
+		return nil, err
+	}
+	past := newPast(recorded, head.Progress(f.Episode).Attempt)
+	if err := f.within(past); err != nil {
+		return nil, err
+	}
+	plan, err := f.plan(head, was, kinds)
+	if err != nil {
+		return nil, err
+	}
+	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}
+	kept, err := f.refold(plan, spec, past)
+	if err != nil {
+		return nil, err
+	}
+	begun := Play{Tool: f.Tool}.begun(plan)
+	begun.Fork = &journal.Origin{File: f.From, Run: head.Begun.Run, Episode: f.Episode, Turn: f.Turn}
+	staged := &journal.Staged{}
+	out := []journal.Entry{&begun, staged}
+	for i := range f.Repeat {
+		staged.Specs = append(staged.Specs, spec)
+		out = append(out, ofEpisode(i, kept)...)
+	}
+	return out, nil
+}
+
+// spec finds the episode.
+func (f Fork) spec(head *journal.Head) (world.Spec, error) {
+	if head.Begun == nil {
+		return world.Spec{}, usageError{fmt.Errorf("%s holds no run yet: there is nothing to fork", f.From)}
+	}
+	total := 0
+	for _, st := range head.Stages {
+		if i := f.Episode - st.First; i >= 0 && i < len(st.Specs) {
+			return st.Specs[i], nil
+		}
+		total += len(st.Specs)
+	}
+	if total == 0 {
+		return world.Spec{}, usageError{fmt.Errorf("%s has no episodes yet", f.From)}
+	}
+	return world.Spec{}, usageError{fmt.Errorf("%s has no episode %d: it has 0 to %d", f.From, f.Episode, total-1)}
+}
+
+// within checks that the turn is one that was played.
+func (f Fork) within(p *past) error {
+	switch {
+	case p.last < 0:
+		return f.refuse("it has asked nothing yet")
+	case f.Turn < 0 || f.Turn > p.last:
+		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.last)
+	}
+	return nil
+}
+
+// plan is the recorded plan made one of the episode alone, with the overrides in it.
+func (f Fork) plan(head *journal.Head, was world.Spec, kinds []world.Kind) (*config.Plan, error) {
+	if err := f.mayset(); err != nil {
+		return nil, err
+	}
+	b, err := f.alone(head, was)
+	if err != nil {
+		return nil, fmt.Errorf("app: %s: the recorded plan: %w", f.From, err)
+	}
+	plan, err := config.FromJSON(b, kinds, f.Sets)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Turn == 0: // nothing is kept
+	case plan.Kind.External:
+		return nil, f.refuse("%s plays outside of parley, and what is there has forgotten the turns before %d: fork at turn 0", plan.Kind.Name, f.Turn)
+	case plan.Kind.Version != head.Begun.KindVersion:
+		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)
+	}
+	return plan, nil
+}
+
+// alone is the recorded plan with the episode's own lineup and params in place of whatever
+// made its episodes.
+func (f Fork) alone(head *journal.Head, was world.Spec) (json.RawMessage, error) {
+	keys := map[string]json.RawMessage{}
+	if err := json.Unmarshal(head.Begun.Plan, &keys); err != nil {
+		return nil, err
+	}
+	delete(keys, "plan")
+	delete(keys, "out")
+	lineup, err := json.Marshal(was.Lineup)
+	if err != nil {
+		return nil, err
+	}
+	keys["lineup"], keys["episodes"] = lineup, json.RawMessage(strconv.Itoa(f.Repeat))
+	if was.Params != nil {
+		keys["params"] = was.Params
+	}
+	return json.Marshal(keys)
+}
+
+// mayset refuses overrides of what a fork keeps or has another word for.
+func (f Fork) mayset() error {
+	for _, set := range f.Sets {
+		key, _, _ := strings.Cut(set, "=")
+		key, _, _ = strings.Cut(strings.ReplaceAll(key, `"`, ""), ".")
+		switch key = strings.TrimSpace(key); key {
+		case "kind":
+			return f.refuse("--set %s: a fork plays the same kind: for another, begin a new run", key)
+		case "seed":
+			return f.refuse("--set %s: a fork keeps its seed, since what was dealt depends on it: for more draws, use --repeat", key)
+		case "episodes", "plan":
+			return f.refuse("--set %s: a fork plays one episode on: for more of it, use --repeat", key)
+		case "out":
+			return f.refuse("--set %s: name the new run file with --out", key)
+		}
+	}
+	return nil
+}
+
+func (f Fork) refuse(format string, args ...any) error {
+	return usageError{fmt.Errorf("fork of %s, episode %d: %w", f.From, f.Episode, fmt.Errorf(format, args...))}
+}
+
+// ofEpisode returns entries of episode 0 as those of another.
+func ofEpisode(n int, entries []journal.Entry) []journal.Entry {
+	out := make([]journal.Entry, len(entries))
+	for i, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			other := *e
+			other.Episode = n
+			out[i] = &other
+		case *journal.Replied:
+			other := *e
+			other.Episode = n
+			out[i] = &other
+		}
+	}
+	return out
+}

@@ -1,0 +1,307 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/world"
+)
+
+const forkPlan = `
+kind: secrets
+seed: 3
+agents: {small: sim/small, large: sim/large, keeper: {bot: keeper}}
+plan: {matrix: {agents: [small, large, keeper], repeat: 1, params: {messages: [4, 5]}}}
+`
+
+// forkable plays a plan into a new run file, and says where that is.
+func forkable(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	played(t, Play{Plan: parsed(t, forkPlan), File: file, Tool: "test"})
+	return file
+}
+
+// written forks, and says where to.
+func written(t *testing.T, f Fork) string {
+	t.Helper()
+	f.File, f.Tool, f.Repeat = filepath.Join(t.TempDir(), "fork.parley"), "test", max(1, f.Repeat)
+	if err := f.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return f.File
+}
+
+// recordedRun is a run file read back.
+type recordedRun struct {
+	head    *journal.Head
+	specs   []world.Spec
+	replies map[string]*journal.Replied // by episode, strand, turn and index
+	notes   map[string]string           // by episode, strand and turn
+}
+
+func readRun(t *testing.T, file string) recordedRun {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := recordedRun{replies: map[string]*journal.Replied{}, notes: map[string]string{}}
+	err = s.Read(t.Context(), func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Staged:
+			r.specs = append(r.specs, e.Specs...)
+		case *journal.Turned:
+			b, err := json.Marshal(e.Notes)
+			r.notes[fmt.Sprintf("%d %s%d", e.Episode, e.Strand, e.Turn.Turn)] = string(b)
+			return err
+		case *journal.Replied:
+			r.replies[fmt.Sprintf("%d %s%d:%d", e.Episode, e.Strand, e.Turn.Turn, e.Index)] = e
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.head, err = s.Head(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r recordedRun) secrets(t *testing.T, episode int) map[string]string {
+	t.Helper()
+	var data struct {
+		Secrets map[string]string `json:"secrets"`
+	}
+	if err := json.Unmarshal(r.head.Ended[episode].Outcome.Data.(json.RawMessage), &data); err != nil {
+		t.Fatal(err)
+	}
+	return data.Secrets
+}
+
+// TestForkAtEveryTurn: whatever the turn, what was played before it is the same and not
+// asked again, and everything after it is a new draw.
+func TestForkAtEveryTurn(t *testing.T) {
+	t.Parallel()
+	const episode = 7 // of the second variant: five messages
+	from := forkable(t)
+	before, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := readRun(t, from)
+	for turn := range 5 {
+		file := written(t, Fork{From: from, Episode: episode, Turn: turn, Repeat: 2})
+		asked, bots := 0, 0
+		sum := played(t, Play{File: file, MustExist: true, Tool: "test"})
+		is := readRun(t, file)
+		if want := (journal.Origin{File: from, Run: was.head.Begun.Run, Episode: episode, Turn: turn}); is.head.Begun.Fork == nil || *is.head.Begun.Fork != want {
+			t.Errorf("turn %d: origin %+v, want %+v", turn, is.head.Begun.Fork, want)
+		}
+		if len(is.specs) != 2 || !reflect.DeepEqual(is.specs[0], is.specs[1]) || is.specs[0].Deal != was.specs[episode].Deal {
+			t.Errorf("turn %d: specs %+v", turn, is.specs)
+		}
+		for i := range 2 {
+			if !reflect.DeepEqual(is.secrets(t, i), was.secrets(t, episode)) {
+				t.Errorf("turn %d: other secrets were dealt", turn)
+			}
+			for n := range 5 {
+				a, b := was.replies[fmt.Sprintf("%d %d:0", episode, n)], is.replies[fmt.Sprintf("%d %d:0", i, n)]
+				if b.Copied != (n < turn) {
+					t.Errorf("turn %d: call %d: copied is %v", turn, n, b.Copied)
+				}
+				switch {
+				case n < turn && (a.Response.Text != b.Response.Text || !reflect.DeepEqual(a.Request, b.Request) || a.Agent != b.Agent || b.Cost() != 0):
+					t.Errorf("turn %d: call %d is %+v, and was %+v", turn, n, b, a)
+				case n < turn && was.notes[fmt.Sprintf("%d %d", episode, n)] != is.notes[fmt.Sprintf("%d %d", i, n)]:
+					t.Errorf("turn %d: the notes of %d changed", turn, n)
+				case n >= turn && b.Request == nil:
+					bots++
+				case n >= turn:
+					asked++
+					if a.Request.Sample == b.Request.Sample {
+						t.Errorf("turn %d: call %d draws the same again", turn, n)
+					}
+				}
+			}
+		}
+		if sum.State != journal.Complete || sum.Calls.Asked != asked || asked+bots != 2*(5-turn) {
+			t.Errorf("turn %d: %s, %d asked, %d counted, %d of bots", turn, sum.State, sum.Calls.Asked, asked, bots)
+		}
+	}
+	if after, err := os.ReadFile(from); err != nil || string(after) != string(before) {
+		t.Error("the run that was forked is not as it was", err)
+	}
+}
+
+// TestForkOtherwise changes who plays on, and how.
+func TestForkOtherwise(t *testing.T) {
+	t.Parallel()
+	from := forkable(t)
+	was := readRun(t, from)
+	seat := was.replies["0 2:0"].Seat
+	t.Run("model", func(t *testing.T) {
+		t.Parallel()
+		sets := []string{"agents.small.model=sim/other", "agents.large.model=sim/other", "agents.small.temperature=0.3", "budget=1", "prices="}
+		file := written(t, Fork{From: from, Turn: 2, Sets: sets})
+		played(t, Play{File: file, MustExist: true})
+		for at, r := range readRun(t, file).replies {
+			if want := r.Turn.Turn >= 2; r.Request == nil || (r.Request.Model == "sim/other") != want || r.Copied == want {
+				t.Errorf("%s: %+v", at, r)
+			}
+		}
+	})
+	t.Run("agent", func(t *testing.T) {
+		t.Parallel()
+		file := written(t, Fork{From: from, Turn: 2, Sets: []string{"lineup." + seat + "=keeper"}})
+		played(t, Play{File: file, MustExist: true})
+		is := readRun(t, file)
+		if r := is.replies["0 0:0"]; r.Agent != was.replies["0 0:0"].Agent || r.Request == nil {
+			t.Errorf("who spoke first is now %s", r.Agent)
+		}
+		if r := is.replies["0 2:0"]; r.Agent != "keeper" || r.Request != nil {
+			t.Errorf("turn 2 is played by %s", r.Agent)
+		}
+		if is.specs[0].Cell != "" || is.specs[0].Lineup[seat] != "keeper" {
+			t.Errorf("spec %+v", is.specs[0])
+		}
+	})
+	t.Run("params", func(t *testing.T) {
+		t.Parallel()
+		file := written(t, Fork{From: from, Turn: 3, Sets: []string{"params.messages=9"}})
+		if sum := played(t, Play{File: file, MustExist: true}); sum.Calls.Total != 9 || sum.Calls.Asked != 6 {
+			t.Errorf("%d calls, %d asked", sum.Calls.Total, sum.Calls.Asked)
+		}
+	})
+	t.Run("repeats", func(t *testing.T) {
+		t.Parallel()
+		file := written(t, Fork{From: from, Turn: 1, Repeat: 30})
+		played(t, Play{File: file, MustExist: true})
+		texts := map[string]bool{}
+		for _, r := range readRun(t, file).replies {
+			if !r.Copied {
+				texts[r.Response.Text] = true
+			}
+		}
+		if len(texts) <= 3 { // one for each turn that is played
+			t.Errorf("30 episodes drew the same %d answers", len(texts))
+		}
+	})
+}
+
+// TestForkGoesOn: a fork is a run like any other. It can be stopped and played on, and
+// forked.
+func TestForkGoesOn(t *testing.T) {
+	t.Parallel()
+	from := forkable(t)
+	whole := played(t, Play{File: written(t, Fork{From: from, Turn: 2, Repeat: 3}), MustExist: true})
+
+	file := written(t, Fork{From: from, Turn: 2, Repeat: 3})
+	stopped, stop := context.WithCancelCause(t.Context())
+	stop(errors.New("enough"))
+	sum, err := Play{File: file, MustExist: true}.Run(t.Context(), stopped)
+	if err != nil || sum.State != journal.Stopped || sum.Calls.Asked != 0 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	if sum = played(t, Play{File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != whole.Digest || sum.Calls.Total != 12 {
+		t.Errorf("played on: %+v\nin one go: %+v", sum, whole)
+	}
+	if sum = played(t, Play{File: file, MustExist: true}); sum.Calls.Asked != 0 || sum.Digest != whole.Digest {
+		t.Errorf("played again: %+v", sum)
+	}
+
+	playing, err := sqlite.Open(t.Context(), file, sqlite.Resume) // somebody else, meanwhile
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := written(t, Fork{From: file, Episode: 2, Turn: 3})
+	if err := playing.Close(); err != nil {
+		t.Fatal(err)
+	}
+	played(t, Play{File: again, MustExist: true})
+	was, is := readRun(t, file), readRun(t, again)
+	for n := range 3 {
+		a, b := was.replies[fmt.Sprintf("2 %d:0", n)], is.replies[fmt.Sprintf("0 %d:0", n)]
+		if a.Response.Text != b.Response.Text || !b.Copied || b.At != a.At {
+			t.Errorf("call %d of the fork's fork: %+v, and was %+v", n, b, a)
+		}
+	}
+	if f := is.head.Begun.Fork; f.Run != was.head.Begun.Run || f.Episode != 2 || f.Turn != 3 || is.replies["0 3:0"].Copied {
+		t.Errorf("origin %+v", f)
+	}
+}
+
+func TestForkRefusals(t *testing.T) {
+	t.Parallel()
+	from := forkable(t)
+	foreign := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(foreign, []byte("no run at all, but some text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.parley")
+	s, err := sqlite.Open(t.Context(), empty, sqlite.Create)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		fork Fork
+		want string
+	}{
+		{Fork{Episode: 12}, "has no episode 12: it has 0 to 11"},
+		{Fork{Episode: -1}, "has no episode -1"},
+		{Fork{Turn: 4}, "there is no turn 4: it has 0 to 3"},
+		{Fork{Turn: -1}, "there is no turn -1"},
+		{Fork{Repeat: -1}, "want 1 to 10000"},
+		{Fork{Repeat: 10_001}, "want 1 to 10000"},
+		{Fork{From: "nowhere.parley"}, "there is no such run file"},
+		{Fork{From: foreign}, "not a run file"},
+		{Fork{From: empty}, "holds no run yet"},
+		{Fork{File: from}, "exists already"},
+		{Fork{Sets: []string{"kind=diplomacy"}}, "--set kind: a fork plays the same kind"},
+		{Fork{Sets: []string{` "ki"nd = diplomacy`}}, "--set kind: a fork plays the same kind"},
+		{Fork{Sets: []string{"seed=4"}}, "use --repeat"},
+		{Fork{Sets: []string{"episodes=4"}}, "use --repeat"},
+		{Fork{Sets: []string{"plan.matrix.repeat=4"}}, "use --repeat"},
+		{Fork{Sets: []string{"out=x"}}, "--out"},
+		{Fork{Sets: []string{"agents.small.modle=sim/x"}}, "modle"},
+		{Fork{Sets: []string{"lineup.first=nobody"}}, "nobody"},
+		{Fork{Turn: 3, Sets: []string{"params.messages=2"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
+	} {
+		f := c.fork
+		if f.From == "" {
+			f.From = from
+		}
+		file := filepath.Join(t.TempDir(), "fork.parley")
+		if f.File == "" {
+			f.File = file
+		}
+		if f.Repeat == 0 {
+			f.Repeat = 1
+		}
+		err := f.Write(t.Context())
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.fork, err, c.want)
+		}
+		var plan config.Errors
+		if !IsUsage(err) && !errors.As(err, &plan) {
+			t.Errorf("%+v: not the user's fault: %v", c.fork, err)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%+v: left a file behind", c.fork)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/config"
+	"parley/journal"
+	"parley/llm"
+	"parley/worlds"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const conversations = `kind: secrets
+seed: 5
+episodes: 60
+agents:
+  small: {model: sim/small, max_tokens: 120}
+  large: {model: sim/large, max_tokens: 120}
+lineup: {first: small, second: large}
+params: {messages: 4}
+`
+
+func parsed(t *testing.T, text string, sets ...string) *config.Plan {
+	t.Helper()
+	p, err := config.Parse("plan.yaml", []byte(text), worlds.Standard(), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func played(t *testing.T, p Play) *Summary {
+	t.Helper()
+	sum, err := p.Run(t.Context(), context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// TestOneDigest plays one plan at several concurrencies, into files, and wants one digest.
+func TestOneDigest(t *testing.T) {
+	t.Parallel()
+	want := ""
+	for _, n := range []int{1, 3, 64, 1000} {
+		sum := played(t, Play{Plan: parsed(t, conversations, fmt.Sprintf("limits.concurrency=%d", n)), File: filepath.Join(t.TempDir(), "run.parley")})
+		if sum.State != journal.Complete || sum.Calls.Total != 240 {
+			t.Fatalf("%+v", sum)
+		}
+		if want == "" {
+			want = sum.Digest
+		}
+		if sum.Digest != want {
+			t.Errorf("%d in flight: %s, want %s", n, sum.Digest, want)
+		}
+	}
+}
+
+// TestBudgetHolds has a thousand calls in flight and money for a part of them: the run
+// stops within the budget, and goes on when it is raised.
+func TestBudgetHolds(t *testing.T) {
+	t.Parallel()
+	whole := played(t, Play{Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
+	file := filepath.Join(t.TempDir(), "run.parley")
+	limit := whole.Cost / 2
+	sum := played(t, Play{Plan: parsed(t, conversations, "limits.concurrency=1000", fmt.Sprintf("budget=%.9f", limit.Dollars())), File: file})
+	if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") {
+		t.Fatalf("%+v", sum)
+	}
+	if sum.Cost > limit || sum.Calls.Total == 0 || sum.Episodes.Complete == 60 {
+		t.Errorf("spent %v of %v on %d calls", sum.Cost, limit, sum.Calls.Total)
+	}
+	raised := played(t, Play{Plan: parsed(t, conversations, "budget=5"), File: file})
+	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || raised.Cost != whole.Cost {
+		t.Errorf("played on: %+v, want %+v", raised, whole)
+	}
+}
+
+func TestDrainAndResume(t *testing.T) {
+	t.Parallel()
+	want := played(t, Play{Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
+	file := filepath.Join(t.TempDir(), "run.parley")
+	drain, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("not today"))
+	sum, err := Play{Plan: parsed(t, conversations), File: file}.Run(t.Context(), drain)
+	if err != nil || sum.State != journal.Stopped || sum.Reason != "not today" {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	sum = played(t, Play{File: file, MustExist: true}) // from what the file recorded
+	if sum.State != journal.Complete || sum.Digest != want.Digest {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// TestAnotherPlan refuses to mix two plans in one file, and allows what does not change
+// the play.
+func TestAnotherPlan(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	played(t, Play{Plan: parsed(t, conversations), File: file})
+	for set, want := range map[string]string{
+		"seed=6":                        "another seed",
+		"episodes=70":                   "another number of episodes",
+		"params.messages=2":             "another params",
+		"agents.small.temperature=0.1":  "another agents",
+		"lineup.second=small":           "another lineup",
+		"budget=9":                      "",
+		"limits.concurrency=9":          "",
+		"providers.sim.limits.rpm=9000": "",
+	} {
+		_, err := Play{Plan: parsed(t, conversations, set), File: file}.Run(t.Context(), context.Background())
+		if (want == "") != (err == nil) || (err != nil && (!strings.Contains(err.Error(), want) || !IsUsage(err))) {
+			t.Errorf("%s: got %v, want %q", set, err, want)
+		}
+	}
+}
+
+// TestNoKeyInTheFile plays with a key in the environment and looks for it in every byte.
+func TestNoKeyInTheFile(t *testing.T) {
+	const key = "sk-very-secret-0123456789"
+	t.Setenv("LAB_TEST_KEY", key)
+	text := conversations + `providers:
+  lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1", key_env: LAB_TEST_KEY}
+`
+	dir := t.TempDir()
+	plan := parsed(t, text, "episodes=2", "agents.large.model=lab/any")
+	file := filepath.Join(dir, "run.parley")
+	drain, cancel := context.WithCancel(t.Context())
+	p := Play{Plan: plan, File: file, Opened: func(o Opened) {
+		_, err := o.App.Ask(t.Context(), &llm.Request{Model: "lab/any", Deadline: 1, Messages: []llm.Message{llm.User("x")}})
+		if err == nil || strings.Contains(err.Error(), key) {
+			t.Errorf("got %v", err)
+		}
+		cancel()
+	}}
+	if _, err := p.Run(t.Context(), drain); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), key) {
+			t.Errorf("%s holds the key", filepath.Base(f))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"cmp"
+	"slices"
+
+	"parley/engine"
+	"parley/internal/dispatch"
+	"parley/internal/stats"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Summary is how a run stands at the end of a sitting. Episodes, Calls.Total, Cost,
+// Digest and Scores are of the whole run; the rest is of this sitting.
+type Summary struct {
+	File   string        `json:"file"`
+	State  journal.State `json:"state"`
+	Reason string        `json:"reason"`
+
+	Episodes struct {
+		Total    int `json:"total"`
+		Complete int `json:"complete"`
+		Failed   int `json:"failed"`
+	} `json:"episodes"`
+	Calls struct {
+		Total    int `json:"total"`    // recorded
+		Asked    int `json:"asked"`    // made in this sitting
+		Replayed int `json:"replayed"` // read back instead of asked for
+		Cached   int `json:"cached"`   // answered by the cache
+		Failed   int `json:"failed"`   // ended as failures
+		Repeated int `json:"repeated"` // were in flight when the last sitting was cut off, and asked again
+	} `json:"calls"`
+	Attempts    int `json:"attempts"`
+	RateLimited int `json:"rate_limited"`
+	Tokens      struct {
+		Input  int `json:"input"`
+		Cached int `json:"cached"`
+		Output int `json:"output"`
+	} `json:"tokens"`
+	Cost   llm.Money `json:"cost_usd"`
+	Wall   float64   `json:"wall_s"`
+	Digest string    `json:"digest"`
+	Scores []Score   `json:"scores"`
+	Agents []Score   `json:"agents"` // the same, by agent alone
+}
+
+// Score is what a group of episodes came to in one score: a mean or a share, with a 95%
+// interval.
+type Score struct {
+	Cell  string `json:"cell,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	Seat  string `json:"seat,omitempty"`
+	Score string `json:"score"`
+	stats.Estimate
+}
+
+func summarize(file string, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
+	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Cost: head.Spent, Wall: r.Wall.Seconds()}
+	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
+	s.Episodes.Complete = r.Ended - r.Failed
+	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
+	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), int(d.Failed), r.Lost
+	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
+	s.Scores, s.Agents = Scores(head), ByAgent(head)
+	return s
+}
+
+// Scores folds the outcomes of a run, in episode order, by cell, agent, seat and score.
+func Scores(head *journal.Head) []Score {
+	return fold(head, func(spec world.Spec, sc world.Score) Score {
+		return Score{Cell: spec.Cell, Agent: spec.Lineup[sc.Seat], Seat: sc.Seat, Score: sc.Name}
+	})
+}
+
+// ByAgent folds them by agent and score alone, wherever the agent sat.
+func ByAgent(head *journal.Head) []Score {
+	return fold(head, func(spec world.Spec, sc world.Score) Score {
+		return Score{Agent: spec.Lineup[sc.Seat], Score: sc.Name}
+	})
+}
+
+// fold groups scores by what group returns, sorted by cell, seat and agent. Episodes that
+// failed have none.
+func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score {
+	values := map[Score][]float64{}
+	var order []Score
+	for _, st := range head.Stages {
+		for i, spec := range st.Specs {
+			e, ok := head.Ended[st.First+i]
+			if !ok || e.Outcome.Failed != "" {
+				continue
+			}
+			for _, sc := range e.Outcome.Scores {
+				k := group(spec, sc)
+				if _, ok := values[k]; !ok {
+					order = append(order, k)
+				}
+				values[k] = append(values[k], sc.Value)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b Score) int {
+		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
+	})
+	for i, k := range order {
+		order[i].Estimate = stats.Of(values[k], confidence)
+	}
+	return order
+}
+
+// confidence of every interval that is shown.
+const confidence = 0.95

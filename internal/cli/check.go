@@ -1,0 +1,217 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/internal/stats"
+	"parley/llm"
+	"parley/worlds"
+)
+
+// checkCmd validates a plan and estimates what it will come to.
+type checkCmd struct {
+	Plan     string        `arg:"" help:"The plan file." placeholder:"PLAN"`
+	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
+	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider. Default: ${default}."`
+	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
+	JSON     bool          `name:"json" help:"Print JSON."`
+}
+
+// Run checks the plan, plays a part of it on the simulated provider, and prints what the
+// whole will come to. Nothing is asked of anybody, and nothing is spent.
+func (c *checkCmd) Run(ctx context.Context, s *State) error {
+	switch {
+	case c.Episodes < 2:
+		return usage("--episodes must be 2 or more: one alone does not show how much they differ")
+	case c.Latency <= 0:
+		return usage("--latency must be more than nothing, such as 5s")
+	}
+	plan, err := config.Load(c.Plan, worlds.Standard(), c.Set)
+	if err != nil {
+		return asUsage(err)
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Env: s.Env}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return silent(ExitInterrupted)
+	case err != nil:
+		return usage("%s: %w", c.Plan, err)
+	case c.JSON:
+		return printJSON(s.Stdout, e)
+	}
+	var b strings.Builder
+	c.print(&b, e)
+	_, err = io.WriteString(s.Stdout, b.String())
+	return err
+}
+
+// print writes the table and what to make of it.
+func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
+	n := e.Episodes
+	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(stats.Interval{Low: float64(n.Low), High: float64(n.High)}))
+	if n.Cells > 1 {
+		fmt.Fprintf(w, " in %s cells", number(n.Cells))
+	}
+	fmt.Fprintf(w, ".\n%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", number(n.Played))
+
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MODEL\tCALLS\tINPUT TOKENS\tOUTPUT TOKENS\tOUTPUT AT MOST\tCOST\tIN BATCHES\tCOST AT MOST")
+	for _, m := range e.Models {
+		useRow(t, m.Model, m.Use)
+	}
+	if len(e.Models) != 1 {
+		useRow(t, "all", e.Use)
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+	fmt.Fprintf(w, "\nThe ranges hold 95%% of runs that go as on the simulated provider. Real models write answers of other\n"+
+		"lengths, which later prompts may repeat: at most is what max_tokens allows, where every answer has one.\n"+
+		"Prices as of %s, without what a prompt cache saves.\n\n", e.PricesOf)
+	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range facts(e) {
+		fmt.Fprintf(lines, "%s\t%s\n", f[0], f[1])
+	}
+	_ = lines.Flush()
+	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
+}
+
+func useRow(w io.Writer, name string, u app.Use) {
+	money := func(a *app.Amount) string {
+		if a == nil {
+			return "-"
+		}
+		return ranged(a.Total, dollars)
+	}
+	most := "-"
+	if u.OutputMax != nil {
+		most = counted(u.OutputMax.Total)
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, counted(u.Calls.Total), counted(u.Input.Total), counted(u.Output.Total),
+		most, money(u.Cost), money(u.Batch), money(u.CostMax))
+}
+
+// facts are what is to be known beside the table, each with its name.
+func facts(e *app.Estimate) [][2]string {
+	t := e.Time
+	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", ranged(t.Seconds, lasting), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
+	if len(e.Models) == 0 {
+		all = [][2]string{{"time", "none to speak of: no model is asked"}}
+	} else {
+		all = append(all, [2]string{"", fmt.Sprintf("an episode has %s turns in a row, at most %d; through a batch API each is a batch to wait for", speed(t.Turns), t.TurnsMax)})
+	}
+	for _, a := range t.Assumes {
+		all = append(all, [2]string{"", a})
+	}
+	for _, k := range e.Keys {
+		set := "is set"
+		if !k.Set {
+			set = "is not set"
+		}
+		all = append(all, [2]string{"key", fmt.Sprintf("%s, which %s needs, %s", k.Env, k.Provider, set)})
+	}
+	if len(e.Keys) == 0 {
+		all = append(all, [2]string{"key", "none is needed"})
+	}
+	all = append(all, [2]string{"budget", budgetFact(e)})
+	if len(e.Unbounded) > 0 {
+		all = append(all, [2]string{"answers", "are not bounded for " + strings.Join(e.Unbounded, ", ") + ": set agents.NAME.max_tokens"})
+	}
+	for _, w := range e.Warnings {
+		all = append(all, [2]string{"mind", w})
+	}
+	return all
+}
+
+func budgetFact(e *app.Estimate) string {
+	b := e.Budget
+	if b == nil {
+		return "none is set"
+	}
+	switch b.Covers {
+	case "yes":
+		return b.Limit.String() + " covers it"
+	case "no":
+		return b.Limit.String() + " does not cover it: the run will stop, and can be resumed with more"
+	case "maybe":
+		return b.Limit.String() + " may not cover it: the run then stops, and can be resumed with more"
+	default:
+		return b.Limit.String() + " cannot be kept: a price is missing"
+	}
+}
+
+// next is what to do with what was found.
+func (c *checkCmd) next(e *app.Estimate) string {
+	command := "parley run " + shellWord(c.Plan)
+	for _, set := range c.Set {
+		command += " --set " + shellWord(set)
+	}
+	var missing []string
+	for _, k := range e.Keys {
+		if !k.Set {
+			missing = append(missing, k.Env)
+		}
+	}
+	if len(missing) > 0 {
+		return "set " + strings.Join(missing, " and ") + ", then " + command
+	}
+	return command
+}
+
+// shellWord quotes a word that a shell would take for more than one, or for something else.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./=:@%+,", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// ranged writes an interval as "low to high", or one number where both read the same.
+func ranged(i stats.Interval, write func(float64) string) string {
+	low, high := write(i.Low), write(i.High)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
+
+// counted writes a number of things. One that is not sure has three digits that count.
+func counted(i stats.Interval) string {
+	if i.High-i.Low < 0.5 {
+		return number(int(math.Round(i.High)))
+	}
+	return ranged(i, func(f float64) string { return number(int(three(f))) })
+}
+
+func dollars(f float64) string { return llm.Dollars(three(f)).String() }
+
+// three rounds to three digits that count.
+func three(f float64) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 3, 64), 64)
+	if err != nil {
+		return f
+	}
+	return short
+}
+
+// lasting writes seconds as a time: whole seconds, or minutes from an hour on.
+func lasting(seconds float64) string {
+	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
+	if d >= time.Hour {
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}

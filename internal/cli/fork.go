@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"parley/internal/app"
+)
+
+// forkCmd plays an episode on from one of its turns, in another way.
+type forkCmd struct {
+	File    string `arg:"" placeholder:"FILE" help:"The run file to fork. It is only read, and may be played meanwhile."`
+	Episode int    `required:"" placeholder:"N" help:"The episode."`
+	Turn    int    `required:"" placeholder:"K" help:"The first turn that is played anew, as show numbers them."`
+	Repeat  int    `default:"1" placeholder:"R" help:"How many episodes go on from there, each another draw. Default: ${default}."`
+	Out     string `placeholder:"NEW" help:"The new run file. Default: beside FILE, named after it, the episode and the turn."`
+	playFlags
+}
+
+// Run writes the new run file and plays it.
+func (c *forkCmd) Run(ctx context.Context, s *State) error {
+	out := c.Out
+	if out == "" {
+		ext := filepath.Ext(c.File)
+		out = fmt.Sprintf("%s-e%d-t%d%s", strings.TrimSuffix(c.File, ext), c.Episode, c.Turn, ext)
+	}
+	fork := app.Fork{From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Tool: version()}
+	if err := fork.Write(ctx); err != nil {
+		return playError(err)
+	}
+	return c.play(ctx, s, app.Play{File: out, MustExist: true})
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/worlds"
+)
+
+// conversation plays a small run, and says where its file is.
+func conversation(t *testing.T) string {
+	t.Helper()
+	const plan = "kind: secrets\nepisodes: 3\nagents: {small: sim/small, large: sim/large}\nlineup: {first: small, second: large}\nparams: {messages: 4}\n"
+	p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "talk.parley")
+	if _, err := (app.Play{Plan: p, File: file, Tool: "test"}).Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestFork(t *testing.T) {
+	t.Parallel()
+	from := conversation(t)
+	got := parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3", "--set", "agents.large.model=sim/other", "--repeat", "4", "--json", "--quiet").want(t, ExitOK)
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil {
+		t.Fatalf("%v: %s", err, got.stdout)
+	}
+	file := strings.TrimSuffix(from, ".parley") + "-e2-t3.parley"
+	if sum.File != file || sum.Episodes.Complete != 4 || sum.Calls.Asked != 4 || sum.Calls.Total != 16 {
+		t.Errorf("%+v", sum)
+	}
+	shown := parley(t, State{}, "show", file, "--episode", "3").want(t, ExitOK).stdout
+	was := parley(t, State{}, "show", from, "--episode", "2").want(t, ExitOK).stdout
+	before, _, _ := strings.Cut(was[strings.Index(was, "turn 0"):], "turn 3")
+	if kept, _, _ := strings.Cut(strings.ReplaceAll(shown[strings.Index(shown, "turn 0"):], " copied", ""), "turn 3"); kept != before {
+		t.Errorf("the beginning is now\n%s\nand was\n%s", kept, before)
+	}
+	if n := strings.Count(shown, " copied\n"); n != 3 {
+		t.Errorf("%d calls are marked as copied:\n%s", n, shown)
+	}
+	if list := parley(t, State{}, "show", file).stdout; !strings.Contains(list, "forked    from "+from+", episode 2, turn 3") {
+		t.Error(list)
+	}
+	parley(t, State{}, "resume", file, "--quiet").want(t, ExitOK)
+
+	parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3").want(t, ExitUsage).wantErr(t, file+" exists already")
+	out := filepath.Join(t.TempDir(), "again.parley")
+	again := parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--out", out).want(t, ExitOK)
+	if !strings.Contains(again.stdout, "run file: "+out) {
+		t.Error(again.stdout)
+	}
+}
+
+func TestForkBadInput(t *testing.T) {
+	t.Parallel()
+	from := conversation(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{from}, "--episode"},
+		{[]string{from, "--episode", "0"}, "--turn"},
+		{[]string{from, "--episode", "3", "--turn", "0"}, "has no episode 3: it has 0 to 2"},
+		{[]string{from, "--episode", "0", "--turn", "4"}, "there is no turn 4: it has 0 to 3"},
+		{[]string{from, "--episode", "0", "--turn", "1", "--repeat", "0"}, "0 repeats"},
+		{[]string{from, "--episode", "0", "--turn", "1", "--set", "kind=other"}, "a fork plays the same kind"},
+		{[]string{from, "--episode", "0", "--turn", "1", "--set", "agents.large.modle=x"}, "did you mean model"},
+		{[]string{from, "--episode", "0", "--turn", "3", "--set", "params.messages=2"}, "does not fit the changed plan"},
+		{[]string{"nowhere.parley", "--episode", "0", "--turn", "1"}, "there is no such run file"},
+		{[]string{write(t, "notes.txt", "not a run, only some words"), "--episode", "0", "--turn", "1"}, "not a run file"},
+	} {
+		out := filepath.Join(t.TempDir(), "fork.parley")
+		parley(t, State{}, append([]string{"fork", "--out", out}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%v: left a file behind", c.args)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/worlds"
+)
+
+// TestInit writes a plan of every kind, which must pass check as it is.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	for _, k := range worlds.Standard() {
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			plan := filepath.Join(dir, "mine.yaml")
+			got := parley(t, State{}, "init", k.Name, "--out", plan).want(t, ExitOK)
+			if !strings.Contains(got.stdout, "parley check "+plan) || !strings.Contains(got.stdout, "parley run "+plan) {
+				t.Errorf("it does not say what is next:\n%s", got.stdout)
+			}
+			if text := read(t, plan); !strings.HasPrefix(text, "# yaml-language-server: $schema="+config.SchemaName+"\n") {
+				t.Errorf("the plan does not name its schema:\n%s", text)
+			}
+			if schema := read(t, filepath.Join(dir, config.SchemaName)); !strings.Contains(schema, `"const": "`+k.Name+`"`) {
+				t.Errorf("the schema does not know %s", k.Name)
+			}
+			if e := checked(t, State{}, plan, "--episodes", "8"); e.Kind != k.Name || e.Episodes.Failed > 0 {
+				t.Errorf("%+v", e)
+			}
+			parley(t, State{}, "init", k.Name, "--out", filepath.Join(dir, "second.yaml")).want(t, ExitOK)
+		})
+	}
+}
+
+// TestInitHere writes KIND.yaml where it is started.
+func TestInitHere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	parley(t, State{}, "init", "secrets").want(t, ExitOK)
+	if !strings.Contains(read(t, "secrets.yaml"), "kind: secrets") {
+		t.Error("no plan")
+	}
+	parley(t, State{}, "check", "secrets.yaml").want(t, ExitOK)
+}
+
+// TestInitKeeps checks that nothing is written over unasked.
+func TestInitKeeps(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "mine")
+	parley(t, State{}, "init", "secrets", "--out", plan).want(t, ExitUsage).wantErr(t, plan, "--force")
+	beside := filepath.Join(filepath.Dir(plan), config.SchemaName)
+	if _, err := os.Stat(beside); read(t, plan) != "mine" || err == nil {
+		t.Error("something was written")
+	}
+	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, ExitOK)
+	if read(t, plan) == "mine" || read(t, beside) == "" {
+		t.Error("--force wrote nothing")
+	}
+	if err := os.WriteFile(beside, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(filepath.Dir(plan), "other.yaml")
+	parley(t, State{}, "init", "secrets", "--out", other).want(t, ExitUsage).wantErr(t, config.SchemaName, "--force")
+	if _, err := os.Stat(other); err == nil || read(t, beside) != "{}" {
+		t.Error("half of it was written")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(plan), ".parley*")); len(left) > 0 {
+		t.Error("left behind:", left)
+	}
+}
+
+func TestInitRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"secret"}, []string{`"secret"`, "did you mean secrets?"}},
+		{[]string{"chess"}, []string{`"chess"`, "the kinds are", "secrets"}},
+		{nil, []string{"<kind>"}},
+		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), "nowhere", "a.yaml")}, []string{"nowhere"}},
+		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"no plain file"}},
+		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), config.SchemaName)}, []string{"--out", config.SchemaName}},
+	} {
+		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+	}
+}

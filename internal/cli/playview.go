@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/dispatch"
+	"parley/journal"
+	"parley/llm"
+)
+
+// playView is what is seen of a run while it is played.
+type playView struct {
+	out *stream
+
+	mu       sync.Mutex
+	stats    func() dispatch.Snapshot
+	budget   llm.Money
+	spent    llm.Money // before this sitting
+	episodes int       // asked for so far
+	ended    int
+	atStart  int // ended before this sitting
+	failed   map[llm.Kind]int
+	began    time.Time
+	last     time.Time
+	before   dispatch.ModelStats
+}
+
+// begin takes in what the sitting starts from.
+func (v *playView) begin(o app.Opened) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.stats, v.budget = o.App.Stats, o.Plan.Budget
+	v.spent = o.Head.Spent
+	v.ended, v.atStart = len(o.Head.Ended), len(o.Head.Ended)
+	v.failed = map[llm.Kind]int{}
+	v.began = time.Now()
+	v.last = v.began
+	if o.Head.Begun != nil {
+		fmt.Fprintf(v.out, "parley: playing %s on: %s episodes of it ended before\n", o.File, number(v.ended))
+		if o.Head.Cut && o.Head.Lost > 0 {
+			fmt.Fprintf(v.out, "parley: it was cut off with %s calls in flight: they are asked again\n", number(o.Head.Lost))
+		}
+	}
+}
+
+// see takes in what happened.
+func (v *playView) see(e engine.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case e.Staged != nil:
+		v.episodes = e.Staged.First + len(e.Staged.Specs)
+	case e.Ended != nil:
+		v.ended++
+	case e.Replied != nil && e.Replied.Error != nil:
+		v.failed[e.Replied.Error.Kind]++
+	}
+}
+
+func (v *playView) show() (end func()) { return ticking(v.out, v.line) }
+
+// line describes the moment.
+func (v *playView) line(now time.Time) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.stats()
+	parts := []string{fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes)), number(int(st.InFlight)) + " calls in flight"}
+	if st.Waiting > 0 {
+		parts = append(parts, number(int(st.Waiting))+" waiting")
+	}
+	if d := now.Sub(v.last).Seconds(); d > 0 {
+		parts = append(parts,
+			speed(float64(st.Attempts-v.before.Attempts)/d)+" calls/s",
+			speed(float64(st.Usage.Input+st.Usage.Output-v.before.Usage.Input-v.before.Usage.Output)/d)+" tokens/s")
+	}
+	if now.Sub(v.last) >= time.Second {
+		v.last, v.before = now, st.ModelStats
+	}
+	parts = append(parts, cost(v.spent+st.Cost+st.Uncertain, v.budget))
+	if st.RateLimited > 0 {
+		parts = append(parts, number(int(st.RateLimited))+" rate-limited")
+	}
+	if s := kinds(v.failed); s != "" {
+		parts = append(parts, s)
+	}
+	if left := v.left(now); left > 0 {
+		parts = append(parts, left.String()+" left")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// left is how long what is known to be left takes at the speed so far.
+func (v *playView) left(now time.Time) time.Duration {
+	done, todo := v.ended-v.atStart, v.episodes-v.ended
+	took := now.Sub(v.began)
+	if done <= 0 || todo <= 0 || took < 2*time.Second {
+		return 0
+	}
+	return (took / time.Duration(done) * time.Duration(todo)).Round(time.Second)
+}
+
+// kinds lists failures as "3 timeout, 1 server".
+func kinds(n map[llm.Kind]int) string {
+	parts := make([]string, 0, len(n))
+	for k, c := range n {
+		parts = append(parts, number(c)+" "+strings.ReplaceAll(string(k), "_", " "))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+// printSummary is the closing table of a run.
+func printSummary(w io.Writer, sum *app.Summary) {
+	if len(sum.Agents) > 0 {
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
+		for _, sc := range sum.Agents {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.3f to %.3f\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, sc.Interval.Low, sc.Interval.High)
+		}
+		_ = t.Flush()
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "%s: %s of %s episodes", sum.State, number(sum.Episodes.Complete), number(sum.Episodes.Total))
+	if sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
+	}
+	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
+	fmt.Fprintf(w, "; %v; %v\n", sum.Cost, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond))
+	if sum.Reason != "" {
+		fmt.Fprintf(w, "why: %s\n", sum.Reason)
+	}
+	next := "parley show " + sum.File + "   to read what was said"
+	if sum.State != journal.Complete {
+		next = "parley resume " + sum.File + "   to play it on"
+	}
+	fmt.Fprintf(w, "\nrun file: %s\nnext:     %s\n", sum.File, next)
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/journal"
+	"parley/worlds"
+)
+
+// runCmd plays a plan.
+type runCmd struct {
+	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
+	Out  string  `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Seed *uint64 `placeholder:"N" help:"Another seed than the plan's."`
+	playFlags
+}
+
+// resumeCmd plays a run file on.
+type resumeCmd struct {
+	File string `arg:"" help:"The run file." placeholder:"FILE"`
+	playFlags
+}
+
+// playFlags are what both have in common: how to play, not what.
+type playFlags struct {
+	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
+	Concurrency *int     `placeholder:"N" help:"Most calls in flight."`
+	Pace        string   `placeholder:"PACE" help:"free, the only one there is yet: an episode goes on as soon as its own turn is answered."`
+	Budget      *float64 `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
+	Quiet       bool     `help:"No progress and no closing table."`
+	JSON        bool     `help:"End with one JSON object on standard output."`
+}
+
+// sets returns the flags as overrides of the plan's keys.
+func (f *playFlags) sets() []string {
+	sets := f.Set
+	if f.Concurrency != nil {
+		sets = append(sets, "limits.concurrency="+strconv.Itoa(*f.Concurrency))
+	}
+	if f.Pace != "" {
+		sets = append(sets, "pace="+f.Pace)
+	}
+	if f.Budget != nil {
+		sets = append(sets, "budget="+strconv.FormatFloat(*f.Budget, 'f', -1, 64))
+	}
+	return sets
+}
+
+// Run plays the plan.
+func (c *runCmd) Run(ctx context.Context, s *State) error {
+	sets := c.sets()
+	if c.Seed != nil {
+		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
+	}
+	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
+	if err != nil {
+		return asUsage(err)
+	}
+	file := c.Out
+	if file == "" {
+		file = plan.Out
+	}
+	if file == "" {
+		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
+	}
+	return c.play(ctx, s, app.Play{Plan: plan, File: file})
+}
+
+// Run plays the file on.
+func (c *resumeCmd) Run(ctx context.Context, s *State) error {
+	return c.play(ctx, s, app.Play{File: c.File, MustExist: true, Sets: c.sets()})
+}
+
+// play plays p, shows how it goes, and says what came of it.
+func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(context.Canceled)
+	g.onClose(func() { stop(errors.New("stopped by a signal")) })
+
+	view := &playView{out: s.err}
+	done := func() {}
+	p.Tool = version()
+	p.Opened = func(o app.Opened) {
+		view.begin(o)
+		if !f.Quiet {
+			done = view.show()
+		}
+	}
+	p.Watch = func(e engine.Event) { view.see(e) }
+	sum, err := p.Run(ctx, drain)
+	done()
+	if sum == nil {
+		return playError(err)
+	}
+	if f.JSON {
+		b, merr := marshal(sum)
+		if merr != nil {
+			return fmt.Errorf("run: %w", merr)
+		}
+		fmt.Fprintln(s.Stdout, string(b))
+	} else if !f.Quiet {
+		printSummary(s.Stdout, sum)
+	}
+	if err != nil {
+		return playError(err)
+	}
+	return silent(playCode(sum))
+}
+
+// playError tells what the user can mend from what is broken.
+func playError(err error) error {
+	if _, ok := errors.AsType[config.Errors](err); ok || errors.Is(err, engine.ErrDiverged) || app.IsUsage(err) {
+		return asUsage(err)
+	}
+	return err
+}
+
+// playCode is the exit code of a run that ended as sum says.
+func playCode(sum *app.Summary) int {
+	switch {
+	case sum.State == journal.Stopped && strings.HasPrefix(sum.Reason, "budget"):
+		return ExitBudget
+	case sum.State == journal.Stopped && strings.HasPrefix(sum.Reason, "stopped by a signal"), sum.Reason == errAborted.Error():
+		return ExitInterrupted
+	case sum.State != journal.Complete, sum.Episodes.Failed > 0:
+		return ExitFailed
+	default:
+		return ExitOK
+	}
+}

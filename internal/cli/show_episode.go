@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// shownTranscript is an episode with everything that happened in it: its last attempt,
+// where there were several.
+type shownTranscript struct {
+	File string `json:"file"`
+	shownEpisode
+	Params  json.RawMessage `json:"params,omitempty"`
+	Turns   []*shownTurn    `json:"turns"`
+	Outcome *shownOutcome   `json:"outcome,omitempty"`
+}
+
+// shownTurn is a turn of a strand: what was noted, and then asked.
+type shownTurn struct {
+	Strand  string       `json:"strand"`
+	Turn    int          `json:"turn"`
+	Notes   []world.Note `json:"notes,omitempty"`
+	Calls   int          `json:"calls"`
+	Replies []*shownCall `json:"replies"` // those that are there, in call order
+}
+
+// shownOutcome is what the episode came to.
+type shownOutcome struct {
+	At     time.Time       `json:"at"`
+	Failed string          `json:"failed,omitempty"`
+	Scores []shownScore    `json:"scores"`
+	Data   json.RawMessage `json:"data,omitempty"`
+	Stack  string          `json:"stack,omitempty"`
+}
+
+func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
+	t, err := v.transcript(ctx, *c.Episode)
+	if err != nil {
+		return playError(err)
+	}
+	for _, turn := range t.Turns {
+		for _, r := range turn.Replies {
+			r.Request = nil // a transcript is what was said; --call has the rest
+		}
+	}
+	return c.show(s, t, t.print)
+}
+
+func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error) {
+	total := 0
+	for _, st := range v.head.Stages {
+		total += len(st.Specs)
+		if i := n - st.First; i >= 0 && i < len(st.Specs) {
+			e, err := v.episode(ctx, n, st.Specs[i])
+			t := &shownTranscript{File: v.file, shownEpisode: e, Params: st.Specs[i].Params, Turns: turnsOf(e.entries, e.Attempt)}
+			if end, ok := v.head.Ended[n]; ok {
+				t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
+				t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
+			}
+			return t, err
+		}
+	}
+	if total == 0 {
+		return nil, usage("%s has no episodes yet", v.file)
+	}
+	return nil, usage("%s has no episode %d: it has 0 to %d", v.file, n, total-1)
+}
+
+// turnsOf puts the turns of an attempt in order: a fork is followed by its strands, one
+// after the other, however they were played.
+func turnsOf(entries []journal.Entry, attempt int) []*shownTurn {
+	turns := map[string]*shownTurn{}
+	out := []*shownTurn{}
+	at := func(t journal.Turn) *shownTurn {
+		name := turnName(t.Strand, t.Turn)
+		turn := turns[name]
+		if turn == nil {
+			turn = &shownTurn{Strand: t.Strand, Turn: t.Turn, Replies: []*shownCall{}}
+			turns[name] = turn
+			out = append(out, turn)
+		}
+		return turn
+	}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				turn := at(e.Turn)
+				turn.Notes, turn.Calls = e.Notes, e.Calls
+			}
+		case *journal.Replied:
+			if e.Attempt == attempt {
+				turn := at(e.Turn)
+				turn.Replies = append(turn.Replies, newShownCall(e))
+			}
+		}
+	}
+	for _, t := range out {
+		slices.SortStableFunc(t.Replies, func(a, b *shownCall) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	slices.SortStableFunc(out, func(a, b *shownTurn) int { return slices.Compare(a.place(), b.place()) })
+	return out
+}
+
+// turnName is how a turn is called: 3, or 4.2/0 in a strand.
+func turnName(strand string, turn int) string { return strand + strconv.Itoa(turn) }
+
+// place is the numbers of a turn's name, which sort as a transcript is read.
+func (t *shownTurn) place() []int {
+	var at []int
+	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
+		n, _ := strconv.Atoi(word) // the engine writes nothing else
+		at = append(at, n)
+	}
+	return append(at, t.Turn)
+}
+
+func (t *shownTranscript) print(p *page) {
+	p.put(inkHead, fmt.Sprintf("episode %d", t.Episode))
+	p.put(inkPlain, " of "+t.File+": ")
+	p.put(stateInk(t.State), t.State)
+	p.line()
+	if t.Attempt > 0 {
+		p.fact("attempt", fmt.Sprintf("%d: those before were given up", t.Attempt))
+	}
+	if t.Cell != "" && t.Cell != lineupText(t.Lineup) {
+		p.fact("cell", t.Cell)
+	}
+	p.fact("lineup", lineupText(t.Lineup))
+	p.fact("deal", strconv.Itoa(t.Deal))
+	p.fact("calls", number(t.Calls)+", "+t.Cost.String())
+	said := map[string]bool{}
+	for _, turn := range t.Turns {
+		turn.print(p, said)
+	}
+	if t.Outcome != nil {
+		t.Outcome.print(p)
+	}
+}
+
+func (t *shownTurn) print(p *page, said map[string]bool) {
+	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
+	p.line()
+	p.put(inkHead, indent+"turn "+turnName(t.Strand, t.Turn))
+	p.line()
+	indent += "  "
+	for _, n := range t.Notes {
+		who := ""
+		if n.Seat != "" {
+			who = ", " + n.Seat
+		}
+		p.put(inkFaint, indent+oneLine("note "+n.Kind+who+": "+brief(n.Data, said)))
+		p.line()
+	}
+	for _, r := range t.Replies {
+		r.print(p, indent)
+		if r.Response != nil {
+			said[strings.TrimSpace(r.Response.Text)] = true
+		}
+	}
+	if open := t.Calls - len(t.Replies); open > 0 {
+		p.put(inkFaint, fmt.Sprintf("%swaiting for %d of %d replies", indent, open, t.Calls))
+		p.line()
+	}
+}
+
+// brief is a note without the words that stand above it.
+func brief(note json.RawMessage, said map[string]bool) string {
+	text := string(note)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(note, &fields) != nil {
+		return text
+	}
+	for _, value := range fields {
+		var words string
+		if json.Unmarshal(value, &words) == nil && words != "" && said[words] {
+			text = strings.Replace(text, string(value), `"…"`, 1)
+		}
+	}
+	return text
+}
+
+// print writes what became of a call, under a line that says whose it is and how it is
+// called. A failure is never written as words are.
+func (c *shownCall) print(p *page, indent string) {
+	p.put(inkName, indent+c.Seat)
+	p.put(inkPlain, " ("+c.who()+"), "+c.Label)
+	p.put(inkFaint, "  ["+c.Call+"]")
+	if c.Copied {
+		p.put(inkFaint, " copied")
+	}
+	p.line()
+	indent += "  "
+	if c.Act != nil {
+		p.put(inkFaint, indent+"does ")
+		p.line(oneLine(c.Act.Name + " " + string(c.Act.Body)))
+	}
+	if c.Error != nil {
+		p.put(inkBad, indent+"failed: "+oneLine(c.Error.Error()))
+		p.line()
+		return
+	}
+	c.words(p, indent)
+}
+
+func (c *shownCall) words(p *page, indent string) {
+	r := c.Response
+	if r == nil {
+		p.put(inkBad, indent+"failed: no reply was recorded")
+		p.line()
+		return
+	}
+	empty := true
+	if text := cmp.Or(r.Text, string(r.JSON)); text != "" {
+		empty = false
+		p.quote(indent, text)
+	}
+	for _, t := range r.ToolCalls {
+		empty = false
+		p.put(inkFaint, indent+"calls ")
+		p.line(oneLine(t.Name + " " + t.Arguments))
+	}
+	switch {
+	case r.Refusal != "":
+		p.put(inkBad, indent+"refused: "+oneLine(r.Refusal))
+	case r.Finish == llm.FinishLength:
+		p.put(inkFaint, indent+"(cut off at its longest allowed length)")
+	case r.Finish == llm.FinishRefused, r.Finish == llm.FinishAborted:
+		p.put(inkBad, indent+"("+string(r.Finish)+")")
+	case empty:
+		p.put(inkFaint, indent+"(no words)")
+	default:
+		return
+	}
+	p.line()
+}
+
+func (o *shownOutcome) print(p *page) {
+	p.line()
+	p.put(inkHead, "outcome")
+	p.line()
+	if o.Failed != "" {
+		p.put(inkBad, "  failed: "+oneLine(o.Failed))
+		p.line()
+	}
+	for i := 0; i < len(o.Scores); {
+		n := i + 1
+		for n < len(o.Scores) && o.Scores[n].Seat == o.Scores[i].Seat {
+			n++
+		}
+		p.line("  ", scoresText(o.Scores[i:n]))
+		i = n
+	}
+	if len(o.Data) > 0 && string(o.Data) != "null" {
+		p.put(inkFaint, "  "+oneLine(string(o.Data)))
+		p.line()
+	}
+	if o.Stack != "" {
+		p.quote("  ", o.Stack)
+	}
+}

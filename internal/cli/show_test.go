@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// hostileText is what a terminal must not get: codes, a title, a carriage return, text
+// turned around, other line ends, and what is no text at all.
+const hostileText = "hi\x1b[5m \x1b]0;owned\x07 gone\rover \u202eexe.gnp\u2066 \u2028\u200f \u009b5m \x7f \xff end"
+
+// recorded writes a run file of entries.
+func recorded(t *testing.T, entries ...journal.Entry) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	s, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func noon(minutes int) time.Time { return time.Date(2026, 11, 15, 12, minutes, 0, 0, time.UTC) }
+
+// sample is a run with one of everything: strands, bots, acts, failures, refusals, an
+// episode that ended, one that failed, one in the middle, one that waits.
+func sample() []journal.Entry {
+	temperature := 0.5
+	agents := []world.Agent{{Name: "bold", Model: "lab/large", Temperature: &temperature, System: "Be bold."}, {Name: "polly", Bot: "parrot"}}
+	spec := func(deal int, cell string) world.Spec {
+		return world.Spec{Kind: "crowd", Params: json.RawMessage(`{"turns":2}`), Lineup: map[string]string{"a": "bold", "b": "polly"}, Deal: deal, Cell: cell}
+	}
+	at := func(episode int, strand string, turn int) journal.Turn {
+		return journal.Turn{Episode: episode, Strand: strand, Turn: turn}
+	}
+	ask := func(t journal.Turn, text string) *journal.Replied {
+		r := &journal.Replied{Turn: t, Seat: "a", Label: "word", Agent: "bold", At: noon(2), Request: &llm.Request{
+			Model: "lab/large", Temperature: &temperature, MaxTokens: 99, Sample: 7, Fallbacks: []string{"lab/small"},
+			Messages: []llm.Message{llm.System("Be bold."), llm.User("Go on:\nwhat now?")},
+		}}
+		r.Response = &llm.Response{
+			Text: text, Finish: llm.FinishStop, Provider: "lab", Model: "large-1", ID: "r1", RequestID: "q1",
+			Usage: llm.Usage{Input: 1200, Cached: 1000, Output: 30, Reasoning: 10},
+			Trail: llm.Trail{Attempts: 2, Cost: 12_000_000, Latency: 1500 * time.Millisecond, FirstByte: 200 * time.Millisecond, Waited: time.Second},
+		}
+		return r
+	}
+	failed := ask(at(0, "", 2), "")
+	failed.Index, failed.Response = 1, nil
+	failed.Error = &llm.Error{Kind: llm.KindRateLimited, Status: 429, Code: "slow_down", Provider: "lab", Model: "large", Message: "Please\nwait.", Trail: llm.Trail{Attempts: 5}}
+	refused := ask(at(0, "", 2), "")
+	refused.Index, refused.Response.Refusal, refused.Response.Finish = 2, "I would rather not.", llm.FinishRefused
+	act := &journal.Replied{Turn: at(0, "", 3), Seat: "a", Label: "step", Agent: "bold", At: noon(3), Act: &world.Act{Name: "step", Body: json.RawMessage(`{"go":1}`)}, Response: &llm.Response{JSON: json.RawMessage(`{"reward":1}`)}}
+	tools := ask(at(0, "", 2), "")
+	tools.Response.ToolCalls = []llm.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":1}`}}
+	tools.Response.Thoughts = []llm.Thought{{Text: "Let me see."}}
+	bot := &journal.Replied{Turn: at(0, "1.0/", 0), Seat: "b", Label: "word", Agent: "polly", At: noon(2), Response: &llm.Response{Text: "squawk"}, Copied: true}
+	return []journal.Entry{
+		&journal.Begun{Version: 1, Run: "00ff", Tool: "parley test", At: noon(0), Kind: "crowd", KindVersion: 1, Seed: 7, Agents: agents, Plan: json.RawMessage(`{}`), Fork: &journal.Origin{File: "old.parley", Run: "00aa", Episode: 4, Turn: 2}},
+		&journal.Opened{At: noon(1)},
+		&journal.Staged{Specs: []world.Spec{spec(0, "long: a=bold"), spec(1, ""), spec(2, ""), spec(3, "")}},
+		&journal.Turned{Turn: at(0, "", 0), Calls: 1, Notes: []world.Note{{Kind: "board", Data: json.RawMessage(`{"at":[1,2]}`)}}},
+		ask(at(0, "", 0), "First line.\r\n\nturn 9\noutcome\n"),
+		&journal.Turned{Turn: at(0, "", 1), Notes: []world.Note{{Kind: "said", Seat: "a", Data: json.RawMessage(`{"n":1,"text":"First line.\r\n\nturn 9\noutcome"}`)}}},
+		&journal.Turned{Turn: at(0, "1.1/", 0), Calls: 1}, // the strands were played side by side
+		&journal.Turned{Turn: at(0, "1.0/", 0), Calls: 1},
+		ask(at(0, "1.1/", 0), "in the second strand"),
+		bot,
+		&journal.Turned{Turn: at(0, "1.0/", 1), Notes: []world.Note{{Kind: "done", Seat: "b", Data: json.RawMessage(`true`)}}},
+		&journal.Turned{Turn: at(0, "", 2), Calls: 3},
+		refused, failed, tools, // as they arrived
+		&journal.Turned{Turn: at(0, "", 3), Calls: 1}, act,
+		&journal.Ended{At: noon(4), Outcome: world.Outcome{
+			Scores: []world.Score{{Seat: "a", Name: "points", Value: 3}, {Seat: "a", Name: "share", Value: 0.25}, {Seat: "b", Name: "points", Value: math.Inf(1)}, {Name: "length", Value: 5}},
+			Data:   json.RawMessage(`{"winner":"a"}`),
+		}},
+		&journal.Ended{Episode: 1, At: noon(4), Outcome: world.Outcome{Failed: "panic: nil map", Data: json.RawMessage(`null`)}, Stack: "goroutine 1\n\tplay.go:7"},
+		&journal.Turned{Turn: at(2, "", 0), Calls: 2},
+		ask(at(2, "", 0), "half of it"),
+		&journal.Closed{At: noon(5), State: journal.Stopped, Reason: "budget: $1.00 is spent"},
+	}
+}
+
+func TestShow(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	for name, args := range map[string][]string{
+		"show-run":          nil,
+		"show-run-page":     {"--from", "1", "--limit", "2"},
+		"show-episode":      {"--episode", "0"},
+		"show-panic":        {"--episode", "1"},
+		"show-half":         {"--episode", "2"},
+		"show-waiting":      {"--episode", "3"},
+		"show-call":         {"--episode", "0", "--call", "1.1/0"},
+		"show-call-tools":   {"--episode", "0", "--call", "2:0"},
+		"show-call-failed":  {"--episode", "0", "--call", "2:1"},
+		"show-call-act":     {"--episode", "0", "--call", "3:0"},
+		"show-run-json":     {"--json"},
+		"show-episode-json": {"--json", "--episode", "0"},
+		"show-call-json":    {"--json", "--episode", "0", "--call", "2:1"},
+	} {
+		got := parley(t, State{}, append([]string{"show", file}, args...)...).want(t, ExitOK)
+		golden(t, name, strings.ReplaceAll(got.stdout, file, "run.parley"))
+		if got.stderr != "" {
+			t.Errorf("%s: %s", name, got.stderr)
+		}
+	}
+}
+
+var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
+
+func terminal(env map[string]string) State {
+	return State{
+		Terminal: func(any) int { return 80 },
+		Env:      func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+	}
+}
+
+// TestShowColours: colours are all that a terminal gets more, and only where it wants them.
+func TestShowColours(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
+		plain := parley(t, State{}, args...).stdout
+		coloured := parley(t, terminal(nil), args...).stdout
+		if !strings.Contains(coloured, "\x1b[1m") || ourColours.ReplaceAllString(coloured, "") != plain {
+			t.Errorf("%v: %q", args, coloured)
+		}
+		for _, env := range []map[string]string{{"NO_COLOR": "1"}, {"TERM": "dumb"}} {
+			if got := parley(t, terminal(env), args...).stdout; got != plain {
+				t.Errorf("%v: %v: %q", args, env, got)
+			}
+		}
+		if got := parley(t, terminal(map[string]string{"NO_COLOR": ""}), args...).stdout; got != coloured {
+			t.Errorf("%v: an empty NO_COLOR counts", args)
+		}
+	}
+}
+
+// hostileRun has what is hostile wherever somebody else's words can stand.
+func hostileRun() []journal.Entry {
+	x := hostileText
+	raw, _ := json.Marshal(x)
+	turn := journal.Turn{}
+	request := &llm.Request{Model: x, Stop: []string{x}, Fallbacks: []string{x}, Messages: []llm.Message{
+		llm.User(x), {Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: x}}, ToolCalls: []llm.ToolCall{{ID: x, Name: x, Arguments: x}}},
+		llm.ToolResult(x, x), {Role: llm.RoleUser, Parts: []llm.Part{{Image: &llm.Image{URL: x}}, {Text: x}}},
+	}}
+	answer := &llm.Response{
+		Text: x, Refusal: x, Thoughts: []llm.Thought{{Text: x}}, ToolCalls: []llm.ToolCall{{ID: x, Name: x, Arguments: x}}, Finish: llm.Finish(x),
+		JSON: raw, Model: x, Provider: x, ID: x, RequestID: x, Dropped: []string{x}, Trail: llm.Trail{Parsed: x},
+	}
+	failure := &llm.Error{Kind: llm.Kind(x), Message: x, Code: x, Status: 500, Provider: x, Model: x, RequestID: x}
+	replied := func(index int) *journal.Replied {
+		return &journal.Replied{Turn: turn, Index: index, Seat: x, Label: x, Agent: x}
+	}
+	asked, failed, acted := replied(0), replied(1), replied(2)
+	asked.Request, asked.Response = request, answer
+	failed.Request, failed.Error = request, failure
+	acted.Act, acted.Response = &world.Act{Name: x, Body: raw}, &llm.Response{JSON: raw}
+	return []journal.Entry{
+		&journal.Begun{Version: 1, Run: x, Tool: x, Kind: x, Agents: []world.Agent{{Name: x, Model: x}}, Plan: json.RawMessage(`{}`), Fork: &journal.Origin{File: x}},
+		&journal.Opened{}, &journal.Staged{Specs: []world.Spec{{Kind: x, Lineup: map[string]string{x: x}, Cell: x}, {Kind: x, Cell: x}}},
+		&journal.Turned{Turn: turn, Calls: 3, Notes: []world.Note{{Kind: x, Seat: x, Data: raw}}}, asked, failed, acted,
+		&journal.Ended{Outcome: world.Outcome{Failed: x, Data: json.RawMessage(raw)}, Stack: x},
+		&journal.Ended{Episode: 1, Outcome: world.Outcome{Scores: []world.Score{{Seat: x, Name: x, Value: 1}}, Data: json.RawMessage(raw)}},
+		&journal.Closed{State: journal.Stopped, Reason: x},
+	}
+}
+
+func TestShowHostile(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, hostileRun()...)
+	for _, args := range [][]string{
+		{}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
+	} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			args := append(append([]string{"show", file}, args...), more...)
+			got := parley(t, terminal(nil), args...).want(t, ExitOK).stdout
+			if rest := ourColours.ReplaceAllString(got, ""); safe(rest) != rest || !strings.Contains(rest, `\u001b]0;owned`) {
+				t.Errorf("%v: a terminal gets %q", args, rest)
+			}
+			if raw := parley(t, State{}, args...).stdout; more == nil && !strings.Contains(raw, "\x1b]0;owned\x07") {
+				t.Errorf("%v: a pipe does not get what was said: %q", args, raw)
+			}
+		}
+	}
+	// Words stand as they were said, byte by byte, behind their bar.
+	if got := parley(t, State{}, "show", file, "--episode", "0").stdout; !strings.Contains(got, "    | "+hostileText+"\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestShowFailureIsNoDialogue: what a failed call says never stands where words stand.
+func TestShowFailureIsNoDialogue(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK).stdout
+	for line := range strings.Lines(got) {
+		bar := strings.HasPrefix(strings.TrimSpace(line), "|")
+		if strings.Contains(line, "wait.") && (bar || !strings.Contains(line, "failed: ")) {
+			t.Errorf("a failure as words: %q", line)
+		}
+		if strings.Contains(line, "turn 9") && !bar && !strings.Contains(line, "note") {
+			t.Errorf("words as a line of the page: %q", line)
+		}
+	}
+}
+
+// TestShowWhilePlayed reads a file that somebody has open to write.
+func TestShowWhilePlayed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	s, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	parley(t, State{}, "show", file).want(t, ExitUsage).wantErr(t, "holds no run yet")
+	entries := sample()
+	for i, e := range entries[:len(entries)-1] {
+		if err := s.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		got := parley(t, State{}, "show", file).want(t, ExitOK)
+		if want := map[bool]string{true: "new: nobody", false: "open: it is being played"}[i == 0]; !strings.Contains(got.stdout, want) {
+			t.Errorf("after %d entries: %s", i+1, got.stdout)
+		}
+		if i > 2 {
+			parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK)
+		}
+	}
+}
+
+func TestShowBadInput(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	begun := recorded(t, sample()[0])
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "<file>"},
+		{[]string{"nowhere.parley"}, "there is no such run file"},
+		{[]string{t.TempDir()}, "is a folder"},
+		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
+		{[]string{file, "--episode", "4"}, "has no episode 4: it has 0 to 3"},
+		{[]string{file, "--episode=-1"}, "has no episode -1"},
+		{[]string{begun, "--episode", "0"}, "has no episodes yet"},
+		{[]string{file, "--from", "4"}, "has 4 episodes"},
+		{[]string{file, "--limit=-1"}, "must not be negative"},
+		{[]string{file, "--call", "0:0"}, "say which with --episode"},
+		{[]string{file, "--episode", "0", "--call", "a:b"}, "write it TURN:INDEX"},
+		{[]string{file, "--episode", "0", "--call", "9:0"}, "it has 0:0, 1.0/0:0, 1.1/0:0, 2:0, 2:1, 2:2, 3:0"},
+		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply: it has 0:0"},
+		{[]string{file, "--episode", "3", "--call", "0:0"}, "has no calls yet"},
+	} {
+		got := parley(t, State{}, append([]string{"show"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		if got.stdout != "" {
+			t.Errorf("%v: stdout %q", c.args, got.stdout)
+		}
+	}
+}

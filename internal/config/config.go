@@ -1,0 +1,117 @@
+// Package config reads plan files: what to play, who plays, with which accounts and
+// under which limits.
+//
+// A plan file is one YAML document, read strictly: a key that is not known, a value of
+// the wrong type, a seat nobody sits in are errors, and each names its file, line,
+// column and key, says what is allowed, and shows the line. Everything that can be found
+// wrong is reported at once. What a plan may hold stands in one table (keys.go) that
+// also makes the JSON Schema and the reference in docs/plan-file.md.
+//
+// What it promises: nothing in a file makes it panic, recurse or grow without bound; no
+// error shows what may be a secret; a Plan holds no secret, only the names of the
+// environment variables that do; Plan.JSON is itself a valid plan file, from which
+// FromJSON makes an equal Plan.
+//
+// It is not for starting anything: it reads the one file it is given, and no
+// environment variable.
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"parley/internal/provider"
+	"parley/llm"
+	"parley/world"
+)
+
+// maxEpisodes bounds what a plan may ask for, since all specs of a stage are held in memory.
+const maxEpisodes = 1_000_000
+
+// Plan is a plan file, resolved: nothing is left to a default but what only a run can
+// find out, such as what a provider bears.
+type Plan struct {
+	Kind world.Kind
+	// Seed is what all chance depends on. Default: 1.
+	Seed uint64
+	// Episodes is how many to play of the lineup. It is 0 where Matrix or Until is set.
+	Episodes int
+	// Matrix and Until are what the plan key says. Default: nil.
+	Matrix *Matrix
+	Until  *Until
+	// Agents are sorted by name.
+	Agents []world.Agent
+	// Lineup is seat to the name of an agent. A Matrix fills the seats it leaves out.
+	Lineup map[string]string
+	// Seats are the kind's, in its order.
+	Seats []string
+	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
+	// left to a default.
+	Params     any
+	ParamsJSON json.RawMessage
+	// Providers are those the file lists and the presets that its models name, sorted by name.
+	Providers []provider.Provider
+	// Budget is the most the run may cost. 0: no budget.
+	Budget llm.Money
+	// Cache is the path of the cache. Empty: off.
+	Cache string
+	// Pace is free or wave. Default: free.
+	Pace string
+	// Concurrency is the most calls in flight. 0: what the providers bear.
+	Concurrency int
+	// Live is the most episodes begun and not ended. 0: the engine's default.
+	Live int
+	// Prices is the path of a file of prices. Empty: the built-in ones.
+	Prices string
+	// Out is the path of the run file. Empty: for the caller to choose.
+	Out string
+}
+
+// Load reads the plan file at path. kinds are those that can be played, and sets are
+// overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
+// Errors.
+func Load(path string, kinds []world.Kind, sets []string) (*Plan, error) {
+	b, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, b, kinds, sets)
+}
+
+// Parse reads a plan file that is at hand. Errors call it name.
+func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
+	rep := newSource(name, src)
+	if err := rep.err(); err != nil {
+		return nil, err
+	}
+	root := parse(rep)
+	if root == nil {
+		return nil, rep.err()
+	}
+	return resolve(rep, root, kinds, sets)
+}
+
+// FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
+// sets are overrides as for Load.
+func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
+	rep := &report{src: &source{name: "recorded plan"}}
+	dec := json.NewDecoder(bytes.NewReader(recorded))
+	dec.UseNumber()
+	root, err := jsonNode(dec, 0)
+	if err != nil {
+		rep.add(place{}, nil, "is not JSON that a plan was recorded as: %v", err)
+		return nil, rep.err()
+	}
+	rep.src.conceal(secretsOf(root))
+	return resolve(rep, root, kinds, sets)
+}
+
+// Agent returns the agent of that name.
+func (p *Plan) Agent(name string) (world.Agent, bool) {
+	i := slices.IndexFunc(p.Agents, func(a world.Agent) bool { return a.Name == name })
+	if i < 0 {
+		return world.Agent{}, false
+	}
+	return p.Agents[i], true
+}

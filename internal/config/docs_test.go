@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	keysBegin = "<!-- keys -->\n"
+	keysEnd   = "<!-- end of keys -->\n"
+)
+
+// The reference has a row for every key of the table, with its default and meaning, and
+// no other. -update writes the rows.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join("..", "..", "docs", "plan-file.md")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(b), keysBegin)
+	_, tail, ok2 := strings.Cut(rest, keysEnd)
+	if !ok || !ok2 {
+		t.Fatalf("%s: the marks around the keys are missing", file)
+	}
+	golden(t, file, head+keysBegin+reference()+keysEnd+tail)
+}
+
+// The plans that the text shows are plans, but for their kind.
+func TestReferenceExamples(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "plan-file.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range strings.Split(string(b), "```yaml\n")[1:] {
+		src, _, _ := strings.Cut(block, "```")
+		if strings.HasPrefix(src, "plan:") {
+			src = "kind: talk\nagents: {a: sim/a, b: sim/b, c: sim/c}\nlineup: {first: a, second: b}\n" + src
+			if strings.Contains(src, "matrix") {
+				src = strings.Replace(src, "lineup: {first: a, second: b}\n", "", 1)
+			}
+		}
+		if _, err := Parse(fmt.Sprintf("block %d", i+1), []byte(strings.Replace(src, "secrets", "talk", 1)), testKinds(), nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func reference() string {
+	var b strings.Builder
+	b.WriteString("| key | what it holds | default | meaning |\n|---|---|---|---|\n")
+	rows(&b, keys(nil, dict("PARAM", whatever())), "")
+	return b.String()
+}
+
+func rows(b *strings.Builder, s *shape, prefix string) {
+	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+	for _, k := range s.keys {
+		preset := k.preset
+		switch {
+		case k.needed:
+			preset = "needed"
+		case preset == "":
+			preset = "none"
+		}
+		name := prefix + k.name
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, cell(holds(k)), cell(preset), cell(k.doc))
+		rows(b, k.shape, name+".")
+	}
+	switch {
+	case s.free != "":
+		rows(b, s.elem, prefix+s.free+".")
+	case s.form == list:
+		rows(b, s.elem, strings.TrimSuffix(prefix, ".")+"[].")
+	}
+}
+
+// holds says what stands under a key.
+func holds(k key) string {
+	switch s := k.shape; {
+	case k.name == "kind":
+		return "the name of a kind"
+	case s.form == list && s.elem.form != mapping && s.elem.form != anything:
+		return "a list: each " + s.elem.want()
+	case s.form == mapping && s.free != "" && s.elem.form != mapping:
+		return "a mapping: each " + s.free + " to " + s.elem.want()
+	default:
+		return s.want()
+	}
+}

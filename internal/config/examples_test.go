@@ -1,0 +1,80 @@
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"parley/internal/config"
+	"parley/world"
+	"parley/worlds"
+)
+
+// Every example is a plan, for the decoder and for the schema.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	kinds := worlds.Standard()
+	b, err := config.Schema(kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("plan.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema := c.MustCompile("plan.json")
+
+	sources := map[string][]byte{}
+	for _, k := range kinds {
+		sources["the example of "+k.Name] = config.Init(k)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if sources[file], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, src := range sources {
+		p, err := config.Parse(name, src, kinds, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(p.JSON())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func ExampleParse() {
+	kind := world.Kind{
+		Name:   "talk",
+		Params: func() any { return &struct{}{} },
+		Seats:  func(any) ([]string, error) { return []string{"first", "second"}, nil },
+	}
+	src := `kind: talk
+agents:
+  quiet: {model: sim/small, temprature: 0.7}
+`
+	_, err := config.Parse("plan.yaml", []byte(src), []world.Kind{kind}, nil)
+	fmt.Println(err)
+	// Output:
+	// plan.yaml:3:29: agents.quiet.temprature: unknown key; did you mean temperature? allowed: model, bot, system, temperature, top_p, max_tokens, effort, seed, stop, fallbacks, trainable
+	//      3 |   quiet: {model: sim/small, temprature: 0.7}
+	//        |                             ^
+}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/internal/provider"
+	"parley/llm"
+	"parley/world"
+)
+
+func load(t *testing.T, name string) *Plan {
+	t.Helper()
+	file := filepath.Join("testdata", "good", name+".yaml")
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Load(file, testKinds(), setsIn(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// bare drops what cannot be compared: a kind holds functions.
+func bare(p *Plan) Plan {
+	q := *p
+	q.Kind = world.Kind{Name: p.Kind.Name}
+	return q
+}
+
+func TestSmall(t *testing.T) {
+	t.Parallel()
+	temperature := 0.7
+	sim, _ := provider.Lookup("sim")
+	got := bare(load(t, "small"))
+	want := Plan{
+		Kind: world.Kind{Name: "talk"}, Seed: 7, Episodes: 100,
+		Agents: []world.Agent{
+			{Name: "bold", Model: "lab/any", System: "You are bold."},
+			{Name: "quiet", Model: "sim/small", Temperature: &temperature},
+		},
+		Lineup:     map[string]string{"first": "quiet", "second": "bold"},
+		Seats:      []string{"first", "second"},
+		Params:     &talkParams{Mode: "standard", Messages: 6, Pause: 3, Style: style{Tone: "dry"}},
+		ParamsJSON: json.RawMessage(`{"judge":false,"messages":6,"mode":"standard","pause":3,"style":{"tone":"dry"}}`),
+		Providers: []provider.Provider{
+			{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:8080/v1", KeyEnv: "LAB_KEY", Limits: provider.Limits{RPM: 3000, TPM: 2000000}},
+			sim,
+		},
+		Budget: 5 * llm.Dollar, Pace: "free",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+// Every good plan, recorded and read back, is the same plan; and what is recorded is
+// stable and itself a plan file.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	for _, file := range planFiles(t, "good") {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := load(t, name)
+			golden(t, strings.TrimSuffix(file, ".yaml")+".json", string(p.JSON())+"\n")
+			fromJSON, err := FromJSON(p.JSON(), testKinds(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fromYAML, err := Parse("recorded", p.JSON(), testKinds(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, again := range []*Plan{fromJSON, fromYAML} {
+				if !reflect.DeepEqual(bare(again), bare(p)) {
+					t.Errorf("got\n%+v\nwant\n%+v", bare(again), bare(p))
+				}
+				if string(again.JSON()) != string(p.JSON()) {
+					t.Errorf("got\n%s\nwant\n%s", again.JSON(), p.JSON())
+				}
+			}
+			if _, err := p.World(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFromJSONErrors(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{``, `{`, `[1]`, `{"kind":"talk","kind":"solo"}`, `{"kind":"talk"}`, `{"error":"x"}`, strings.Repeat("[", 1000)} {
+		if _, err := FromJSON(json.RawMessage(bad), testKinds(), nil); err == nil {
+			t.Errorf("%.20s: no error", bad)
+		}
+	}
+	p, err := FromJSON(load(t, "small").JSON(), testKinds(), []string{"agents.bold.model=sim/other", "seed=9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, ok := p.Agent("bold"); !ok || a.Model != "sim/other" || p.Seed != 9 {
+		t.Errorf("overrides are not in %s", p.JSON())
+	}
+	if _, ok := p.Agent("nobody"); ok {
+		t.Error("there is an agent nobody")
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	huge := filepath.Join(dir, "huge.yaml")
+	if err := os.WriteFile(huge, make([]byte, maxSize+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		dir:                             "is a directory",
+		filepath.Join(dir, "none.yaml"): "no such file",
+		huge:                            "is larger than 1024 KiB",
+	} {
+		_, err := Load(name, testKinds(), nil)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: got %v, want %q", name, err, want)
+		}
+	}
+}
+
+func TestWorld(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct {
+		episodes int
+		cells    []string // the first few
+	}{
+		"least":           {1, []string{""}},
+		"small":           {100, []string{""}},
+		"matrix":          {9 * 4 * 50, []string{"messages=4 mode=standard: first=a second=a", "messages=4 mode=standard: first=a second=b"}},
+		"matrix-one-seat": {2, []string{"first=a second=b judge=c", "first=a second=c judge=c"}},
+		"until":           {50, []string{""}},
+		"matrix-until":    {30, []string{"first=a second=b"}},
+	} {
+		plan, err := load(t, name).World()
+		if err != nil {
+			t.Fatal(err)
+		}
+		specs := plan.Next(nil)
+		if len(specs) != want.episodes {
+			t.Errorf("%s: %d episodes, want %d", name, len(specs), want.episodes)
+		}
+		for i, cell := range want.cells {
+			if specs[i].Cell != cell {
+				t.Errorf("%s: cell %d is %q, want %q", name, i, specs[i].Cell, cell)
+			}
+		}
+	}
+}
+
+func TestSeatings(t *testing.T) {
+	t.Parallel()
+	abc := []string{"a", "b", "c"}
+	for _, c := range []struct {
+		m    Matrix
+		want int
+	}{
+		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Swap: true}, 6},
+		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Swap: true, Self: true}, 9},
+		{Matrix{Agents: abc, Seats: []string{"x", "y"}}, 3},
+		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Self: true}, 6},
+		{Matrix{Agents: abc, Seats: []string{"x"}}, 3},
+		{Matrix{Agents: abc[:2], Seats: []string{"x", "y", "z"}, Swap: true}, 0},
+		{Matrix{Agents: abc, Seats: []string{"x", "y", "z"}, Swap: true}, 6},
+		{Matrix{Agents: make([]string, 100), Seats: make([]string, 20), Swap: true, Self: true}, maxCells + 1},
+	} {
+		if got := len(c.m.seatings()); got != c.want {
+			t.Errorf("%+v: %d seatings, want %d", c.m, got, c.want)
+		}
+	}
+}
+
+// A param that is set to zero stays so, though its field is marked omitempty.
+func TestParamZero(t *testing.T) {
+	t.Parallel()
+	p := load(t, "everything")
+	again := talk().Params()
+	if err := json.Unmarshal(p.ParamsJSON, again); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again, p.Params) || again.(*talkParams).Pause != 0 {
+		t.Errorf("got %+v, want %+v", again, p.Params)
+	}
+}

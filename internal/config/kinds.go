@@ -1,0 +1,42 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"parley/world"
+)
+
+// Kind returns the kind of that name. The error names those there are, and the nearest.
+func Kind(kinds []world.Kind, name string) (world.Kind, error) {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		if k.Name == name {
+			return k, nil
+		}
+		names[i] = k.Name
+	}
+	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", quote(name), orSemicolon(meant(name, names)), anyOf(names))
+}
+
+// Param is one of the params of a kind.
+type Param struct {
+	Name string `json:"name"`
+	// Holds is what it may be, as "a whole number".
+	Holds   string          `json:"holds"`
+	Default json.RawMessage `json:"default,omitempty"`
+	Doc     string          `json:"doc,omitempty"`
+}
+
+// Params lists the params of a kind in their order.
+func Params(k world.Kind) []Param {
+	preset := map[string]json.RawMessage{}
+	if k.Params != nil {
+		_ = remarshal(k.Params(), &preset) // a kind without defaults in JSON has none to show
+	}
+	all := []Param{}
+	for _, key := range paramsShape(k).keys {
+		all = append(all, Param{Name: key.name, Holds: key.shape.want(), Default: preset[key.name], Doc: key.doc})
+	}
+	return all
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	"parley/world"
+)
+
+// paramsShape reads from a kind's params struct what its params may be: names from
+// json tags, defaults from the values that Params sets. A field may say more about
+// itself in tags: doc (what it means) and oneof (the texts it allows, with commas).
+func paramsShape(k world.Kind) *shape {
+	if k.Params == nil {
+		return record()
+	}
+	v := reflect.ValueOf(k.Params())
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return dict("PARAM", whatever())
+	}
+	return shapeOf(v.Type(), v, 0)
+}
+
+// grid returns the shape of lists of values for each of params.
+func grid(params *shape) *shape {
+	if params.free != "" {
+		return dict("PARAM", &shape{form: list, elem: params.elem, least: 1})
+	}
+	s := record()
+	for _, k := range params.keys {
+		k.shape, k.preset, k.needed = &shape{form: list, elem: k.shape, least: 1}, "", false
+		s.keys = append(s.keys, k)
+	}
+	return s
+}
+
+// shapeOf returns the shape of values of a Go type. preset holds the defaults of a
+// struct, where there are any.
+func shapeOf(t reflect.Type, preset reflect.Value, depth int) *shape {
+	if reads := reflect.PointerTo(t); depth > maxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return whatever() // it says itself what is wrong, when it is read
+	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return words()
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if preset.IsValid() {
+			preset = preset.Elem()
+		}
+		return shapeOf(t.Elem(), preset, depth+1)
+	case reflect.Struct:
+		return structShape(t, preset, depth)
+	case reflect.Slice, reflect.Array:
+		return listOf(shapeOf(t.Elem(), reflect.Value{}, depth+1))
+	case reflect.Map:
+		return dict("NAME", shapeOf(t.Elem(), reflect.Value{}, depth+1))
+	case reflect.String:
+		return words()
+	case reflect.Bool:
+		return truth()
+	case reflect.Float32, reflect.Float64:
+		return ratio(math.Inf(-1), math.Inf(1))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		bits := t.Bits() - 1
+		return whole(-1<<bits, 1<<bits-1)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return whole(0, math.MaxUint64>>(64-t.Bits()))
+	}
+	return whatever()
+}
+
+func structShape(t reflect.Type, preset reflect.Value, depth int) *shape {
+	s := record()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		var value reflect.Value
+		if preset.IsValid() {
+			value = preset.Field(i)
+		}
+		switch {
+		case f.Anonymous && name == "":
+			s.keys = append(s.keys, shapeOf(f.Type, value, depth+1).keys...)
+			continue
+		case !f.IsExported() || name == "-":
+			continue
+		case name == "":
+			name = f.Name
+		}
+		k := key{name: name, shape: shapeOf(f.Type, value, depth+1), doc: f.Tag.Get("doc"), preset: shown(value)}
+		if allowed := f.Tag.Get("oneof"); allowed != "" {
+			k.shape.oneOf = strings.Split(allowed, ",")
+		}
+		s.keys = append(s.keys, k)
+	}
+	return s
+}
+
+// shown writes a default as a reader sees it: short values only.
+func shown(v reflect.Value) string {
+	if !v.IsValid() || !v.CanInterface() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 {
+		return ""
+	}
+	b, err := json.Marshal(v.Interface())
+	if err != nil || len(b) > 60 {
+		return ""
+	}
+	return strings.Trim(string(b), `"`)
+}
+
+// params decodes values, checked against the kind's shape, over the kind's defaults. It
+// returns them also as JSON that leaves nothing to a default.
+func decodeParams(k world.Kind, values map[string]any) (any, json.RawMessage, error) {
+	if k.Params == nil {
+		return nil, json.RawMessage("{}"), nil
+	}
+	given, err := json.Marshal(values)
+	if err != nil {
+		return nil, nil, fmt.Errorf("params: %w", err)
+	}
+	params := k.Params()
+	if err := json.Unmarshal(given, params); err != nil {
+		return nil, nil, fmt.Errorf("params: %w", err)
+	}
+	full, err := json.Marshal(params)
+	if err != nil {
+		return nil, nil, fmt.Errorf("params: %w", err)
+	}
+	var resolved any
+	if err := unmarshal(full, &resolved); err != nil {
+		return nil, nil, fmt.Errorf("params: %w", err)
+	}
+	canonical, err := json.Marshal(overlay(resolved, values))
+	return params, canonical, err
+}
+
+// overlay adds what was given and is missing in resolved: a field marked omitempty that
+// was set to zero would otherwise come back as its default.
+func overlay(resolved, given any) any {
+	r, ok := resolved.(map[string]any)
+	g, ok2 := given.(map[string]any)
+	if !ok || !ok2 {
+		return resolved
+	}
+	for name, v := range g {
+		if old, there := r[name]; there {
+			r[name] = overlay(old, v)
+		} else {
+			r[name] = v
+		}
+	}
+	return r
+}

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/world"
+)
+
+// maxCells bounds a matrix.
+const maxCells = 100_000
+
+// Matrix is every way to put agents into seats, with every setting of params.
+type Matrix struct {
+	Agents []string `json:"agents"`
+	// Seats are those to put them into. Default: those that the lineup leaves empty.
+	Seats []string `json:"seats"`
+	// Self is whether an agent may sit in several of the seats. Default: false.
+	Self bool `json:"self"`
+	// Swap is whether the same agents are also played in other seats. Default: true.
+	Swap bool `json:"swap"`
+	// Params are values to try, by param. Default: none.
+	Params map[string][]any `json:"params,omitempty"`
+	// Repeat is how many episodes to play of each cell. Default: 1; 0 under Until.
+	Repeat int `json:"repeat,omitempty"`
+}
+
+// UnmarshalJSON sets what is not false or 0 by default.
+func (m *Matrix) UnmarshalJSON(b []byte) error {
+	type plain Matrix
+	v := plain{Swap: true}
+	if err := unmarshal(b, &v); err != nil {
+		return fmt.Errorf("config: matrix: %w", err)
+	}
+	*m = Matrix(v)
+	return nil
+}
+
+// Until plays on until a score is known well enough.
+type Until struct {
+	Score string `json:"score"`
+	// Seat or Agent is whose score. Default: that of the whole episode.
+	Seat  string `json:"seat,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	// Width is half the width of the interval to reach.
+	Width float64 `json:"width"`
+	// Confidence of the interval. Default: 0.95.
+	Confidence float64 `json:"confidence"`
+	// Min and Max bound the episodes of a cell, and Step is how many more to play at a
+	// time. Default: 30, 1,000 and Min.
+	Min  int `json:"min"`
+	Max  int `json:"max"`
+	Step int `json:"step"`
+}
+
+// World makes the plan that the engine plays, new for each run or resume. A Plan that
+// was loaded makes no error.
+func (p *Plan) World() (world.Plan, error) {
+	spec := world.Spec{Kind: p.Kind.Name, Params: p.ParamsJSON, Lineup: maps.Clone(p.Lineup)}
+	cells := []world.Spec{spec}
+	if p.Matrix != nil {
+		m, err := p.worldMatrix()
+		if err != nil {
+			return nil, err
+		}
+		if p.Until == nil {
+			return m.Plan()
+		}
+		if cells, err = m.Cells(); err != nil {
+			return nil, err
+		}
+	}
+	if u := p.Until; u != nil {
+		return world.Until{
+			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
+			Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
+		}.Plan()
+	}
+	return world.Repeat(spec, p.Episodes), nil
+}
+
+// worldMatrix says the matrix in the words of package world.
+func (p *Plan) worldMatrix() (world.Matrix, error) {
+	m := world.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
+	for _, seating := range p.Matrix.seatings() {
+		lineup := maps.Clone(p.Lineup)
+		if lineup == nil {
+			lineup = map[string]string{}
+		}
+		maps.Copy(lineup, seating)
+		m.Lineups = append(m.Lineups, lineup)
+	}
+	for _, change := range p.Matrix.combinations() {
+		_, params, err := p.vary(change)
+		if err != nil {
+			return m, fmt.Errorf("config: plan.matrix: %w", err)
+		}
+		m.Variants = append(m.Variants, world.Variant{Name: label(change), Params: params})
+	}
+	return m, nil
+}
+
+// vary resolves the params with some of them changed.
+func (p *Plan) vary(change map[string]any) (any, json.RawMessage, error) {
+	values := map[string]any{}
+	if err := unmarshal(p.ParamsJSON, &values); err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(values, change)
+	return decodeParams(p.Kind, values)
+}
+
+// seatings lists the ways to put the agents into the seats, at most maxCells and one.
+// Without Swap the agents keep their order; without Self each sits once.
+func (m *Matrix) seatings() []map[string]string {
+	var all []map[string]string
+	chosen := make([]int, len(m.Seats))
+	var choose func(seat int)
+	choose = func(seat int) {
+		if seat == len(m.Seats) {
+			lineup := make(map[string]string, len(m.Seats))
+			for i, a := range chosen {
+				lineup[m.Seats[i]] = m.Agents[a]
+			}
+			all = append(all, lineup)
+			return
+		}
+		for a := range m.Agents {
+			again := slices.Contains(chosen[:seat], a)
+			back := seat > 0 && a < chosen[seat-1]
+			if len(all) > maxCells || again && !m.Self || back && !m.Swap {
+				continue
+			}
+			chosen[seat] = a
+			choose(seat + 1)
+		}
+	}
+	choose(0)
+	return all
+}
+
+// combinations lists every choice of one value for each param; the last by name changes
+// fastest. Without params it is one that changes nothing.
+func (m *Matrix) combinations() []map[string]any {
+	all := []map[string]any{{}}
+	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
+		var longer []map[string]any
+		for _, before := range all {
+			for _, v := range m.Params[name] {
+				one := maps.Clone(before)
+				one[name] = v
+				longer = append(longer, one)
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// label names a combination, as "messages=4 mode=standard".
+func label(change map[string]any) string {
+	parts := make([]string, 0, len(change))
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		b, _ := json.Marshal(change[name]) // it came from JSON
+		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
+	}
+	return strings.Join(parts, " ")
+}

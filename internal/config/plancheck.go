@@ -1,0 +1,141 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// matrix checks the matrix, and fills in its defaults.
+func (r *resolver) matrix() {
+	if r.file.Plan == nil || r.file.Plan.Matrix == nil {
+		return
+	}
+	m := r.file.Plan.Matrix
+	r.plan.Matrix = m
+	here := path{"plan", "matrix"}
+	r.distinct(m.Agents, here.to("agents"), r.agentKnown)
+	r.distinct(m.Seats, here.to("seats"), r.matrixSeat)
+	if !r.seated {
+		return
+	}
+	empty := r.emptySeats()
+	if len(m.Seats) == 0 {
+		m.Seats = empty
+		if len(empty) == 0 {
+			r.complain(here, "has no seat to fill: take those it shall fill out of lineup; the seats are %s", anyOf(r.plan.Seats))
+		}
+	}
+	if left := slices.DeleteFunc(slices.Clone(empty), func(s string) bool { return slices.Contains(m.Seats, s) }); len(left) > 0 {
+		r.complain(here.to("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
+	}
+	switch {
+	case r.file.Plan.Until != nil && m.Repeat > 0:
+		r.complain(here.to("repeat"), "stands beside until, which decides how many to play: leave it out")
+	case r.file.Plan.Until == nil && m.Repeat == 0:
+		m.Repeat = 1
+	}
+	if len(m.Agents) > 0 && !m.Self && len(m.Agents) < len(m.Seats) {
+		r.complain(here.to("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), anyOf(m.Seats))
+	}
+	r.cells(m, here)
+}
+
+// cells counts the cells of a matrix and tries each setting of its params.
+func (r *resolver) cells(m *Matrix, here path) {
+	cells := len(m.seatings())
+	for _, values := range m.Params {
+		cells = min(cells*max(1, len(values)), maxCells+1)
+	}
+	if cells > maxCells || cells*max(1, m.Repeat) > maxEpisodes {
+		r.complain(here, "makes too many episodes: at most %d cells and %d episodes", maxCells, maxEpisodes)
+		return
+	}
+	names := map[string]bool{}
+	for _, change := range m.combinations() {
+		r.variant(change, here.to("params"))
+		name := label(change)
+		if names[name] {
+			r.complain(here.to("params"), "lists %s twice", r.quote(name))
+		}
+		names[name] = true
+	}
+}
+
+// variant checks one setting of the params: the kind must take it, with the same seats.
+func (r *resolver) variant(change map[string]any, here path) {
+	params, _, err := r.plan.vary(change)
+	if err != nil {
+		r.paramsProblem(err, here)
+		return
+	}
+	seats, err := r.plan.Kind.Seats(params)
+	if err != nil {
+		r.paramsProblem(err, here)
+		return
+	}
+	if !slices.Equal(seats, r.plan.Seats) {
+		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.quote(label(change)), anyOf(seats), anyOf(r.plan.Seats))
+	}
+}
+
+// distinct checks a list of names: each known, none twice.
+func (r *resolver) distinct(names []string, here path, known func(string, path) bool) {
+	for i, name := range names {
+		if at := here.to(index(i)); known(name, at) && slices.Contains(names[:i], name) {
+			r.complain(at, "%s is listed twice", r.quote(name))
+		}
+	}
+}
+
+// matrixSeat checks a seat that a matrix is to fill.
+func (r *resolver) matrixSeat(seat string, here path) bool {
+	if !r.seatKnown(seat) {
+		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(seat), orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		return false
+	}
+	if agent, taken := r.plan.Lineup[seat]; taken {
+		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.quote(agent), seat)
+	}
+	return true
+}
+
+// until checks until, and fills in its defaults.
+func (r *resolver) until() {
+	if r.file.Plan == nil || r.file.Plan.Until == nil {
+		return
+	}
+	u := r.file.Plan.Until
+	r.plan.Until = u
+	here := path{"plan", "until"}
+	switch {
+	case u.Seat != "" && !r.seatKnown(u.Seat):
+		r.complain(here.to("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(u.Seat), orSemicolon(meant(u.Seat, r.plan.Seats)), anyOf(r.plan.Seats))
+	case u.Agent != "":
+		r.agentKnown(u.Agent, here.to("agent"))
+	}
+	if u.Confidence == 0 {
+		u.Confidence = 0.95
+	}
+	if u.Min == 0 {
+		u.Min = 30
+		if u.Max > 0 {
+			u.Min = min(u.Min, u.Max)
+		}
+	}
+	if u.Max == 0 {
+		u.Max = max(1000, u.Min)
+	}
+	if u.Step == 0 {
+		u.Step = u.Min
+	}
+	if u.Max < u.Min {
+		r.complain(here.to("max"), "is less than min, which is %d", u.Min)
+	}
+	if len(r.errs) > 0 {
+		return
+	}
+	// Whatever else package world asks of a plan.
+	if _, err := r.plan.World(); err != nil {
+		r.complain(here, "%v", err)
+	}
+}

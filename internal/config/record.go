@@ -1,0 +1,160 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/provider"
+	"parley/llm"
+	"parley/world"
+)
+
+// recorded is a Plan in the form of a plan file in which nothing is left to a default.
+type recorded struct {
+	Kind      string                    `json:"kind"`
+	Seed      uint64                    `json:"seed"`
+	Episodes  int                       `json:"episodes,omitempty"`
+	Plan      *planFile                 `json:"plan,omitempty"`
+	Providers map[string]map[string]any `json:"providers,omitempty"`
+	Agents    map[string]map[string]any `json:"agents"`
+	Lineup    map[string]string         `json:"lineup,omitempty"`
+	Params    json.RawMessage           `json:"params,omitempty"`
+	Limits    limits                    `json:"limits,omitzero"`
+	Budget    llm.Money                 `json:"budget,omitempty"`
+	Cache     string                    `json:"cache"`
+	Pace      string                    `json:"pace"`
+	Prices    string                    `json:"prices,omitempty"`
+	Out       string                    `json:"out,omitempty"`
+}
+
+// JSON is the plan as it is recorded with a run: a plan file in JSON that FromJSON makes
+// an equal Plan of. It names environment variables, and holds no secret.
+func (p *Plan) JSON() json.RawMessage {
+	r := recorded{
+		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
+		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
+		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
+		Budget: p.Budget, Cache: p.Cache, Pace: p.Pace, Prices: p.Prices, Out: p.Out,
+	}
+	if p.Matrix != nil || p.Until != nil {
+		r.Plan = &planFile{p.Matrix, p.Until}
+	}
+	if r.Cache == "" {
+		r.Cache = "off"
+	}
+	for _, one := range p.Providers {
+		r.Providers[one.Name] = recordProvider(one)
+	}
+	for _, a := range p.Agents {
+		r.Agents[a.Name] = recordAgent(a)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		// Every part was made of JSON: only a Plan made by hand comes here.
+		return json.RawMessage(`{"error":` + fmt.Sprintf("%q", err) + `}`)
+	}
+	return b
+}
+
+// recordProvider writes a provider without its name. What a preset sets and p does not
+// is written as well, since it would come back otherwise.
+func recordProvider(p provider.Provider) map[string]any {
+	m := asMap(p)
+	if preset, ok := provider.Lookup(p.Name); ok {
+		for k, v := range asMap(preset) {
+			if _, there := m[k]; !there {
+				m[k] = zeroOf(v)
+			}
+		}
+	}
+	if p.Timeout > 0 {
+		m["timeout"] = time.Duration(p.Timeout).String()
+	}
+	delete(m, "name")
+	return m
+}
+
+func recordAgent(a world.Agent) map[string]any {
+	m := asMap(a)
+	delete(m, "name")
+	return m
+}
+
+// asMap returns a struct as JSON has it.
+func asMap(v any) map[string]any {
+	m := map[string]any{}
+	_ = remarshal(v, &m) // plain structs of plain values
+	return m
+}
+
+// zeroOf returns false, "", 0, an empty list or an empty mapping, as v is.
+func zeroOf(v any) any {
+	switch v.(type) {
+	case bool:
+		return false
+	case string:
+		return ""
+	case map[string]any:
+		return map[string]any{}
+	case []any:
+		return []any{}
+	}
+	return 0
+}
+
+// jsonNode reads one JSON value into a tree. It has no places: nobody edits it.
+func jsonNode(dec *json.Decoder, depth int) (*node, error) {
+	t, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	if depth > maxDepth {
+		return nil, errors.New("it is nested too deeply")
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		return jsonNested(dec, t, depth)
+	case string:
+		return &node{form: text, text: t}, nil
+	case bool:
+		return &node{form: boolean, flag: t, text: fmt.Sprint(t)}, nil
+	case json.Number:
+		n := &node{}
+		n.decimal(t.String())
+		return n, nil
+	}
+	return &node{}, nil
+}
+
+func jsonNested(dec *json.Decoder, open json.Delim, depth int) (*node, error) {
+	n := &node{form: list}
+	if open == '{' {
+		n.form = mapping
+	}
+	for dec.More() {
+		var name string
+		if n.form == mapping {
+			t, err := dec.Token()
+			if err != nil {
+				return nil, err
+			}
+			name, _ = t.(string)
+			if n.field(name) != nil {
+				return nil, fmt.Errorf("it holds %s twice", quote(name))
+			}
+		}
+		value, err := jsonNode(dec, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if n.form == mapping {
+			n.fields = append(n.fields, field{name, value})
+		} else {
+			n.items = append(n.items, value)
+		}
+	}
+	_, err := dec.Token() // the closing one
+	return n, err
+}

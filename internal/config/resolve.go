@@ -1,0 +1,288 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/internal/provider"
+	"parley/llm"
+	"parley/world"
+)
+
+// file is a plan file as it is written, decoded and not yet resolved.
+type file struct {
+	Kind      string                     `json:"kind"`
+	Seed      *uint64                    `json:"seed"`
+	Episodes  int                        `json:"episodes"`
+	Plan      *planFile                  `json:"plan"`
+	Providers map[string]json.RawMessage `json:"providers"`
+	Agents    map[string]world.Agent     `json:"agents"`
+	Lineup    map[string]string          `json:"lineup"`
+	Params    map[string]any             `json:"params"`
+	Limits    limits                     `json:"limits"`
+	Budget    llm.Money                  `json:"budget"`
+	Cache     string                     `json:"cache"`
+	Pace      string                     `json:"pace"`
+	Prices    string                     `json:"prices"`
+	Out       string                     `json:"out"`
+}
+
+type planFile struct {
+	Matrix *Matrix `json:"matrix,omitempty"`
+	Until  *Until  `json:"until,omitempty"`
+}
+
+type limits struct {
+	Concurrency int `json:"concurrency,omitempty"`
+	Live        int `json:"live,omitempty"`
+}
+
+// resolver makes a Plan of a file, reporting what does not fit together.
+type resolver struct {
+	*checker
+	tree *node
+	file file
+	plan *Plan
+	// known means that the kind is, and seated that its seats are.
+	known, seated bool
+}
+
+// resolve makes a Plan of a tree.
+func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan, error) {
+	generic := keys(nil, dict("PARAM", whatever()))
+	for _, s := range sets {
+		override(rep, tree, generic, s)
+	}
+	if tree.form != mapping {
+		rep.add(tree.at, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.found(tree))
+		return nil, rep.err()
+	}
+	r := &resolver{checker: &checker{report: rep, meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
+	params := dict("PARAM", whatever())
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name
+		if kind := tree.field("kind"); kind != nil && kind.form == text && kind.text == k.Name {
+			r.plan.Kind, r.known, params = k, true, paramsShape(k)
+		}
+	}
+	r.root = keys(names, params)
+	values, _ := r.value(tree, r.root, nil)
+	if err := remarshal(values, &r.file); err != nil {
+		rep.add(place{}, nil, "cannot be decoded: %v", err)
+		return nil, rep.err()
+	}
+	r.all()
+	if err := rep.err(); err != nil {
+		return nil, err
+	}
+	return r.plan, nil
+}
+
+// all resolves part by part. Each part does what it can with what the others left.
+func (r *resolver) all() {
+	p, f := r.plan, r.file
+	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
+	p.Concurrency, p.Live = f.Limits.Concurrency, f.Limits.Live
+	if f.Seed != nil {
+		p.Seed = *f.Seed
+	}
+	if f.Pace != "" {
+		p.Pace = f.Pace
+	}
+	if f.Cache != "off" {
+		p.Cache = f.Cache
+	}
+	if r.tree.field("plan") == nil {
+		p.Episodes = max(1, f.Episodes)
+	}
+	r.providers()
+	r.agents()
+	r.params()
+	r.lineup()
+	r.matrix()
+	r.until()
+}
+
+// complain reports a problem at a key, or the nearest that is there. What was reported
+// at that key or below it is not reported again: the first says it better.
+func (r *resolver) complain(p path, format string, args ...any) {
+	n := r.tree.find(p)
+	where := n.at
+	if n.form == mapping || n.form == list || n.form == nothing {
+		where = n.key
+	}
+	r.complainAt(where, p, format, args...)
+}
+
+// complainOfKey reports a problem with a key and not with its value.
+func (r *resolver) complainOfKey(p path, format string, args ...any) {
+	r.complainAt(r.tree.find(p).key, p, format, args...)
+}
+
+func (r *resolver) complainAt(where place, p path, format string, args ...any) {
+	key := p.String()
+	if r.full() || r.meant[key] && !r.tree.has(p) {
+		return
+	}
+	for _, e := range r.errs {
+		if e.Key == key || len(p) > 2 && p[0] == "providers" && e.Key == p[:2].String() || strings.HasPrefix(e.Key, key+".") || strings.HasPrefix(e.Key, key+"[") {
+			return
+		}
+	}
+	r.add(where, p, format, args...)
+}
+
+func (r *resolver) providers() {
+	for _, name := range slices.Sorted(maps.Keys(r.file.Providers)) {
+		p, _ := provider.Lookup(name)
+		if err := json.Unmarshal(r.file.Providers[name], &p); err != nil {
+			r.complain(path{"providers", name}, "cannot be decoded: %v", err)
+			continue
+		}
+		p.Name = name
+		r.provider(p)
+		r.plan.Providers = append(r.plan.Providers, p)
+	}
+}
+
+func (r *resolver) provider(p provider.Provider) {
+	here := path{"providers", p.Name}
+	near := nearest(p.Name, strings.Split(presetNames(), ", "))
+	if p.Dialect == "" && p.BaseURL == "" && near != "" {
+		r.complainOfKey(here, "is no preset; did you mean %s? a provider of your own needs dialect and base_url", near)
+	}
+	if p.Dialect == "" {
+		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
+	}
+	if p.BaseURL == "" && p.Dialect != "sim" {
+		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
+	}
+	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
+		r.complain(here.to("key_env"), "is the name of an environment variable alone: write %s", bare)
+	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
+		r.complain(here.to("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not stand in a plan file: put it into a variable")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		if secretName(name) {
+			r.complain(here.to("headers").to(name), "a secret does not belong here: name its environment variable in key_env")
+		}
+	}
+	if p.Dialect == "" {
+		p.Dialect = "openai" // which asks for everything else
+	}
+	err := p.Validate()
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		field, problem, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "provider "+p.Name+": ")), ": ")
+		switch {
+		case !ok:
+			r.complain(here, "%s", line)
+		case field == "name":
+			r.complainOfKey(here, "the name %s", problem)
+		case field == "headers":
+			r.complainOfKey(append(here.to(field), headerIn(problem, p.Headers)...), "%s", problem)
+		default:
+			r.complain(append(here, strings.SplitN(field, ".", 2)...), "%s", problem)
+		}
+	}
+}
+
+// headerIn returns the header that a problem is about.
+func headerIn(problem string, headers map[string]string) path {
+	for name := range headers {
+		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
+			return path{name}
+		}
+	}
+	return nil
+}
+
+// agentName is what can stand in labels, in keys of overrides and on command lines.
+var agentName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.@+/-]{0,63}$`)
+
+func (r *resolver) agents() {
+	for _, name := range slices.Sorted(maps.Keys(r.file.Agents)) {
+		a := r.file.Agents[name]
+		a.Name = name
+		here := path{"agents", name}
+		if !agentName.MatchString(name) {
+			r.complainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
+		}
+		switch {
+		case a.Model != "":
+			r.model(a.Model, here.to("model"))
+		case a.Bot != "":
+			r.bot(a, here)
+		}
+		for i, m := range a.Fallbacks {
+			r.model(m, here.to("fallbacks").to(index(i)))
+		}
+		r.plan.Agents = append(r.plan.Agents, a)
+	}
+	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// bot checks an agent without a model: the kind must have it, and it takes nothing that
+// is meant for a model.
+func (r *resolver) bot(a world.Agent, here path) {
+	if r.known {
+		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots))
+		switch {
+		case slices.Contains(bots, a.Bot):
+		case len(bots) == 0:
+			r.complain(here.to("bot"), "%s has no bots", r.plan.Kind.Name)
+		default:
+			r.complain(here.to("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.quote(a.Bot), orSemicolon(meant(a.Bot, bots)), anyOf(bots))
+		}
+	}
+	for _, f := range r.tree.find(here).fields {
+		if f.name != "bot" && f.name != "trainable" {
+			r.complainOfKey(here.to(f.name), "a bot has no model behind it: leave %s out", f.name)
+		}
+	}
+}
+
+// model checks provider/model, and takes in the preset it names.
+func (r *resolver) model(name string, here path) {
+	account, model := llm.SplitModel(name)
+	if account == "" || model == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
+		r.complain(here, "wants provider/model, as sim/small, found %s", r.quote(name))
+		return
+	}
+	if _, listed := r.file.Providers[account]; listed || slices.ContainsFunc(r.plan.Providers, func(p provider.Provider) bool { return p.Name == account }) {
+		return
+	}
+	if p, ok := provider.Lookup(account); ok {
+		r.plan.Providers = append(r.plan.Providers, p)
+		return
+	}
+	if n := r.tree.field("providers"); n.field(account) != nil {
+		return // it is there, and what is wrong with it was said
+	}
+	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
+	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.quote(account), orSemicolon(meant(account, all)), anyOf(all))
+}
+
+// remarshal turns what the checker made into a Go value.
+func remarshal(from, to any) error {
+	b, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return unmarshal(b, to)
+}
+
+// unmarshal keeps numbers as they are written.
+func unmarshal(b []byte, to any) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	return dec.Decode(to)
+}

@@ -1,0 +1,150 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"parley/world"
+)
+
+// SchemaName is the file that the first line of a plan made by Init refers to. Whoever
+// writes the plan writes Schema beside it under this name.
+const SchemaName = "plan.schema.json"
+
+// Schema returns a JSON Schema (2020-12) of plan files for these kinds, made of the
+// table that decodes them.
+func Schema(kinds []world.Kind) ([]byte, error) {
+	names := make([]string, len(kinds))
+	var docs strings.Builder
+	var each []any
+	for i, k := range kinds {
+		names[i] = k.Name
+		fmt.Fprintf(&docs, "\n- %s: %s", k.Name, k.Doc)
+		params := paramsShape(k)
+		each = append(each, object{
+			"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}},
+			"then": object{"properties": object{
+				"params": params.schema(),
+				"plan":   object{"properties": object{"matrix": object{"properties": object{"params": grid(params).schema()}}}},
+			}},
+		})
+	}
+	root := keys(names, dict("PARAM", whatever())).schema()
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "A Parley plan file"
+	if len(each) > 0 {
+		root["allOf"] = each
+		kind := root["properties"].(object)["kind"].(object)
+		kind["description"] = fmt.Sprint(kind["description"], docs.String())
+	}
+	b, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("config: schema: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Init returns a commented plan file of a kind to begin with.
+func Init(k world.Kind) []byte {
+	return []byte("# yaml-language-server: $schema=" + SchemaName + "\n" + strings.TrimLeft(k.Example, "\n"))
+}
+
+type object map[string]any
+
+// schema returns s as a JSON Schema.
+func (s *shape) schema() object {
+	switch s.form {
+	case text:
+		o := object{"type": "string"}
+		if len(s.oneOf) > 0 {
+			o["enum"] = s.oneOf
+		}
+		if s.least > 0 {
+			o["minLength"] = s.least
+		}
+		return o
+	case boolean:
+		return object{"type": "boolean"}
+	case integer:
+		return object{"type": "integer", "minimum": json.Number(strconv.FormatInt(s.low, 10)), "maximum": json.Number(strconv.FormatUint(s.high, 10))}
+	case number:
+		return s.numberSchema()
+	case duration:
+		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
+	case list:
+		o := object{"type": "array", "items": s.elem.schema()}
+		if s.least > 0 {
+			o["minItems"] = s.least
+		}
+		return o
+	case mapping:
+		return s.mappingSchema()
+	}
+	return object{}
+}
+
+func (s *shape) numberSchema() object {
+	o := object{"type": "number"}
+	low, high := "minimum", "maximum"
+	if s.above {
+		low = "exclusiveMinimum"
+	}
+	if s.below {
+		high = "exclusiveMaximum"
+	}
+	if !math.IsInf(s.min, -1) {
+		o[low] = s.min
+	}
+	if s.max < math.MaxFloat64 {
+		o[high] = s.max
+	}
+	return o
+}
+
+func (s *shape) mappingSchema() object {
+	o := object{"type": "object"}
+	if s.least > 0 {
+		o["minProperties"] = s.least
+	}
+	if s.free != "" {
+		o["additionalProperties"] = s.elem.schema()
+		return o
+	}
+	properties := object{}
+	var needed []string
+	for _, k := range s.keys {
+		one := k.shape.schema()
+		if d := k.describe(); d != "" {
+			one["description"] = d
+		}
+		properties[k.name] = one
+		if k.needed {
+			needed = append(needed, k.name)
+		}
+	}
+	o["properties"], o["additionalProperties"] = properties, false
+	if needed != nil {
+		o["required"] = needed
+	}
+	switch has := func(k string) object { return object{"required": []string{k}} }; {
+	case s.either:
+		o["oneOf"] = []any{has(s.apart[0]), has(s.apart[1])}
+	case s.apart[0] != "":
+		o["not"] = object{"required": s.apart}
+	}
+	if s.short != "" {
+		return object{"anyOf": []any{s.key(s.short).shape.schema(), o}}
+	}
+	return o
+}
+
+// describe says what a key means, and its default.
+func (k key) describe() string {
+	if k.preset == "" {
+		return k.doc
+	}
+	return strings.TrimSpace(k.doc + " Default: " + k.preset + ".")
+}

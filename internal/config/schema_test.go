@@ -1,0 +1,222 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"parley/internal/provider"
+	"parley/world"
+)
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	b, err := Schema(testKinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("plan.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance reads a plan as plain YAML, knowing no key, as an editor does.
+func instance(t *testing.T, src []byte) (any, bool) {
+	t.Helper()
+	rep := newSource("plan.yaml", src)
+	if len(rep.errs) > 0 {
+		return nil, false
+	}
+	root := parse(rep)
+	if root == nil {
+		return nil, false
+	}
+	plain, _ := (&checker{report: rep}).anything(root, nil)
+	b, err := json.Marshal(plain)
+	if err != nil {
+		return nil, false
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+	return v, err == nil
+}
+
+func TestSchemaAcceptsGoodPlans(t *testing.T) {
+	t.Parallel()
+	s := compiled(t)
+	for _, file := range append(planFiles(t, "good"), goodRecords(t)...) {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := instance(t, src)
+		if !ok {
+			t.Errorf("%s: not YAML", file)
+		} else if err := s.Validate(v); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	for _, k := range testKinds() {
+		src := Init(k)
+		if v, ok := instance(t, src); !ok || s.Validate(v) != nil {
+			t.Errorf("%s: its example does not validate", k.Name)
+		}
+		if _, err := Parse("plan.yaml", src, testKinds(), nil); err != nil {
+			t.Error(err)
+		}
+		if !strings.HasPrefix(string(src), "# yaml-language-server: $schema="+SchemaName+"\n") {
+			t.Errorf("%s: the first line does not name the schema", k.Name)
+		}
+	}
+}
+
+func goodRecords(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("testdata", "good", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// What is wrong in form is wrong for the schema too: an editor shows it.
+func TestSchemaRefusesBrokenPlans(t *testing.T) {
+	t.Parallel()
+	s := compiled(t)
+	formal := []string{"unknown key", "is missing: ", "wants a ", "wants one of", "wants true", "is empty", "stands beside", "is an empty"}
+	tried := 0
+	for _, file := range planFiles(t, "broken") {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Parse("plan.yaml", src, testKinds(), nil)
+		if err == nil || !slices.ContainsFunc(formal, func(f string) bool { return strings.Contains(err.Error(), f) }) {
+			continue
+		}
+		v, ok := instance(t, src)
+		// Only a kind knows that its seats need a lineup, what a preset brings, and that
+		// until and repeat exclude each other.
+		semantic := []string{"no-lineup.yaml", "provider-incomplete.yaml", "matrix-until-repeat.yaml", "set-removes-needed.yaml"}
+		if !ok || slices.Contains(semantic, filepath.Base(file)) {
+			continue
+		}
+		tried++
+		if s.Validate(v) == nil {
+			t.Errorf("%s: the schema accepts it, the decoder says:\n%v", file, err)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d plans were tried", tried)
+	}
+}
+
+// The schema has exactly the keys of the table, and each says what it is.
+func TestSchemaKeys(t *testing.T) {
+	t.Parallel()
+	b, err := Schema(testKinds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(b, &doc); err != nil {
+		t.Fatal(err)
+	}
+	table := keys([]string{"solo", "talk"}, dict("PARAM", whatever()))
+	sameKeys(t, nil, table, doc)
+	for _, branch := range doc["allOf"].([]any) {
+		name := branch.(map[string]any)["if"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["const"]
+		then := branch.(map[string]any)["then"].(map[string]any)["properties"].(map[string]any)
+		for _, k := range testKinds() {
+			if k.Name == name {
+				sameKeys(t, path{"params"}, paramsShape(k), then["params"].(map[string]any))
+			}
+		}
+	}
+}
+
+func sameKeys(t *testing.T, p path, s *shape, schema map[string]any) {
+	t.Helper()
+	if forms, ok := schema["anyOf"].([]any); ok {
+		schema = forms[1].(map[string]any)
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	if len(properties) != len(s.keys) {
+		t.Errorf("%s: the schema has %d keys, the table %d", p, len(properties), len(s.keys))
+	}
+	for _, k := range s.keys {
+		one, ok := properties[k.name].(map[string]any)
+		if !ok {
+			t.Errorf("%s is not in the schema", p.to(k.name))
+			continue
+		}
+		if d, _ := one["description"].(string); k.doc != "" && !strings.HasPrefix(d, k.doc) {
+			t.Errorf("%s: described as %q", p.to(k.name), d)
+		}
+		sameKeys(t, p.to(k.name), k.shape, one)
+	}
+	switch {
+	case s.free != "" && s.elem.form != anything:
+		sameKeys(t, p.to(s.free), s.elem, schema["additionalProperties"].(map[string]any))
+	case s.form == list:
+		sameKeys(t, p.to("[]"), s.elem, schema["items"].(map[string]any))
+	}
+}
+
+// The table has exactly the fields of the structs it is decoded into.
+func TestTableMatchesStructs(t *testing.T) {
+	t.Parallel()
+	root := keys(nil, dict("PARAM", whatever()))
+	for _, c := range []struct {
+		name  string
+		shape *shape
+		of    any
+		not   []string
+	}{
+		{"root", root, file{}, nil},
+		{"plan", root.key("plan").shape, planFile{}, nil},
+		{"matrix", root.key("plan").shape.key("matrix").shape, Matrix{}, nil},
+		{"until", root.key("plan").shape.key("until").shape, Until{}, nil},
+		{"limits", root.key("limits").shape, limits{}, nil},
+		{"agent", root.key("agents").shape.elem, world.Agent{}, []string{"name"}},
+		{"provider", root.key("providers").shape.elem, provider.Provider{}, []string{"name"}},
+		{"provider limits", limitKeys(), provider.Limits{}, nil},
+		{"capability", capabilityKeys(), provider.Capability{}, nil},
+		{"recorded", root, recorded{}, nil},
+	} {
+		var fields []string
+		typ := reflect.TypeOf(c.of)
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			if !slices.Contains(c.not, name) {
+				fields = append(fields, name)
+			}
+		}
+		names := c.shape.names()
+		slices.Sort(names)
+		slices.Sort(fields)
+		if !slices.Equal(names, fields) {
+			t.Errorf("%s: the table has %v, the struct %v", c.name, names, fields)
+		}
+		for _, k := range c.shape.keys {
+			if k.doc == "" || !strings.HasSuffix(k.doc, ".") {
+				t.Errorf("%s.%s: doc %q", c.name, k.name, k.doc)
+			}
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func index(i int) string { return fmt.Sprintf("[%d]", i) }
+
+// params decodes the params and learns the seats from the kind.
+func (r *resolver) params() {
+	if !r.known {
+		return
+	}
+	p := r.plan
+	var err error
+	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
+	if err != nil {
+		r.paramsProblem(err, path{"params"})
+		return
+	}
+	if p.Kind.Seats == nil {
+		return
+	}
+	if p.Seats, err = p.Kind.Seats(p.Params); err != nil {
+		r.paramsProblem(err, path{"params"})
+	}
+	r.seated = err == nil
+}
+
+// namedParam finds the param that an error of a kind is about.
+var namedParam = regexp.MustCompile(`\bparams\.([\w.\[\]-]+):\s*`)
+
+// paramsProblem reports what a kind says of params that stand at a place, each line at
+// the param it names.
+func (r *resolver) paramsProblem(err error, params path) {
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
+		here := params
+		if m := namedParam.FindStringSubmatchIndex(line); m != nil {
+			steps := strings.Split(line[m[2]:m[3]], ".")
+			if r.tree.find(params).field(steps[0]) == nil {
+				here = path{"params"} // a matrix varies others
+			}
+			here = append(slices.Clone(here), steps...)
+			line = line[:m[0]] + line[m[1]:]
+		}
+		if line != "" {
+			r.complain(here, "%s", oneLine(line, 500))
+		}
+	}
+}
+
+// lineup checks who sits where.
+func (r *resolver) lineup() {
+	p := r.plan
+	p.Lineup = r.file.Lineup
+	matrix := r.file.Plan != nil && r.file.Plan.Matrix != nil
+	if r.tree.field("lineup") == nil && !matrix {
+		r.seatAll()
+		return
+	}
+	for _, seat := range slices.Sorted(maps.Keys(p.Lineup)) {
+		here := path{"lineup", seat}
+		if r.seatKnown(seat) {
+			r.agentKnown(p.Lineup[seat], here)
+		} else {
+			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(meant(seat, p.Seats)), anyOf(p.Seats))
+		}
+	}
+	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
+		r.complain(path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], anyOf(r.agentNames()))
+	}
+}
+
+// seatAll is the lineup of a plan that has none: its only agent sits everywhere.
+func (r *resolver) seatAll() {
+	names := r.agentNames()
+	if len(names) != 1 {
+		if len(r.plan.Seats) > 0 && len(names) > 0 {
+			r.complain(path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", anyOf(r.plan.Seats))
+		}
+		return
+	}
+	r.plan.Lineup = map[string]string{}
+	for _, seat := range r.plan.Seats {
+		r.plan.Lineup[seat] = names[0]
+	}
+}
+
+// emptySeats lists the seats that the lineup leaves out. One whose entry was reported as
+// wrong is not empty.
+func (r *resolver) emptySeats() []string {
+	var empty []string
+	for _, seat := range r.plan.Seats {
+		if r.tree.field("lineup").field(seat) == nil {
+			empty = append(empty, seat)
+		}
+	}
+	return empty
+}
+
+func (r *resolver) agentNames() []string {
+	names := make([]string, len(r.plan.Agents))
+	for i, a := range r.plan.Agents {
+		names[i] = a.Name
+	}
+	return names
+}
+
+func (r *resolver) agentKnown(name string, here path) bool {
+	// One whose keys are wrong is known all the same; without any, that was said.
+	names := r.agentNames()
+	if len(names) == 0 || r.tree.field("agents").field(name) != nil {
+		return true
+	}
+	r.complain(here, "no agent is named %s%s agents: %s", r.quote(name), orSemicolon(meant(name, names)), anyOf(names))
+	return false
+}
+
+// seatKnown says whether the kind has a seat. Where the seats could not be learned, it has.
+func (r *resolver) seatKnown(seat string) bool {
+	return !r.seated || slices.Contains(r.plan.Seats, seat)
+}

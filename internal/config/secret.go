@@ -1,0 +1,107 @@
+package config
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A key may be put where it does not belong: in key_env itself, under a key that does
+// not exist (api_key), in a header. The error then has to show the line without it.
+// This file says what may be a secret; it rather hides too much than too little.
+
+// keyShapes are how keys of well-known makers look, wherever they stand.
+var keyShapes = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|glpat|r8|nvapi|pplx|tgp|fw|Bearer)[-_ ][A-Za-z0-9+/_=.-]{12,}|\bAIza[A-Za-z0-9_-]{20,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
+
+// secretLines find what stands after a name such as api_key in text that may not even
+// be YAML: up to the end of a quoted or plain value.
+var secretLines = regexp.MustCompile(`(?i)([a-z0-9_-]*(?:key|token|secret|password|passwd|authorization|credential|cookie|key_env|apikey)["']?)\s*[:=]\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,{}\[\]"'#][^\n,{}\[\]#]*))`)
+
+// userInfo finds the password of an address.
+var userInfo = regexp.MustCompile(`://([^/\s@"']+)@`)
+
+// secretName says whether what stands under a key of that name may be a secret.
+func secretName(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"key", "token", "secret", "password", "passwd", "authorization", "credential", "cookie"} {
+		if strings.HasSuffix(name, word) {
+			return true
+		}
+	}
+	return envName(name)
+}
+
+// envName says whether a key holds the name of a variable, which may be shown.
+func envName(name string) bool { return strings.EqualFold(name, "key_env") }
+
+// isEnv says whether s is the name of an environment variable, and cannot well be a key:
+// capital letters, as everybody writes them, and in words if it is long.
+func isEnv(s string) bool {
+	if len(s) > 64 || len(s) >= 20 && !strings.Contains(s, "_") {
+		return false
+	}
+	return envText.MatchString(s)
+}
+
+var envText = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
+
+// secretsIn lists the parts of any text that may be secrets.
+func secretsIn(text string) []string {
+	found := keyShapes.FindAllString(text, -1)
+	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+// secretsGuessed lists what stands after names such as api_key in text that could not be
+// read as YAML. In a prompt it would guess wrong, so it is not for text that could.
+func secretsGuessed(text string) []string {
+	var found []string
+	for _, m := range secretLines.FindAllStringSubmatch(text, -1) {
+		value := strings.TrimSpace(m[2] + m[3] + m[4])
+		if name := strings.Trim(m[1], `"'`); secretName(name) && !(envName(name) && isEnv(value)) {
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
+// secretsOf lists the texts under keys that may hold secrets, however they are written.
+func secretsOf(n *node) []string {
+	var found []string
+	for _, f := range n.fields {
+		if f.value.text != "" && secretName(f.name) && !(envName(f.name) && isEnv(f.value.text)) {
+			found = append(found, f.value.text)
+			found = append(found, strings.Split(f.value.text, "\n")...)
+		}
+		found = append(found, secretsOf(f.value)...)
+	}
+	for _, item := range n.items {
+		found = append(found, secretsOf(item)...)
+	}
+	return found
+}
+
+// conceal adds to what hide hides.
+func (s *source) conceal(secrets []string) {
+	for _, secret := range secrets {
+		// Shorter ones cannot be hidden without hiding half the text.
+		if len(secret) >= 4 {
+			s.secrets = append(s.secrets, secret)
+		}
+	}
+	// Longest first, since one may be part of another.
+	slices.SortFunc(s.secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	s.secrets = slices.Compact(s.secrets)
+}
+
+// hide puts asterisks over every secret of the source in s, one for each character.
+func (s *source) hide(shown string) string {
+	for _, secret := range s.secrets {
+		shown = strings.ReplaceAll(shown, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+	}
+	return shown
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// shape is what a value may be. One tree of shapes (see keys) drives decoding, the JSON
+// Schema and the reference, so that they cannot say different things.
+type shape struct {
+	form form
+	// oneOf are the texts that are allowed. Empty: any.
+	oneOf []string
+	// low and high bound a whole number.
+	low  int64
+	high uint64
+	// min and max bound a number; above means that min itself is too small, and below
+	// that max itself is too large.
+	min, max     float64
+	above, below bool
+	// elem is what the items of a list are, or the values of a mapping with free keys.
+	elem *shape
+	// free is what the free keys of a mapping are called, as NAME. Empty: it has keys.
+	free string
+	keys []key
+	// short is the key that a text instead of the mapping stands for. Empty: none.
+	short string
+	// least is how many items a list, keys a mapping or characters a text must have.
+	least int
+	// apart are two keys of which at most one may be given; with either, one must be.
+	apart  [2]string
+	either bool
+}
+
+// key is a key of a mapping.
+type key struct {
+	name  string
+	shape *shape
+	// preset is the default, as a reader sees it. Empty: none.
+	preset string
+	needed bool
+	doc    string
+	// also are other names people give it.
+	also []string
+}
+
+func words(oneOf ...string) *shape { return &shape{form: text, oneOf: oneOf} }
+func word() *shape                 { return &shape{form: text, least: 1} }
+func truth() *shape                { return &shape{form: boolean} }
+func span() *shape                 { return &shape{form: duration} }
+func whatever() *shape             { return &shape{form: anything} }
+func listOf(elem *shape) *shape    { return &shape{form: list, elem: elem} }
+
+func whole(low int64, high uint64) *shape { return &shape{form: integer, low: low, high: high} }
+func count() *shape                       { return whole(1, math.MaxInt32) }
+
+func ratio(lo, hi float64) *shape { return &shape{form: number, min: lo, max: hi} }
+
+func record(keys ...key) *shape { return &shape{form: mapping, keys: keys} }
+
+func dict(free string, elem *shape) *shape { return &shape{form: mapping, free: free, elem: elem} }
+
+// key returns the key of that name, or nil.
+func (s *shape) key(name string) *key {
+	for i := range s.keys {
+		if s.keys[i].name == name {
+			return &s.keys[i]
+		}
+	}
+	return nil
+}
+
+// names lists the keys in their order.
+func (s *shape) names() []string {
+	names := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		names[i] = k.name
+	}
+	return names
+}
+
+// want says what the shape allows, as "a whole number, 1 to 10".
+func (s *shape) want() string {
+	switch s.form {
+	case text:
+		if len(s.oneOf) > 0 {
+			return "one of " + strings.Join(s.oneOf, ", ")
+		}
+		return "a text"
+	case boolean:
+		return "true or false"
+	case integer:
+		return "a whole number" + s.bounds()
+	case number:
+		return "a number" + s.bounds()
+	case duration:
+		return "a time with its unit, as 90s or 10m"
+	case list:
+		return "a list"
+	case mapping:
+		if s.short != "" {
+			return "a mapping (key: value), or a text for its " + s.short
+		}
+		return "a mapping (key: value)"
+	}
+	return "a value"
+}
+
+// bounds says the range of a number, as ", 0 to 2".
+func (s *shape) bounds() string {
+	if s.form == integer {
+		switch low := strconv.FormatInt(s.low, 10); {
+		case s.low == math.MinInt64:
+			return ""
+		case s.high >= math.MaxInt32:
+			return ", at least " + low
+		default:
+			return ", " + low + " to " + strconv.FormatUint(s.high, 10)
+		}
+	}
+	plain := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+	low := "at least " + plain(s.min)
+	if s.above {
+		low = "more than " + plain(s.min)
+	}
+	switch {
+	case math.IsInf(s.min, -1):
+		return ""
+	case s.max >= math.MaxFloat64:
+		return ", " + low
+	case s.above || s.below:
+		return ", " + low + " and less than " + plain(s.max)
+	}
+	return ", " + plain(s.min) + " to " + plain(s.max)
+}

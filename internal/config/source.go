@@ -1,0 +1,89 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxSize bounds a plan file. Far above any real plan; it keeps a wrong file (a run
+// file, a data set) from being read as one.
+const maxSize = 1 << 20
+
+// source is the text of a plan file.
+type source struct {
+	name    string
+	text    string
+	lines   []string
+	secrets []string // what errors must not show
+}
+
+// read reads the file at path, or says why it cannot be a plan.
+func read(path string) ([]byte, error) {
+	fail := func(format string, args ...any) error {
+		return Errors{{File: path, Problem: fmt.Sprintf(format, args...)}}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fail("cannot be opened: %v", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fail("is a directory: name the plan file in it")
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fail("cannot be read: %v", err)
+	}
+	return b, nil
+}
+
+// newSource makes a source of bytes. What is wrong with them as a text goes to the report.
+func newSource(name string, b []byte) *report {
+	src := &source{name: name}
+	rep := &report{src: src}
+	switch {
+	case len(b) > maxSize:
+		rep.add(place{}, nil, "is larger than %d KiB: is it a plan file?", maxSize>>10)
+		return rep
+	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
+		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
+		return rep
+	}
+	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
+	src.text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
+	src.lines = strings.Split(src.text, "\n")
+	src.conceal(secretsIn(src.text))
+	if i := notText(b); i >= 0 {
+		line, column := 1+bytes.Count(b[:i], []byte("\n")), 1+utf8.RuneCount(b[bytes.LastIndexByte(b[:i], '\n')+1:i])
+		what := fmt.Sprintf("the control character 0x%02x", b[i])
+		if b[i] >= utf8.RuneSelf {
+			what = fmt.Sprintf("the byte 0x%02x, which is not UTF-8", b[i])
+		}
+		src.conceal(secretsGuessed(src.text))
+		rep.add(place{line: line, column: column}, nil, "holds %s: a plan file is UTF-8 text", what)
+		return rep
+	}
+	return rep
+}
+
+// notText returns where b stops being UTF-8 text, or -1.
+func notText(b []byte) int {
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7F {
+			return i
+		}
+		i += n
+	}
+	return -1
+}

@@ -1,0 +1,251 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// The bounds of a plan. They are far above what a plan needs, and low enough that
+// aliases of aliases and a million brackets end in an error and not in a slow death:
+// the parser takes time that grows with the square of the tokens.
+const (
+	maxTokens = 20_000
+	maxDepth  = 40
+	maxNodes  = 20_000 // after aliases are followed
+)
+
+// form is what a value is.
+type form int
+
+const (
+	nothing form = iota
+	broken       // it was reported, and there is no more to say
+	boolean
+	integer
+	number
+	text
+	list
+	mapping
+	duration // only wanted, never found
+	anything // only wanted, never found
+)
+
+// node is a value of a plan, wherever it came from: YAML, an override, or a recorded plan.
+type node struct {
+	form   form
+	at     place // of the value
+	key    place // of the key it stands under; the value's own at the root
+	text   string
+	flag   bool
+	items  []*node
+	fields []field
+}
+
+// field is a key of a mapping and its value.
+type field struct {
+	name  string
+	value *node
+}
+
+// field returns the value under name, or nil.
+func (n *node) field(name string) *node {
+	if n == nil {
+		return nil
+	}
+	for _, f := range n.fields {
+		if f.name == name {
+			return f.value
+		}
+	}
+	return nil
+}
+
+// has says whether there is a node at p.
+func (n *node) has(p path) bool {
+	return len(p) == 0 || n.find(p) != n.find(p[:len(p)-1])
+}
+
+// find returns the node at p or, where there is none, the last one on the way there.
+func (n *node) find(p path) *node {
+	for _, step := range p {
+		next := n.field(step)
+		if inner, ok := strings.CutPrefix(step, "["); ok && next == nil {
+			if i, err := strconv.Atoi(strings.TrimSuffix(inner, "]")); err == nil && i < len(n.items) {
+				next = n.items[i]
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// parse reads the text of a source as one YAML document. It returns nil after
+// reporting what kept it from that.
+func parse(rep *report) *node {
+	root := parseTree(rep)
+	if root == nil {
+		rep.src.conceal(secretsGuessed(rep.src.text))
+	} else {
+		rep.src.conceal(secretsOf(root))
+	}
+	return root
+}
+
+func parseTree(rep *report) *node {
+	tokens, problem := tokenize(rep.src.text)
+	if problem != nil {
+		rep.add(problem.at, nil, "%s", problem.what)
+		return nil
+	}
+	file, err := parseTokens(tokens)
+	if err != nil {
+		what, at := plainer(err, rep.src)
+		rep.add(at, nil, "%s", what)
+		return nil
+	}
+	body := oneDocument(file, rep)
+	if body == nil {
+		return nil
+	}
+	b := &builder{rep: rep, anchors: map[string]ast.Node{}, open: map[string]bool{}}
+	root := b.build(body, nil, 0)
+	if b.over {
+		return nil // half a tree would only bring errors about what was cut off
+	}
+	return root
+}
+
+type problem struct {
+	at   place
+	what string
+}
+
+// tokenize splits text and refuses what the parser would recurse into without end.
+func tokenize(text string) (tokens token.Tokens, bad *problem) {
+	defer func() {
+		if p := recover(); p != nil {
+			tokens, bad = nil, &problem{what: "is not YAML"}
+		}
+	}()
+	tokens = lexer.Tokenize(text)
+	if len(tokens) > maxTokens {
+		return nil, &problem{at: placeOf(tokens[maxTokens]), what: "the plan is too large: more than " + strconv.Itoa(maxTokens) + " words and signs up to here"}
+	}
+	flow, line, inLine := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, inLine = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			inLine++
+		}
+		if flow > maxDepth || inLine > 2*maxDepth {
+			return nil, &problem{at: placeOf(t), what: "is nested too deeply: at most " + strconv.Itoa(maxDepth) + " levels"}
+		}
+	}
+	return tokens, nil
+}
+
+// parseTokens guards against panics of the parser, which is not ours.
+func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("is not YAML")
+		}
+	}()
+	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+}
+
+// hints are the parser's messages that say too little, and what to say instead.
+func hints() []hint {
+	return []hint{
+		{"found character '\t'", "a tab cannot indent: use spaces"},
+		{"tab character", "a tab cannot indent: use spaces"},
+		{"mapping value is not allowed", "a key and value cannot stand here: check the indentation of this line and the next; a value that holds `: ` needs quotes"},
+		{"value is not allowed in this context", "a value cannot stand here: check the indentation; after a text in quotes nothing may follow"},
+		{"unexpected key name", "is not `key: value`: a colon and a space are missing"},
+		{"non-map value is specified", "is not `key: value`: check the indentation, and that a colon and a space follow the key"},
+		{"sequence end token ']' not found", "this [ is never closed with ]"},
+		{"could not find flow mapping end token", "this { is never closed with }"},
+		{"end character of single-quoted", "this ' is never closed"},
+		{"end character of double-quoted", "this \" is never closed"},
+		{"block sequence entries are not allowed", "a list cannot begin here: put its first - on a line of its own"},
+		{"reserved character", "begins with a sign that YAML reserves: put it in quotes"},
+		{"unexpected directive", "begins with a sign that YAML reserves: put it in quotes"},
+		{"',' or '}' must be specified", "a , or a } is missing before this"},
+		{"',' or ']' must be specified", "a , or a ] is missing before this"},
+		{"undefined anchor value", "this anchor (&) marks no value"},
+	}
+}
+
+type hint struct{ has, say string }
+
+// plainer says in plain words what the parser found, and where.
+func plainer(err error, src *source) (string, place) {
+	var ye yaml.Error
+	if !errors.As(err, &ye) {
+		return "is not YAML", place{}
+	}
+	at := placeOf(ye.GetToken())
+	if i := at.line - 1; i >= 0 && i < len(src.lines) {
+		line := src.lines[i]
+		if lead := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(lead, "\t") {
+			return hints()[0].say, place{line: at.line, column: 1 + strings.Index(lead, "\t")}
+		}
+	}
+	for _, h := range hints() {
+		if strings.Contains(ye.GetMessage(), h.has) {
+			return h.say, at
+		}
+	}
+	return "is not YAML: " + ye.GetMessage(), at
+}
+
+// placeOf returns where a token stands. Some of the parser's own have no place.
+func placeOf(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{}
+	}
+	return place{line: max(t.Position.Line, 1), column: max(t.Position.Column, 1)}
+}
+
+// oneDocument returns the body of the only document, which must be a mapping.
+func oneDocument(file *ast.File, rep *report) ast.Node {
+	var body ast.Node
+	for _, d := range file.Docs {
+		switch {
+		case d.Body == nil:
+		case d.Body.Type() == ast.DirectiveType:
+			rep.add(placeOf(d.Body.GetToken()), nil, "a plan file has no %% directives")
+			return nil
+		case body != nil:
+			at := placeOf(d.Start)
+			if d.Start == nil {
+				at = placeOf(d.Body.GetToken())
+			}
+			rep.add(at, nil, "a second document begins here: a plan file holds one plan, without --- between")
+			return nil
+		default:
+			body = d.Body
+		}
+	}
+	if body == nil {
+		rep.add(place{}, nil, "is empty: a plan needs at least kind and agents; `parley init KIND` writes one to begin with")
+	}
+	return body
+}

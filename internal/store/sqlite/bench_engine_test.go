@@ -1,0 +1,116 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"testing"
+
+	"parley/engine"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// instant answers at once, in the process.
+type instant struct{}
+
+func (instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) (n int) {
+	for q := range reqs {
+		done(n, llm.Result{Response: &llm.Response{
+			Text: words(fmt.Sprintf("Answer %d:", q.Sample), 500), Finish: llm.FinishStop, Model: "small", Provider: "sim",
+			Usage: llm.Usage{Input: 100 * len(q.Messages), Output: 120}, Trail: llm.Trail{Attempts: 1, Cost: 1000},
+		}})
+		n++
+	}
+	return n
+}
+
+func (instant) Drain() {}
+
+// conversation is a world of talkCalls messages between two seats.
+func conversation(any, world.Lineup) (world.World, error) {
+	return world.Func(func(t *world.Table) world.Outcome {
+		var said []string
+		for i := range talkCalls {
+			ask := llm.Request{Messages: []llm.Message{llm.System("You are one of two.")}}
+			for k, text := range said {
+				if k%2 == i%2 {
+					ask.Messages = append(ask.Messages, llm.Assistant(text))
+				} else {
+					ask.Messages = append(ask.Messages, llm.User(text))
+				}
+			}
+			said = append(said, t.One(world.Call{Seat: []string{"host", "guest"}[i%2], Label: "message", Ask: ask}).Text)
+		}
+		return world.Outcome{Data: len(said)}
+	}), nil
+}
+
+// once is a plan of one stage.
+type once []world.Spec
+
+func (o *once) Next([]world.Played) []world.Spec {
+	specs := *o
+	*o = nil
+	return specs
+}
+
+func benchRun(j journal.Journal, episodes int) engine.Config {
+	specs := once(staged(0, episodes).Specs)
+	return engine.Config{
+		Journal: j, Plan: &specs, Models: instant{},
+		Kind:  world.Kind{Name: "talk", Version: 1, Params: func() any { return &json.RawMessage{} }, World: conversation},
+		Begun: journal.Begun{Version: journal.Version, Kind: "talk", KindVersion: 1, Agents: []world.Agent{{Name: "small", Model: "sim/small"}}},
+	}
+}
+
+// BenchmarkEngine plays through engine and run file with a model that answers at once.
+func BenchmarkEngine(b *testing.B) {
+	s, err := Open(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.ResetTimer()
+	res, err := engine.Run(context.Background(), benchRun(s, max(1, b.N/talkCalls)))
+	if err != nil || res.State != journal.Complete {
+		b.Fatal(res, err)
+	}
+	b.ReportMetric(float64(res.Asked)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// BenchmarkRefold plays a run again whose episodes all have every reply but no end.
+func BenchmarkRefold(b *testing.B) {
+	ctx := context.Background()
+	s, err := Open(ctx, filepath.Join(b.TempDir(), "run.db"), Create)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	episodes := max(1, b.N/talkCalls)
+	if _, err := engine.Run(ctx, benchRun(endless{s}, episodes)); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	res, err := engine.Run(ctx, benchRun(s, episodes))
+	if err != nil || res.Asked > 0 {
+		b.Fatal(res, err)
+	}
+	b.ReportMetric(float64(res.Replayed)/b.Elapsed().Seconds(), "calls/s")
+}
+
+// endless is a journal that does not keep how episodes end.
+type endless struct{ *Store }
+
+func (e endless) Append(ctx context.Context, entries ...journal.Entry) error {
+	var kept []journal.Entry
+	for _, entry := range entries {
+		if _, ended := entry.(*journal.Ended); !ended {
+			kept = append(kept, entry)
+		}
+	}
+	return e.Store.Append(ctx, kept...)
+}

@@ -1,0 +1,272 @@
+package sqlite
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/journal"
+	"parley/journal/journaltest"
+)
+
+// writerEnv makes the test binary a writer of the run file it names.
+const writerEnv = "PARLEY_TEST_WRITER"
+
+const crashSeed, crashEntries = 21, 800
+
+// writeUntilKilled appends the entries of a run, from where the file stands, a few at a
+// time, and says after each commit how many there are.
+func writeUntilKilled(path string) {
+	ctx := context.Background()
+	s, err := Open(ctx, path, Either)
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	entries := journaltest.Run(crashSeed, crashEntries)
+	n := 0
+	if err := s.Read(ctx, func(journal.Entry) error { n++; return nil }); err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	for fmt.Println(n); n < len(entries); fmt.Println(n) {
+		next := min(len(entries), n+1+n%7)
+		if err := s.Append(ctx, entries[n:next]...); err != nil {
+			fmt.Println("error", err)
+			return
+		}
+		n = next
+	}
+	select {} // wait to be killed
+}
+
+// TestKilled: whatever was acknowledged before a kill -9 is there after it, and what is
+// there is what was written, in order.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	entries := journaltest.Run(crashSeed, crashEntries)
+	r := rand.New(rand.NewPCG(1, 2))
+	for last := 0; last < crashEntries; {
+		acknowledged := last
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), writerEnv+"="+path)
+		out, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for left := 1 + r.IntN(60); left > 0 && acknowledged < crashEntries && lines.Scan(); left-- {
+			n, err := strconv.Atoi(lines.Text())
+			if err != nil {
+				t.Fatal(lines.Text())
+			}
+			acknowledged = n
+		}
+		if _, err := Open(t.Context(), path, Resume); !errors.Is(err, ErrPlaying) {
+			t.Errorf("a file that another process plays was opened: %v", err)
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() { // it went on until it was killed
+			if n, err := strconv.Atoi(lines.Text()); err == nil {
+				acknowledged = n
+			}
+		}
+		_ = c.Wait()
+		s := mustOpen(t, path, Either)
+		n := count(t, s)
+		if n < acknowledged {
+			t.Fatalf("%d entries were acknowledged and %d are there", acknowledged, n)
+		}
+		journaltest.Same(t, s, entries[:n])
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		last = n
+	}
+}
+
+// TestDurable: when Append returns, the disk has it, as far as a program can tell: the log
+// is synced with every commit, and a copy taken at that moment holds everything.
+func TestDurable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	if n, err := number(s.writer.conn, "PRAGMA synchronous"); n != 2 || err != nil {
+		t.Errorf("synchronous is %d (%v), and should be 2: FULL", n, err)
+	}
+	entries := journaltest.Run(9, 100)
+	for n := 0; n < len(entries); n += 10 {
+		mustAppend(t, s, entries[n:n+10]...)
+		reopened(t, filepath.Join(t.TempDir(), "run.db"), readFile(t, path), readFile(t, path+"-wal"), entries, map[int]bool{n + 10: true})
+	}
+}
+
+// TestTorn: a file whose log was cut or spoiled anywhere holds the commits up to there.
+func TestTorn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.db")
+	s := mustOpen(t, path, Create)
+	entries := journaltest.Run(4, 60)
+	wholes := map[int]bool{0: true}
+	for n := 0; n < len(entries); {
+		next := min(len(entries), n+1+n%9)
+		mustAppend(t, s, entries[n:next]...)
+		n = next
+		wholes[n] = true
+	}
+	file, wal := readFile(t, path), readFile(t, path+"-wal")
+	r := rand.New(rand.NewPCG(3, 4))
+	const frame = 16384 + 24
+	var cuts []int
+	near := []int{0, -1, 1, 24, frame / 2} // the frame's edges, its header, its page
+	for at := 32; at <= len(wal); at += 2 * frame {
+		cuts = append(cuts, at+near[len(cuts)%len(near)])
+	}
+	cuts = append(cuts, len(wal))
+	for range 20 {
+		cuts = append(cuts, r.IntN(len(wal)))
+	}
+	most := 0
+	for i, at := range cuts {
+		torn := append([]byte{}, wal...)
+		at = min(at, len(wal))
+		if i%2 == 0 || at == len(wal) {
+			torn = torn[:at]
+		} else {
+			torn[at] ^= 0xff
+		}
+		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file, torn, entries, wholes)
+		most = max(most, n)
+	}
+	if most != len(entries) {
+		t.Errorf("of %d entries at most %d came back", len(entries), most)
+	}
+}
+
+// reopened opens a file with a log and returns how many entries it holds.
+func reopened(t *testing.T, path string, file, wal []byte, entries []journal.Entry, wholes map[int]bool) int {
+	t.Helper()
+	writeFile(t, path, file)
+	writeFile(t, path+"-wal", wal)
+	s, err := Open(t.Context(), path, Resume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n := count(t, s)
+	if !wholes[n] {
+		t.Fatalf("%d entries came back, which is no whole commit", n)
+	}
+	journaltest.Same(t, s, entries[:n])
+	mustAppend(t, s, entries[n:]...) // and it can be played on
+	journaltest.Same(t, s, entries)
+	return n
+}
+
+// TestCutWhileFolding: a file whose log was being folded into it when everything stopped is
+// whole together with the log, though it says it is longer than it is.
+func TestCutWhileFolding(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	entries := journaltest.Run(4, 400)
+	mustAppend(t, s, entries...)
+	wal := readFile(t, path+"-wal")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := readFile(t, path)
+	for _, pages := range []int{1, 2, 7} {
+		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file[:pages*16384], wal, entries, map[int]bool{len(entries): true})
+		if n != len(entries) {
+			t.Errorf("of %d entries %d came back", len(entries), n)
+		}
+	}
+}
+
+// TestFull: when there is no room, nothing is written, everything is still there, and it
+// goes on once there is room.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	entries := journaltest.Run(6, 2000)
+	mustAppend(t, s, entries[:100]...)
+	limit := func(pages string) {
+		if err := run(s.writer.conn, "PRAGMA max_page_count = "+pages); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("30")
+	err := s.Append(t.Context(), entries[100:]...)
+	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "no space left") {
+		t.Fatalf("the error should name the file and the cause: %v", err)
+	}
+	journaltest.Same(t, s, entries[:100])
+	limit("1000000")
+	mustAppend(t, s, entries[100:]...)
+	journaltest.Same(t, s, entries)
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func writeFile(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk is TestFull on a disk that is really full: set PARLEY_TEST_SMALL_DISK to a
+// folder on one of a few megabytes, such as a tmpfs.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	small := os.Getenv("PARLEY_TEST_SMALL_DISK")
+	if small == "" {
+		t.Skip("needs a small disk")
+	}
+	dir, err := os.MkdirTemp(small, "") //nolint:usetesting // it must be on that disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	writeFile(t, filepath.Join(dir, "filler"), make([]byte, 1<<20))
+	s := mustOpen(t, filepath.Join(dir, "run.db"), Create)
+	entries := journaltest.Run(6, 6000)
+	n := 0
+	for ; n < len(entries) && err == nil; n += 40 {
+		err = s.Append(t.Context(), entries[n:min(n+40, len(entries))]...)
+	}
+	if err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Fatalf("the disk should be full: %v", err)
+	}
+	n -= 40
+	journaltest.Same(t, s, entries[:n])
+	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, entries[n:n+40]...)
+	journaltest.Same(t, s, entries[:n+40])
+}

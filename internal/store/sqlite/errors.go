@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+
+	"parley/journal"
+)
+
+// What callers may want to tell apart.
+var (
+	ErrPlaying = errors.New("the run is being played by another process")
+	ErrForeign = errors.New("not a run file")
+	ErrDamaged = errors.New("the run file is damaged")
+	ErrNewer   = errors.New("the run file is of a newer format")
+)
+
+// explain makes an error of the driver one that names the file and says what can be done.
+func explain(path, doing string, err error) error {
+	switch {
+	case errors.Is(err, journal.ErrFenced):
+		return fmt.Errorf("sqlite: %s: %s: %w", path, doing, err)
+	case errors.Is(err, ErrDamaged):
+		return damaged(path, err)
+	}
+	switch code := sqlite.ErrCode(err); code.ToPrimary() {
+	case sqlite.ResultFull:
+		return fmt.Errorf("sqlite: %s: %s: no space left on the disk (nothing that was recorded is lost: free some and play on): %w", path, doing, err)
+	case sqlite.ResultIOErr:
+		return fmt.Errorf("sqlite: %s: %s: the disk fails (nothing that was recorded is lost: put it right and play on): %w", path, doing, err)
+	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultPerm:
+		if pending(path) {
+			return fmt.Errorf("sqlite: %s: %s: the run was cut off, and the file or its folder cannot be written (allow it, or copy the file together with %s-wal to a folder where you may write): %w", path, doing, path, err)
+		}
+		return fmt.Errorf("sqlite: %s: %s: the file or its folder cannot be written (allow it, or copy the file to a folder where you may write): %w", path, doing, err)
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return damaged(path, err)
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return fmt.Errorf("sqlite: %s: %s: another program holds the file locked (close it and try again): %w", path, doing, err)
+	case sqlite.ResultConstraint:
+		return fmt.Errorf("sqlite: %s: %s: the entries do not fit what is recorded: %w", path, doing, err)
+	default:
+		return fmt.Errorf("sqlite: %s: %s: %w", path, doing, err)
+	}
+}
+
+func damaged(path string, why error) error {
+	const help = "keep it, and have what can be read of it written to a new file by: sqlite3 FILE .recover | sqlite3 NEW"
+	if errors.Is(why, ErrDamaged) {
+		return fmt.Errorf("sqlite: %s: %w (%s)", path, why, help)
+	}
+	return fmt.Errorf("sqlite: %s: %w: %w (%s)", path, ErrDamaged, why, help)
+}

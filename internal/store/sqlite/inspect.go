@@ -1,0 +1,101 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+
+	"parley/journal"
+)
+
+// application marks run files among SQLite files: PRLY.
+const application = 0x50524C59
+
+// inspect refuses what is not a run file of a format we know. It looks through a connection
+// that takes no lock and believes nobody writes, so that nothing is changed, not even by
+// rolling back what somebody else left half done. It goes through SQLite since a file of
+// our own opened and closed here would free the locks of every other connection of this
+// process: that is how POSIX locks are.
+func inspect(path string, size int64) error {
+	if size == 0 {
+		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
+	}
+	id, version, err := marks(address(path, "mode=ro&immutable=1"))
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(path) {
+		// Pages are on their way from the log to the file: the log must be looked at too.
+		id, version, err = marks(address(path, "mode=ro"))
+	}
+	switch {
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
+		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
+	case err != nil:
+		return explain(path, "open", err)
+	case id != application:
+		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
+	case version > journal.Version:
+		return fmt.Errorf("sqlite: %s: %w (%d; this program knows up to %d): open it with a newer parley", path, ErrNewer, version, journal.Version)
+	case version < 1:
+		return damaged(path, fmt.Errorf("its format version is %d", version))
+	}
+	return nil
+}
+
+// marks reads what a file says it is.
+func marks(uri string) (id, version int64, err error) {
+	c, err := sqlite.OpenConn(uri, sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if id, err = number(c, "PRAGMA application_id"); err != nil {
+		return 0, 0, err
+	}
+	version, err = number(c, "PRAGMA user_version")
+	return id, version, err
+}
+
+// checkTables makes sure that the tables are there before anything is done to them.
+func checkTables(c *sqlite.Conn) error {
+	n, err := number(c, `SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+		AND name IN ('state', 'texts', 'events', 'stages', 'specs', 'progress', 'turns', 'replies', 'outcomes')`)
+	if err == nil && n != 9 {
+		err = missing(false, "a table")
+	}
+	return err
+}
+
+// pending says whether there is a write-ahead log with something in it.
+func pending(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// address is path as a URI, for the options only a URI can carry.
+func address(path, query string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/… on Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
+}
+
+// number reads one.
+func number(c *sqlite.Conn, query string) (n int64, err error) {
+	s, _, err := c.PrepareTransient(query)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.Finalize() }() // says only what Step said
+	if _, err := s.Step(); err != nil {
+		return 0, err
+	}
+	return s.ColumnInt64(0), nil
+}

@@ -1,0 +1,331 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// put stores one entry as number w.seq.
+func (w *writer) put(e journal.Entry) error {
+	switch e := e.(type) {
+	case *journal.Turned:
+		return w.putTurned(e)
+	case *journal.Replied:
+		return w.putReplied(e)
+	case *journal.Ended:
+		return w.putEnded(e)
+	case *journal.Staged:
+		return w.putStaged(e)
+	default:
+		return w.putEvent(e)
+	}
+}
+
+// What is kept as JSON of the rare entries, money in billionths of a dollar.
+type (
+	begunData struct {
+		Version     int           `json:"version"`
+		Run         string        `json:"run"`
+		Tool        string        `json:"tool"`
+		Kind        string        `json:"kind"`
+		KindVersion int           `json:"kind_version"`
+		Seed        string        `json:"seed"` // a text: it is larger than what many tools read as a number
+		Agents      []world.Agent `json:"agents"`
+
+		Fork *journal.Origin `json:"fork,omitempty"`
+	}
+	openedData struct {
+		Lost int   `json:"lost"`
+		Cost int64 `json:"cost"`
+	}
+	closedData struct {
+		State  journal.State `json:"state"`
+		Reason string        `json:"reason,omitempty"`
+	}
+	exposedData struct {
+		Calls int   `json:"calls"`
+		Worst int64 `json:"worst"`
+	}
+)
+
+func (w *writer) putEvent(e journal.Entry) error {
+	s, err := w.conn.Prepare(`INSERT INTO events (seq, what, at, data, plan) VALUES (?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(w.seq)
+	var data any
+	var plan json.RawMessage
+	switch e := e.(type) {
+	case *journal.Begun:
+		r.str("begun")
+		r.time(e.At)
+		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork}
+		plan = e.Plan
+	case *journal.Opened:
+		r.str("opened")
+		r.time(e.At)
+		data = openedData{e.Lost, int64(e.Cost)}
+	case *journal.Closed:
+		r.str("closed")
+		r.time(e.At)
+		data = closedData{e.State, e.Reason}
+	case *journal.Exposed:
+		r.str("exposed")
+		r.null()
+		data = exposedData{e.Calls, int64(e.Worst)}
+	default:
+		return errors.New("this is no entry")
+	}
+	text, err := encode(data)
+	if err != nil {
+		return err
+	}
+	r.str(text)
+	r.raw(plan)
+	return r.do()
+}
+
+func (w *writer) putStaged(e *journal.Staged) error {
+	s, err := w.conn.Prepare(`INSERT INTO stages (seq, stage, first, count) VALUES (?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(w.seq)
+	r.int(int64(e.Stage))
+	r.int(int64(e.First))
+	r.int(int64(len(e.Specs)))
+	if err := r.do(); err != nil {
+		return err
+	}
+	for i := range e.Specs {
+		if err := w.putSpec(e.First+i, &e.Specs[i]); err != nil {
+			return fmt.Errorf("episode %d: %w", e.First+i, err)
+		}
+	}
+	return nil
+}
+
+func (w *writer) putSpec(episode int, spec *world.Spec) error {
+	var params int64
+	if spec.Params != nil {
+		var err error
+		if params, err = w.shared(string(spec.Params)); err != nil {
+			return err
+		}
+	}
+	lineup, err := encode(spec.Lineup)
+	if err != nil {
+		return err
+	}
+	lineupID, err := w.shared(lineup)
+	if err != nil {
+		return err
+	}
+	s, err := w.conn.Prepare(`INSERT INTO specs (episode, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(int64(episode))
+	r.str(spec.Kind)
+	r.id(params)
+	r.id(lineupID)
+	r.int(int64(spec.Deal))
+	r.opt(spec.Cell)
+	return r.do()
+}
+
+func (w *writer) putTurned(e *journal.Turned) error {
+	p, prev, err := w.step(e.Episode, -w.seq)
+	if err != nil {
+		return err
+	}
+	p.Turned(e)
+	var notes string
+	if len(e.Notes) > 0 {
+		if notes, err = encode(e.Notes); err != nil {
+			return fmt.Errorf("notes: %w", err)
+		}
+	}
+	s, err := w.conn.Prepare(`INSERT INTO turns (seq, prev, episode, attempt, strand, turn, digest, calls, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(w.seq)
+	r.int(prev)
+	r.turn(e.Turn)
+	r.i++
+	s.BindBytes(r.i, e.Digest[:])
+	r.int(int64(e.Calls))
+	r.opt(notes)
+	return r.do()
+}
+
+func (r *row) turn(t journal.Turn) {
+	r.int(int64(t.Episode))
+	r.int(int64(t.Attempt))
+	r.str(t.Strand)
+	r.int(int64(t.Turn))
+}
+
+// scoreData is a score whose value may be one that JSON has no number for.
+type scoreData struct {
+	Seat  string `json:"seat,omitempty"`
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+}
+
+func (w *writer) putEnded(e *journal.Ended) error {
+	p, _, err := w.step(e.Episode, 0)
+	if err != nil {
+		return err
+	}
+	p.End(e)
+	var scores string
+	if len(e.Outcome.Scores) > 0 {
+		if scores, err = encodeScores(e.Outcome.Scores); err != nil {
+			return err
+		}
+	}
+	data, ok := e.Outcome.Data.(json.RawMessage)
+	if !ok && e.Outcome.Data != nil {
+		if data, err = json.Marshal(e.Outcome.Data); err != nil {
+			return fmt.Errorf("outcome: %w", err)
+		}
+	}
+	s, err := w.conn.Prepare(`INSERT INTO outcomes (seq, episode, attempt, at, failed, scores, data, stack) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(w.seq)
+	r.int(int64(e.Episode))
+	r.int(int64(e.Attempt))
+	r.time(e.At)
+	r.opt(e.Outcome.Failed)
+	r.opt(scores)
+	r.raw(data)
+	r.opt(e.Stack)
+	return r.do()
+}
+
+func encodeScores(scores []world.Score) (string, error) {
+	out := make([]scoreData, len(scores))
+	for i, s := range scores {
+		out[i] = scoreData{s.Seat, s.Name, s.Value}
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			out[i].Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
+		}
+	}
+	return encode(out)
+}
+
+// step notes that an episode's turns and replies end at last (0: where they did), and
+// returns where they ended before.
+func (w *writer) step(episode int, last int64) (p *place, prev int64, err error) {
+	p = w.places[episode]
+	if p == nil {
+		if p, err = w.findPlace(episode); err != nil {
+			return nil, 0, err
+		}
+		w.places[episode] = p
+	}
+	prev = p.last
+	if last != 0 {
+		p.last = last
+	}
+	if !p.dirty {
+		p.dirty = true
+		w.dirty = append(w.dirty, episode)
+	}
+	return p, prev, nil
+}
+
+func (w *writer) findPlace(episode int) (*place, error) {
+	s, err := w.conn.Prepare(`SELECT attempt, open, ended, last FROM progress WHERE episode = ?`)
+	if err != nil {
+		return nil, err
+	}
+	defer done(s)
+	s.BindInt64(1, int64(episode))
+	found, err := s.Step()
+	if err != nil || !found {
+		return &place{}, err
+	}
+	c := columns{s: s}
+	return &place{Progress: journal.Progress{Attempt: c.int(), Open: c.int(), Ended: c.int() != 0}, last: c.int64()}, nil
+}
+
+func (w *writer) putPlaces() error {
+	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, ended, last) VALUES (?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	for _, episode := range w.dirty {
+		p := w.places[episode]
+		r := row{s: s}
+		r.int(int64(episode))
+		r.int(int64(p.Attempt))
+		r.int(int64(p.Open))
+		r.int(int64(map[bool]int{true: 1}[p.Ended]))
+		r.int(p.last)
+		if err := r.do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shared returns the id of a text, and stores it if it is new.
+func (w *writer) shared(text string) (int64, error) {
+	k := w.print.text(text)
+	if id, ok := w.keys.find(k); ok {
+		return id, nil
+	}
+	return w.store(k, text, "")
+}
+
+// said returns the id of a message, and stores it if it is new.
+func (w *writer) said(m *llm.Message) (int64, error) {
+	k := w.print.message(m)
+	if id, ok := w.keys.find(k); ok {
+		return id, nil
+	}
+	if plain(m) {
+		return w.store(k, m.Parts[0].Text, "")
+	}
+	more, err := encode(newRest(m))
+	if err != nil {
+		return 0, err
+	}
+	return w.store(k, m.Text(), more)
+}
+
+// store stores a text that is new.
+func (w *writer) store(k key, text, rest string) (int64, error) {
+	s, err := w.conn.Prepare(`INSERT INTO texts (id, text, rest) VALUES (?, ?, ?)`)
+	if err != nil {
+		return 0, err
+	}
+	w.text++
+	r := row{s: s}
+	r.int(w.text)
+	r.str(text)
+	r.opt(rest)
+	if err := r.do(); err != nil {
+		return 0, err
+	}
+	w.keys.add(k, w.text)
+	return w.text, nil
+}

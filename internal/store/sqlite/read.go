@@ -1,0 +1,293 @@
+package sqlite
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"zombiezen.com/go/sqlite"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// reader is a connection that reads.
+type reader struct {
+	conn  *sqlite.Conn
+	keys  *keys
+	chain chain
+	texts *recent[int64, *text]
+	print printer
+}
+
+// readAtOnce is how many entries are read on one state of the file.
+const readAtOnce = 2048
+
+// Head reads all that a run needs to know to be played on but the calls.
+func (s *Store) Head(ctx context.Context) (*journal.Head, error) {
+	h := &journal.Head{}
+	err := s.readers.with(func(r *reader) error {
+		var entries []journal.Entry
+		keep := func(_ int64, e journal.Entry) { entries = append(entries, e) }
+		if err := cmp.Or(context.Cause(ctx), r.events(everything(), keep), r.stages(everything(), keep), r.outcomes(everything(), keep)); err != nil {
+			return err
+		}
+		for _, e := range entries {
+			h.Add(e)
+		}
+		return cmp.Or(context.Cause(ctx), r.live(h), r.totals(h))
+	})
+	if err != nil {
+		return nil, explain(s.path, "read", err)
+	}
+	return h, nil
+}
+
+// Read reads every entry that is there when it begins, in order. It holds no state of the
+// file while each runs, so a slow reader does not make the file's log grow.
+func (s *Store) Read(ctx context.Context, each func(journal.Entry) error) error {
+	var last int64
+	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
+	for after := int64(0); err == nil && after < last; after += readAtOnce {
+		in := span{after, min(after+readAtOnce, last)}
+		entries := make([]journal.Entry, in.to-in.after)
+		err = s.readers.with(func(r *reader) error { return r.entries(in, entries) })
+		if err != nil {
+			break
+		}
+		for _, e := range entries {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return explain(s.path, "read", err)
+	}
+	return nil
+}
+
+// span is the entries after one and up to another.
+type span struct{ after, to int64 }
+
+func everything() span { return span{0, 1<<63 - 1} }
+
+// entries reads a span.
+func (r *reader) entries(in span, out []journal.Entry) error {
+	keep := func(seq int64, e journal.Entry) { out[seq-in.after-1] = e }
+	if err := cmp.Or(r.events(in, keep), r.stages(in, keep), r.turns(in, keep), r.replies(in, keep), r.outcomes(in, keep)); err != nil {
+		return err
+	}
+	if i := slices.Index(out, nil); i >= 0 {
+		return missing(false, fmt.Sprintf("entry %d", in.after+int64(i)+1))
+	}
+	return nil
+}
+
+// rows runs a query with numbers and calls each for every row.
+func (r *reader) rows(query string, args []int64, each func(c columns) error) error {
+	s, err := r.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer done(s)
+	for i, n := range args {
+		s.BindInt64(i+1, n)
+	}
+	for {
+		found, err := s.Step()
+		if err != nil || !found {
+			return err
+		}
+		if err := each(columns{s: s}); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reader) last() (seq int64, err error) {
+	err = r.rows(`SELECT seq FROM state`, nil, func(c columns) error { seq = c.int64(); return nil })
+	return seq, err
+}
+
+func (r *reader) totals(h *journal.Head) error {
+	return r.rows(`SELECT calls, spent FROM state`, nil, func(c columns) error {
+		h.Calls += c.int()
+		h.Spent += llm.Money(c.int64())
+		return nil
+	})
+}
+
+func (r *reader) live(h *journal.Head) error {
+	return r.rows(`SELECT episode, attempt, open FROM progress WHERE NOT ended`, nil, func(c columns) error {
+		h.Live(c.int(), journal.Progress{Attempt: c.int(), Open: c.int()})
+		return nil
+	})
+}
+
+type keepFunc func(seq int64, e journal.Entry)
+
+func (r *reader) events(in span, keep keepFunc) error {
+	return r.rows(`SELECT seq, what, at, data, plan FROM events WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
+		seq := c.int64()
+		e, err := event(c)
+		if err != nil {
+			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
+		}
+		keep(seq, e)
+		return nil
+	})
+}
+
+func event(c columns) (journal.Entry, error) {
+	what, at, data, plan := c.str(), c.time(), []byte(c.str()), c.raw()
+	switch what {
+	case "begun":
+		var d begunData
+		err := json.Unmarshal(data, &d)
+		seed, serr := strconv.ParseUint(d.Seed, 10, 64)
+		return &journal.Begun{
+			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
+			Seed: seed, Agents: d.Agents, Fork: d.Fork, Plan: plan,
+		}, errors.Join(err, serr)
+	case "opened":
+		var d openedData
+		err := json.Unmarshal(data, &d)
+		return &journal.Opened{At: at, Lost: d.Lost, Cost: llm.Money(d.Cost)}, err
+	case "closed":
+		var d closedData
+		err := json.Unmarshal(data, &d)
+		return &journal.Closed{At: at, State: d.State, Reason: d.Reason}, err
+	case "exposed":
+		var d exposedData
+		err := json.Unmarshal(data, &d)
+		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst)}, err
+	default:
+		return nil, fmt.Errorf("%q is no entry", what)
+	}
+}
+
+func (r *reader) stages(in span, keep keepFunc) error {
+	return r.rows(`SELECT seq, stage, first, count FROM stages WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
+		seq := c.int64()
+		e := &journal.Staged{Stage: c.int(), First: c.int()}
+		count := c.int()
+		err := r.specs(e, count)
+		if err == nil && len(e.Specs) != count {
+			err = missing(false, "an episode of a stage")
+		}
+		keep(seq, e)
+		return err
+	})
+}
+
+func (r *reader) specs(e *journal.Staged, count int) error {
+	return r.rows(`SELECT kind, params, lineup, deal, cell FROM specs WHERE episode >= ? AND episode < ? ORDER BY episode`, []int64{int64(e.First), int64(e.First + count)}, func(c columns) error {
+		s := world.Spec{Kind: c.str()}
+		params, err := r.text(c.int64())
+		if err != nil {
+			return err
+		}
+		if params.words != "" {
+			s.Params = json.RawMessage(params.words)
+		}
+		lineup, err := r.text(c.int64())
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(lineup.words), &s.Lineup); err != nil {
+			return errors.Join(ErrDamaged, err)
+		}
+		s.Deal, s.Cell = c.int(), c.str()
+		e.Specs = append(e.Specs, s)
+		return nil
+	})
+}
+
+func (r *reader) outcomes(in span, keep keepFunc) error {
+	return r.rows(`SELECT seq, episode, attempt, at, failed, scores, data, stack FROM outcomes WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
+		seq := c.int64()
+		e := &journal.Ended{Episode: c.int(), Attempt: c.int(), At: c.time(), Outcome: world.Outcome{Failed: c.str()}}
+		scores, err := decodeScores(c.str())
+		if err != nil {
+			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
+		}
+		e.Outcome.Scores, e.Outcome.Data, e.Stack = scores, json.RawMessage(c.raw()), c.str()
+		keep(seq, e)
+		return nil
+	})
+}
+
+func decodeScores(text string) ([]world.Score, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var in []struct {
+		Seat, Name string
+		Value      json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, err
+	}
+	out := make([]world.Score, len(in))
+	for i, s := range in {
+		text := string(s.Value)
+		if unquoted, err := strconv.Unquote(text); err == nil {
+			text = unquoted
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = world.Score{Seat: s.Seat, Name: s.Name, Value: value}
+	}
+	return out, nil
+}
+
+const (
+	turnsSQL   = `SELECT seq, prev, episode, attempt, strand, turn, calls, notes, digest FROM turns `
+	repliesSQL = `SELECT ` + repliedColumns + ` FROM replies `
+	inSpan     = `WHERE seq > ? AND seq <= ? ORDER BY seq`
+)
+
+func (r *reader) turns(in span, keep keepFunc) error {
+	return r.rows(turnsSQL+inSpan, []int64{in.after, in.to}, func(c columns) error {
+		e, _, err := turned(c)
+		keep(c.s.ColumnInt64(0), e)
+		return err
+	})
+}
+
+func (r *reader) replies(in span, keep keepFunc) error {
+	var all []partial
+	err := r.rows(repliesSQL+inSpan, []int64{in.after, in.to}, func(c columns) error {
+		p, _, err := replied(c)
+		all = append(all, p)
+		keep(c.s.ColumnInt64(0), p.Replied)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.complete(all)
+}
+
+func turned(c columns) (e *journal.Turned, prev int64, err error) {
+	seq, prev := c.int64(), c.int64()
+	e = &journal.Turned{Turn: c.turn(), Calls: c.int()}
+	if notes := c.str(); notes != "" {
+		if err := json.Unmarshal([]byte(notes), &e.Notes); err != nil {
+			return nil, 0, fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
+		}
+	}
+	c.s.ColumnBytes(c.i, e.Digest[:])
+	return e, prev, nil
+}

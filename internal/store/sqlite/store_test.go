@@ -1,0 +1,297 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/journal"
+	"parley/journal/journaltest"
+	"parley/llm"
+	"parley/world"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(writerEnv); path != "" {
+		writeUntilKilled(path)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func mustOpen(t *testing.T, path string, mode Mode) *Store {
+	t.Helper()
+	s, err := Open(context.Background(), path, mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func mustAppend(t *testing.T, s *Store, entries ...journal.Entry) {
+	t.Helper()
+	if err := s.Append(context.Background(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	journaltest.Exercise(t, func(t *testing.T) (journal.Journal, func() journal.Journal) {
+		path := filepath.Join(t.TempDir(), "run.db")
+		s := mustOpen(t, path, Create)
+		return s, func() journal.Journal {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = mustOpen(t, path, Resume)
+			return s
+		}
+	})
+}
+
+func TestFencing(t *testing.T) {
+	t.Parallel()
+	unlocked := func(string) (*lock, error) { return nil, nil }
+	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
+		path := filepath.Join(t.TempDir(), "run.db")
+		for _, j := range []*journal.Journal{&first, &second} {
+			s, err := open(t.Context(), path, Either, unlocked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			*j = s
+		}
+		return first, second
+	})
+}
+
+// TestOneFile: when a run is closed there is nothing beside its file, and anybody can read
+// it while it is played.
+func TestOneFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run?with#odd%20name.db")
+	s := mustOpen(t, path, Create)
+	entries := journaltest.Run(1, 300)
+	mustAppend(t, s, entries...)
+	r, err := OpenRead(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	journaltest.Same(t, r, entries)
+	if err := r.Append(t.Context(), entries[0]); err == nil {
+		t.Error("a file that was opened for reading was written")
+	}
+	if err := errors.Join(r.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); len(names) != 1 {
+		t.Errorf("beside the run file there is %v", names)
+	}
+	if r, err = OpenRead(path); err != nil {
+		t.Fatal(err)
+	}
+	journaltest.Same(t, r, entries)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, dir); len(names) != 1 {
+		t.Errorf("reading left %v", names)
+	}
+	if err := s.Append(t.Context(), entries[0]); err == nil {
+		t.Error("a closed file was written")
+	}
+}
+
+func list(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	if _, err := Open(t.Context(), path, Resume); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("resuming what is not there: %v", err)
+	}
+	if _, err := OpenRead(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("reading what is not there: %v", err)
+	}
+	s := mustOpen(t, path, Either)
+	if _, err := Open(t.Context(), path, Create); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("creating what is there: %v", err)
+	}
+	if _, err := Open(t.Context(), path, Resume); !errors.Is(err, ErrPlaying) {
+		t.Errorf("opening what is being played: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, path, Resume)
+}
+
+// TestOddValues: what JSON has no word for, and what the types allow but nobody should do.
+func TestOddValues(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "run.db"), Create)
+	e := &journal.Ended{Outcome: world.Outcome{Data: map[string]int{"a": 1}}}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.Copysign(0, -1)} {
+		e.Outcome.Scores = append(e.Outcome.Scores, world.Score{Name: "odd", Value: v})
+	}
+	mustAppend(t, s, e)
+	h, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range h.Ended[0].Outcome.Scores {
+		want := e.Outcome.Scores[i].Value
+		if math.Float64bits(got.Value) != math.Float64bits(want) && !(math.IsNaN(got.Value) && math.IsNaN(want)) {
+			t.Errorf("score %v came back as %v", want, got.Value)
+		}
+	}
+	if got := h.Ended[0].Outcome.Data; !reflect.DeepEqual(got, json.RawMessage(`{"a":1}`)) {
+		t.Errorf("data came back as %s", got)
+	}
+	for name, bad := range map[string]journal.Entry{
+		"both":    &journal.Replied{Response: &llm.Response{}, Error: &llm.Error{}},
+		"notes":   &journal.Turned{Notes: []world.Note{{Data: json.RawMessage("{")}}},
+		"outcome": &journal.Ended{Outcome: world.Outcome{Data: func() {}}},
+		"twice":   &journal.Staged{Specs: make([]world.Spec, 1)},
+		"nothing": nil,
+	} {
+		if name == "twice" {
+			mustAppend(t, s, bad)
+		}
+		before := count(t, s)
+		if err := s.Append(t.Context(), &journal.Turned{Calls: 5}, bad); err == nil {
+			t.Errorf("%s: an entry that cannot be kept was taken", name)
+		}
+		if got := count(t, s); got != before {
+			t.Errorf("%s: it failed, and %d entries were written", name, got-before)
+		}
+	}
+	mustAppend(t, s, &journal.Turned{Calls: 1})
+}
+
+func count(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	if err := s.Read(t.Context(), func(journal.Entry) error { n++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestTextsOnce: what is said again is not stored again, after a resume too.
+func TestTextsOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	for i := range 3 {
+		e := talk(0, i)
+		mustAppend(t, s, e[:]...)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, Resume)
+	if _, err := s.Episode(t.Context(), 0); err != nil { // as the engine does to play on
+		t.Fatal(err)
+	}
+	for i := 3; i < talkCalls; i++ {
+		e := talk(0, i)
+		mustAppend(t, s, e[:]...)
+	}
+	rows := query(t, s, `SELECT count(*), count(DISTINCT text) FROM texts`)
+	if rows[0][0] != rows[0][1] {
+		t.Errorf("%s texts are stored, and %s are different", rows[0][0], rows[0][1])
+	}
+	want := 2 + 1 + talkCalls + (talkCalls - 1) // system prompts, settings, answers, and each but the last as it is quoted
+	if rows[0][0] != itoa(want) {
+		t.Errorf("%s texts are stored, and there are %d", rows[0][0], want)
+	}
+}
+
+// TestSettingsKey: whatever is in a request's settings is in their key.
+func TestSettingsKey(t *testing.T) {
+	t.Parallel()
+	var p printer
+	base := p.settings(&llm.Request{})
+	elsewhere := []string{"Messages", "Sample", "Prefix", "Session", "Order"} // have columns
+	typ := reflect.TypeFor[llm.Request]()
+	for i := range typ.NumField() {
+		var q llm.Request
+		f := reflect.ValueOf(&q).Elem().Field(i)
+		switch f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Int, reflect.Int64:
+			f.SetInt(1)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case reflect.Map:
+			q.Extra = map[string]json.RawMessage{"a": json.RawMessage("1")}
+		default:
+			t.Fatalf("%s is of a kind this test does not know", typ.Field(i).Name)
+		}
+		name := typ.Field(i).Name
+		if changed := p.settings(&q) != base; changed == slices.Contains(elsewhere, name) {
+			t.Errorf("%s: the key changed: %v", name, changed)
+		}
+	}
+}
+
+// TestLogStaysSmall: the write-ahead log does not grow with the run, even when there is
+// always somebody reading.
+func TestLogStaysSmall(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	stop := errors.New("enough")
+	mustAppend(t, s, journaltest.Run(1, 50)...)
+	var written int64
+	err := s.Read(t.Context(), func(journal.Entry) error { // a reader that never gets to the end
+		for range 48 {
+			mustAppend(t, s, &journal.Turned{Notes: []world.Note{{Kind: "large", Data: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)}}})
+			written += 1 << 20
+		}
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(walPages * 16384 * 2); info.Size() > most {
+		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), most)
+	}
+}

@@ -1,0 +1,103 @@
+-- The views of a run file, made for people. docs/run-file.md describes every column.
+
+CREATE VIEW episodes AS
+SELECT s.episode,
+       (SELECT g.stage FROM stages g WHERE s.episode >= g.first AND s.episode < g.first + g.count LIMIT 1) AS stage,
+       s.kind,
+       s.cell,
+       s.deal,
+       p.text AS params,
+       l.text AS lineup,
+       CASE WHEN o.seq IS NULL THEN CASE WHEN g.episode IS NULL THEN 'waiting' ELSE 'playing' END
+            WHEN o.failed IS NULL THEN 'ended' ELSE 'failed' END AS state,
+       g.attempt,
+       o.failed,
+       o.scores,
+       o.data,
+       strftime('%Y-%m-%dT%H:%M:%fZ', o.at / 1e9, 'unixepoch') AS ended_at
+FROM specs s
+LEFT JOIN progress g ON g.episode = s.episode
+LEFT JOIN outcomes o ON o.episode = s.episode AND g.ended AND o.attempt = g.attempt
+LEFT JOIN texts p ON p.id = s.params
+LEFT JOIN texts l ON l.id = s.lineup;
+
+CREATE VIEW calls AS
+SELECT r.seq AS call,
+       r.episode, r.attempt, r.strand, r.turn, r.place,
+       r.seat, r.label, r.agent,
+       CASE WHEN r.flags & 512 THEN 'act' WHEN r.flags & 4 THEN 'ask' ELSE 'bot' END AS kind,
+       json_extract(s.text, '$.model') AS asked,
+       r.model, r.provider,
+       a.text AS text,
+       CASE typeof(r.json) WHEN 'integer' THEN a.text ELSE r.json END AS json,
+       r.finish,
+       r.error, r.message, r.status,
+       r.input AS input_tokens,
+       r.cached AS cached_tokens,
+       r.cache_write + r.cache_write_long AS written_tokens,
+       r.output AS output_tokens,
+       r.reasoning AS reasoning_tokens,
+       CASE WHEN r.flags & 8 THEN 0 ELSE r.cost END / 1e9 AS dollars,
+       r.latency / 1e9 AS seconds,
+       r.first_byte / 1e9 AS first_byte_seconds,
+       r.waited / 1e9 AS waited_seconds,
+       r.tries,
+       r.flags & 16 <> 0 AS from_cache,
+       r.flags & 8 <> 0 AS copied,
+       r.parsed,
+       r.act, r.body,
+       s.text AS settings,
+       r.rest,
+       r.request_id,
+       strftime('%Y-%m-%dT%H:%M:%fZ', r.at / 1e9, 'unixepoch') AS at
+FROM replies r
+LEFT JOIN texts s ON s.id = r.settings
+LEFT JOIN texts a ON a.id = r.answer;
+
+CREATE VIEW messages AS
+SELECT r.seq AS call,
+       r.episode, r.attempt, r.strand, r.turn, r.place, r.seat, r.label,
+       j.key AS n,
+       CASE substr(r.roles, j.key + 1, 1) WHEN 's' THEN 'system' WHEN 'u' THEN 'user' WHEN 'a' THEN 'assistant'
+            WHEN 't' THEN 'tool' ELSE json_extract(t.rest, '$.role') END AS role,
+       t.text,
+       t.rest
+FROM replies r, json_each(r.prompt) j
+JOIN texts t ON t.id = j.value;
+
+CREATE VIEW scores AS
+SELECT o.episode,
+       s.cell,
+       json_extract(j.value, '$.seat') AS seat,
+       (SELECT e.value FROM json_each(l.text) e WHERE e.key = json_extract(j.value, '$.seat')) AS agent,
+       json_extract(j.value, '$.name') AS name,
+       CASE json_type(j.value, '$.value') WHEN 'text' THEN json_extract(j.value, '$.value')
+            ELSE CAST(json_extract(j.value, '$.value') AS REAL) END AS value
+FROM outcomes o
+JOIN progress g ON g.episode = o.episode AND g.ended AND g.attempt = o.attempt
+JOIN json_each(o.scores) j
+LEFT JOIN specs s ON s.episode = o.episode
+LEFT JOIN texts l ON l.id = s.lineup;
+
+CREATE VIEW notes AS
+SELECT t.episode, t.attempt, t.strand, t.turn,
+       j.key AS n,
+       json_extract(j.value, '$.kind') AS kind,
+       json_extract(j.value, '$.seat') AS seat,
+       json_extract(j.value, '$.data') AS data
+FROM turns t, json_each(t.notes) j;
+
+CREATE VIEW costs AS
+SELECT agent,
+       coalesce(model, asked) AS model,
+       count(*) AS calls,
+       sum(error IS NOT NULL) AS failed,
+       sum(input_tokens) AS input_tokens,
+       sum(cached_tokens) AS cached_tokens,
+       sum(output_tokens) AS output_tokens,
+       sum(reasoning_tokens) AS reasoning_tokens,
+       sum(dollars) AS dollars,
+       avg(seconds) AS seconds
+FROM calls
+WHERE kind = 'ask'
+GROUP BY 1, 2;

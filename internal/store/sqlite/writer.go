@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// writer is the one connection that writes.
+type writer struct {
+	conn  *sqlite.Conn
+	path  string
+	epoch int64
+	keys  *keys
+
+	// What the next commit goes on from; read anew after one that failed.
+	known  bool
+	seq    int64 // of the last entry
+	text   int64 // the last text
+	places map[int]*place
+	dirty  []int // places to be stored with this commit
+
+	print printer // kept for their memory
+	ids   []int64
+	roles []byte
+	list  []byte
+}
+
+// place is how far an episode has come, and where its turns and replies end.
+type place struct {
+	journal.Progress
+	last  int64
+	dirty bool
+}
+
+const (
+	busyFor  = 10 * time.Second // how long to wait for a program that holds the file
+	walPages = 1000             // the log is folded into the file when it has so many pages
+	walMost  = 256 << 20        // and readers are waited for when it is larger than this
+)
+
+func newWriter(path string, k *keys) (_ *writer, err error) {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	c.SetBusyTimeout(busyFor)
+	w := &writer{conn: c, path: path, keys: k}
+	if err := checkTables(c); err != nil { // before anything is changed: it may be damaged
+		return nil, err
+	}
+	if err := w.load(); err != nil {
+		return nil, err
+	}
+	for _, pragma := range []string{
+		"journal_mode = WAL",
+		"synchronous = FULL",
+		"fullfsync = ON", // macOS: a plain sync does not reach the disk
+		"checkpoint_fullfsync = ON",
+		fmt.Sprintf("wal_autocheckpoint = %d", walPages),
+		fmt.Sprintf("journal_size_limit = %d", walMost),
+		"cache_size = -65536", // KB
+		"foreign_keys = OFF",
+	} {
+		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
+			return nil, err
+		}
+	}
+	return w, w.takeOver()
+}
+
+// takeOver begins an epoch: whoever wrote before cannot any more.
+func (w *writer) takeOver() error {
+	return within(w.conn, "BEGIN IMMEDIATE", func() error {
+		if err := run(w.conn, `UPDATE state SET epoch = epoch + 1`); err != nil {
+			return err
+		}
+		return w.load()
+	})
+}
+
+// load reads what the next commit goes on from.
+func (w *writer) load() error {
+	s, err := w.conn.Prepare(`SELECT epoch, seq, (SELECT coalesce(max(id), 0) FROM texts) FROM state`)
+	if err != nil {
+		return err
+	}
+	defer done(s)
+	if found, err := s.Step(); err != nil || !found {
+		return errors.Join(err, missing(found, "its state"))
+	}
+	w.epoch, w.seq, w.text = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
+	w.places, w.dirty, w.known = map[int]*place{}, nil, true
+	return nil
+}
+
+func missing(found bool, what string) error {
+	if found {
+		return nil
+	}
+	return fmt.Errorf("%w: %s is missing", ErrDamaged, what)
+}
+
+// commit stores entries in one transaction. What it leaves in memory holds only if the
+// transaction does: after a failure all of it is forgotten.
+func (w *writer) commit(entries []journal.Entry) (err error) {
+	if len(entries) == 0 {
+		return nil
+	}
+	defer func() {
+		if err != nil {
+			w.known = false
+			w.keys.forget()
+		}
+	}()
+	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
+		return err
+	}
+	w.settle()
+	w.fold()
+	return nil
+}
+
+func (w *writer) putAll(entries []journal.Entry) error {
+	if err := w.claim(entries); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		w.seq++
+		if err := w.put(e); err != nil {
+			return fmt.Errorf("%T: %w", e, err)
+		}
+	}
+	return w.putPlaces()
+}
+
+// claim counts the entries in, if the file is still ours. It comes first: what we know of
+// a file that is not ours any more may be wrong.
+func (w *writer) claim(entries []journal.Entry) error {
+	var calls int
+	var spent llm.Money
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok {
+			calls++
+			spent += r.Cost()
+		}
+	}
+	s, err := w.conn.Prepare(`UPDATE state SET seq = seq + ?, calls = calls + ?, spent = spent + ? WHERE epoch = ?`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.int(int64(len(entries)))
+	r.int(int64(calls))
+	r.int(int64(spent))
+	r.int(w.epoch)
+	if err := r.do(); err != nil {
+		return err
+	}
+	if w.conn.Changes() == 0 {
+		return journal.ErrFenced
+	}
+	if w.known {
+		return nil
+	}
+	err = w.load()
+	w.seq -= int64(len(entries))
+	return err
+}
+
+// settle drops the episodes that ended: they are seldom met again.
+func (w *writer) settle() {
+	for _, episode := range w.dirty {
+		p := w.places[episode]
+		p.dirty = false
+		if p.Ended {
+			delete(w.places, episode)
+		}
+	}
+	w.dirty = w.dirty[:0]
+}
+
+// fold keeps the log from growing without bound when there is always somebody reading. The
+// entries are safe already: if it cannot be done now, it is done later.
+func (w *writer) fold() {
+	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > walMost {
+		_ = run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	}
+}
+
+// close folds the log into the file.
+func (w *writer) close() error {
+	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {
+		err = nil // somebody reads: the last to close does it
+	}
+	return errors.Join(err, w.conn.Close())
+}

@@ -1,0 +1,167 @@
+// Package journal is the ordered, durable facts of a run: the only truth about it.
+//
+// A run is a pure fold over what is written here; resume, replay, reports and forks are
+// readers of the same list. The package knows no database: stores implement Journal, and
+// journaltest holds them to it.
+//
+// What a Journal promises: Append is all or nothing and durable when it returns, power
+// loss included; entries are read back in the order they were appended; two writers
+// never both succeed: the one that lost gets ErrFenced and has written nothing.
+package journal
+
+import (
+	"context"
+	"errors"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// Version is the format of the entries. Each step has its date and reason:
+//
+//	1  2026-11-15  the first
+const Version = 1
+
+// ErrFenced is returned to a writer whose place was taken by another.
+var ErrFenced = errors.New("journal: another process has taken over this run")
+
+// Journal holds the entries of one run. It may be used from several goroutines.
+type Journal interface {
+	// Append makes entries durable, all or none of them, in order.
+	Append(ctx context.Context, entries ...Entry) error
+	// Head reads all that a run needs to know to be played on but the calls.
+	Head(ctx context.Context) (*Head, error)
+	// Episode reads the turns and replies of one episode, in order.
+	Episode(ctx context.Context, episode int) ([]Entry, error)
+	// Read reads every entry in order.
+	Read(ctx context.Context, each func(Entry) error) error
+}
+
+// Head is a run up to now, without its calls.
+type Head struct {
+	Begun  *Begun // nil: nothing was written yet
+	Stages []Staged
+	// Ended is by episode.
+	Ended map[int]Ended
+	// Attempts is by episode that began and did not end: its last attempt.
+	Attempts map[int]int
+	// Open is by episode that began and did not end: how many calls of its last attempt
+	// have no reply.
+	Open map[int]int
+
+	Calls int       // that were answered or failed
+	Spent llm.Money // on them, and what sittings that were cut off may have cost
+	// Cut means that the last sitting did not end in good order; Lost and Owed are then
+	// how many calls had begun and not ended, and the most they can have cost.
+	Cut  bool
+	Lost int
+	Owed llm.Money
+	Last Closed // the last sitting's end, if it had one
+
+	open  int // the sum of Open
+	bound int // on the calls in flight in this sitting; 0: none is known
+}
+
+// Add folds one entry into h.
+func (h *Head) Add(e Entry) {
+	switch e := e.(type) {
+	case *Begun:
+		h.Begun = e
+	case *Opened:
+		h.Cut, h.Last = true, Closed{}
+		h.Spent += e.Cost
+		h.Owed, h.bound = 0, 0
+	case *Closed:
+		h.Cut, h.Last = false, *e
+		h.Owed, h.bound = 0, 0
+	case *Staged:
+		h.Stages = append(h.Stages, *e)
+	case *Turned:
+		p := h.Progress(e.Episode)
+		p.Turned(e)
+		h.Live(e.Episode, p)
+	case *Replied:
+		p := h.Progress(e.Episode)
+		p.Replied(e)
+		h.Live(e.Episode, p)
+		h.Calls++
+		h.Spent += e.Cost()
+	case *Ended:
+		h.end(e)
+	case *Exposed:
+		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
+	}
+	h.count()
+}
+
+// Progress is how far an episode has come.
+func (h *Head) Progress(episode int) Progress {
+	if e, ok := h.Ended[episode]; ok {
+		return Progress{Attempt: e.Attempt, Ended: true}
+	}
+	return Progress{Attempt: h.Attempts[episode], Open: h.Open[episode]}
+}
+
+// Live sets how far an episode that began and did not end has come: what its turns and
+// replies would do to h but for Calls and Spent. It is for stores that keep count.
+func (h *Head) Live(episode int, p Progress) {
+	if p.Ended {
+		return
+	}
+	if h.Attempts == nil {
+		h.Attempts, h.Open = map[int]int{}, map[int]int{}
+	}
+	delete(h.Ended, episode) // if it had: this is another attempt
+	h.open += p.Open - h.Open[episode]
+	h.Attempts[episode], h.Open[episode] = p.Attempt, p.Open
+	h.count()
+}
+
+func (h *Head) end(e *Ended) {
+	if h.Ended == nil {
+		h.Ended = map[int]Ended{}
+	}
+	h.open -= h.Open[e.Episode]
+	delete(h.Attempts, e.Episode)
+	delete(h.Open, e.Episode)
+	h.Ended[e.Episode] = *e
+}
+
+// count works out what is lost. A call that waits for its turn has not begun, so it is no
+// more than the bound on what was in flight, where that is known.
+func (h *Head) count() {
+	switch {
+	case !h.Cut:
+		h.Lost = 0
+	case h.bound > 0:
+		h.Lost = min(h.open, h.bound)
+	default:
+		h.Lost = h.open
+	}
+}
+
+// Cost is what the call cost this run: nothing, where it was copied from another.
+func (r *Replied) Cost() llm.Money {
+	switch {
+	case r.Copied:
+		return 0
+	case r.Response != nil:
+		return r.Response.Trail.Cost
+	case r.Error != nil:
+		return r.Error.Trail.Cost
+	default:
+		return 0
+	}
+}
+
+// Reply is what a world is given of r.
+func (r *Replied) Reply() world.Reply {
+	if r.Error != nil {
+		return world.Reply{Failed: r.Error.Kind}
+	}
+	resp := r.Response
+	if resp == nil {
+		return world.Reply{Failed: llm.KindMalformed} // a reply of nothing is none
+	}
+	return world.Reply{Text: resp.Text, JSON: resp.JSON, ToolCalls: resp.ToolCalls, Thoughts: resp.Thoughts, Finish: resp.Finish}
+}

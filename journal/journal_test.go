@@ -1,0 +1,114 @@
+package journal_test
+
+import (
+	"testing"
+
+	"parley/journal"
+	"parley/journal/journaltest"
+	"parley/llm"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	journaltest.Exercise(t, func(*testing.T) (journal.Journal, func() journal.Journal) {
+		m := &journal.Memory{}
+		return m, func() journal.Journal { return m }
+	})
+}
+
+func turned(episode, attempt, calls int) *journal.Turned {
+	return &journal.Turned{Turn: journal.Turn{Episode: episode, Attempt: attempt}, Calls: calls}
+}
+
+func replied(episode, attempt int, cost llm.Money) *journal.Replied {
+	return &journal.Replied{
+		Turn:     journal.Turn{Episode: episode, Attempt: attempt},
+		Response: &llm.Response{Trail: llm.Trail{Cost: cost}},
+	}
+}
+
+type headCase struct {
+	entries []journal.Entry
+	want    journal.Head // but for its maps, which are:
+	live    map[int]int  // attempts
+	ended   int
+}
+
+func headCases() map[string]headCase {
+	opened := &journal.Opened{}
+	closed := &journal.Closed{State: journal.Stopped}
+	return map[string]headCase{
+		"nothing": {},
+		"cut off with calls in flight": {
+			entries: []journal.Entry{opened, turned(0, 0, 3), replied(0, 0, 5)},
+			want:    journal.Head{Cut: true, Lost: 2, Calls: 1, Spent: 5}, live: map[int]int{0: 0},
+		},
+		"closed: nothing is lost": {
+			entries: []journal.Entry{opened, turned(0, 0, 3), replied(0, 0, 5), closed},
+			want:    journal.Head{Last: *closed, Calls: 1, Spent: 5}, live: map[int]int{0: 0},
+		},
+		"closed, opened again and cut off: what has no reply still counts": {
+			entries: []journal.Entry{opened, turned(0, 0, 3), replied(0, 0, 5), closed, opened, replied(0, 0, 1)},
+			want:    journal.Head{Cut: true, Lost: 1, Calls: 2, Spent: 6}, live: map[int]int{0: 0},
+		},
+		"no more is lost than was in flight": {
+			entries: []journal.Entry{opened, &journal.Exposed{Calls: 2, Worst: 9}, turned(0, 0, 30)},
+			want:    journal.Head{Cut: true, Lost: 2, Owed: 9}, live: map[int]int{0: 0},
+		},
+		"the bound only goes up, and ends with the sitting": {
+			entries: []journal.Entry{opened, &journal.Exposed{Calls: 5, Worst: 9}, &journal.Exposed{Calls: 2, Worst: 3}, turned(0, 0, 30), &journal.Opened{Lost: 5, Cost: 9}},
+			want:    journal.Head{Cut: true, Lost: 30, Spent: 9}, live: map[int]int{0: 0},
+		},
+		"an episode that ended waits for nothing, and a late reply does not wake it": {
+			entries: []journal.Entry{opened, turned(0, 0, 3), &journal.Ended{}, replied(0, 0, 5)},
+			want:    journal.Head{Cut: true, Calls: 1, Spent: 5}, ended: 1,
+		},
+		"a new attempt gives up the calls of the one before": {
+			entries: []journal.Entry{opened, turned(0, 0, 3), turned(0, 1, 1), replied(0, 0, 5)},
+			want:    journal.Head{Cut: true, Lost: 1, Calls: 1, Spent: 5}, live: map[int]int{0: 1},
+		},
+		"a new attempt at an episode that ended opens it again": {
+			entries: []journal.Entry{opened, turned(0, 0, 1), replied(0, 0, 5), &journal.Ended{}, turned(0, 1, 2)},
+			want:    journal.Head{Cut: true, Lost: 2, Calls: 1, Spent: 5}, live: map[int]int{0: 1},
+		},
+		"what was copied cost nothing": {
+			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Copied: true, Response: &llm.Response{Trail: llm.Trail{Cost: 7}}}},
+			want:    journal.Head{Cut: true, Calls: 1}, live: map[int]int{0: 0},
+		},
+		"a failure may have cost something": {
+			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Error: &llm.Error{Trail: llm.Trail{Cost: 7}}}},
+			want:    journal.Head{Cut: true, Calls: 1, Spent: 7}, live: map[int]int{0: 0},
+		},
+	}
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	for name, test := range headCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &journal.Head{}
+			for _, e := range test.entries {
+				h.Add(e)
+			}
+			if h.Cut != test.want.Cut || h.Lost != test.want.Lost || h.Owed != test.want.Owed || h.Calls != test.want.Calls || h.Spent != test.want.Spent || h.Last != test.want.Last {
+				t.Errorf("got  %+v\nwant %+v", h, test.want)
+			}
+			if len(h.Ended) != test.ended || len(h.Attempts) != len(test.live) {
+				t.Errorf("%d ended and %v live, want %d and %v", len(h.Ended), h.Attempts, test.ended, test.live)
+			}
+			for episode, attempt := range test.live {
+				if got, ok := h.Attempts[episode]; !ok || got != attempt {
+					t.Errorf("episode %d is at attempt %d, want %d", episode, got, attempt)
+				}
+			}
+		})
+	}
+}
+
+func TestReplyOfNothing(t *testing.T) {
+	t.Parallel()
+	if r := (&journal.Replied{}).Reply(); r.OK() {
+		t.Errorf("a reply of nothing is an answer: %+v", r)
+	}
+}

@@ -1,0 +1,160 @@
+package journaltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Run makes n entries of a run that nobody played: the order of things is as in a real one,
+// with second attempts, replies that come too late, and sittings that are cut off; what is
+// in them is anything the types allow. It is the same for the same seed.
+func Run(seed uint64, n int) []journal.Entry {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), open: map[int][]journal.Replied{}, attempt: map[int]int{}}
+	g.add(&journal.Begun{
+		Version: journal.Version, Run: "r" + g.word(), Tool: "parley 0", At: g.time(), Kind: "secrets", KindVersion: 3,
+		Seed: g.Uint64(), Agents: []world.Agent{{Name: "a", Model: "sim/small", Temperature: g.float()}, {Name: "b", Bot: "silent"}},
+		Plan: json.RawMessage("{\n  \"kept\": \"to the <byte>\"\n}"),
+	}, &journal.Opened{At: g.time()})
+	g.stage()
+	for len(g.entries) < n {
+		g.step()
+	}
+	return g.entries[:n]
+}
+
+type generator struct {
+	*rand.Rand
+	entries  []journal.Entry
+	episodes int
+	stages   int
+	attempt  map[int]int
+	open     map[int][]journal.Replied // calls without a reply, by episode
+}
+
+func (g *generator) add(entries ...journal.Entry) { g.entries = append(g.entries, entries...) }
+
+func (g *generator) step() {
+	episode := g.IntN(g.episodes)
+	switch k := g.IntN(40); {
+	case k == 0:
+		g.stage()
+	case k == 1:
+		g.add(&journal.Closed{At: g.time(), State: journal.Stopped, Reason: g.utf()}, &journal.Opened{At: g.time()})
+	case k == 2:
+		g.add(&journal.Opened{At: g.time(), Lost: g.IntN(9), Cost: llm.Money(g.Int64N(1 << 60))})
+	case k == 3:
+		g.add(&journal.Exposed{Calls: g.IntN(20), Worst: llm.Money(g.Int64N(1 << 60))})
+	case k == 4:
+		g.attempt[episode]++
+	case k < 8:
+		g.end(episode)
+	case k < 20:
+		g.turn(episode)
+	default:
+		g.reply(episode)
+	}
+}
+
+func (g *generator) stage() {
+	st := &journal.Staged{Stage: g.stages, First: g.episodes}
+	for range 1 + g.IntN(12) {
+		s := world.Spec{Kind: "secrets", Lineup: map[string]string{"host \"q\"": "a", "guest": "b"}, Deal: g.IntN(4)}
+		if g.IntN(3) > 0 {
+			s.Params = json.RawMessage(fmt.Sprintf(`{"n": %d}`, g.IntN(3)))
+		}
+		if g.IntN(2) > 0 {
+			s.Cell = "a×b"
+		}
+		st.Specs = append(st.Specs, s)
+	}
+	g.episodes += len(st.Specs)
+	g.stages++
+	g.add(st)
+}
+
+func (g *generator) turn(episode int) {
+	t := &journal.Turned{Turn: journal.Turn{Episode: episode, Attempt: g.attempt[episode], Turn: g.IntN(50)}, Calls: g.IntN(4)}
+	if g.IntN(3) == 0 {
+		t.Strand = "4.2/"
+	}
+	for i := range t.Digest {
+		t.Digest[i] = byte(g.Uint32())
+	}
+	for range g.IntN(3) {
+		t.Notes = append(t.Notes, world.Note{Kind: "message", Seat: g.word(), Data: json.RawMessage(`{"to":"<all>","text":"é"}`)})
+	}
+	for i := range t.Calls {
+		g.open[episode] = append(g.open[episode], journal.Replied{Turn: t.Turn, Index: i})
+	}
+	g.add(t)
+}
+
+func (g *generator) reply(episode int) {
+	if len(g.open[episode]) == 0 {
+		return
+	}
+	i := g.IntN(len(g.open[episode]))
+	r := g.open[episode][i]
+	g.open[episode] = slices.Delete(g.open[episode], i, i+1)
+	r.Seat, r.Label, r.Agent, r.At, r.Copied = g.word(), g.word(), "a", g.time(), g.IntN(9) == 0
+	switch g.IntN(6) {
+	case 0:
+		r.Act = &world.Act{Name: "step", Body: json.RawMessage(" {\"move\" : 3}")}
+		r.Response = &llm.Response{JSON: json.RawMessage("[1, 2 ]")}
+	case 1:
+		r.Response = &llm.Response{Text: g.text()} // a bot's
+	case 2:
+		r.Request, r.Error = g.request(), g.failure()
+	default:
+		r.Request, r.Response = g.request(), g.response()
+	}
+	g.add(&r)
+}
+
+func (g *generator) end(episode int) {
+	e := &journal.Ended{Episode: episode, Attempt: g.attempt[episode], At: g.time(), Outcome: world.Outcome{Data: json.RawMessage(nil)}}
+	for range g.IntN(3) {
+		e.Outcome.Scores = append(e.Outcome.Scores, world.Score{Seat: g.word(), Name: "won", Value: g.NormFloat64()})
+	}
+	if g.IntN(2) > 0 {
+		e.Outcome.Data = json.RawMessage(`{"a": [1,2 , 3], "b": "<x>"}`)
+	}
+	if g.IntN(4) == 0 {
+		e.Outcome.Failed, e.Stack = "panic: "+g.text(), g.text()
+	}
+	g.add(e)
+	g.attempt[episode]++ // what comes now is another try
+	g.attempt[episode] -= g.IntN(2)
+}
+
+func (g *generator) time() time.Time { return time.Unix(0, g.Int64N(1<<61)).UTC() }
+
+func (g *generator) float() *float64 {
+	if g.IntN(2) == 0 {
+		return nil
+	}
+	f := float64(g.IntN(3)) / 2
+	return &f
+}
+
+func (g *generator) word() string { return []string{"", "host", "guest", "GERMANY"}[g.IntN(4)] }
+
+// text is what a model may say: anything.
+func (g *generator) text() string {
+	some := []string{"", "hello", "{\"a\": 1}", "'); DROP TABLE replies; --", "\x00\x01", "\xff\xfe not text", "日本語 🎲", "<b>&amp;</b>", "a longer text that is said more than once"}
+	s := some[g.IntN(len(some))]
+	if g.IntN(3) == 0 {
+		s += fmt.Sprint(g.Uint64())
+	}
+	return s
+}
+
+// utf is text that JSON can hold.
+func (g *generator) utf() string { return fmt.Sprintf("“%x” <&> \n", g.IntN(1000)) }

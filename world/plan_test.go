@@ -1,0 +1,302 @@
+package world_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley/internal/stats"
+	"parley/world"
+)
+
+// maker makes a plan anew, as every run and resume does.
+type maker func() (world.Plan, error)
+
+// follow plays a plan to its end with made-up outcomes and returns its stages.
+func follow(t interface{ Fatal(...any) }, make maker, outcome func(episode int, s world.Spec) world.Outcome) [][]world.Played {
+	p, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stages [][]world.Played
+	var last []world.Played
+	for episode := 0; ; {
+		specs := p.Next(last)
+		if len(specs) == 0 {
+			return stages
+		}
+		last = nil
+		for _, s := range specs {
+			last = append(last, world.Played{Episode: episode, Spec: s, Outcome: outcome(episode, s)})
+			episode++
+		}
+		if stages = append(stages, last); len(stages) > 10_000 {
+			t.Fatal("no end")
+		}
+	}
+}
+
+// noise is an outcome that depends on the deal, the cell and a seed.
+func noise(seed uint64) func(int, world.Spec) world.Outcome {
+	return func(episode int, s world.Spec) world.Outcome {
+		r := rand.New(rand.NewPCG(seed, uint64(episode)))
+		if r.IntN(10) == 0 {
+			return world.Outcome{Failed: "bad luck"}
+		}
+		return world.Outcome{Scores: []world.Score{
+			{Seat: "first", Name: "points", Value: float64(r.IntN(4))},
+			{Seat: "second", Name: "points", Value: r.NormFloat64()},
+			{Seat: "first", Name: "won", Value: float64(r.IntN(2))},
+			{Name: "length", Value: float64(s.Deal % 7)},
+		}}
+	}
+}
+
+func matrix() world.Matrix {
+	return world.Matrix{
+		Kind: "k", Seats: []string{"first", "second"},
+		Lineups:  world.Pairs("first", "second", []string{"a", "b", "c"}, true),
+		Variants: []world.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
+	}
+}
+
+// TestPlansAreFolds: the same outcomes in, the same specs out; and a plan made anew that
+// is given the stages so far goes on as the first did.
+func TestPlansAreFolds(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := matrix()
+		m.Repetitions = rapid.IntRange(0, 4).Draw(t, "repetitions")
+		m.Swap = rapid.Bool().Draw(t, "swap")
+		cells, err := m.Cells()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := world.Until{
+			Cells: cells, Score: rapid.SampledFrom([]string{"points", "won", "length", "none"}).Draw(t, "score"),
+			Width: rapid.Float64Range(0.01, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Max: 20,
+			Step: rapid.IntRange(1, 9).Draw(t, "step"),
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "whose") {
+		case 0:
+			u.Seat = "first"
+		case 1:
+			u.Agent = "b"
+		}
+		spec := world.Spec{Kind: "k", Lineup: map[string]string{"first": "a"}}
+		n := rapid.IntRange(0, 5).Draw(t, "n")
+		outcome := noise(rapid.Uint64().Draw(t, "seed"))
+		for name, make := range map[string]maker{
+			"list":   func() (world.Plan, error) { return world.Repeat(spec, n), nil },
+			"matrix": m.Plan,
+			"until":  u.Plan,
+		} {
+			refolds(t, name, make, outcome)
+		}
+	})
+}
+
+func refolds(t *rapid.T, name string, make maker, outcome func(int, world.Spec) world.Outcome) {
+	stages := follow(t, make, outcome)
+	if again := follow(t, make, outcome); !reflect.DeepEqual(stages, again) {
+		t.Fatal(name, "asks for something else the second time")
+	}
+	for k := range stages {
+		p, err := make()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Next(nil)
+		for _, s := range stages[:k] {
+			p.Next(s)
+		}
+		next := p.Next(stages[k])
+		var want []world.Spec
+		if k+1 < len(stages) {
+			for _, w := range stages[k+1] {
+				want = append(want, w.Spec)
+			}
+		}
+		if !(len(next) == 0 && len(want) == 0) && !reflect.DeepEqual(next, want) {
+			t.Fatal(name, "goes on differently after", k+1, "stages")
+		}
+	}
+}
+
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	spec := world.Spec{Kind: "k", Lineup: map[string]string{"a": "x"}, Deal: 9}
+	l := world.Repeat(spec, 3)
+	for i, s := range l {
+		if s.Deal != i {
+			t.Errorf("episode %d has deal %d", i, s.Deal)
+		}
+	}
+	l[0].Lineup["a"] = "y"
+	if l[1].Lineup["a"] != "x" || spec.Lineup["a"] != "x" {
+		t.Error("specs share a lineup")
+	}
+	for _, n := range []int{0, -1} {
+		if got := world.Repeat(spec, n).Next(nil); len(got) != 0 {
+			t.Error(n, "repetitions:", got)
+		}
+	}
+}
+
+func TestMatrixIsPaired(t *testing.T) {
+	t.Parallel()
+	m := matrix()
+	m.Repetitions, m.Swap = 3, true
+	stages := follow(t, m.Plan, noise(1))
+	if len(stages) != 1 || len(stages[0]) != 9*2*3 {
+		t.Fatalf("%d stages, the first of %d", len(stages), len(stages[0]))
+	}
+	deals, sample := map[string][]int{}, map[string]world.Spec{}
+	for _, p := range stages[0] {
+		s := p.Spec
+		deals[s.Cell] = append(deals[s.Cell], s.Deal)
+		if was, ok := sample[s.Cell]; ok && (!reflect.DeepEqual(was.Lineup, s.Lineup) || string(was.Params) != string(s.Params)) {
+			t.Errorf("cell %q holds two things", s.Cell)
+		}
+		sample[s.Cell] = s
+	}
+	for cell, d := range deals {
+		if !reflect.DeepEqual(d, []int{0, 1, 2}) {
+			t.Errorf("cell %q has deals %v", cell, d)
+		}
+	}
+	if s := sample["long: first=a second=c"]; s.Lineup["first"] != "a" || s.Lineup["second"] != "c" || string(s.Params) != `{"n":9}` {
+		t.Errorf("the label does not say what is played: %+v", s)
+	}
+	for i, p := range stages[0][:18] {
+		if p.Spec.Deal != 0 {
+			t.Fatalf("episode %d: the second repetition begins before every cell had its first", i)
+		}
+	}
+}
+
+func TestMatrixSwap(t *testing.T) {
+	t.Parallel()
+	m := world.Matrix{Kind: "k", Seats: []string{"x", "y", "z"}, Swap: true, Lineups: []map[string]string{{"x": "a", "y": "b", "z": "c"}, {"x": "d", "y": "d", "z": "d"}}}
+	cells, err := m.Cells()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range cells {
+		got = append(got, c.Cell)
+	}
+	want := "x=a y=b z=c, x=b y=c z=a, x=c y=a z=b, x=d y=d z=d"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("got %s, want %s", s, want)
+	}
+}
+
+func TestPairs(t *testing.T) {
+	t.Parallel()
+	for self, want := range map[bool]string{
+		false: "[map[l:a r:b] map[l:b r:a]]",
+		true:  "[map[l:a r:a] map[l:a r:b] map[l:b r:a] map[l:b r:b]]",
+	} {
+		if got := fmt.Sprint(world.Pairs("l", "r", []string{"a", "b"}, self)); got != want {
+			t.Errorf("self %v: %s", self, got)
+		}
+	}
+}
+
+func TestPlansAreChecked(t *testing.T) {
+	t.Parallel()
+	cells := []world.Spec{{Kind: "k"}}
+	good := world.Until{Cells: cells, Score: "s", Width: 0.1}
+	with := func(change func(*world.Until)) maker {
+		u := good
+		change(&u)
+		return u.Plan
+	}
+	seats := []string{"a"}
+	for want, make := range map[string]maker{
+		"no seats":               world.Matrix{}.Plan,
+		"no lineups":             world.Matrix{Seats: seats}.Plan,
+		"nobody sits in a":       world.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
+		"the seats are a":        world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
+		`variants are named "v"`: world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []world.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
+		"no cells":               with(func(u *world.Until) { u.Cells = nil }),
+		"no score":               with(func(u *world.Until) { u.Score = "" }),
+		"not both":               with(func(u *world.Until) { u.Seat, u.Agent = "a", "b" }),
+		"width NaN":              with(func(u *world.Until) { u.Width = math.NaN() }),
+		"width 0":                with(func(u *world.Until) { u.Width = 0 }),
+		"confidence 95":          with(func(u *world.Until) { u.Confidence = 95 }),
+		"min 50, max 10":         with(func(u *world.Until) { u.Min, u.Max = 50, 10 }),
+		"step -1":                with(func(u *world.Until) { u.Step = -1 }),
+	} {
+		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+	if _, err := good.Plan(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUntilStopsWhenNarrow(t *testing.T) {
+	t.Parallel()
+	u := world.Until{Cells: []world.Spec{{Kind: "k"}}, Score: "won", Seat: "first", Width: 0.08, Max: 5000, Min: 20, Step: 10}
+	for seed := range uint64(20) {
+		var xs []float64
+		widths := []float64{}
+		stages := follow(t, u.Plan, noise(seed))
+		for _, stage := range stages {
+			for _, p := range stage {
+				for _, s := range p.Outcome.Scores {
+					if s.Name == "won" {
+						xs = append(xs, s.Value)
+					}
+				}
+			}
+			widths = append(widths, stats.Of(xs, 0.95).Interval.Half())
+		}
+		for i, w := range widths {
+			if last := i == len(widths)-1; (w <= u.Width) != last {
+				t.Errorf("seed %d: stage %d of %d is ±%.3f", seed, i+1, len(widths), w)
+			}
+		}
+		if len(stages[0]) != 20 || len(stages[1]) != 10 {
+			t.Errorf("stages of %d and %d", len(stages[0]), len(stages[1]))
+		}
+	}
+}
+
+func TestUntilStopsEachCellAlone(t *testing.T) {
+	t.Parallel()
+	u := world.Until{
+		Cells: []world.Spec{{Cell: "steady"}, {Cell: "wild"}, {Cell: "mute"}}, Score: "s",
+		Width: 0.5, Min: 4, Max: 10, Step: 4,
+	}
+	played := map[string]int{}
+	for _, stage := range follow(t, u.Plan, func(_ int, s world.Spec) world.Outcome {
+		switch s.Cell {
+		case "steady":
+			return world.Outcome{Scores: []world.Score{{Name: "s", Value: 5}}}
+		case "wild":
+			return world.Outcome{Scores: []world.Score{{Name: "s", Value: float64(100 * (s.Deal % 2))}}}
+		default:
+			return world.Outcome{Failed: "mute"}
+		}
+	}) {
+		for _, p := range stage {
+			if p.Spec.Deal != played[p.Spec.Cell] {
+				t.Errorf("%s: repetition %d has deal %d", p.Spec.Cell, played[p.Spec.Cell], p.Spec.Deal)
+			}
+			played[p.Spec.Cell]++
+		}
+	}
+	if want := map[string]int{"steady": 4, "wild": 10, "mute": 4}; !reflect.DeepEqual(played, want) {
+		t.Errorf("played %v, want %v", played, want)
+	}
+}

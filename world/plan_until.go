@@ -1,0 +1,148 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"parley/internal/stats"
+)
+
+// Until plays cells until a score of each is known well enough, or is not going to be:
+// it plays Min repetitions of every cell and then, stage by stage, Step more of each
+// cell whose interval is still too wide. Where it stops depends on outcomes alone.
+//
+// Looking again and again at a growing sample makes an interval a little too sure of
+// itself. Min keeps that small: do not make it a handful.
+type Until struct {
+	// Cells are what to play, one spec for each, as Matrix.Cells returns them. Repetitions
+	// have deals from 0 up, the same in every cell.
+	Cells []Spec
+	// Score is the name of the score that is to be known.
+	Score string
+	// Seat is whose score; or Agent, wherever it sits (in several seats: their mean). At
+	// most one of them. Default: the score of the whole episode.
+	Seat, Agent string
+	// Width is half the width of the interval to reach: 0.05 for ±0.05.
+	Width float64
+	// Confidence of the interval. Default: 0.95.
+	Confidence float64
+	// Min and Max bound the repetitions of a cell. Default: 30 and 1,000.
+	Min, Max int
+	// Step is how many more to play at a time. Default: Min.
+	Step int
+}
+
+// Plan checks u and makes it a plan. A cell ends when the interval of its score is
+// narrow enough, when Max repetitions were played, or when Min were and none had the
+// score at all, since more would cost and tell nothing. Episodes that failed are played
+// but not counted.
+func (u Until) Plan() (Plan, error) {
+	u = u.resolved()
+	switch {
+	case len(u.Cells) == 0:
+		return nil, errors.New("world: until: no cells")
+	case u.Score == "":
+		return nil, errors.New("world: until: no score")
+	case u.Seat != "" && u.Agent != "":
+		return nil, errors.New("world: until: a seat or an agent, not both")
+	case !(u.Width > 0) || math.IsInf(u.Width, 1):
+		return nil, fmt.Errorf("world: until: width %v: want a number above 0", u.Width)
+	case !(u.Confidence > 0 && u.Confidence < 1):
+		return nil, fmt.Errorf("world: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
+	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
+		return nil, fmt.Errorf("world: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	}
+	p := &untilPlan{Until: u}
+	for _, c := range u.Cells {
+		p.open = append(p.open, &untilCell{spec: c})
+	}
+	return p, nil
+}
+
+func (u Until) resolved() Until {
+	if u.Confidence == 0 {
+		u.Confidence = 0.95
+	}
+	if u.Min == 0 {
+		u.Min = 30
+		if u.Max > 0 {
+			u.Min = min(u.Min, u.Max)
+		}
+	}
+	if u.Max == 0 {
+		u.Max = max(1000, u.Min)
+	}
+	if u.Step == 0 {
+		u.Step = u.Min
+	}
+	return u
+}
+
+// untilPlan is an Until being played.
+type untilPlan struct {
+	Until
+	open  []*untilCell // that are not known well enough, in order
+	dealt int          // repetitions asked for, of each that is open
+}
+
+type untilCell struct {
+	spec  Spec
+	tally stats.Tally
+}
+
+// Next takes in a stage and asks for more of what is not known well enough. A stage is
+// round after round of the open cells.
+func (p *untilPlan) Next(last []Played) []Spec {
+	for i, l := range last {
+		if x, ok := p.value(l); ok && len(p.open) > 0 {
+			p.open[i%len(p.open)].tally.Add(x)
+		}
+	}
+	p.open = slices.DeleteFunc(p.open, p.done)
+	n := p.Step
+	if p.dealt == 0 {
+		n = p.Min
+	}
+	var specs []Spec
+	for range min(n, p.Max-p.dealt) {
+		for _, c := range p.open {
+			specs = append(specs, c.spec.dealt(p.dealt))
+		}
+		p.dealt++
+	}
+	return specs
+}
+
+func (p *untilPlan) done(c *untilCell) bool {
+	if p.dealt == 0 {
+		return false
+	}
+	if c.tally.N() == 0 {
+		return true
+	}
+	return c.tally.Estimate(p.Confidence).Interval.Half() <= p.Width
+}
+
+// value is the score of one episode: the mean over the seats it is wanted of.
+func (p *untilPlan) value(l Played) (float64, bool) {
+	if l.Outcome.Failed != "" {
+		return 0, false
+	}
+	sum, n := 0.0, 0
+	for _, s := range l.Outcome.Scores {
+		wanted := s.Seat == p.Seat
+		if p.Agent != "" {
+			wanted = s.Seat != "" && l.Spec.Lineup[s.Seat] == p.Agent
+		}
+		if wanted && s.Name == p.Score {
+			sum += s.Value
+			n++
+		}
+	}
+	if n == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return 0, false
+	}
+	return sum / float64(n), true
+}

@@ -1,0 +1,79 @@
+package world
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+)
+
+// Strand is one line of play of an episode, seen from outside: whoever drives a world
+// resumes its strands and gives them replies. It is a coroutine: nothing runs but in
+// Next, and Next may be called from any goroutine, one at a time for a whole episode.
+type Strand struct {
+	// Path names the strand within its episode: "" is the first, "4.2/" the third strand of
+	// the fork that is turn 4 of the first.
+	Path string
+
+	deal    Deal
+	next    func() (struct{}, bool)
+	stop    func()
+	turn    Turn
+	replies []Reply
+	turns   int  // that ended: the number of the one being played
+	playing bool // in Next
+}
+
+// Turn is what a strand does between two rests: it notes, and then asks, or forks, or
+// is done.
+type Turn struct {
+	Number int // from 0, in its strand
+	Notes  []Note
+	// Calls are what it waits for.
+	Calls []Call
+	// Forks are the strands it waits for.
+	Forks []*Strand
+	// Done means that it has ended. Outcome is then set for the first strand of an episode.
+	Done    bool
+	Outcome Outcome
+	// Panic is what the world panicked with, and Stack where.
+	Panic string
+	Stack string
+}
+
+// Begin returns the first strand of an episode of w.
+func Begin(w World, deal Deal) *Strand { return newStrand("", deal, w.Play) }
+
+func newStrand(path string, deal Deal, play func(*Table) Outcome) *Strand {
+	s := &Strand{Path: path, deal: deal}
+	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			switch p := recover().(type) {
+			case nil, stopped:
+			default:
+				s.turn.Panic, s.turn.Stack = fmt.Sprint(p), string(debug.Stack())
+			}
+		}()
+		s.turn.Outcome = play(&Table{strand: s, yield: yield})
+	})
+	return s
+}
+
+// Next plays on until the strand rests again. replies answer the calls of the turn
+// before, in their order; after a fork they are nil, and the forks must be done.
+func (s *Strand) Next(replies []Reply) Turn {
+	s.turn = Turn{}
+	s.replies = replies
+	s.playing = true
+	if _, ok := s.next(); !ok {
+		s.turn.Done = true // it ended, or was stopped before
+	}
+	s.playing = false
+	t := s.turn
+	t.Number = s.turns
+	s.turns++
+	s.turn = Turn{}
+	return t
+}
+
+// Stop ends the strand where it is and frees what it holds. It does not stop its forks.
+func (s *Strand) Stop() { s.stop() }

@@ -1,0 +1,102 @@
+package world
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+)
+
+// Table is what a world plays at. Each strand has its own, and only the strand it was
+// made for may use it.
+type Table struct {
+	strand *Strand
+	yield  func(struct{}) bool
+	rand   *rand.Rand
+}
+
+// Ask makes calls at once and returns their replies in the same order when all are there.
+func (t *Table) Ask(calls ...Call) []Reply {
+	t.check("Ask")
+	if len(calls) == 0 {
+		return nil
+	}
+	t.strand.turn.Calls = calls
+	t.pause()
+	replies := t.strand.replies
+	t.strand.replies = nil
+	return replies
+}
+
+// One makes one call and returns its reply.
+func (t *Table) One(call Call) Reply { return t.Ask(call)[0] }
+
+// Fork plays n strands, each by play with its own number and table, and returns when
+// all are done. They do not wait for each other. They may read whatever they like and
+// write only what is theirs, such as element i of a slice.
+func (t *Table) Fork(n int, play func(i int, t *Table)) {
+	t.check("Fork")
+	if n <= 0 {
+		return
+	}
+	s := t.strand
+	for i := range n {
+		s.turn.Forks = append(s.turn.Forks, newStrand(fmt.Sprintf("%s%d.%d/", s.Path, s.turns, i), s.deal, func(t *Table) Outcome {
+			play(i, t)
+			return Outcome{}
+		}))
+	}
+	t.pause()
+}
+
+// Rand is the strand's own source of chance: the same on every play.
+func (t *Table) Rand() *rand.Rand {
+	t.check("Rand")
+	if t.rand == nil {
+		t.rand = t.strand.deal.rand(t.strand.Path)
+	}
+	return t.rand
+}
+
+// Note records something for readers. v must marshal to JSON.
+func (t *Table) Note(kind, seat string, v any) {
+	t.check("Note")
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("world: note %s: %v", kind, err))
+	}
+	t.strand.turn.Notes = append(t.strand.turn.Notes, Note{Kind: kind, Seat: seat, Data: b})
+}
+
+// check makes sure that the strand at the table is the one being played: not one that
+// waits for its forks, nor another of the same fork, nor one that is done.
+func (t *Table) check(what string) {
+	if !t.strand.playing {
+		panic("world: " + what + " at the table of another strand: a fork plays at the table it is given, and at no other")
+	}
+}
+
+// pause hands the turn to whoever drives the strand and waits to be resumed.
+func (t *Table) pause() {
+	if !t.yield(struct{}{}) {
+		panic(stopped{})
+	}
+}
+
+// stopped unwinds a world that is not played on.
+type stopped struct{}
+
+// Deal is what an episode's chance depends on: two episodes with the same deal draw the
+// same, whoever plays.
+type Deal struct {
+	Seed   uint64 // of the run
+	Number int    // of the deal
+}
+
+func (d Deal) rand(path string) *rand.Rand {
+	b := binary.BigEndian.AppendUint64(nil, d.Seed)
+	b = binary.BigEndian.AppendUint64(b, uint64(d.Number))
+	h := sha256.Sum256(append(b, path...))
+	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(h[:8]), binary.BigEndian.Uint64(h[8:16])))
+}

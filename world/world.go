@@ -1,0 +1,96 @@
+// Package world holds the words of play: what a world is and asks (World, Table,
+// Call, Reply, Outcome), who plays it (Seat, Agent, Lineup), and what is played
+// (Kind, Spec, Plan).
+//
+// A world is a pure fold over replies. It is written as straight-line Go: it asks
+// through its Table and goes on when the replies are there. It does no I/O, reads no
+// clock, draws only from Table.Rand, starts no goroutine, and keeps its maps in order.
+// In return it can be stopped at any call and played again to the same place, by
+// anybody, on any machine: resume, replay and forks are the same fold.
+//
+// What it promises: replies come in the order of their calls; a strand of an episode
+// never runs at the same time as another of the same episode; two plays with the same
+// Deal and the same replies ask, note and come to exactly the same.
+//
+// What it is not for: it calls no model and keeps no record. Whoever drives a world (the
+// engine, worldtest) does that through Strand.
+package world
+
+import (
+	"encoding/json"
+
+	"parley/llm"
+)
+
+// World is the rules of one episode.
+type World interface {
+	// Play plays the episode to its end. It is called once.
+	Play(t *Table) Outcome
+}
+
+// Func makes a World of a function.
+type Func func(t *Table) Outcome
+
+// Play calls f.
+func (f Func) Play(t *Table) Outcome { return f(t) }
+
+// Call is one thing a world waits for: an ask of a seat or, when Act is set, an act on
+// the outside.
+type Call struct {
+	// Seat is whose agent is asked, or on whose behalf something is done.
+	Seat string
+	// Label says what the call is for, in a word or two: message, orders. Statistics are
+	// kept by it.
+	Label string
+	// Ask is the question. The agent in the seat adds its model, its system prompt and
+	// its parameters where Ask leaves them open.
+	Ask llm.Request
+	// Act is something done on the outside, such as a step of an environment. Nil: an ask.
+	Act *Act
+}
+
+// Act is something done on the outside by an actor.
+type Act struct {
+	Name string          `json:"name"` // reset, step, …
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Reply is what came back of a Call. A failure is a reply too: Failed is then its kind
+// and everything else is empty. Its text stays in the journal, so that it can never be
+// taken for an answer or a message.
+type Reply struct {
+	Text      string          `json:"text,omitempty"`
+	JSON      json.RawMessage `json:"json,omitempty"` // the answer to a Schema, valid; or what an act returned
+	ToolCalls []llm.ToolCall  `json:"tool_calls,omitempty"`
+	Thoughts  []llm.Thought   `json:"thoughts,omitempty"`
+	Finish    llm.Finish      `json:"finish,omitempty"`
+	Failed    llm.Kind        `json:"failed,omitempty"`
+}
+
+// OK says whether the call was answered.
+func (r Reply) OK() bool { return r.Failed == "" }
+
+// Outcome is what an episode came to.
+type Outcome struct {
+	// Scores are what is counted, in an order of the world's choosing.
+	Scores []Score `json:"scores,omitempty"`
+	// Data is the world's own record, for its report. It must marshal to JSON the same way
+	// each time.
+	Data any `json:"data,omitempty"`
+	// Failed is why the episode did not come to an end of its own, or "".
+	Failed string `json:"failed,omitempty"`
+}
+
+// Score is one number about one seat, or about the whole episode where Seat is "".
+type Score struct {
+	Seat  string  `json:"seat,omitempty"`
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+}
+
+// Note is something a world says for readers. It has no effect on play.
+type Note struct {
+	Kind string          `json:"kind"` // message, board, metric, …
+	Seat string          `json:"seat,omitempty"`
+	Data json.RawMessage `json:"data"`
+}

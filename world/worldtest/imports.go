@@ -1,0 +1,170 @@
+package worldtest
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Imports proves that the package in dir, and those in folders below it, import and do
+// nothing impure. Allowed are parley/world, parley/llm, packages below dir, and those of
+// the standard library that read no clock, open nothing and draw no chance. Refused too
+// are go statements, channels, printing, and the global functions of math/rand/v2.
+//
+// It reads the source and no more. What depends on the order of a map shows in Exercise.
+func Imports(t testing.TB, dir string) {
+	t.Helper()
+	problems, err := impurities(dir)
+	if err != nil {
+		t.Fatalf("worldtest: imports: %v", err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+// pure lists the packages of the standard library that a world may import.
+func pure() []string {
+	return []string{
+		"bytes", "cmp", "container/heap", "container/list", "container/ring", "crypto/sha256", "embed", "encoding/base64",
+		"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "hash/fnv", "html",
+		"iter", "maps", "math", "math/big", "math/bits", "math/cmplx", "math/rand/v2", "path", "regexp", "slices", "sort",
+		"strconv", "strings", "text/template", "unicode", "unicode/utf16", "unicode/utf8",
+	}
+}
+
+// drawn lists what a world may use of math/rand/v2: what takes a seed, and types.
+func drawn() []string {
+	return []string{"ChaCha8", "New", "NewChaCha8", "NewPCG", "NewZipf", "PCG", "Rand", "Source", "Zipf"}
+}
+
+// impurities returns what is wrong with the packages in and below dir.
+func impurities(dir string) ([]string, error) {
+	own, err := importPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	files := 0
+	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != dir && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		files++
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, impure(set, f, own)...)
+		return nil
+	})
+	if err == nil && files == 0 {
+		err = fmt.Errorf("no Go files in %s", dir)
+	}
+	return problems, err
+}
+
+// importPath finds the import path of dir by the go.mod above it.
+func importPath(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		b, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil {
+			rel, err := filepath.Rel(at, abs)
+			if err != nil {
+				return "", err
+			}
+			for line := range strings.Lines(string(b)) {
+				if module, ok := strings.CutPrefix(strings.TrimSpace(line), "module "); ok {
+					return path.Join(strings.Trim(strings.TrimSpace(module), `"`), filepath.ToSlash(rel)), nil
+				}
+			}
+			return "", errors.New("the go.mod names no module")
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is in no module: there is no go.mod above it", dir)
+		}
+	}
+}
+
+// impure returns what is wrong with one file of the package own, or of one below it.
+func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
+	say := func(at token.Pos, format string, args ...any) {
+		problems = append(problems, set.Position(at).String()+": "+fmt.Sprintf(format, args...))
+	}
+	names := map[string]string{} // of imports in this file, to their paths
+	for _, i := range f.Imports {
+		p, err := strconv.Unquote(i.Path.Value)
+		if err != nil {
+			continue
+		}
+		name := path.Base(p)
+		if name == "v2" {
+			name = path.Base(path.Dir(p))
+		}
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		names[name] = p
+		ours := p == "parley/world" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
+		if !ours && !slices.Contains(pure(), p) {
+			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, and pure ones of the standard library", p)
+		}
+		if name == "." {
+			say(i.Pos(), "imports %s as a dot: what is used of it cannot be seen", p)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			say(n.Pos(), "a go statement: a world starts no goroutine; use Table.Fork")
+		case *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:
+			say(n.Pos(), "a channel: nothing in a world waits but for its table")
+		case *ast.SelectorExpr:
+			if why := impureUse(names, n); why != "" {
+				say(n.Pos(), "%s", why)
+			}
+		}
+		return true
+	})
+	return problems
+}
+
+// impureUse says what is wrong with a use of something out of an allowed package.
+func impureUse(names map[string]string, n *ast.SelectorExpr) string {
+	what := n.Sel.Name
+	if what == "ParseFiles" || what == "ParseGlob" {
+		return what + ": a world reads no files; its kind's loader does before play"
+	}
+	x, ok := n.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	switch p := names[x.Name]; {
+	case p == "math/rand/v2" && !slices.Contains(drawn(), what):
+		return "rand." + what + ": a world draws from Table.Rand only"
+	case p == "fmt" && (strings.HasPrefix(what, "Print") || strings.HasPrefix(what, "Scan")):
+		return "fmt." + what + ": a world speaks through its table"
+	}
+	return ""
+}

@@ -1,0 +1,261 @@
+package worldtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// place names a call: the strand's path, the number of the turn, the call's in it.
+type place struct {
+	strand      string
+	turn, index int
+}
+
+func (p place) String() string {
+	return fmt.Sprintf("strand %q, turn %d, call %d", p.strand, p.turn, p.index)
+}
+
+// rand is a source of chance for whoever answers the call at p.
+func (p place) rand(deal int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, p)
+	return rand.New(rand.NewPCG(uint64(deal), h.Sum64()))
+}
+
+// answerer replies to the call at a place.
+type answerer func(p place, c world.Call) world.Reply
+
+// game is an episode being played, as the engine would play it.
+type game struct {
+	seats  []string
+	most   int
+	answer answerer
+	// pick says which of n strands that are ready is resumed.
+	pick func(n int) int
+
+	ready    []*line
+	live     map[*world.Strand]bool
+	answered int
+	asked    []asked
+	said     map[place]string // what each turn noted and asked
+	outcome  string
+	done     bool
+	problems []error
+}
+
+// line is a strand and what it waits for.
+type line struct {
+	*world.Strand
+	parent  *line
+	missing int
+	replies []world.Reply
+}
+
+// asked is a call and the digest of what it asked when it was made.
+type asked struct {
+	at   place
+	call *world.Call
+	was  [32]byte
+}
+
+func inOrder(int) int { return 0 }
+
+func newGame(w world.World, deal int, seats []string, most int, answer answerer) *game {
+	g := &game{seats: seats, most: most, answer: answer, pick: inOrder, live: map[*world.Strand]bool{}, said: map[place]string{}}
+	s := &line{Strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
+	g.live[s.Strand] = true
+	g.ready = []*line{s}
+	return g
+}
+
+// play plays to the end, or until a problem is found, and frees what is left.
+func (g *game) play() *game {
+	for g.step() {
+	}
+	g.stop()
+	return g
+}
+
+// step resumes one strand, and says whether there is more to do.
+func (g *game) step() bool {
+	if len(g.ready) == 0 || g.done || len(g.problems) > 0 {
+		return false
+	}
+	i := g.pick(len(g.ready))
+	s := g.ready[i]
+	g.ready = slices.Delete(g.ready, i, i+1)
+	replies := s.replies
+	s.replies = nil
+	g.take(s, s.Next(replies))
+	return true
+}
+
+// stop leaves the game where it is, as a run that is killed does.
+func (g *game) stop() {
+	for s := range g.live {
+		s.Stop()
+	}
+	for _, a := range g.asked {
+		if a.call.Ask.Digest() != a.was {
+			g.fail("%v: the world wrote to what it asked after it asked it", a.at)
+		}
+	}
+}
+
+func (g *game) fail(format string, args ...any) {
+	g.problems = append(g.problems, fmt.Errorf(format, args...))
+}
+
+func (g *game) take(s *line, t world.Turn) {
+	at := place{s.Path, t.Number, -1}
+	g.say(at, t)
+	switch {
+	case t.Panic != "":
+		delete(g.live, s.Strand)
+		g.fail("%v: panic: %s\n%s", at, t.Panic, t.Stack)
+	case t.Done:
+		delete(g.live, s.Strand)
+		g.ended(s, t.Outcome)
+	case len(t.Forks) > 0:
+		s.missing = len(t.Forks)
+		for _, f := range t.Forks {
+			g.live[f] = true
+			g.ready = append(g.ready, &line{Strand: f, parent: s})
+		}
+	default:
+		g.reply(s, t)
+		g.ready = append(g.ready, s)
+	}
+}
+
+// reply answers the calls of a turn.
+func (g *game) reply(s *line, t world.Turn) {
+	s.replies = make([]world.Reply, len(t.Calls))
+	for i, c := range t.Calls {
+		at := place{s.Path, t.Number, i}
+		if !slices.Contains(g.seats, c.Seat) {
+			g.fail("%v: asks seat %q: the kind's seats are %s", at, c.Seat, strings.Join(g.seats, ", "))
+		}
+		if c.Act == nil && len(c.Ask.Messages) == 0 {
+			g.fail("%v: asks nothing: no messages", at)
+		}
+		if c.Ask.Schema != nil && !json.Valid(c.Ask.Schema.JSON) {
+			g.fail("%v: its schema is not JSON", at)
+		}
+		s.replies[i] = g.answer(at, c)
+		g.asked = append(g.asked, asked{at, &t.Calls[i], c.Ask.Digest()})
+		if g.answered++; g.answered == g.most {
+			g.fail("%v: %d calls and no end", at, g.most)
+		}
+	}
+}
+
+// ended takes in a strand that is done.
+func (g *game) ended(s *line, o world.Outcome) {
+	if p := s.parent; p != nil {
+		if p.missing--; p.missing == 0 {
+			g.ready = append(g.ready, p)
+		}
+		return
+	}
+	g.done = true
+	for _, sc := range o.Scores {
+		switch {
+		case sc.Seat != "" && !slices.Contains(g.seats, sc.Seat):
+			g.fail("the outcome scores seat %q: the kind's seats are %s", sc.Seat, strings.Join(g.seats, ", "))
+		case sc.Name == "":
+			g.fail("the outcome has a score without a name")
+		case math.IsNaN(sc.Value) || math.IsInf(sc.Value, 0):
+			g.fail("score %s of %q is %v: want a number", sc.Name, sc.Seat, sc.Value)
+			return
+		}
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		g.fail("the outcome is not JSON: %v", err)
+	}
+	g.outcome = string(b)
+}
+
+// say keeps what a turn noted and asked, for comparison.
+func (g *game) say(at place, t world.Turn) {
+	var b strings.Builder
+	for _, n := range t.Notes {
+		fmt.Fprintf(&b, "note %s of %q: %s\n", n.Kind, n.Seat, n.Data)
+	}
+	for _, c := range t.Calls {
+		fmt.Fprintln(&b, describe(c))
+	}
+	fmt.Fprintf(&b, "forks %d", len(t.Forks))
+	g.said[at] = b.String()
+}
+
+// describe writes all of a call that can make a difference.
+func describe(c world.Call) string {
+	req, err := json.Marshal(c.Ask)
+	if err != nil {
+		req = []byte(err.Error())
+	}
+	return fmt.Sprintf("call %s of %q: %s %d %q %d %+v", c.Label, c.Seat, req, c.Ask.Prefix, c.Ask.Session, c.Ask.Order, act(c.Act))
+}
+
+func act(a *world.Act) string {
+	if a == nil {
+		return ""
+	}
+	return fmt.Sprintf("act %s %s", a.Name, a.Body)
+}
+
+// same compares two plays of one episode.
+func (g *game) same(other *game) error {
+	var all []place
+	for p := range g.said {
+		all = append(all, p)
+	}
+	for p := range other.said {
+		if _, ok := g.said[p]; !ok {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b place) int {
+		if c := strings.Compare(a.strand, b.strand); c != 0 {
+			return c
+		}
+		return a.turn - b.turn
+	})
+	for _, p := range all {
+		a, aok := g.said[p]
+		b, bok := other.said[p]
+		if aok != bok {
+			return fmt.Errorf("strand %q, turn %d: is played in one of two plays only", p.strand, p.turn)
+		}
+		if a != b {
+			return fmt.Errorf("strand %q, turn %d: %s", p.strand, p.turn, differ(a, b))
+		}
+	}
+	if g.outcome != other.outcome {
+		return fmt.Errorf("the outcome: %s", differ(g.outcome, other.outcome))
+	}
+	return nil
+}
+
+// differ shows where two texts part.
+func differ(a, b string) string {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	around := func(s string) string { return s[max(0, i-60):min(len(s), i+60)] }
+	return fmt.Sprintf("%q in one play, %q in another", around(a), around(b))
+}
+
+// failed is a reply that is none.
+func failed(k llm.Kind) world.Reply { return world.Reply{Failed: k} }

@@ -1,0 +1,114 @@
+// Package worldtest holds kinds of worlds to what they promise: that playing is a pure
+// fold over replies. A kind that passes Exercise can be resumed, replayed and forked by
+// the engine, at any concurrency, whatever its models answer.
+//
+// What it promises: it drives worlds as the engine does, through world.Begin and
+// Strand, with no model and no clock; the same kind passes or fails the same way each
+// time.
+//
+// It is not for judging whether a game is a good one, nor for running one: that is the
+// engine's.
+package worldtest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// Options say how a kind is exercised. The zero value fits most.
+type Options struct {
+	// Params is a JSON object as a plan file would give it. Default: {}.
+	Params string
+	// Lineup is who sits where. Default: an agent in each seat.
+	Lineup world.Lineup
+	// Answer makes up a good reply. It may draw from r, which depends on the call's place
+	// in the episode, and on nothing else. Default: Prose; a kind whose calls have a schema
+	// or are acts needs an Answer of its own.
+	Answer func(c world.Call, r *rand.Rand) world.Reply
+	// Deals is how many deals are played. Default: 3.
+	Deals int
+	// MaxCalls is when an episode counts as endless. Default: 10,000.
+	MaxCalls int
+	// Dir is the folder of the kind's package, for Imports. Default: the test's own.
+	Dir string
+}
+
+// Exercise holds a kind to everything that any kind promises:
+//
+//   - it describes itself, and its params survive being written and read;
+//   - it plays twice the same, also beside another episode;
+//   - refolding from any point equals playing through;
+//   - the order in which strands are resumed makes no difference;
+//   - it asks only seats it has, and does not write to what it asked;
+//   - it survives every kind of failure and every sort of nonsense in a reply;
+//   - its notes and its outcome are JSON, and its scores are numbers;
+//   - its bots are pure;
+//   - its package imports and does nothing impure: see Imports.
+func Exercise(t *testing.T, kind world.Kind, o Options) {
+	t.Helper()
+	o = o.resolved()
+	for _, c := range checks() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, err := range c.run(&exercise{kind: kind, Options: o}) {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("imports", func(t *testing.T) {
+		t.Parallel()
+		Imports(t, o.Dir)
+	})
+}
+
+func (o Options) resolved() Options {
+	if o.Params == "" {
+		o.Params = "{}"
+	}
+	if o.Answer == nil {
+		o.Answer = Prose
+	}
+	if o.Deals == 0 {
+		o.Deals = 3
+	}
+	if o.MaxCalls == 0 {
+		o.MaxCalls = 10_000
+	}
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	return o
+}
+
+// Prose is a reply of a few plain words.
+func Prose(_ world.Call, r *rand.Rand) world.Reply {
+	words := [...]string{"yes", "no", "the", "river", "seven", "I", "think", "so", "maybe", "north", "and", "42"}
+	text := words[r.IntN(len(words))]
+	for range r.IntN(12) {
+		text += " " + words[r.IntN(len(words))]
+	}
+	return world.Reply{Text: text + ".", Finish: llm.FinishStop}
+}
+
+// check is one thing that kinds promise.
+type check struct {
+	name string
+	run  func(*exercise) []error
+}
+
+// checks are in the order in which a failure explains those after it.
+func checks() []check {
+	return []check{
+		{"describes itself", (*exercise).describes},
+		{"plays twice the same", (*exercise).twice},
+		{"plays the same beside another", (*exercise).beside},
+		{"refolds from any point", (*exercise).refolds},
+		{"joins in any order", (*exercise).interleaves},
+		{"survives failures", (*exercise).failures},
+		{"survives nonsense", (*exercise).nonsense},
+		{"has pure bots", (*exercise).bots},
+	}
+}

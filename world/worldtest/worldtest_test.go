@@ -1,0 +1,331 @@
+package worldtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+)
+
+type params struct {
+	Rounds int `json:"rounds"`
+}
+
+// kindOf makes a good kind of two seats around a way to play.
+func kindOf(play func(p *params, t *world.Table) world.Outcome) world.Kind {
+	return world.Kind{
+		Name: "test", Version: 1, Doc: "A kind for tests.", Example: "kind: test",
+		Params: func() any { return &params{Rounds: 3} },
+		Seats: func(p any) ([]string, error) {
+			if _, ok := p.(*params); !ok {
+				return nil, errors.New("test: not params")
+			}
+			return []string{"a", "b"}, nil
+		},
+		World: func(p any, _ world.Lineup) (world.World, error) {
+			own, ok := p.(*params)
+			if !ok {
+				return nil, errors.New("test: not params")
+			}
+			return world.Func(func(t *world.Table) world.Outcome { return play(own, t) }), nil
+		},
+		Bots: map[string]world.Bot{"yes": func(world.Call) world.Reply { return world.Reply{Text: "yes"} }},
+	}
+}
+
+func call(seat, text string) world.Call {
+	return world.Call{Seat: seat, Label: "message", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}}
+}
+
+// good asks, forks, forks within a fork, draws and notes.
+func good(p *params, t *world.Table) world.Outcome {
+	said := ""
+	for i := range p.Rounds {
+		for _, r := range t.Ask(call("a", fmt.Sprint(i, said)), call("b", "?")) {
+			if r.OK() {
+				said += r.Text[:min(20, len(r.Text))]
+			}
+		}
+		t.Note("said", "", said)
+	}
+	parts := make([]string, 3)
+	t.Fork(3, func(i int, t *world.Table) {
+		for range i + 1 {
+			parts[i] += t.One(call("b", fmt.Sprint(i, parts[i], t.Rand().IntN(10)))).Text
+			t.Note("part", "b", i)
+		}
+		t.Fork(2, func(j int, t *world.Table) { t.One(call("a", fmt.Sprint(i, j, len(parts[i])))) })
+	})
+	return world.Outcome{Scores: []world.Score{{Seat: "a", Name: "length", Value: float64(len(said))}}, Data: parts}
+}
+
+func TestExercisePasses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.com/game\n")
+	write(t, dir, "game.go", "package game\n")
+	Exercise(t, kindOf(good), Options{Dir: dir, Params: `{"rounds": 2}`})
+}
+
+// TestExerciseFinds plays worlds that break a promise each.
+func TestExerciseFinds(t *testing.T) {
+	t.Parallel()
+	none := world.Outcome{}
+	plays := 0 // state shared by worlds
+	asks := func(t *world.Table, text string) world.Reply { return t.One(call("a", text)) }
+	for _, c := range []struct {
+		check, want string
+		play        func(p *params, t *world.Table) world.Outcome
+	}{
+		{"plays twice the same", "in one play", func(_ *params, t *world.Table) world.Outcome {
+			plays++
+			asks(t, fmt.Sprint(plays))
+			return none
+		}},
+		{"plays twice the same", "the outcome", func(_ *params, t *world.Table) world.Outcome {
+			m := map[int]bool{}
+			for i := range 100 {
+				m[i] = true
+			}
+			var first []int
+			for k := range m { // in the order of the map
+				first = append(first, k)
+			}
+			asks(t, "?")
+			return world.Outcome{Data: first}
+		}},
+		{"plays twice the same", "asks seat \"c\"", func(_ *params, t *world.Table) world.Outcome {
+			t.One(call("c", "?"))
+			return none
+		}},
+		{"plays twice the same", "no messages", func(_ *params, t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "a"})
+			return none
+		}},
+		{"plays twice the same", "calls and no end", func(_ *params, t *world.Table) world.Outcome {
+			for {
+				asks(t, "again")
+			}
+		}},
+		{"plays twice the same", "wrote to what it asked", func(_ *params, t *world.Table) world.Outcome {
+			ms := []llm.Message{llm.User("one")}
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: ms}})
+			ms[0] = llm.User("two")
+			return none
+		}},
+		{"plays twice the same", "want a number", func(*params, *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "s", Value: math.NaN()}}}
+		}},
+		{"plays twice the same", "scores seat", func(*params, *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Seat: "z", Name: "s"}}}
+		}},
+		{"plays twice the same", "not JSON", func(*params, *world.Table) world.Outcome { return world.Outcome{Data: math.Inf} }},
+		{"plays twice the same", "world: note n", func(_ *params, t *world.Table) world.Outcome {
+			t.Note("n", "", make(chan int))
+			return none
+		}},
+		{"joins in any order", "in one play", func(_ *params, t *world.Table) world.Outcome {
+			shared := ""
+			t.Fork(3, func(i int, t *world.Table) {
+				asks(t, shared)
+				shared += fmt.Sprint(i)
+			})
+			return none
+		}},
+		{"joins in any order", "in one play", func(_ *params, t *world.Table) world.Outcome {
+			r := t.Rand() // the parent's, in its forks
+			t.Fork(3, func(_ int, t *world.Table) { asks(t, fmt.Sprint(r.IntN(1000))) })
+			return none
+		}},
+		{"survives failures", "every call fails", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Data: asks(t, "?").Text[0]}
+		}},
+		{"survives failures", "only call 2 fails", func(_ *params, t *world.Table) world.Outcome {
+			if !asks(t, "?").OK() {
+				return none
+			}
+			return world.Outcome{Data: asks(t, "?").Text[0]}
+		}},
+		{"survives nonsense", "replies are empty", func(_ *params, t *world.Table) world.Outcome {
+			if r := asks(t, "?"); r.OK() {
+				return world.Outcome{Data: strings.Fields(r.Text)[0]}
+			}
+			return none
+		}},
+		{"survives nonsense", "replies are an object of nulls", func(_ *params, t *world.Table) world.Outcome {
+			var v struct{ Message *string }
+			if json.Unmarshal(asks(t, "?").JSON, &v) == nil && v.Message == nil {
+				return world.Outcome{Data: *v.Message}
+			}
+			return none
+		}},
+	} {
+		wants(t, c.check, c.want, kindOf(c.play))
+	}
+}
+
+// TestExerciseFindsKinds exercises kinds that are wrong themselves.
+func TestExerciseFindsKinds(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*world.Kind)) world.Kind {
+		k := kindOf(good)
+		change(&k)
+		return k
+	}
+	drawn := 0
+	shared := ""
+	for _, c := range []struct {
+		check, want string
+		kind        world.Kind
+	}{
+		{"describes itself", "name", with(func(k *world.Kind) { k.Name = "My Game" })},
+		{"describes itself", "version 0", with(func(k *world.Kind) { k.Version = 0 })},
+		{"describes itself", "one line", with(func(k *world.Kind) { k.Doc = "a\nb" })},
+		{"describes itself", "no example", with(func(k *world.Kind) { k.Example = "" })},
+		{"describes itself", "required", with(func(k *world.Kind) { k.World = nil })},
+		{"describes itself", "want a pointer", with(func(k *world.Kind) { k.Params = func() any { return params{} } })},
+		{"describes itself", "different ones", with(func(k *world.Kind) { k.Seats = func(any) ([]string, error) { return []string{"a", "a"}, nil } })},
+		{"describes itself", "not its own", with(func(k *world.Kind) { k.Seats = func(any) ([]string, error) { return []string{"a"}, nil } })},
+		{"describes itself", "the kind panics", with(func(k *world.Kind) {
+			k.Seats = func(p any) ([]string, error) { return []string{p.(*params).name()}, nil }
+		})},
+		{"plays the same beside another", "beside deal 1", with(func(k *world.Kind) {
+			k.World = func(any, world.Lineup) (world.World, error) {
+				return world.Func(func(t *world.Table) world.Outcome {
+					shared = fmt.Sprint(t.Rand().IntN(1000))
+					t.One(call("a", "?"))
+					t.One(call("a", shared))
+					return world.Outcome{}
+				}), nil
+			}
+		})},
+		{"refolds from any point", "refolded", with(func(k *world.Kind) {
+			left := 0 // what was begun and not ended
+			k.World = func(any, world.Lineup) (world.World, error) {
+				return world.Func(func(t *world.Table) world.Outcome {
+					left++
+					t.One(call("a", "?"))
+					t.One(call("a", fmt.Sprint(left)))
+					left--
+					return world.Outcome{}
+				}), nil
+			}
+		})},
+		{"has pure bots", "answers", with(func(k *world.Kind) {
+			k.Bots = map[string]world.Bot{"odd": func(world.Call) world.Reply { drawn++; return world.Reply{Text: fmt.Sprint(drawn)} }}
+		})},
+		{"has pure bots", "wrote to the call", with(func(k *world.Kind) {
+			k.Bots = map[string]world.Bot{"odd": func(c world.Call) world.Reply {
+				c.Ask.Messages[0] = llm.User("!")
+				return world.Reply{}
+			}}
+		})},
+	} {
+		wants(t, c.check, c.want, c.kind)
+	}
+}
+
+func (p *params) name() string { return fmt.Sprint(p.Rounds) }
+
+// wants runs one check and looks for what it must find.
+func wants(t *testing.T, name, want string, k world.Kind) {
+	t.Helper()
+	for _, c := range checks() {
+		if c.name != name {
+			continue
+		}
+		got := errors.Join(c.run(&exercise{kind: k, Options: Options{MaxCalls: 100}.resolved()})...)
+		if got == nil || !strings.Contains(got.Error(), want) {
+			t.Errorf("%s: found %.300v, want %q", name, got, want)
+		}
+		return
+	}
+	t.Errorf("no check %q", name)
+}
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, code, want string }{
+		{"pure", `import ("fmt"; "math/rand/v2"; "parley/world"; "example.com/game/board")
+			var _ = fmt.Sprint; type x struct { r *rand.Rand; t *world.Table; b board.B }; func f() { rand.New(rand.NewPCG(1, 2)) }`, ""},
+		{"clock", `import "time"`, "imports time"},
+		{"files", `import "os"`, "imports os"},
+		{"others", `import "example.com/other"`, "imports example.com/other"},
+		{"engine", `import "parley/engine"`, "imports parley/engine"},
+		{"lookalike", `import "example.com/gamely"`, "imports example.com/gamely"},
+		{"old chance", `import "math/rand"`, "imports math/rand:"},
+		{"chance", `import "math/rand/v2"; var x = rand.IntN(3)`, "rand.IntN"},
+		{"chance renamed", `import dice "math/rand/v2"; var x = dice.N(3)`, "rand.N:"},
+		{"dot", `import . "math/rand/v2"`, "as a dot"},
+		{"printing", `import "fmt"; func f() { fmt.Println() }`, "fmt.Println"},
+		{"goroutine", `func f() { go f() }`, "go statement"},
+		{"channel", `var c chan int`, "a channel"},
+		{"templates", `import "text/template"; var t, _ = template.New("").ParseFiles("x")`, "ParseFiles"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "go.mod", "// a comment\nmodule example.com/game\n\ngo 1.26\n")
+		write(t, dir, "game.go", "package game\n"+c.code+"\n")
+		write(t, dir, "game_test.go", "package game\nimport \"os\"\n")
+		got, err := impurities(dir)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if found := strings.Join(got, "; "); (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
+			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
+		}
+	}
+}
+
+func TestImportsLooksBelow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module example.com/game\n")
+	write(t, dir, "game.go", "package game\n")
+	write(t, filepath.Join(dir, "board"), "board.go", "package board\nimport \"net\"\n")
+	write(t, filepath.Join(dir, "testdata"), "x.go", "package x\nimport \"net\"\n")
+	got, err := impurities(dir)
+	if err != nil || len(got) != 1 || !strings.Contains(got[0], "board.go:2:8: imports net") {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, empty := range []string{t.TempDir(), filepath.Join(dir, "missing")} {
+		if _, err := impurities(empty); err == nil {
+			t.Errorf("%s holds no package, and passes", empty)
+		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 0, 1: 1, 7: 7, points: points, 1000: points} {
+		got := spread(n)
+		if len(got) != want || want > 0 && (got[0] != 1 || got[want-1] > n) {
+			t.Errorf("spread(%d) = %v", n, got)
+		}
+	}
+}
+
+func TestProse(t *testing.T) {
+	t.Parallel()
+	one := Prose(world.Call{}, rand.New(rand.NewPCG(1, 2)))
+	if again := Prose(world.Call{}, rand.New(rand.NewPCG(1, 2))); one.Text != again.Text || one.Text == "" {
+		t.Errorf("%q, then %q", one.Text, again.Text)
+	}
+}

@@ -1,0 +1,90 @@
+package worlds_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/world"
+	"parley/world/worldtest"
+	"parley/worlds"
+)
+
+func TestStandardIsInOrder(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, k := range worlds.Standard() {
+		names = append(names, k.Name)
+	}
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("want each once, by name: %v", names)
+	}
+}
+
+// TestExamplesArePlans: what `parley init` writes can be played as it is.
+func TestExamplesArePlans(t *testing.T) {
+	t.Parallel()
+	for _, k := range worlds.Standard() {
+		p, err := config.Parse(k.Name+".yaml", []byte(k.Example), worlds.Standard(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", k.Name, err)
+			continue
+		}
+		plan, err := p.World()
+		if err != nil || len(plan.Next(nil)) == 0 {
+			t.Errorf("%s: plays nothing (%v)", k.Name, err)
+		}
+	}
+}
+
+// TestSecretsPlaysAHundred: what the README promises of its first command.
+func TestSecretsPlaysAHundred(t *testing.T) {
+	t.Parallel()
+	p, err := config.Load(filepath.Join("..", "examples", "secrets.yaml"), worlds.Standard(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.World()
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs := plan.Next(nil)
+	deals := map[string][]int{}
+	for _, s := range specs {
+		deals[s.Cell] = append(deals[s.Cell], s.Deal)
+	}
+	if len(specs) != 100 || len(deals) != 2 || !reflect.DeepEqual(deals["first=small second=large"], deals["first=large second=small"]) {
+		t.Errorf("%d episodes in %d cells: %v", len(specs), len(deals), deals)
+	}
+}
+
+// TestEveryWorldIsPure looks at all of the packages below, and at the documents of each kind.
+func TestEveryWorldIsPure(t *testing.T) {
+	t.Parallel()
+	for _, k := range worlds.Standard() {
+		worldtest.Imports(t, k.Name)
+		doc, err := os.ReadFile(filepath.Join("..", "docs", k.Name+".md"))
+		if err != nil || !strings.Contains(string(doc), k.Example) {
+			t.Errorf("docs/%s.md does not show the kind's example (%v)", k.Name, err)
+		}
+		for name := range fields(k) {
+			if !strings.Contains(string(doc), "| `"+name+"` |") {
+				t.Errorf("docs/%s.md does not explain %s", k.Name, name)
+			}
+		}
+	}
+}
+
+// fields returns the names of a kind's params.
+func fields(k world.Kind) map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeOf(k.Params()).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}
