@@ -100,7 +100,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
 	wg.Go(func() { r.rec.run(recCtx, r.fail) })
 	var players sync.WaitGroup
-	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) })
+	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) }) //nolint:contextcheck // a signal of its own
 	stopAbort := context.AfterFunc(ctx, func() { r.stop(journal.Stopped, causeOf(ctx)) })
 	for _, l := range r.lanes {
 		players.Go(func() {
@@ -297,9 +297,9 @@ func sameStage(was, is journal.Staged) error {
 		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, len(is.Specs), is.First, len(was.Specs))
 	}
 	for i := range is.Specs {
-		a, _ := json.Marshal(was.Specs[i])
-		b, _ := json.Marshal(is.Specs[i])
-		if string(a) != string(b) {
+		a, errA := json.Marshal(was.Specs[i])
+		b, errB := json.Marshal(is.Specs[i])
+		if errA != nil || errB != nil || string(a) != string(b) {
 			return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
 		}
 	}

@@ -277,7 +277,7 @@ func TestForkRefusals(t *testing.T) {
 		{Fork{Sets: []string{"episodes=4"}}, "use --repeat"},
 		{Fork{Sets: []string{"plan.matrix.repeat=4"}}, "use --repeat"},
 		{Fork{Sets: []string{"out=x"}}, "--out"},
-		{Fork{Sets: []string{"agents.small.modle=sim/x"}}, "modle"},
+		{Fork{Sets: []string{"agents.small.modelx=sim/x"}}, "modelx"},
 		{Fork{Sets: []string{"lineup.first=nobody"}}, "nobody"},
 		{Fork{Turn: 3, Sets: []string{"params.messages=2"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
 	} {

@@ -152,9 +152,10 @@ func budgetFact(e *app.Estimate) string {
 
 // next is what to do with what was found.
 func (c *checkCmd) next(e *app.Estimate) string {
-	command := "parley run " + shellWord(c.Plan)
+	var command strings.Builder
+	command.WriteString("parley run " + shellWord(c.Plan))
 	for _, set := range c.Set {
-		command += " --set " + shellWord(set)
+		command.WriteString(" --set " + shellWord(set))
 	}
 	var missing []string
 	for _, k := range e.Keys {
@@ -163,9 +164,9 @@ func (c *checkCmd) next(e *app.Estimate) string {
 		}
 	}
 	if len(missing) > 0 {
-		return "set " + strings.Join(missing, " and ") + ", then " + command
+		return "set " + strings.Join(missing, " and ") + ", then " + command.String()
 	}
-	return command
+	return command.String()
 }
 
 // shellWord quotes a word that a shell would take for more than one, or for something else.

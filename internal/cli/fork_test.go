@@ -41,8 +41,10 @@ func TestFork(t *testing.T) {
 	}
 	shown := parley(t, State{}, "show", file, "--episode", "3").want(t, ExitOK).stdout
 	was := parley(t, State{}, "show", from, "--episode", "2").want(t, ExitOK).stdout
-	before, _, _ := strings.Cut(was[strings.Index(was, "turn 0"):], "turn 3")
-	if kept, _, _ := strings.Cut(strings.ReplaceAll(shown[strings.Index(shown, "turn 0"):], " copied", ""), "turn 3"); kept != before {
+	_, before, _ := strings.Cut(was, "turn 0")
+	before, _, _ = strings.Cut(before, "turn 3")
+	_, kept, _ := strings.Cut(strings.ReplaceAll(shown, " copied", ""), "turn 0")
+	if kept, _, _ = strings.Cut(kept, "turn 3"); kept != before {
 		t.Errorf("the beginning is now\n%s\nand was\n%s", kept, before)
 	}
 	if n := strings.Count(shown, " copied\n"); n != 3 {

@@ -137,9 +137,9 @@ func printSummary(w io.Writer, sum *app.Summary) {
 	if sum.Reason != "" {
 		fmt.Fprintf(w, "why: %s\n", sum.Reason)
 	}
-	next := "parley show " + sum.File + "   to read what was said"
+	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	if sum.State != journal.Complete {
-		next = "parley resume " + sum.File + "   to play it on"
+		fmt.Fprintf(w, "to play it on:\n    parley resume %s\n", sum.File)
 	}
-	fmt.Fprintf(w, "\nrun file: %s\nnext:     %s\n", sum.File, next)
+	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", sum.File)
 }

@@ -250,7 +250,8 @@ func (p *page) ids(answer, request string) {
 func (p *page) spent(u llm.Usage, t llm.Trail) {
 	p.fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", number(u.Input), number(u.Cached), number(u.Output), number(u.Reasoning)))
 	p.fact("cost", t.Cost.String())
-	tries := number(t.Attempts)
+	var tries strings.Builder
+	tries.WriteString(number(t.Attempts))
 	for _, how := range []struct {
 		yes  bool
 		what string
@@ -259,10 +260,10 @@ func (p *page) spent(u llm.Usage, t llm.Trail) {
 		{t.Hedged, "a second try overtook the first"}, {t.Parsed != "", "read as JSON: " + t.Parsed},
 	} {
 		if how.yes {
-			tries += ", " + how.what
+			tries.WriteString(", " + how.what)
 		}
 	}
-	p.fact("tries", tries)
+	p.fact("tries", tries.String())
 	p.fact("time", fmt.Sprintf("%v, first byte after %v, waited %v before", round(t.Latency), round(t.FirstByte), round(t.Waited)))
 }
 

@@ -34,7 +34,7 @@ func TestWorlds(t *testing.T) {
 func TestWorldsOne(t *testing.T) {
 	t.Parallel()
 	golden(t, "worlds-secrets", parley(t, State{}, "worlds", "secrets").want(t, ExitOK).stdout)
-	parley(t, State{}, "worlds", "secerts").want(t, ExitUsage).wantErr(t, "did you mean secrets?")
+	parley(t, State{}, "worlds", "sekrets").want(t, ExitUsage).wantErr(t, "did you mean secrets?")
 }
 
 func TestWorldsJSON(t *testing.T) {

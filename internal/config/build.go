@@ -57,7 +57,7 @@ func (b *builder) build(n ast.Node, p path, depth int) *node {
 }
 
 // stop reports the bound that was reached, once.
-func (b *builder) stop(at place, p path, depth int) {
+func (b *builder) stop(at place, _ path, depth int) {
 	if b.over {
 		return
 	}

@@ -164,7 +164,10 @@ func (m *Matrix) combinations() []map[string]any {
 func label(change map[string]any) string {
 	parts := make([]string, 0, len(change))
 	for _, name := range slices.Sorted(maps.Keys(change)) {
-		b, _ := json.Marshal(change[name]) // it came from JSON
+		b, err := json.Marshal(change[name])
+		if err != nil {
+			b = fmt.Append(nil, change[name]) // not reached: it came from JSON
+		}
 		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
 	}
 	return strings.Join(parts, " ")

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -70,7 +69,7 @@ func recordProvider(p provider.Provider) map[string]any {
 		}
 	}
 	if p.Timeout > 0 {
-		m["timeout"] = time.Duration(p.Timeout).String()
+		m["timeout"] = p.Timeout.String()
 	}
 	delete(m, "name")
 	return m

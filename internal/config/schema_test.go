@@ -201,8 +201,8 @@ func TestTableMatchesStructs(t *testing.T) {
 	} {
 		var fields []string
 		typ := reflect.TypeOf(c.of)
-		for i := range typ.NumField() {
-			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		for field := range typ.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if !slices.Contains(c.not, name) {
 				fields = append(fields, name)
 			}

@@ -30,8 +30,7 @@ func read(path string) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pe.Err
 		}
 		return nil, fail("cannot be opened: %v", err)

@@ -38,7 +38,7 @@ func (e *exercise) game(deal int, lineup world.Lineup, answer answerer) (g *game
 	}
 	w, err := e.kind.World(params, lineup)
 	if err != nil {
-		return nil, fmt.Errorf("World: %w", err)
+		return nil, fmt.Errorf("kind.World: %w", err)
 	}
 	return newGame(w, deal, seats, e.MaxCalls, answer), nil
 }
@@ -49,7 +49,7 @@ func (e *exercise) params() (params any, seats []string, err error) {
 		return nil, nil, fmt.Errorf("params: %w", err)
 	}
 	if seats, err = e.kind.Seats(params); err != nil {
-		return nil, nil, fmt.Errorf("Seats: %w", err)
+		return nil, nil, fmt.Errorf("kind.Seats: %w", err)
 	}
 	return params, seats, nil
 }
@@ -110,7 +110,7 @@ func (e *exercise) describes() (bad []error) {
 	say(k.Doc == "" || strings.Contains(k.Doc, "\n"), "doc %q: want one line", k.Doc)
 	say(k.Example == "", "no example: want a plan file with every param and a comment on it")
 	if k.Params == nil || k.Seats == nil || k.World == nil {
-		return append(bad, errors.New("Params, Seats and World are required"))
+		return append(bad, errors.New("kind: Params, Seats and World are required"))
 	}
 	say(reflect.TypeOf(k.Params()).Kind() != reflect.Pointer, "Params returns a %T: want a pointer", k.Params())
 	params, seats, err := e.params()
@@ -127,10 +127,10 @@ func (e *exercise) describes() (bad []error) {
 		bad = append(bad, err)
 	}
 	if _, err := k.Seats(nil); err == nil {
-		bad = append(bad, errors.New("Seats accepts params that are not its own (nil)"))
+		bad = append(bad, errors.New("kind.Seats accepts params that are not its own (nil)"))
 	}
 	if _, err := k.World(nil, e.lineup(seats)); err == nil {
-		bad = append(bad, errors.New("World accepts params that are not its own (nil)"))
+		bad = append(bad, errors.New("kind.World accepts params that are not its own (nil)"))
 	}
 	return bad
 }
@@ -148,7 +148,7 @@ func resolves(k world.Kind, params any) error {
 	}
 	c, err := json.Marshal(again)
 	if err != nil || !bytes.Equal(b, c) {
-		return fmt.Errorf("params are %s when they are written, and %s when read and written again (%v)", b, c, err)
+		return fmt.Errorf("params are %s when they are written, and %s when read and written again (%w)", b, c, err)
 	}
 	return nil
 }

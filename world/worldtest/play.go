@@ -77,11 +77,10 @@ func newGame(w world.World, deal int, seats []string, most int, answer answerer)
 }
 
 // play plays to the end, or until a problem is found, and frees what is left.
-func (g *game) play() *game {
+func (g *game) play() {
 	for g.step() {
 	}
 	g.stop()
-	return g
 }
 
 // step resumes one strand, and says whether there is more to do.

@@ -12,6 +12,7 @@ package worldtest
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"parley/llm"
@@ -86,11 +87,12 @@ func (o Options) resolved() Options {
 // Prose is a reply of a few plain words.
 func Prose(_ world.Call, r *rand.Rand) world.Reply {
 	words := [...]string{"yes", "no", "the", "river", "seven", "I", "think", "so", "maybe", "north", "and", "42"}
-	text := words[r.IntN(len(words))]
+	var text strings.Builder
+	text.WriteString(words[r.IntN(len(words))])
 	for range r.IntN(12) {
-		text += " " + words[r.IntN(len(words))]
+		text.WriteString(" " + words[r.IntN(len(words))])
 	}
-	return world.Reply{Text: text + ".", Finish: llm.FinishStop}
+	return world.Reply{Text: text.String() + ".", Finish: llm.FinishStop}
 }
 
 // check is one thing that kinds promise.

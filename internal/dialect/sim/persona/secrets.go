@@ -6,6 +6,7 @@
 package persona
 
 import (
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -93,10 +94,8 @@ func rate(model, told string) float64 {
 // hasAny says whether one of some words is a word of text.
 func hasAny(text string, words ...string) bool {
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
-		for _, want := range words {
-			if w == want {
-				return true
-			}
+		if slices.Contains(words, w) {
+			return true
 		}
 	}
 	return false
