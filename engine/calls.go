@@ -42,7 +42,7 @@ func (r *run) submit(ctx context.Context, s *strand, calls []*call) {
 func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 	for {
 		r.mu.Lock()
-		for !r.stopping && (l.asks.len() == 0 || (r.Calls > 0 && r.flying >= r.Calls)) {
+		for !r.stopping && !r.maySend(l) {
 			r.wake.Wait()
 		}
 		if r.stopping {
@@ -53,6 +53,7 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 		l.sent[l.pulled] = c
 		l.pulled++
 		r.queued--
+		r.wave = max(0, r.wave-1)
 		r.flying++
 		r.asked++
 		if l.asks.len() == 0 {
@@ -63,6 +64,14 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 			return
 		}
 	}
+}
+
+// maySend says whether an ask of l may go out.
+func (r *run) maySend(l *lane) bool {
+	if l.asks.len() == 0 || (r.Calls > 0 && r.flying >= r.Calls) {
+		return false
+	}
+	return !r.Wave || r.wave > 0
 }
 
 // answered takes what came of the i-th request.

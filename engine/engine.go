@@ -51,6 +51,9 @@ type Config struct {
 	Models Models
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor Actor
+	// Wave plays in waves: calls are made only when every live strand waits for one, all of
+	// them together. Default: false, an episode goes on as soon as its own turn is answered.
+	Wave bool
 	// Live is the most episodes begun and not ended. Default: 20,000.
 	Live int
 	// Calls is the most calls in flight. Default: what the providers bear.

@@ -34,12 +34,13 @@ func TestSameAtAnyConcurrency(t *testing.T) {
 	for _, faults := range []int{0, 3, 20} {
 		want := undisturbed(t, faults, 20, 30)
 		for _, width := range []int{3, 64, 1000} {
-			for _, live := range []int{1, 7, 0} {
-				t.Run(fmt.Sprintf("faults %d, %d wide, %d live", faults, width, live), func(t *testing.T) {
+			for i, live := range []int{1, 7, 0, 0} {
+				wave := i == 3
+				t.Run(fmt.Sprintf("faults %d, %d wide, %d live, wave %v", faults, width, live, wave), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						c := config(&models{width: width, faults: faults, pause: time.Second}, &journal.Memory{}, 20, 30)
-						c.Live = live
+						c.Live, c.Wave = live, wave
 						got, err := Run(t.Context(), c)
 						if err != nil || got.Digest != want.Digest || got.Episodes != 50 || got.Asked != want.Asked {
 							t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -303,6 +304,25 @@ func TestFewEpisodesAreLive(t *testing.T) {
 		}
 		if most > 20 {
 			t.Errorf("%d episodes were live for four calls in flight", most)
+		}
+	})
+}
+
+// TestWaves wants nothing sent while any strand can still go on, and few waves.
+func TestWaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &models{width: 10_000, pause: time.Second}
+		c := config(m, &journal.Memory{}, 100)
+		c.Wave = true
+		start := time.Now()
+		got, err := Run(t.Context(), c)
+		if err != nil || got.State != journal.Complete {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		// Each wave takes at most the longest pause, a second; a world has eight turns in a row.
+		if took := time.Since(start); took > 8*time.Second {
+			t.Errorf("a hundred episodes of eight turns took %v in waves", took)
 		}
 	})
 }

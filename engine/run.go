@@ -34,6 +34,7 @@ type run struct {
 	ready  queue[*strand]   // may be played on
 	lanes  map[string]*lane // by provider
 	queued int              // asks in all lanes
+	wave   int              // asks of the wave that is on, still to be sent
 	flying int              // calls with Models or Actor
 	asked  int
 
@@ -200,6 +201,9 @@ func (r *run) work(ctx context.Context) {
 			r.start(ctx, n, spec)
 		case r.next == len(r.stage) && r.ended == len(r.stage) && r.busy == 0:
 			r.advance()
+		case r.mayWave():
+			r.wave = r.queued
+			r.wake.Broadcast()
 		default:
 			r.wake.Wait()
 		}
@@ -217,7 +221,13 @@ const mostQueued = 4096
 // mayBegin says whether another episode should begin: only while what is live does not
 // keep the providers busy.
 func (r *run) mayBegin() bool {
-	if r.next == len(r.stage) || len(r.live) >= r.Live || r.queued >= mostQueued {
+	if r.next == len(r.stage) || len(r.live) >= r.Live {
+		return false
+	}
+	if r.Wave {
+		return r.flying == 0 // a wave takes along all that can be live
+	}
+	if r.queued >= mostQueued {
 		return false
 	}
 	for _, l := range r.lanes {
@@ -226,6 +236,11 @@ func (r *run) mayBegin() bool {
 		}
 	}
 	return len(r.lanes) == 0
+}
+
+// mayWave says whether every live strand waits for a call that was not sent: the wave.
+func (r *run) mayWave() bool {
+	return r.Wave && r.wave == 0 && r.queued > 0 && r.flying == 0 && r.busy == 0
 }
 
 // occupy runs f without the lock, as the only one at ep.

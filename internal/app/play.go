@@ -84,9 +84,6 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
-	if plan.Pace != "free" {
-		return nil, usageError{fmt.Errorf("pace %s: there is only free yet: waves over batch APIs are not built", plan.Pace)}
-	}
 	spent := head.Spent
 	if head.Cut {
 		spent += head.Owed
@@ -109,7 +106,7 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 	}
 	res, err := engine.Run(ctx, engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
-		Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
+		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	})
 	err = errors.Join(err, a.Close())
 	after, headErr := store.Head(context.WithoutCancel(ctx))

@@ -63,6 +63,10 @@ func TestOneDigest(t *testing.T) {
 			t.Errorf("%d in flight: %s, want %s", n, sum.Digest, want)
 		}
 	}
+	sum := played(t, Play{Plan: parsed(t, conversations, "pace=wave"), File: filepath.Join(t.TempDir(), "run.parley")})
+	if sum.Digest != want {
+		t.Errorf("in waves: %s, want %s", sum.Digest, want)
+	}
 }
 
 // TestBudgetHolds has a thousand calls in flight and money for a part of them: the run

@@ -33,7 +33,7 @@ type resumeCmd struct {
 type playFlags struct {
 	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
 	Concurrency *int     `placeholder:"N" help:"Most calls in flight."`
-	Pace        string   `placeholder:"PACE" help:"free, the only one there is yet: an episode goes on as soon as its own turn is answered."`
+	Pace        string   `placeholder:"PACE" help:"free: an episode goes on as soon as its own turn is answered; wave: all that can wait do, and go on together."`
 	Budget      *float64 `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
 	Quiet       bool     `help:"No progress and no closing table."`
 	JSON        bool     `help:"End with one JSON object on standard output."`

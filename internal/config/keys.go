@@ -26,7 +26,7 @@ func keys(kinds []string, params *shape) *shape {
 		), doc: "Bounds of the whole run. Those of an account stand under providers.NAME.limits."},
 		key{name: "budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most the run may cost, in US dollars. It is never exceeded: when the next call would not fit, the run stops and can be resumed.", also: []string{"max_cost", "cost"}},
 		key{name: "cache", shape: word(), preset: "off", doc: "The path of a file that keeps answers for other runs, or off."},
-		key{name: "pace", shape: words("free", "wave"), preset: "free", doc: "free: each episode goes on as soon as its own turn is answered. wave: all wait for each other and go through batch APIs, which cost less and take longer."},
+		key{name: "pace", shape: words("free", "wave"), preset: "free", doc: "free: each episode goes on as soon as its own turn is answered. wave: calls are made only when every live episode waits for one, all of them together."},
 		key{name: "prices", shape: word(), preset: "the built-in prices", doc: "The path of a file of prices."},
 		key{name: "out", shape: word(), preset: "beside the plan file, named after it", doc: "The path of the run file.", also: []string{"output", "file"}},
 	)
