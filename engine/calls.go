@@ -61,9 +61,19 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 		}
 		r.mu.Unlock()
 		if !yield(c.req) {
+			r.untaken()
 			return
 		}
 	}
+}
+
+// untaken notes that the last request was not taken: its context ended first.
+func (r *run) untaken() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flying--
+	r.asked--
+	r.wake.Broadcast()
 }
 
 // maySend says whether an ask of l may go out.

@@ -29,7 +29,8 @@ import (
 // Models makes asks. It is what the engine needs of package dispatch.
 type Models interface {
 	// Each asks what comes from reqs, as many at once as the limits allow and only a little
-	// ahead of them; done is called from one goroutine at a time.
+	// ahead of them; done is called from one goroutine at a time. A request at which it ends
+	// reqs was not taken.
 	Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int
 	// Drain refuses what waits with llm.KindCanceled; what is in flight goes on.
 	Drain()

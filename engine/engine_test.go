@@ -145,7 +145,7 @@ func TestAbortLosesOnlyWhatIsInFlight(t *testing.T) {
 		j := &journal.Memory{}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, errors.New("now"))
 		defer cancel()
-		got, err := Run(ctx, config(&models{width: 50, pause: time.Minute}, j, 10))
+		got, err := Run(ctx, config(&models{width: 5, pause: time.Minute}, j, 10))
 		if err != nil || got.State != journal.Stopped {
 			t.Fatalf("%+v, %v", got, err)
 		}

@@ -46,9 +46,15 @@ func (m *models) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done fun
 	places := make(chan struct{}, m.width)
 	n := 0
 	for req := range reqs {
+		select {
+		case places <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break // as dispatch does: this one is not taken
+		}
 		i := n
 		n++
-		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
 			resp, err := m.answer(ctx, req)

@@ -32,7 +32,7 @@ func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result 
 // the request's position in reqs.
 //
 // It returns how many requests it took, after done was called for all of them. It
-// takes no more once ctx is done.
+// takes no more once ctx is done: a request at which it ends reqs was not taken.
 func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
 	e := &each{d: d, done: done, free: make(chan struct{}, ahead), work: make(chan item)}
 	n := 0
