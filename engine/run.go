@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -343,65 +341,4 @@ func (r *run) joined(s *strand) {
 		r.ready.push(s.parent, s.episode.number)
 		r.wake.Signal()
 	}
-}
-
-// end ends an episode.
-func (r *run) end(ep *episode, o world.Outcome, stack string) {
-	data, err := json.Marshal(o.Data)
-	if err != nil {
-		o.Failed, data = "outcome: "+err.Error(), nil
-	}
-	o.Data = json.RawMessage(data)
-	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
-	r.mu.Lock()
-	for s := range ep.strands {
-		defer s.Stop() // after a panic others may still wait for something
-	}
-	ep.strands = nil
-	r.flying++ // until it is durable
-	r.mu.Unlock()
-	r.rec.write(e, func(kept bool) {
-		if kept {
-			r.watch(Event{Ended: e})
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.flying--
-		delete(r.live, ep)
-		if kept {
-			r.count(*e)
-		}
-		r.wake.Broadcast()
-	})
-}
-
-// count takes in an episode that ended.
-func (r *run) count(e journal.Ended) {
-	r.ended++
-	r.outcome = append(r.outcome, e)
-	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome})
-}
-
-func (r *run) result() Result {
-	slices.SortFunc(r.outcome, func(a, b journal.Ended) int { return a.Episode - b.Episode })
-	h := sha256.New()
-	res := Result{
-		State: r.state, Reason: r.reason, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
-		Asked: r.asked, Replayed: int(r.replayed.Load()),
-	}
-	if r.head.Cut {
-		res.Lost = r.head.Lost
-	}
-	for _, e := range r.outcome {
-		if e.Outcome.Failed != "" {
-			res.Failed++
-		}
-		b, err := json.Marshal(e.Outcome)
-		if err != nil {
-			b = []byte(err.Error())
-		}
-		fmt.Fprintf(h, "%d %s\n", e.Episode, b)
-	}
-	res.Digest = hex.EncodeToString(h.Sum(nil))
-	return res
 }
