@@ -158,7 +158,9 @@ func stops(ctx context.Context, err error) (reason string, state journal.State) 
 		return "budget: " + e.Message, journal.Stopped
 	case e.Kind == llm.KindCanceled:
 		return e.Message, journal.Stopped
-	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth:
+	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth, e.Kind == llm.KindTransport && !e.Uncertain:
+		// Out of credit, refused, or not to be reached: nothing was asked, and the next call
+		// would fare no better.
 		return e.Error(), journal.Stopped
 	case e.Kind == llm.KindBadRequest && e.Status == 0:
 		return e.Error(), journal.Failed

@@ -172,6 +172,8 @@ func TestStops(t *testing.T) {
 		{llm.Error{Kind: llm.KindBudget, Message: "it is spent"}, journal.Stopped, false},
 		{llm.Error{Kind: llm.KindQuota, Status: 429}, journal.Stopped, false},
 		{llm.Error{Kind: llm.KindAuth, Status: 401}, journal.Stopped, false},
+		{llm.Error{Kind: llm.KindTransport, Message: "connection refused"}, journal.Stopped, false},
+		{llm.Error{Kind: llm.KindTransport, Message: "cut off", Uncertain: true}, journal.Complete, false},
 		{llm.Error{Kind: llm.KindBadRequest, Message: "no provider"}, journal.Failed, true},
 	}
 	for _, tt := range tests {

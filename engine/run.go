@@ -99,6 +99,9 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
 	wg.Go(func() { r.rec.run(recCtx, r.fail) })
 	var players sync.WaitGroup
+	if r.Drain.Err() != nil { // already: nothing is begun at all
+		r.stop(journal.Stopped, causeOf(r.Drain)) //nolint:contextcheck // a signal of its own
+	}
 	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) }) //nolint:contextcheck // a signal of its own
 	stopAbort := context.AfterFunc(ctx, func() { r.stop(journal.Stopped, causeOf(ctx)) })
 	for _, l := range r.lanes {

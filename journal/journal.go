@@ -50,7 +50,10 @@ type Head struct {
 	Open map[int]int
 
 	Calls int       // that were answered or failed
-	Spent llm.Money // on them, and what sittings that were cut off may have cost
+	Spent llm.Money // on them
+	// Risked is the most that calls can have cost which were in flight when a sitting was cut
+	// off, of all sittings. Nobody knows what they did cost.
+	Risked llm.Money
 	// Cut means that the last sitting did not end in good order; Lost and Owed are then
 	// how many calls had begun and not ended, and the most they can have cost.
 	Cut  bool
@@ -69,7 +72,7 @@ func (h *Head) Add(e Entry) {
 		h.Begun = e
 	case *Opened:
 		h.Cut, h.Last = true, Closed{}
-		h.Spent += e.Cost
+		h.Risked += e.Cost
 		h.Owed, h.bound = 0, 0
 	case *Closed:
 		h.Cut, h.Last = false, *e

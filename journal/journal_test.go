@@ -57,7 +57,7 @@ func headCases() map[string]headCase {
 		},
 		"the bound only goes up, and ends with the sitting": {
 			entries: []journal.Entry{opened, &journal.Exposed{Calls: 5, Worst: 9}, &journal.Exposed{Calls: 2, Worst: 3}, turned(0, 0, 30), &journal.Opened{Lost: 5, Cost: 9}},
-			want:    journal.Head{Cut: true, Lost: 30, Spent: 9}, live: map[int]int{0: 0},
+			want:    journal.Head{Cut: true, Lost: 30, Risked: 9}, live: map[int]int{0: 0},
 		},
 		"an episode that ended waits for nothing, and a late reply does not wake it": {
 			entries: []journal.Entry{opened, turned(0, 0, 3), &journal.Ended{}, replied(0, 0, 5)},
@@ -91,7 +91,7 @@ func TestHead(t *testing.T) {
 			for _, e := range test.entries {
 				h.Add(e)
 			}
-			if h.Cut != test.want.Cut || h.Lost != test.want.Lost || h.Owed != test.want.Owed || h.Calls != test.want.Calls || h.Spent != test.want.Spent || h.Last != test.want.Last {
+			if h.Cut != test.want.Cut || h.Lost != test.want.Lost || h.Owed != test.want.Owed || h.Calls != test.want.Calls || h.Spent != test.want.Spent || h.Risked != test.want.Risked || h.Last != test.want.Last {
 				t.Errorf("got  %+v\nwant %+v", h, test.want)
 			}
 			if len(h.Ended) != test.ended || len(h.Attempts) != len(test.live) {

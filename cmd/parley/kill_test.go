@@ -136,8 +136,10 @@ func TestKilledAnywhere(t *testing.T) {
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
-		for {
-			got, killed := parley(t, time.Duration(10+rand.IntN(120))*time.Millisecond, "run", file, "--out", out, "--json", "--quiet")
+		for tries := 0; ; tries++ {
+			// Later and later, so that a machine on which the program is slow to start gets there too.
+			after := time.Duration(10+rand.IntN(120)+5*tries) * time.Millisecond
+			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
 				continue

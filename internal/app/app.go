@@ -8,9 +8,13 @@
 package app
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -63,7 +67,11 @@ func Open(c Config) (*App, error) {
 			return nil, err
 		}
 	}
-	prices := price.Embedded()
+	own, err := ownHardware(c.Providers)
+	if err != nil {
+		return nil, err
+	}
+	prices := own.With(price.Embedded())
 	if c.Prices != "" {
 		own, err := price.Load(c.Prices)
 		if err != nil {
@@ -93,6 +101,25 @@ func Open(c Config) (*App, error) {
 	}
 	a.Dispatcher = d
 	return a, nil
+}
+
+// ownHardware prices what runs on this machine: unless a price is known, it costs nothing.
+func ownHardware(providers []provider.Provider) (*price.Table, error) {
+	models := map[string]map[string]float64{}
+	for _, p := range providers {
+		u, err := url.Parse(p.BaseURL)
+		if err != nil {
+			continue
+		}
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback()) {
+			models[p.Name+"/*"] = map[string]float64{"input": 0, "output": 0}
+		}
+	}
+	b, err := json.Marshal(map[string]any{"models": models})
+	if err != nil {
+		return nil, err
+	}
+	return price.Read(bytes.NewReader(b), "prices of what runs here")
 }
 
 // lane opens the provider of that name.

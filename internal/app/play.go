@@ -63,6 +63,11 @@ func IsUsage(err error) bool {
 // Run plays p until it is complete or has to stop. drain, when done, begins nothing new
 // and keeps what is in flight; ctx aborts.
 func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+	if p.Plan != nil {
+		if err := ready(p.Plan); err != nil {
+			return nil, err
+		}
+	}
 	mode := sqlite.Either
 	if p.MustExist {
 		mode = sqlite.Resume
@@ -75,6 +80,27 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 	return s, errors.Join(err, store.Close())
 }
 
+// ready says what stands in the way of a plan before anything is written or asked.
+func ready(plan *config.Plan) error {
+	a, err := Open(Config{Providers: plan.Providers, Budget: plan.Budget, Prices: plan.Prices})
+	if err != nil {
+		return usageError{err}
+	}
+	var errs []error
+	for _, agent := range plan.Agents {
+		if agent.Model == "" {
+			continue
+		}
+		if err := a.Ready(agent.Model); err != nil {
+			errs = append(errs, fmt.Errorf("agents.%s: %w", agent.Name, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(usageError{err}, a.Close())
+	}
+	return a.Close()
+}
+
 func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
@@ -84,7 +110,12 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
-	spent := head.Spent
+	if p.Plan == nil {
+		if err := ready(plan); err != nil {
+			return nil, err
+		}
+	}
+	spent := head.Spent + head.Risked
 	if head.Cut {
 		spent += head.Owed
 	}
@@ -125,12 +156,19 @@ func (p Play) plan(head *journal.Head) (*config.Plan, error) {
 		}
 		return p.Plan, nil
 	}
-	if p.Plan == nil {
-		return config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets)
-	}
 	was, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), nil)
 	if err != nil {
 		return nil, err
+	}
+	if p.Plan == nil {
+		is, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets)
+		if err != nil {
+			return nil, err
+		}
+		if what := changed(was, is); what != "" {
+			return nil, usageError{fmt.Errorf("what is played cannot change when it is played on, and these sets change the %s: fork an episode, or begin a new run", what)}
+		}
+		return is, nil
 	}
 	if what := changed(was, p.Plan); what != "" {
 		return nil, usageError{fmt.Errorf("%s was begun with another %s: give the plan a file of its own with --out, or play the old one on with resume", p.File, what)}

@@ -40,6 +40,7 @@ type Summary struct {
 		Output int `json:"output"`
 	} `json:"tokens"`
 	Cost   llm.Money `json:"cost_usd"`
+	Risked llm.Money `json:"risked_usd"` // what calls may have cost besides that were cut off in flight; it counts against the budget
 	Wall   float64   `json:"wall_s"`
 	Digest string    `json:"digest"`
 	Scores []Score   `json:"scores"`
@@ -57,7 +58,7 @@ type Score struct {
 }
 
 func summarize(file string, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
-	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Cost: head.Spent, Wall: r.Wall.Seconds()}
+	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Cost: head.Spent, Risked: head.Risked, Wall: r.Wall.Seconds()}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
@@ -81,10 +82,12 @@ func ByAgent(head *journal.Head) []Score {
 	})
 }
 
-// fold groups scores by what group returns, sorted by cell, seat and agent. Episodes that
-// failed have none.
+// fold groups scores by what group returns, sorted by cell, seat and agent. An episode
+// counts once in a group: what it has several of there is averaged, since they are not
+// independent. Episodes that failed have none.
 func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score {
 	values := map[Score][]float64{}
+	shares := map[string]bool{} // scores that are only ever 0 or 1
 	var order []Score
 	for _, st := range head.Stages {
 		for i, spec := range st.Specs {
@@ -92,12 +95,19 @@ func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score
 			if !ok || e.Outcome.Failed != "" {
 				continue
 			}
+			own := map[Score][]float64{}
 			for _, sc := range e.Outcome.Scores {
 				k := group(spec, sc)
 				if _, ok := values[k]; !ok {
+					values[k] = nil
 					order = append(order, k)
 				}
-				values[k] = append(values[k], sc.Value)
+				own[k] = append(own[k], sc.Value)
+				was, seen := shares[sc.Name]
+				shares[sc.Name] = (was || !seen) && (sc.Value == 0 || sc.Value == 1)
+			}
+			for k, vs := range own {
+				values[k] = append(values[k], mean(vs))
 			}
 		}
 	}
@@ -105,9 +115,26 @@ func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
 	})
 	for i, k := range order {
-		order[i].Estimate = stats.Of(values[k], confidence)
+		order[i].Estimate = estimate(values[k], shares[k.Score])
 	}
 	return order
+}
+
+func mean(vs []float64) float64 {
+	sum := 0.0
+	for _, v := range vs {
+		sum += v
+	}
+	return sum / float64(len(vs))
+}
+
+// estimate is a share where the score is one, and a mean elsewhere, whatever a small
+// sample of it happens to hold.
+func estimate(vs []float64, share bool) stats.Estimate {
+	if share {
+		return stats.Of(vs, confidence)
+	}
+	return stats.Mean(vs, confidence)
 }
 
 // confidence of every interval that is shown.

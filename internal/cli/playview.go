@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"sort"
 	"strings"
 	"sync"
@@ -38,12 +39,16 @@ func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stats, v.budget = o.App.Stats, o.Plan.Budget
-	v.spent = o.Head.Spent
+	v.spent = o.Head.Spent + o.Head.Risked
 	v.ended, v.atStart = len(o.Head.Ended), len(o.Head.Ended)
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	if o.Head.Begun != nil {
+}
+
+// greet says what a run that is played on starts from.
+func (v *playView) greet(o app.Opened) {
+	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
 		fmt.Fprintf(v.out, "parley: playing %s on: %s episodes of it ended before\n", o.File, number(v.ended))
 		if o.Head.Cut && o.Head.Lost > 0 {
 			fmt.Fprintf(v.out, "parley: it was cut off with %s calls in flight: they are asked again\n", number(o.Head.Lost))
@@ -123,7 +128,11 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
 		for _, sc := range sum.Agents {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.3f to %.3f\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, sc.Interval.Low, sc.Interval.High)
+			interval := "not known"
+			if !math.IsInf(sc.Interval.Half(), 0) {
+				interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, interval)
 		}
 		_ = t.Flush()
 		fmt.Fprintln(w)
@@ -134,12 +143,19 @@ func printSummary(w io.Writer, sum *app.Summary) {
 	}
 	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
 	fmt.Fprintf(w, "; %v; %v\n", sum.Cost, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond))
+	if sum.Risked > 0 {
+		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
+	}
 	if sum.Reason != "" {
 		fmt.Fprintf(w, "why: %s\n", sum.Reason)
 	}
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	if sum.State != journal.Complete {
-		fmt.Fprintf(w, "to play it on:\n    parley resume %s\n", sum.File)
+		more := ""
+		if strings.HasPrefix(sum.Reason, "budget") {
+			more = " --budget USD"
+		}
+		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", sum.File, more)
 	}
 	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", sum.File)
 }

@@ -120,6 +120,7 @@ func ticking(out *stream, line func(now time.Time) string) (end func()) {
 	return func() {
 		close(over)
 		wg.Wait()
+		out.clear()
 	}
 }
 

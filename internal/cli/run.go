@@ -94,6 +94,7 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 	p.Opened = func(o app.Opened) {
 		view.begin(o)
 		if !f.Quiet {
+			view.greet(o)
 			done = view.show()
 		}
 	}

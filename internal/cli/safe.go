@@ -64,6 +64,16 @@ func (s *stream) refresh(line string) {
 	_, _ = io.WriteString(s.w, wipe+string(row))
 }
 
+// clear takes a refreshed line away.
+func (s *stream) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown {
+		s.shown = false
+		_, _ = io.WriteString(s.w, wipe)
+	}
+}
+
 // safe writes what a terminal could obey as \u001b and the like, which is also
 // how JSON writes it.
 func safe(text string) string {

@@ -66,6 +66,7 @@ type Config struct {
 type Dispatcher struct {
 	model  llm.Model
 	lanes  *lanes
+	prices *tariff
 	budget *Budget
 	cache  *cachestore.Store
 	stats  *Stats
@@ -100,7 +101,7 @@ func New(c Config) (*Dispatcher, error) {
 	m = newCoalesce(m)
 	m = newCache(m, c.Cache)
 	m = &budget{next: m, purse: c.Budget, prices: prices}
-	return &Dispatcher{model: m, lanes: lanes, budget: c.Budget, cache: c.Cache, stats: stats}, nil
+	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats}, nil
 }
 
 // Ask answers one request.
@@ -112,6 +113,19 @@ func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, 
 	}
 	d.stats.call(req, resp, err, time.Since(start))
 	return resp, err
+}
+
+// Ready says what stands in the way of asking a model, before anything is asked: a provider
+// that is not known or has no key, or no price where a budget is to be kept.
+func (d *Dispatcher) Ready(model string) error {
+	provider, _ := llm.SplitModel(model)
+	if _, err := d.lanes.lane(provider); err != nil {
+		return err
+	}
+	if _, ok := d.prices.find(model); !ok && d.budget.Limit() > 0 {
+		return d.prices.unknown(model)
+	}
+	return nil
 }
 
 // named makes sure that an error says which model it is about.

@@ -273,7 +273,7 @@ func headDiff(got, want *journal.Head) string {
 		got, want any
 	}{
 		{"Begun", got.Begun, want.Begun}, {"Stages", got.Stages, want.Stages}, {"Calls", got.Calls, want.Calls},
-		{"Spent", got.Spent, want.Spent}, {"Cut", got.Cut, want.Cut}, {"Lost", got.Lost, want.Lost},
+		{"Spent", got.Spent, want.Spent}, {"Risked", got.Risked, want.Risked}, {"Cut", got.Cut, want.Cut}, {"Lost", got.Lost, want.Lost},
 		{"Owed", got.Owed, want.Owed}, {"Last", got.Last, want.Last},
 	} {
 		if !reflect.DeepEqual(f.got, f.want) {
