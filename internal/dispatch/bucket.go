@@ -106,10 +106,13 @@ func (b *bucket) settle(need, real float64) {
 // the rate, and what we sent after it was taken. A bucket charged at the end is known
 // as of now, but owes what is in flight, and refills while that comes in.
 func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float64, now time.Time) {
-	if !w.Known || w.Limit <= 0 || (!b.late && sent.Before(b.asOf)) {
-		return // nothing said, or older news than we have
+	if !w.Known || w.Limit <= 0 {
+		return
 	}
-	b.asOf = sent
+	old := !b.late && sent.Before(b.asOf) // older news than we have
+	if !old {
+		b.asOf = sent
+	}
 	allowed := w.Limit / window(w).Seconds()
 	rate := allowed
 	if b.told > 0 {
@@ -135,15 +138,19 @@ func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float
 	// Calls sent at one moment may arrive in another order than they were counted in, and
 	// then the figure of one of them is too good: fall at once, but let no answer vouch for
 	// more than two further calls.
-	b.level = math.Min(b.most, math.Min(left, b.level+2*need))
+	left = math.Min(left, b.level+2*need)
+	if old {
+		left = math.Max(left, b.level) // it may still vouch, but takes nothing back
+	}
+	b.level = math.Min(b.most, left)
 }
 
-// coarse returns how much less than it says a server may have left for rounding.
+// coarse returns how much less than it says a server may have left for rounding, to be sure.
 func (b *bucket) coarse(remaining float64) float64 {
 	if b.fine = b.fine || math.Mod(remaining, 1000) != 0; b.fine {
 		return 0
 	}
-	return 500
+	return 1000
 }
 
 // window returns the time over which a limit counts: a minute, unless the time it
