@@ -163,3 +163,47 @@ func TestNoKeyInTheFile(t *testing.T) {
 		}
 	}
 }
+
+// TestReadyBeforeAnything finds what stands in the way of a plan before a file is made or a
+// call asked; what runs on this machine needs no price.
+func TestReadyBeforeAnything(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ provider, want string }{
+		"no key":             {`{dialect: openai, base_url: "https://llm.example.com/v1", key_env: PARLEY_TEST_UNSET_KEY}`, "PARLEY_TEST_UNSET_KEY is not set"},
+		"no price":           {`{dialect: openai, base_url: "https://llm.example.com/v1"}`, "no price is known for lab/any"},
+		"on this machine":    {`{dialect: openai, base_url: "http://127.0.0.1:1/v1"}`, ""},
+		"by name, localhost": {`{dialect: openai, base_url: "http://localhost:1/v1"}`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := parsed(t, conversations+"providers:\n  lab: "+tt.provider+"\n", "agents.large.model=lab/any", "budget=1")
+			if tt.want == "" {
+				if err := ready(plan); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			file := filepath.Join(t.TempDir(), "run.parley")
+			_, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
+			if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "agents.large: ") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := os.Stat(file); err == nil {
+				t.Error("a run file was made all the same")
+			}
+		})
+	}
+}
+
+func TestResumeChangesNothingThatIsPlayed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	played(t, Play{Plan: parsed(t, conversations), File: file})
+	for set, refused := range map[string]bool{"seed=9": true, "agents.small.model=sim/other": true, "budget=3": false} {
+		_, err := Play{File: file, MustExist: true, Sets: []string{set}}.Run(t.Context(), context.Background())
+		if (err != nil) != refused || (refused && !IsUsage(err)) {
+			t.Errorf("%s: got %v", set, err)
+		}
+	}
+}
