@@ -66,33 +66,55 @@ func TestArrivalOrderIsCaught(t *testing.T) {
 }
 
 // TestCutAtAnyMoment cuts a run off after every possible number of entries, plays it on,
-// and wants the outcomes of an undisturbed run with no recorded reply asked for again.
+// and wants the outcomes of an undisturbed run with no recorded reply asked for again: in
+// free pace and in waves, one call in flight or many, and changed in between.
 func TestCutAtAnyMoment(t *testing.T) {
 	t.Parallel()
+	for _, first := range []pace{{width: 1}, {width: 4}, {width: 64}, {width: 4, wave: true}} {
+		for _, second := range []pace{{width: 3}, {width: 1000, wave: true}} {
+			t.Run(fmt.Sprintf("%+v %+v", first, second), func(t *testing.T) {
+				t.Parallel()
+				cutAnywhere(t, first, second)
+			})
+		}
+	}
+}
+
+// pace is how a run is played.
+type pace struct {
+	width int // calls in flight
+	wave  bool
+}
+
+func cutAnywhere(t *testing.T, before, after pace) {
+	t.Helper()
 	want := undisturbed(t, 5, 2, 3)
 	whole := &journal.Memory{}
 	if _, err := Run(t.Context(), config(&models{width: 1, faults: 5}, whole, 2, 3)); err != nil {
 		t.Fatal(err)
 	}
 	entries := 0
-	_ = whole.Read(t.Context(), func(journal.Entry) error { entries++; return nil })
+	_ = whole.Read(t.Context(), journal.Whole(), func(journal.Entry) error { entries++; return nil })
 	for cut := range entries {
 		synctest.Test(t, func(t *testing.T) {
 			j := &cutJournal{left: cut}
-			first := &models{width: 4, faults: 5, pause: time.Second}
-			if _, err := Run(t.Context(), config(first, j, 2, 3)); !errors.Is(err, errCut) {
+			c := config(&models{width: before.width, faults: 5, pause: time.Second}, j, 2, 3)
+			c.Wave = before.wave
+			if _, err := Run(t.Context(), c); !errors.Is(err, errCut) {
 				return // it needs fewer commits than there were entries
 			}
 			recorded := map[string]bool{}
-			_ = j.Read(t.Context(), func(e journal.Entry) error {
+			_ = j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 				if r, ok := e.(*journal.Replied); ok && r.Request != nil {
 					d := r.Request.Digest()
 					recorded[string(d[:])] = true
 				}
 				return nil
 			})
-			second := &models{width: 4, faults: 5, pause: time.Second}
-			got, err := Run(t.Context(), config(second, &j.Memory, 2, 3))
+			second := &models{width: after.width, faults: 5, pause: time.Second}
+			c = config(second, &j.Memory, 2, 3)
+			c.Wave = after.wave
+			got, err := Run(t.Context(), c)
 			if err != nil || got.Digest != want.Digest {
 				t.Fatalf("cut after %d entries: %+v, %v", cut, got, err)
 			}
@@ -191,7 +213,7 @@ func TestStops(t *testing.T) {
 			if got.State != tt.state || (err != nil) != tt.failed {
 				t.Fatalf("%+v, %v", got, err)
 			}
-			_ = j.Read(t.Context(), func(e journal.Entry) error {
+			_ = j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 				if r, ok := e.(*journal.Replied); ok && r.Error != nil && tt.state != journal.Complete {
 					t.Errorf("%s was recorded as a reply", tt.err.Kind)
 				}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/zeebo/xxh3"
+
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -18,20 +20,14 @@ type episode struct {
 	attempt int
 	spec    world.Spec
 	lineup  world.Lineup
-	// recorded is what the journal has of this attempt, by turn; a turn is taken out as it
-	// is played again.
-	recorded map[journal.Turn]*recorded
+	// recorded is what the journal has of this attempt; a turn is taken out as it is played
+	// again.
+	recorded recorded
 	strands  map[*strand]struct{} // that have begun and not ended
 	// busy is whether a strand is being played: no two are at once. Those that are ready
 	// meanwhile wait in parked.
 	busy   bool
 	parked []*strand
-}
-
-// recorded is a turn as the journal has it.
-type recorded struct {
-	turned  *journal.Turned
-	replies map[int]*journal.Replied
 }
 
 // strand is a line of play and what it waits for.
@@ -45,7 +41,7 @@ type strand struct {
 
 // begin makes episode n of the run ready to be played, with what is recorded of it.
 func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error) {
-	ep := &episode{number: n, spec: spec, lineup: world.Lineup{}, recorded: map[journal.Turn]*recorded{}, strands: map[*strand]struct{}{}}
+	ep := &episode{number: n, spec: spec, lineup: world.Lineup{}, strands: map[*strand]struct{}{}}
 	for seat, name := range spec.Lineup {
 		a, ok := r.agents[name]
 		if !ok {
@@ -53,8 +49,8 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 		}
 		ep.lineup[seat] = a
 	}
-	if attempt, begun := r.head.Attempts[n]; begun {
-		ep.attempt = attempt
+	if p, begun := r.head.Playing[n]; begun {
+		ep.attempt = p.Attempt
 		if r.Kind.External {
 			ep.attempt++
 		} else if err := r.recall(ctx, ep); err != nil {
@@ -72,35 +68,6 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep}
 	ep.strands[s] = struct{}{}
 	return s, nil
-}
-
-// recall reads what the journal has of an episode.
-func (r *run) recall(ctx context.Context, ep *episode) error {
-	entries, err := r.Journal.Episode(ctx, ep.number)
-	if err != nil {
-		return err
-	}
-	at := func(t journal.Turn) *recorded {
-		rec := ep.recorded[t]
-		if rec == nil {
-			rec = &recorded{replies: map[int]*journal.Replied{}}
-			ep.recorded[t] = rec
-		}
-		return rec
-	}
-	for _, e := range entries {
-		switch e := e.(type) {
-		case *journal.Turned:
-			if e.Attempt == ep.attempt {
-				at(e.Turn).turned = e
-			}
-		case *journal.Replied:
-			if e.Attempt == ep.attempt {
-				at(e.Turn).replies[e.Index] = e
-			}
-		}
-	}
-	return nil
 }
 
 // play runs a strand until it has to wait, for calls or forks, or has ended.
@@ -140,7 +107,7 @@ func (r *run) turn(s *strand, t world.Turn) journal.Turn {
 // note records what a turn without calls had to say, unless that is recorded already.
 func (r *run) note(s *strand, t world.Turn) {
 	at := r.turn(s, t)
-	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && (rec == nil || rec.turned == nil) {
+	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && !rec.turned() {
 		r.rec.write(&journal.Turned{Turn: at, Notes: t.Notes}, nil)
 	}
 }
@@ -156,18 +123,18 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	rec := s.episode.recorded[at]
 	delete(s.episode.recorded, at)
 	digest := digestOf(calls)
-	if rec != nil && diverged(rec.turned, digest, len(calls)) {
-		return false, &DivergedError{Turn: at, What: difference(calls, rec)}
+	if rec.turned() && rec.diverged(digest, len(calls)) {
+		return false, &DivergedError{Turn: at, What: r.difference(ctx, at, calls, rec)}
 	}
-	if rec == nil || rec.turned == nil {
+	if !rec.turned() {
 		r.rec.write(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes}, nil)
 	}
 	s.replies = make([]world.Reply, len(calls))
 	var open []*call
 	for i, c := range calls {
 		switch {
-		case rec != nil && rec.replies[i] != nil:
-			s.replies[i] = rec.replies[i].Reply()
+		case rec.has(i):
+			s.replies[i] = *rec.replies[i]
 			r.replayed.Add(1)
 		case c.bot != nil:
 			s.replies[i] = r.bot(c)
@@ -181,20 +148,6 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	}
 	r.submit(ctx, s, open)
 	return true, nil
-}
-
-// diverged says whether a recorded turn is another than the one played now. What a fork
-// copied has no digest, since other agents may ask in other words: only the number of
-// calls must be the same.
-func diverged(was *journal.Turned, digest journal.Digest, calls int) bool {
-	switch {
-	case was == nil:
-		return false
-	case was.Digest == journal.Digest{}:
-		return was.Calls != calls
-	default:
-		return was.Digest != digest
-	}
 }
 
 // call is one call of a turn, complete with what its agent brings.
@@ -264,38 +217,41 @@ func (r *run) bot(c *call) world.Reply {
 
 // digestOf tells turns apart by what they ask.
 func digestOf(calls []*call) journal.Digest {
-	h := sha256.New()
+	h := xxh3.New() // all replies of a run that is played on go through it: a cryptographic one costs as much as the rest
 	for _, c := range calls {
-		d := c.digest()
-		h.Write(d[:])
+		c.digest(h)
 	}
-	return journal.Digest(h.Sum(nil)[:16])
+	return h.Sum128().Bytes()
 }
 
-func (c *call) digest() [32]byte {
-	b := fmt.Appendf(nil, "%q %q ", c.seat, c.label)
+func (c *call) digest(h *xxh3.Hasher) {
+	_, _ = fmt.Fprintf(h, "%q %q ", c.seat, c.label) // never fails
 	switch {
 	case c.req != nil:
-		d := c.req.Digest()
-		b = append(b, d[:]...)
+		c.req.Hash(h)
 	case c.act != nil:
-		b = fmt.Appendf(b, "act %q %s", c.act.Name, c.act.Body)
+		_, _ = fmt.Fprintf(h, "act %q %d %s", c.act.Name, len(c.act.Body), c.act.Body)
 	default:
-		d := c.ask.Ask.Digest()
-		b = append(b, d[:]...)
+		c.ask.Ask.Hash(h)
 	}
-	return sha256.Sum256(b)
 }
 
 // difference says what of a turn is not as it was recorded.
-func difference(calls []*call, rec *recorded) string {
-	if rec.turned.Calls != len(calls) {
-		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.turned.Calls)
+func (r *run) difference(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) string {
+	if rec.calls != len(calls) {
+		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.calls)
 	}
-	for i, c := range calls {
-		was := rec.replies[i]
+	entries, err := journal.Episode(ctx, r.Journal, at.Episode)
+	if err != nil {
+		return "its calls are not what they were, which cannot be read: " + err.Error()
+	}
+	for _, e := range entries {
+		was, ok := e.(*journal.Replied)
+		if !ok || was.Turn != at || was.Index >= len(calls) {
+			continue
+		}
+		i, c := was.Index, calls[was.Index]
 		switch {
-		case was == nil:
 		case was.Seat != c.seat || was.Label != c.label:
 			return fmt.Sprintf("call %d is now %s of %s, and was %s of %s", i, c.label, c.seat, was.Label, was.Seat)
 		case was.Request != nil && c.req != nil && was.Request.Digest() != c.req.Digest():

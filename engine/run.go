@@ -25,6 +25,7 @@ type run struct {
 	replayed atomic.Int64
 	acts     sync.WaitGroup
 	watching sync.Mutex
+	recalled recalled
 
 	mu   sync.Mutex
 	wake *sync.Cond // something below changed
@@ -68,6 +69,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	}
 	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}}
 	r.wake = sync.NewCond(&r.mu)
+	r.recalled.have, r.recalled.parts = map[int]recorded{}, make(chan map[int]recorded)
 	if head.Begun != nil {
 		r.Begun = *head.Begun
 		if r.Begun.Kind != c.Kind.Name || r.Begun.KindVersion != c.Kind.Version {
@@ -98,6 +100,11 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	var wg sync.WaitGroup
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
 	wg.Go(func() { r.rec.run(recCtx, r.fail) })
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	if !r.Kind.External {
+		wg.Go(func() { r.readAhead(reading) })
+	}
 	var players sync.WaitGroup
 	if r.Drain.Err() != nil { // already: nothing is begun at all
 		r.stop(journal.Stopped, causeOf(r.Drain)) //nolint:contextcheck // a signal of its own
@@ -115,6 +122,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	}
 	players.Wait()
 	r.acts.Wait()
+	stopReading()
 	stopWatching()
 	stopAbort()
 	for ep := range r.live {

@@ -31,10 +31,34 @@ type Journal interface {
 	Append(ctx context.Context, entries ...Entry) error
 	// Head reads all that a run needs to know to be played on but the calls.
 	Head(ctx context.Context) (*Head, error)
-	// Episode reads the turns and replies of one episode, in order.
-	Episode(ctx context.Context, episode int) ([]Entry, error)
-	// Read reads every entry in order.
-	Read(ctx context.Context, each func(Entry) error) error
+	// Read reads the entries of a span. Those of a run come in order; those of episodes come
+	// in order within each episode.
+	Read(ctx context.Context, in Span, each func(Entry) error) error
+}
+
+// Span is a part of a journal: all of it, or the turns and replies of some episodes.
+type Span struct {
+	// From and To are the episodes from From up to and without To. To of 0: every entry.
+	From, To int
+	// Replay leaves out whatever is not needed to play on: episodes that ended, notes, and of
+	// replies everything but their place and what the world is given. It is for spans of
+	// episodes.
+	Replay bool
+}
+
+// Whole is all of a journal.
+func Whole() Span { return Span{} }
+
+// Episode reads the turns and replies of one episode, in order.
+func Episode(ctx context.Context, j Journal, episode int) (out []Entry, err error) {
+	if episode < 0 {
+		return nil, nil
+	}
+	err = j.Read(ctx, Span{From: episode, To: episode + 1}, func(e Entry) error {
+		out = append(out, e)
+		return nil
+	})
+	return out, err
 }
 
 // Head is a run up to now, without its calls.
@@ -43,11 +67,8 @@ type Head struct {
 	Stages []Staged
 	// Ended is by episode.
 	Ended map[int]Ended
-	// Attempts is by episode that began and did not end: its last attempt.
-	Attempts map[int]int
-	// Open is by episode that began and did not end: how many calls of its last attempt
-	// have no reply.
-	Open map[int]int
+	// Playing is by episode that began and did not end: how far it has come.
+	Playing map[int]Progress
 
 	Calls int       // that were answered or failed
 	Spent llm.Money // on them
@@ -61,7 +82,7 @@ type Head struct {
 	Owed llm.Money
 	Last Closed // the last sitting's end, if it had one
 
-	open  int // the sum of Open
+	open  int // calls without a reply of all that are played
 	bound int // on the calls in flight in this sitting; 0: none is known
 }
 
@@ -102,7 +123,7 @@ func (h *Head) Progress(episode int) Progress {
 	if e, ok := h.Ended[episode]; ok {
 		return Progress{Attempt: e.Attempt, Ended: true}
 	}
-	return Progress{Attempt: h.Attempts[episode], Open: h.Open[episode]}
+	return h.Playing[episode]
 }
 
 // Live sets how far an episode that began and did not end has come: what its turns and
@@ -111,12 +132,12 @@ func (h *Head) Live(episode int, p Progress) {
 	if p.Ended {
 		return
 	}
-	if h.Attempts == nil {
-		h.Attempts, h.Open = map[int]int{}, map[int]int{}
+	if h.Playing == nil {
+		h.Playing = map[int]Progress{}
 	}
 	delete(h.Ended, episode) // if it had: this is another attempt
-	h.open += p.Open - h.Open[episode]
-	h.Attempts[episode], h.Open[episode] = p.Attempt, p.Open
+	h.open += p.Open - h.Playing[episode].Open
+	h.Playing[episode] = p
 	h.count()
 }
 
@@ -124,9 +145,8 @@ func (h *Head) end(e *Ended) {
 	if h.Ended == nil {
 		h.Ended = map[int]Ended{}
 	}
-	h.open -= h.Open[e.Episode]
-	delete(h.Attempts, e.Episode)
-	delete(h.Open, e.Episode)
+	h.open -= h.Playing[e.Episode].Open
+	delete(h.Playing, e.Episode)
 	h.Ended[e.Episode] = *e
 }
 

@@ -30,32 +30,37 @@ func (m *Memory) Head(context.Context) (*Head, error) {
 	return h, nil
 }
 
-// Episode returns the turns and replies of one episode.
-func (m *Memory) Episode(_ context.Context, episode int) ([]Entry, error) {
-	var out []Entry
-	for _, e := range m.all() {
-		switch t := e.(type) {
-		case *Turned:
-			if t.Episode == episode {
-				out = append(out, e)
-			}
-		case *Replied:
-			if t.Episode == episode {
-				out = append(out, e)
-			}
-		}
+// Read calls each with every entry of in.
+func (m *Memory) Read(ctx context.Context, in Span, each func(Entry) error) error {
+	head, err := m.Head(ctx)
+	if err != nil {
+		return err
 	}
-	return out, nil
-}
-
-// Read calls each with every entry.
-func (m *Memory) Read(_ context.Context, each func(Entry) error) error {
 	for _, e := range m.all() {
+		n, ok := episodeOf(e)
+		if in.To > 0 && (!ok || n < in.From || n >= in.To) {
+			continue
+		}
+		if in.Replay && head.Progress(n).Ended {
+			continue
+		}
 		if err := each(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// episodeOf is the episode that e is a turn or a reply of.
+func episodeOf(e Entry) (n int, ok bool) {
+	switch e := e.(type) {
+	case *Turned:
+		return e.Episode, true
+	case *Replied:
+		return e.Episode, true
+	default:
+		return 0, false
+	}
 }
 
 func (m *Memory) all() []Entry {

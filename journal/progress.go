@@ -7,6 +7,8 @@ type Progress struct {
 	Attempt int
 	// Open is how many calls of it were asked for and have no reply.
 	Open int
+	// Entries is how many turns and replies it has.
+	Entries int
 	// Ended means that nothing is played any more.
 	Ended bool
 }
@@ -14,6 +16,7 @@ type Progress struct {
 // Turned folds in a turn of the episode.
 func (p *Progress) Turned(t *Turned) {
 	if p.playing(t.Attempt) {
+		p.Entries++
 		p.Open += t.Calls
 	}
 }
@@ -21,8 +24,9 @@ func (p *Progress) Turned(t *Turned) {
 // Replied folds in a reply. One that comes after the episode ended, or to an attempt that
 // was given up, changes nothing: nobody waits for it.
 func (p *Progress) Replied(r *Replied) {
-	if p.playing(r.Attempt) && p.Open > 0 {
-		p.Open--
+	if p.playing(r.Attempt) {
+		p.Entries++
+		p.Open = max(0, p.Open-1)
 	}
 }
 

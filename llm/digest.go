@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash"
+	"io"
 	"math"
 	"slices"
 )
@@ -14,7 +15,16 @@ import (
 // everything that can change the answer is equal, the sample number included. It
 // is the same on every machine and in every later version.
 func (r *Request) Digest() [32]byte {
-	d := digester{hash: sha256.New()}
+	h := sha256.New()
+	r.Hash(h)
+	var sum [32]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+// Hash writes to h what Digest is made of: for who needs a fingerprint of another make.
+func (r *Request) Hash(h hash.Hash) {
+	d := digester{hash: h}
 	d.b = d.room[:0]
 	d.str(r.Model)
 	d.messages(r.Messages)
@@ -58,9 +68,6 @@ func (r *Request) Digest() [32]byte {
 	d.num(r.Sample)
 	d.extra(r.Extra)
 	d.spill()
-	var sum [32]byte
-	d.hash.Sum(sum[:0])
-	return sum
 }
 
 // digester writes values one after another so that no two sequences look alike:
@@ -90,6 +97,11 @@ func (d *digester) bytes(s []byte) { d.str(string(s)) }
 
 func (d *digester) str(s string) {
 	d.num(len(s))
+	if to, ok := d.hash.(io.StringWriter); ok && len(s) > len(d.room)/4 {
+		d.spill()
+		_, _ = to.WriteString(s) // never fails
+		return
+	}
 	for len(s) > len(d.room)-len(d.b) {
 		n := len(d.room) - len(d.b)
 		d.b = append(d.b, s[:n]...)

@@ -174,7 +174,7 @@ func lostIn(t *testing.T, file string) int {
 
 func readLost(t *testing.T, s *sqlite.Store) (lost int) {
 	t.Helper()
-	err := s.Read(t.Context(), func(e journal.Entry) error {
+	err := s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		if o, ok := e.(*journal.Opened); ok {
 			lost += o.Lost
 		}

@@ -129,7 +129,7 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
 	}
 	seen := map[journal.Turn]bool{}
-	return memory.Read(ctx, func(e journal.Entry) error {
+	return memory.Read(ctx, journal.Whole(), func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Replied:
 			t.replied(e, seen)

@@ -72,7 +72,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := from.Episode(ctx, f.Episode)
+	recorded, err := journal.Episode(ctx, from, f.Episode)
 	if err != nil {
 		return nil, err
 	}

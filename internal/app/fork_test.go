@@ -57,7 +57,7 @@ func readRun(t *testing.T, file string) recordedRun {
 		t.Fatal(err)
 	}
 	r := recordedRun{replies: map[string]*journal.Replied{}, notes: map[string]string{}}
-	err = s.Read(t.Context(), func(e journal.Entry) error {
+	err = s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Staged:
 			r.specs = append(r.specs, e.Specs...)

@@ -136,7 +136,7 @@ func (v *shower) run(ctx context.Context, from, limit int) (*shownRun, error) {
 	case r.State == "":
 		r.State = stateNew
 	}
-	r.Episodes.Playing = len(h.Attempts)
+	r.Episodes.Playing = len(h.Playing)
 	for _, e := range h.Ended {
 		if e.Outcome.Failed != "" {
 			r.Episodes.Failed++
@@ -184,7 +184,7 @@ type shownScore struct {
 
 func (v *shower) episode(ctx context.Context, n int, spec world.Spec) (shownEpisode, error) {
 	e := shownEpisode{Episode: n, Cell: spec.Cell, Lineup: spec.Lineup, Deal: spec.Deal, State: "waiting", Attempt: v.head.Progress(n).Attempt}
-	if _, playing := v.head.Attempts[n]; playing {
+	if _, playing := v.head.Playing[n]; playing {
 		e.State = "playing"
 	}
 	if end, ok := v.head.Ended[n]; ok {
@@ -193,7 +193,7 @@ func (v *shower) episode(ctx context.Context, n int, spec world.Spec) (shownEpis
 			e.State = "failed"
 		}
 	}
-	entries, err := v.store.Episode(ctx, n)
+	entries, err := journal.Episode(ctx, v.store, n)
 	if err != nil {
 		return e, err
 	}

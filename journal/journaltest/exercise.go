@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/world"
 )
 
 // OpenFunc opens an empty journal. Its reopen closes the journal and opens what is kept of
@@ -103,7 +104,7 @@ func stopReading(t *testing.T, open OpenFunc) {
 	mustAppend(t, j, Run(5, 50))
 	stop := errors.New("enough")
 	n := 0
-	err := j.Read(t.Context(), func(journal.Entry) error {
+	err := j.Read(t.Context(), journal.Whole(), func(journal.Entry) error {
 		if n++; n == 7 {
 			return stop
 		}
@@ -257,13 +258,58 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 		t.Fatalf("the head is not the fold of the entries: %s", diff)
 	}
 	for episode, want := range byEpisode {
-		got, err := j.Episode(t.Context(), episode)
+		got, err := journal.Episode(t.Context(), j, episode)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !slices.EqualFunc(got, want, func(a, b journal.Entry) bool { return reflect.DeepEqual(a, b) }) {
 			t.Fatalf("episode %d is not what was appended of it: it has %d entries of %d", episode, len(got), len(want))
 		}
+	}
+	replay(t, j, want, byEpisode)
+}
+
+// replay checks what is read to play on: the episodes that have not ended, and of them what
+// their worlds were given.
+func replay(t *testing.T, j journal.Journal, head *journal.Head, byEpisode map[int][]journal.Entry) {
+	t.Helper()
+	most := slices.Max(slices.Collect(maps.Keys(byEpisode)))
+	got := map[int][]journal.Entry{}
+	err := j.Read(t.Context(), journal.Span{To: max(1, most+1), Replay: true}, func(e journal.Entry) error {
+		n := essence(e).(place).at.Episode
+		got[n] = append(got[n], e)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for episode, want := range byEpisode {
+		if head.Progress(episode).Ended {
+			want = nil
+		}
+		if !slices.EqualFunc(got[episode], want, func(a, b journal.Entry) bool { return reflect.DeepEqual(essence(a), essence(b)) }) {
+			t.Fatalf("episode %d is not what is needed to play it on: %d entries of %d", episode, len(got[episode]), len(want))
+		}
+	}
+}
+
+// place is a turn or reply as it is needed to play on.
+type place struct {
+	at     journal.Turn
+	digest journal.Digest
+	calls  int
+	index  int
+	reply  world.Reply
+}
+
+func essence(e journal.Entry) any {
+	switch e := e.(type) {
+	case *journal.Turned:
+		return place{at: e.Turn, digest: e.Digest, calls: e.Calls}
+	case *journal.Replied:
+		return place{at: e.Turn, index: e.Index, reply: e.Reply()}
+	default:
+		return nil
 	}
 }
 
@@ -283,17 +329,15 @@ func headDiff(got, want *journal.Head) string {
 	switch {
 	case !maps.EqualFunc(got.Ended, want.Ended, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }):
 		return "Ended is not the same"
-	case !maps.Equal(got.Attempts, want.Attempts):
-		return fmt.Sprintf("Attempts is %v and should be %v", got.Attempts, want.Attempts)
-	case !maps.Equal(got.Open, want.Open):
-		return fmt.Sprintf("Open is %v and should be %v", got.Open, want.Open)
+	case !maps.Equal(got.Playing, want.Playing):
+		return fmt.Sprintf("Playing is %v and should be %v", got.Playing, want.Playing)
 	}
 	return ""
 }
 
 func read(t *testing.T, j journal.Journal) (all []journal.Entry) {
 	t.Helper()
-	if err := j.Read(t.Context(), func(e journal.Entry) error { all = append(all, e); return nil }); err != nil {
+	if err := j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { all = append(all, e); return nil }); err != nil {
 		t.Error(err)
 	}
 	return all

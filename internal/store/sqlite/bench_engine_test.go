@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -113,4 +114,57 @@ func (e endless) Append(ctx context.Context, entries ...journal.Entry) error {
 		}
 	}
 	return e.Store.Append(ctx, kept...)
+}
+
+// until is a model that stops the run when it has been asked so often.
+type until struct {
+	instant
+	left int
+	stop context.CancelFunc
+}
+
+func (u *until) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	return u.instant.Each(ctx, func(yield func(*llm.Request) bool) {
+		for q := range reqs {
+			if u.left--; u.left == 0 {
+				u.stop()
+			}
+			if !yield(q) {
+				return
+			}
+		}
+	}, done)
+}
+
+// BenchmarkResume takes a run that was stopped after 1,000,000 calls with 20,000 episodes
+// half played, as in waves, opens its file, and plays on until the first new call is made.
+func BenchmarkResume(b *testing.B) {
+	const calls = 1_000_000
+	path := filepath.Join(b.TempDir(), "run.db")
+	sit := func(mode Mode, asks int) engine.Result {
+		s, err := Open(context.Background(), path, mode)
+		if err != nil {
+			b.Fatal(err)
+		}
+		c := benchRun(s, calls/talkCalls+10_000)
+		drain, stop := context.WithCancel(context.Background())
+		defer stop()
+		c.Drain, c.Models, c.Wave = drain, &until{left: asks, stop: stop}, true
+		res, err := engine.Run(context.Background(), c)
+		if err := errors.Join(err, s.Close()); err != nil {
+			b.Fatal(err)
+		}
+		return res
+	}
+	sit(Create, calls)
+	b.ResetTimer()
+	replayed := 0
+	for range b.N {
+		res := sit(Resume, 1)
+		if res.Asked == 0 {
+			b.Fatalf("%+v", res)
+		}
+		replayed = res.Replayed
+	}
+	b.ReportMetric(float64(replayed), "replayed")
 }

@@ -186,7 +186,7 @@ func BenchmarkEpisode(b *testing.B) {
 	var next atomic.Int64
 	b.RunParallel(func(pb *testing.PB) { // as the engine's workers do
 		for pb.Next() {
-			entries, err := s.Episode(context.Background(), int(next.Add(1))%(calls/talkCalls))
+			entries, err := journal.Episode(context.Background(), s, int(next.Add(1))%(calls/talkCalls))
 			if err != nil || len(entries) != 2*talkCalls {
 				b.Error(len(entries), err)
 			}
@@ -204,7 +204,7 @@ func BenchmarkRead(b *testing.B) {
 	defer s.Close()
 	n := 0
 	for b.Loop() {
-		err := s.Read(context.Background(), func(journal.Entry) error { n++; return nil })
+		err := s.Read(context.Background(), journal.Whole(), func(journal.Entry) error { n++; return nil })
 		if err != nil {
 			b.Fatal(err)
 		}

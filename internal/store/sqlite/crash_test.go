@@ -33,7 +33,7 @@ func writeUntilKilled(path string) {
 	}
 	entries := journaltest.Run(crashSeed, crashEntries)
 	n := 0
-	if err := s.Read(ctx, func(journal.Entry) error { n++; return nil }); err != nil {
+	if err := s.Read(ctx, journal.Whole(), func(journal.Entry) error { n++; return nil }); err != nil {
 		fmt.Println("error", err)
 		return
 	}

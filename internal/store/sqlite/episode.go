@@ -34,28 +34,82 @@ func newChain(c *sqlite.Conn) (k chain, err error) {
 	return k, nil
 }
 
-// Episode reads the turns and replies of one episode, in order.
-func (s *Store) Episode(ctx context.Context, episode int) (entries []journal.Entry, err error) {
-	err = s.readers.with(func(r *reader) error {
-		entries, err = r.episode(ctx, episode)
+// episodes reads the turns and replies of some episodes: one after the other, or, where
+// they lie close together, in one go over that part of the file.
+func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	places, err := s.places(in)
+	if err != nil {
 		return err
+	}
+	if in.Replay && places.dense() {
+		return s.replay(ctx, places, each)
+	}
+	for _, p := range places {
+		var entries []journal.Entry
+		err := s.readers.with(func(r *reader) (err error) {
+			entries, err = r.episode(ctx, p.last)
+			return err
+		})
+		if err != nil {
+			return explain(s.path, fmt.Sprintf("read episode %d", p.episode), err)
+		}
+		for _, e := range entries {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spot is where an episode is in the file.
+type spot struct {
+	episode     int
+	entries     int64
+	first, last int64
+}
+
+type spots []spot
+
+func (s *Store) places(in journal.Span) (out spots, err error) {
+	err = s.readers.with(func(r *reader) error {
+		return r.rows(`SELECT episode, entries, first, last, ended FROM progress WHERE episode >= ? AND episode < ? ORDER BY episode`,
+			[]int64{int64(in.From), int64(in.To)}, func(c columns) error {
+				p := spot{episode: c.int(), entries: c.int64(), first: c.int64(), last: c.int64()}
+				if ended := c.int() != 0; !ended || !in.Replay {
+					out = append(out, p)
+				}
+				return nil
+			})
 	})
 	if err != nil {
-		return nil, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+		return nil, explain(s.path, "read", err)
 	}
-	return entries, nil
+	return out, nil
+}
+
+// span is the part of the file that the episodes are in.
+func (p spots) span() span {
+	in := span{after: 1<<63 - 1}
+	for _, s := range p {
+		in.after, in.to = min(in.after, s.first-1), max(in.to, abs(s.last))
+	}
+	return in
+}
+
+// dense says whether reading past what is not wanted costs less than looking up what is: a
+// row that is passed by costs about a tenth of one that is looked up.
+func (p spots) dense() bool {
+	var wanted int64
+	for _, s := range p {
+		wanted += s.entries
+	}
+	in := p.span()
+	return len(p) > 1 && in.to-in.after < 10*wanted
 }
 
 // episode follows an episode's turns and replies back from the last.
-func (r *reader) episode(ctx context.Context, episode int) (out []journal.Entry, err error) {
-	var at int64
-	err = r.rows(`SELECT last FROM progress WHERE episode = ?`, []int64{int64(episode)}, func(c columns) error {
-		at = c.int64()
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+func (r *reader) episode(ctx context.Context, at int64) (out []journal.Entry, err error) {
 	var replies []partial
 	for at != 0 {
 		e, p, prev, err := r.at(at)

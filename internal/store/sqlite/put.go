@@ -245,6 +245,9 @@ func (w *writer) step(episode int, last int64) (p *place, prev int64, err error)
 	if last != 0 {
 		p.last = last
 	}
+	if p.first == 0 {
+		p.first = abs(last)
+	}
 	if !p.dirty {
 		p.dirty = true
 		w.dirty = append(w.dirty, episode)
@@ -253,7 +256,7 @@ func (w *writer) step(episode int, last int64) (p *place, prev int64, err error)
 }
 
 func (w *writer) findPlace(episode int) (*place, error) {
-	s, err := w.conn.Prepare(`SELECT attempt, open, ended, last FROM progress WHERE episode = ?`)
+	s, err := w.conn.Prepare(`SELECT attempt, open, entries, ended, first, last FROM progress WHERE episode = ?`)
 	if err != nil {
 		return nil, err
 	}
@@ -264,11 +267,11 @@ func (w *writer) findPlace(episode int) (*place, error) {
 		return &place{}, err
 	}
 	c := columns{s: s}
-	return &place{Progress: journal.Progress{Attempt: c.int(), Open: c.int(), Ended: c.int() != 0}, last: c.int64()}, nil
+	return &place{Progress: journal.Progress{Attempt: c.int(), Open: c.int(), Entries: c.int(), Ended: c.int() != 0}, first: c.int64(), last: c.int64()}, nil
 }
 
 func (w *writer) putPlaces() error {
-	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, ended, last) VALUES (?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
@@ -278,7 +281,9 @@ func (w *writer) putPlaces() error {
 		r.int(int64(episode))
 		r.int(int64(p.Attempt))
 		r.int(int64(p.Open))
+		r.int(int64(p.Entries))
 		r.int(int64(map[bool]int{true: 1}[p.Ended]))
+		r.int(p.first)
 		r.int(p.last)
 		if err := r.do(); err != nil {
 			return err

@@ -48,9 +48,17 @@ func (s *Store) Head(ctx context.Context) (*journal.Head, error) {
 	return h, nil
 }
 
-// Read reads every entry that is there when it begins, in order. It holds no state of the
-// file while each runs, so a slow reader does not make the file's log grow.
-func (s *Store) Read(ctx context.Context, each func(journal.Entry) error) error {
+// Read reads what is there of a span when it begins.
+func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	if in.To > 0 {
+		return s.episodes(ctx, in, each)
+	}
+	return s.whole(ctx, each)
+}
+
+// whole reads every entry in order. It holds no state of the file while each runs, so a
+// slow reader does not make the file's log grow.
+func (s *Store) whole(ctx context.Context, each func(journal.Entry) error) error {
 	var last int64
 	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
 	for after := int64(0); err == nil && after < last; after += readAtOnce {
@@ -127,8 +135,8 @@ func (r *reader) totals(h *journal.Head) error {
 }
 
 func (r *reader) live(h *journal.Head) error {
-	return r.rows(`SELECT episode, attempt, open FROM progress WHERE NOT ended`, nil, func(c columns) error {
-		h.Live(c.int(), journal.Progress{Attempt: c.int(), Open: c.int()})
+	return r.rows(`SELECT episode, attempt, open, entries FROM progress WHERE NOT ended`, nil, func(c columns) error {
+		h.Live(c.int(), journal.Progress{Attempt: c.int(), Open: c.int(), Entries: c.int()})
 		return nil
 	})
 }

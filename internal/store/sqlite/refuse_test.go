@@ -16,6 +16,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/journal/journaltest"
+
+	"parley/journal"
 )
 
 // closedFile makes a run file and returns what is in it.
@@ -137,7 +139,7 @@ func TestSpoiled(t *testing.T) {
 		}
 		_, err = s.Head(t.Context())
 		for i := range 30 {
-			_, eerr := s.Episode(t.Context(), i)
+			_, eerr := journal.Episode(t.Context(), s, i)
 			err = errors.Join(err, eerr)
 		}
 		if err != nil && !strings.Contains(err.Error(), path) {

@@ -73,15 +73,24 @@ func (p *partial) answered(c *columns, a *llm.Response) error {
 	p.answer = c.int64()
 	p.same = c.isInt() // asked before it is read as a text
 	a.JSON = c.raw()
-	if text := c.str(); text != "" {
-		var v answerRest
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			return fmt.Errorf("%w: an answer: %w", ErrDamaged, err)
-		}
-		a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
-		a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
+	if err := readRest(a, c.str()); err != nil {
+		return err
 	}
 	a.Finish, a.Model, a.Provider, a.ID, a.RequestID, a.Tier = llm.Finish(c.str()), c.str(), c.str(), c.str(), c.str(), c.str()
+	return nil
+}
+
+// readRest reads what few answers have.
+func readRest(a *llm.Response, text string) error {
+	if text == "" {
+		return nil
+	}
+	var v answerRest
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return fmt.Errorf("%w: an answer: %w", ErrDamaged, err)
+	}
+	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
+	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
 	return nil
 }
 

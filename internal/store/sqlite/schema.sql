@@ -53,7 +53,9 @@ CREATE TABLE progress (
     episode INTEGER PRIMARY KEY,
     attempt INTEGER NOT NULL,
     open    INTEGER NOT NULL, -- calls asked for and not answered
+    entries INTEGER NOT NULL, -- its turns and replies
     ended   INTEGER NOT NULL,
+    first   INTEGER NOT NULL, -- seq of its first turn or reply
     last    INTEGER NOT NULL  -- seq of a reply, or minus the seq of a turn
 );
 

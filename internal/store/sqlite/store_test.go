@@ -199,7 +199,7 @@ func TestOddValues(t *testing.T) {
 
 func count(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	if err := s.Read(t.Context(), func(journal.Entry) error { n++; return nil }); err != nil {
+	if err := s.Read(t.Context(), journal.Whole(), func(journal.Entry) error { n++; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -218,7 +218,7 @@ func TestTextsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, path, Resume)
-	if _, err := s.Episode(t.Context(), 0); err != nil { // as the engine does to play on
+	if _, err := journal.Episode(t.Context(), s, 0); err != nil { // as the engine does to play on
 		t.Fatal(err)
 	}
 	for i := 3; i < talkCalls; i++ {
@@ -277,7 +277,7 @@ func TestLogStaysSmall(t *testing.T) {
 	stop := errors.New("enough")
 	mustAppend(t, s, journaltest.Run(1, 50)...)
 	var written int64
-	err := s.Read(t.Context(), func(journal.Entry) error { // a reader that never gets to the end
+	err := s.Read(t.Context(), journal.Whole(), func(journal.Entry) error { // a reader that never gets to the end
 		for range 48 {
 			mustAppend(t, s, &journal.Turned{Notes: []world.Note{{Kind: "large", Data: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)}}})
 			written += 1 << 20

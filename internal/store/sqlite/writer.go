@@ -36,8 +36,8 @@ type writer struct {
 // place is how far an episode has come, and where its turns and replies end.
 type place struct {
 	journal.Progress
-	last  int64
-	dirty bool
+	first, last int64
+	dirty       bool
 }
 
 const (
