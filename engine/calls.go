@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"parley/journal"
@@ -65,6 +66,49 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 			return
 		}
 	}
+}
+
+// waves asks one wave after the other, each as a whole.
+func (r *run) waves(ctx context.Context) {
+	for {
+		calls := r.takeWave()
+		if len(calls) == 0 {
+			return
+		}
+		reqs := make([]*llm.Request, len(calls))
+		for i, c := range calls {
+			reqs[i] = c.req
+		}
+		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
+			c := calls[i]
+			calls[i], reqs[i] = nil, nil // a wave may be long, and most of it answered
+			r.came(ctx, c, res.Response, res.Err)
+		})
+	}
+}
+
+// takeWave waits until there is a wave and takes all of it, oldest first; none when the run
+// stops.
+func (r *run) takeWave() []*call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !r.stopping && r.wave == 0 {
+		r.wake.Wait()
+	}
+	if r.stopping {
+		return nil
+	}
+	var calls []*call
+	for _, l := range r.lanes {
+		for l.asks.len() > 0 {
+			calls = append(calls, l.asks.pop())
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
+	r.queued, r.wave = 0, 0
+	r.flying += len(calls)
+	r.asked += len(calls)
+	return calls
 }
 
 // untaken notes that the last request was not taken: its context ended first.

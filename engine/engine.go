@@ -36,6 +36,13 @@ type Models interface {
 	Drain()
 }
 
+// Batches asks whole waves, over batch APIs as far as there are any.
+type Batches interface {
+	// Wave asks all of reqs together and returns when done was called for each, from one
+	// goroutine at a time.
+	Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result))
+}
+
 // Actor carries out acts. An error that is not an *llm.Error is one of transport.
 type Actor interface {
 	Act(ctx context.Context, turn journal.Turn, index int, seat string, act world.Act) (*llm.Response, error)
@@ -55,6 +62,8 @@ type Config struct {
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of
 	// them together. Default: false, an episode goes on as soon as its own turn is answered.
 	Wave bool
+	// Batches asks the waves. Default: none, and Models is asked for each call by itself.
+	Batches Batches
 	// Live is the most episodes begun and not ended. Default: 20,000.
 	Live int
 	// Calls is the most calls in flight. Default: what the providers bear.

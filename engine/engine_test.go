@@ -34,13 +34,16 @@ func TestSameAtAnyConcurrency(t *testing.T) {
 	for _, faults := range []int{0, 3, 20} {
 		want := undisturbed(t, faults, 20, 30)
 		for _, width := range []int{3, 64, 1000} {
-			for i, live := range []int{1, 7, 0, 0} {
-				wave := i == 3
-				t.Run(fmt.Sprintf("faults %d, %d wide, %d live, wave %v", faults, width, live, wave), func(t *testing.T) {
+			for i, live := range []int{1, 7, 0, 0, 0, 7} {
+				wave, batches := i >= 3, i >= 4
+				t.Run(fmt.Sprintf("faults %d, %d wide, %d live, wave %v, batches %v", faults, width, live, wave, batches), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						c := config(&models{width: width, faults: faults, pause: time.Second}, &journal.Memory{}, 20, 30)
 						c.Live, c.Wave = live, wave
+						if batches {
+							c.Batches = c.Models.(Batches)
+						}
 						got, err := Run(t.Context(), c)
 						if err != nil || got.Digest != want.Digest || got.Episodes != 50 || got.Asked != want.Asked {
 							t.Errorf("%+v, %v; want %+v", got, err, want)
@@ -114,6 +117,9 @@ func cutAnywhere(t *testing.T, before, after pace) {
 			second := &models{width: after.width, faults: 5, pause: time.Second}
 			c = config(second, &j.Memory, 2, 3)
 			c.Wave = after.wave
+			if after.wave {
+				c.Batches = second
+			}
 			got, err := Run(t.Context(), c)
 			if err != nil || got.Digest != want.Digest {
 				t.Fatalf("cut after %d entries: %+v, %v", cut, got, err)

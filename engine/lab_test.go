@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -65,6 +66,14 @@ func (m *models) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done fun
 	}
 	wg.Wait()
 	return n
+}
+
+// Wave answers all of a wave, in any order.
+func (m *models) Wave(ctx context.Context, reqs []*llm.Request, done func(int, llm.Result)) {
+	n := m.Each(ctx, slices.Values(slices.Clone(reqs)), done)
+	for i := n; i < len(reqs); i++ {
+		done(i, llm.Result{Err: llm.ContextError(ctx)})
+	}
 }
 
 func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, error) {

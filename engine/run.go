@@ -111,12 +111,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	}
 	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) }) //nolint:contextcheck // a signal of its own
 	stopAbort := context.AfterFunc(ctx, func() { r.stop(journal.Stopped, causeOf(ctx)) })
-	for _, l := range r.lanes {
-		players.Go(func() {
-			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(l, yield) },
-				func(i int, res llm.Result) { r.answered(ctx, l, i, res) })
-		})
-	}
+	r.serve(ctx, &players)
 	for range runtime.GOMAXPROCS(0) {
 		players.Go(func() { r.work(ctx) })
 	}
@@ -136,6 +131,20 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	recErr := r.rec.close()
 	wg.Wait()
 	return r.result(), errors.Join(r.err, notTwice(recErr, r.err))
+}
+
+// serve makes the asks: by itself for each provider, or wave by wave.
+func (r *run) serve(ctx context.Context, wg *sync.WaitGroup) {
+	if r.Wave && r.Batches != nil {
+		wg.Go(func() { r.waves(ctx) })
+		return
+	}
+	for _, l := range r.lanes {
+		wg.Go(func() {
+			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(l, yield) },
+				func(i int, res llm.Result) { r.answered(ctx, l, i, res) })
+		})
+	}
 }
 
 func notTwice(err, other error) error {

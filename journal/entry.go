@@ -123,6 +123,35 @@ type Exposed struct {
 	Worst llm.Money
 }
 
+// Batched is a step in the life of a batch at a provider. It is durable before the next step
+// is taken, so that a batch is found again after a crash and never paid for twice.
+type Batched struct {
+	At   time.Time
+	Step Step
+	Key  string // ours: it names the batch
+
+	// Of BatchIntended: who is asked, for which lines, and what all of them, and the dearest
+	// of them, can cost.
+	Provider, Model string
+	Lines           []string
+	Worst, Dearest  llm.Money
+
+	File  string // of BatchUploaded
+	Batch string // of BatchCreated: the provider's name for it
+	Why   string // of BatchClosed
+}
+
+// Step is how far a batch has come.
+type Step string
+
+// The steps, in order. A batch may be closed after any of them.
+const (
+	BatchIntended Step = "intended" // about to be sent: from now on it may exist
+	BatchUploaded Step = "uploaded" // its file is there
+	BatchCreated  Step = "created"  // it has a name at the provider
+	BatchClosed   Step = "closed"   // nothing more is to be had from it
+)
+
 func (*Begun) entry()   {}
 func (*Opened) entry()  {}
 func (*Closed) entry()  {}
@@ -131,3 +160,4 @@ func (*Turned) entry()  {}
 func (*Replied) entry() {}
 func (*Ended) entry()   {}
 func (*Exposed) entry() {}
+func (*Batched) entry() {}

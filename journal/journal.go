@@ -36,8 +36,12 @@ type Journal interface {
 	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
-// Span is a part of a journal: all of it, or the turns and replies of some episodes.
+// Span is a part of a journal: all of it, what was written lately, or the turns and replies
+// of some episodes.
 type Span struct {
+	// Since is the number of the first entry, from 1; 0 is the same. It is not for spans of
+	// episodes.
+	Since int
 	// From and To are the episodes from From up to and without To. To of 0: every entry.
 	From, To int
 	// Replay leaves out whatever is not needed to play on: episodes that ended, notes, and of
@@ -81,13 +85,18 @@ type Head struct {
 	Lost int
 	Owed llm.Money
 	Last Closed // the last sitting's end, if it had one
+	// Batches is by key of batches that are not closed: the number of the entry, from 1, that
+	// says so first.
+	Batches map[string]int
 
-	open  int // calls without a reply of all that are played
-	bound int // on the calls in flight in this sitting; 0: none is known
+	entries int // so far
+	open    int // calls without a reply of all that are played
+	bound   int // on the calls in flight in this sitting; 0: none is known
 }
 
 // Add folds one entry into h.
 func (h *Head) Add(e Entry) {
+	h.entries++
 	switch e := e.(type) {
 	case *Begun:
 		h.Begun = e
@@ -114,6 +123,8 @@ func (h *Head) Add(e Entry) {
 		h.end(e)
 	case *Exposed:
 		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
+	case *Batched:
+		h.Batch(h.entries, e)
 	}
 	h.count()
 }
@@ -139,6 +150,21 @@ func (h *Head) Live(episode int, p Progress) {
 	h.open += p.Open - h.Playing[episode].Open
 	h.Playing[episode] = p
 	h.count()
+}
+
+// Batch folds in a step of a batch, which is entry number n. It is for stores that do not
+// add every entry.
+func (h *Head) Batch(n int, e *Batched) {
+	switch e.Step {
+	case BatchIntended:
+		if h.Batches == nil {
+			h.Batches = map[string]int{}
+		}
+		h.Batches[e.Key] = n
+	case BatchClosed:
+		delete(h.Batches, e.Key)
+	default: // it is open already
+	}
 }
 
 func (h *Head) end(e *Ended) {

@@ -36,7 +36,8 @@ func (m *Memory) Read(ctx context.Context, in Span, each func(Entry) error) erro
 	if err != nil {
 		return err
 	}
-	for _, e := range m.all() {
+	all := m.all()
+	for _, e := range all[min(len(all), max(0, in.Since-1)):] {
 		n, ok := episodeOf(e)
 		if in.To > 0 && (!ok || n < in.From || n >= in.To) {
 			continue

@@ -267,6 +267,14 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 		}
 	}
 	replay(t, j, want, byEpisode)
+	since := len(entries)/2 + 1
+	var late []journal.Entry
+	if err := j.Read(t.Context(), journal.Span{Since: since}, func(e journal.Entry) error { late = append(late, e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(late, entries[min(len(entries), since-1):], func(a, b journal.Entry) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("since entry %d there are %d entries of %d", since, len(late), len(entries))
+	}
 }
 
 // replay checks what is read to play on: the episodes that have not ended, and of them what
@@ -329,6 +337,8 @@ func headDiff(got, want *journal.Head) string {
 	switch {
 	case !maps.EqualFunc(got.Ended, want.Ended, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }):
 		return "Ended is not the same"
+	case !maps.Equal(got.Batches, want.Batches):
+		return fmt.Sprintf("Batches is %v and should be %v", got.Batches, want.Batches)
 	case !maps.Equal(got.Playing, want.Playing):
 		return fmt.Sprintf("Playing is %v and should be %v", got.Playing, want.Playing)
 	}

@@ -53,6 +53,8 @@ func (g *generator) step() {
 		g.add(&journal.Exposed{Calls: g.IntN(20), Worst: llm.Money(g.Int64N(1 << 60))})
 	case k == 4:
 		g.attempt[episode]++
+	case k == 5:
+		g.batch()
 	case k < 8:
 		g.end(episode)
 	case k < 20:
@@ -60,6 +62,23 @@ func (g *generator) step() {
 	default:
 		g.reply(episode)
 	}
+}
+
+// batch takes a batch a step further, or begins one.
+func (g *generator) batch() {
+	b := &journal.Batched{At: g.time(), Key: fmt.Sprintf("key%d", g.IntN(6))}
+	switch b.Step = []journal.Step{journal.BatchIntended, journal.BatchUploaded, journal.BatchCreated, journal.BatchClosed}[g.IntN(4)]; b.Step {
+	case journal.BatchIntended:
+		b.Provider, b.Model, b.Lines = "lab", "lab/any", []string{g.word(), g.word()}
+		b.Worst, b.Dearest = llm.Money(g.Int64N(1<<60)), llm.Money(g.Int64N(1<<60))
+	case journal.BatchUploaded:
+		b.File = g.utf()
+	case journal.BatchCreated:
+		b.Batch = g.utf()
+	case journal.BatchClosed:
+		b.Why = g.utf()
+	}
+	g.add(b)
 }
 
 func (g *generator) stage() {

@@ -53,6 +53,18 @@ type (
 		Calls int   `json:"calls"`
 		Worst int64 `json:"worst"`
 	}
+	batchedData struct {
+		Step     journal.Step `json:"step"`
+		Key      string       `json:"key"`
+		Provider string       `json:"provider,omitempty"`
+		Model    string       `json:"model,omitempty"`
+		Lines    []string     `json:"lines,omitempty"`
+		Worst    int64        `json:"worst,omitempty"`
+		Dearest  int64        `json:"dearest,omitempty"`
+		File     string       `json:"file,omitempty"`
+		Batch    string       `json:"batch,omitempty"`
+		Why      string       `json:"why,omitempty"`
+	}
 )
 
 func (w *writer) putEvent(e journal.Entry) error {
@@ -82,6 +94,10 @@ func (w *writer) putEvent(e journal.Entry) error {
 		r.str("exposed")
 		r.null()
 		data = exposedData{e.Calls, int64(e.Worst)}
+	case *journal.Batched:
+		r.str("batched")
+		r.time(e.At)
+		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.Dearest), e.File, e.Batch, e.Why}
 	default:
 		return errors.New("this is no entry")
 	}

@@ -55,6 +55,8 @@ func TestDocument(t *testing.T) {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "run.db"), Create)
 	mustAppend(t, s, &journal.Begun{Version: 1, Run: "doc"}, &journal.Opened{}, staged(0, 10))
 	play(8, 8, 3, func(batch []journal.Entry) { mustAppend(t, s, batch...) })
+	mustAppend(t, s, &journal.Batched{Step: journal.BatchIntended, Key: "k", Provider: "lab", Model: "lab/any", Lines: []string{"a"}},
+		&journal.Batched{Step: journal.BatchCreated, Key: "k", Batch: "batch_1"})
 	e := talk(8, 0) // one that is being played
 	mustAppend(t, s, e[0], e[1], &journal.Turned{Turn: journal.Turn{Episode: 8, Turn: 1}, Notes: note("secret")})
 

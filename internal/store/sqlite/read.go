@@ -33,7 +33,13 @@ func (s *Store) Head(ctx context.Context) (*journal.Head, error) {
 	h := &journal.Head{}
 	err := s.readers.with(func(r *reader) error {
 		var entries []journal.Entry
-		keep := func(_ int64, e journal.Entry) { entries = append(entries, e) }
+		keep := func(seq int64, e journal.Entry) {
+			if b, ok := e.(*journal.Batched); ok {
+				h.Batch(int(seq), b)
+				return
+			}
+			entries = append(entries, e)
+		}
 		if err := cmp.Or(context.Cause(ctx), r.events(everything(), keep), r.stages(everything(), keep), r.outcomes(everything(), keep)); err != nil {
 			return err
 		}
@@ -53,15 +59,15 @@ func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Ent
 	if in.To > 0 {
 		return s.episodes(ctx, in, each)
 	}
-	return s.whole(ctx, each)
+	return s.since(ctx, max(0, int64(in.Since)-1), each)
 }
 
-// whole reads every entry in order. It holds no state of the file while each runs, so a
+// since reads every entry after one in order. It holds no state of the file while each runs, so a
 // slow reader does not make the file's log grow.
-func (s *Store) whole(ctx context.Context, each func(journal.Entry) error) error {
+func (s *Store) since(ctx context.Context, after int64, each func(journal.Entry) error) error {
 	var last int64
 	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
-	for after := int64(0); err == nil && after < last; after += readAtOnce {
+	for ; err == nil && after < last; after += readAtOnce {
 		in := span{after, min(after+readAtOnce, last)}
 		entries := make([]journal.Entry, in.to-in.after)
 		err = s.readers.with(func(r *reader) error { return r.entries(in, entries) })
@@ -178,6 +184,13 @@ func event(c columns) (journal.Entry, error) {
 		var d exposedData
 		err := json.Unmarshal(data, &d)
 		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst)}, err
+	case "batched":
+		var d batchedData
+		err := json.Unmarshal(data, &d)
+		return &journal.Batched{
+			At: at, Step: d.Step, Key: d.Key, Provider: d.Provider, Model: d.Model, Lines: d.Lines,
+			Worst: llm.Money(d.Worst), Dearest: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
+		}, err
 	default:
 		return nil, fmt.Errorf("%q is no entry", what)
 	}

@@ -22,7 +22,7 @@ CREATE TABLE texts (
     rest TEXT -- what a message has beside one text, as JSON
 );
 
--- Rare entries: begun, opened, closed, exposed.
+-- Rare entries: begun, opened, closed, exposed, batched.
 CREATE TABLE events (
     seq  INTEGER PRIMARY KEY,
     what TEXT NOT NULL,

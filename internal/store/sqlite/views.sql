@@ -101,3 +101,20 @@ SELECT agent,
 FROM calls
 WHERE kind = 'ask'
 GROUP BY 1, 2;
+
+CREATE VIEW batches AS
+SELECT json_extract(i.data, '$.key') AS key,
+       json_extract(i.data, '$.provider') AS provider,
+       json_extract(i.data, '$.model') AS model,
+       json_array_length(i.data, '$.lines') AS lines,
+       json_extract(i.data, '$.worst') / 1e9 AS worst_dollars,
+       strftime('%Y-%m-%dT%H:%M:%fZ', i.at / 1e9, 'unixepoch') AS sent_at,
+       json_extract(c.data, '$.batch') AS batch,
+       json_extract(f.data, '$.file') AS file,
+       json_extract(e.data, '$.why') AS closed,
+       strftime('%Y-%m-%dT%H:%M:%fZ', e.at / 1e9, 'unixepoch') AS closed_at
+FROM events i
+LEFT JOIN events f ON f.what = 'batched' AND json_extract(f.data, '$.step') = 'uploaded' AND json_extract(f.data, '$.key') = json_extract(i.data, '$.key')
+LEFT JOIN events c ON c.what = 'batched' AND json_extract(c.data, '$.step') = 'created' AND json_extract(c.data, '$.key') = json_extract(i.data, '$.key')
+LEFT JOIN events e ON e.what = 'batched' AND json_extract(e.data, '$.step') = 'closed' AND json_extract(e.data, '$.key') = json_extract(i.data, '$.key')
+WHERE i.what = 'batched' AND json_extract(i.data, '$.step') = 'intended';
