@@ -11,7 +11,8 @@ import (
 
 // lane is the asks of one provider: a busy one must not keep others waiting.
 type lane struct {
-	asks   queue[*call]
+	asks   queue[*call] // may be sent
+	next   queue[*call] // of the next wave
 	sent   map[int]*call // with Models, by position
 	pulled int
 }
@@ -32,8 +33,13 @@ func (r *run) submit(ctx context.Context, s *strand, calls []*call) {
 			continue
 		}
 		provider, _ := llm.SplitModel(c.req.Model)
-		r.lanes[provider].asks.push(c, s.episode.number)
+		l := r.lanes[provider]
 		r.queued++
+		if r.Wave {
+			l.next.push(c, s.episode.number)
+		} else {
+			l.asks.push(c, s.episode.number)
+		}
 	}
 	r.wake.Broadcast()
 }
@@ -54,7 +60,6 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 		l.sent[l.pulled] = c
 		l.pulled++
 		r.queued--
-		r.wave = max(0, r.wave-1)
 		r.flying++
 		r.asked++
 		if l.asks.len() == 0 {
@@ -92,20 +97,23 @@ func (r *run) waves(ctx context.Context) {
 func (r *run) takeWave() []*call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for !r.stopping && r.wave == 0 {
+	var calls []*call
+	for {
+		if r.stopping {
+			return nil
+		}
+		for _, l := range r.lanes {
+			for l.asks.len() > 0 {
+				calls = append(calls, l.asks.pop())
+			}
+		}
+		if len(calls) > 0 {
+			break
+		}
 		r.wake.Wait()
 	}
-	if r.stopping {
-		return nil
-	}
-	var calls []*call
-	for _, l := range r.lanes {
-		for l.asks.len() > 0 {
-			calls = append(calls, l.asks.pop())
-		}
-	}
 	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
-	r.queued, r.wave = 0, 0
+	r.queued -= len(calls)
 	r.flying += len(calls)
 	r.asked += len(calls)
 	return calls
@@ -122,10 +130,7 @@ func (r *run) untaken() {
 
 // maySend says whether an ask of l may go out.
 func (r *run) maySend(l *lane) bool {
-	if l.asks.len() == 0 || (r.Calls > 0 && r.flying >= r.Calls) {
-		return false
-	}
-	return !r.Wave || r.wave > 0
+	return l.asks.len() > 0 && (r.Calls <= 0 || r.flying < r.Calls)
 }
 
 // answered takes what came of the i-th request.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -353,6 +354,33 @@ func TestWaves(t *testing.T) {
 		// Each wave takes at most the longest pause, a second; a world has eight turns in a row.
 		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("a hundred episodes of eight turns took %v in waves", took)
+		}
+	})
+}
+
+// TestWaveWaitsForAll: no call of the next wave is made before all of this one are answered,
+// even where few can be in flight and older episodes would go first.
+func TestWaveWaitsForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &models{width: 2, pause: time.Second}
+		c := config(m, &journal.Memory{}, 6)
+		c.Wave = true
+		c.Kind.World = func(any, world.Lineup) (world.World, error) {
+			return world.Func(func(t *world.Table) world.Outcome {
+				for i := range 4 {
+					t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(fmt.Sprint(i))}}})
+				}
+				return world.Outcome{}
+			}), nil
+		}
+		var turns []string
+		m.fail = func(r *llm.Request) error {
+			turns = append(turns, r.Messages[len(r.Messages)-1].Text())
+			return nil
+		}
+		if _, err := Run(t.Context(), c); err != nil || len(turns) != 24 || !slices.IsSorted(turns) {
+			t.Errorf("asked for turns %v, %v", turns, err)
 		}
 	})
 }

@@ -33,7 +33,6 @@ type run struct {
 	ready  queue[*strand]   // may be played on
 	lanes  map[string]*lane // by provider
 	queued int              // asks in all lanes
-	wave   int              // asks of the wave that is on, still to be sent
 	flying int              // calls with Models or Actor
 	asked  int
 
@@ -220,7 +219,9 @@ func (r *run) work(ctx context.Context) {
 		case r.next == len(r.stage) && r.ended == len(r.stage) && r.busy == 0:
 			r.advance()
 		case r.mayWave():
-			r.wave = r.queued
+			for _, l := range r.lanes {
+				l.asks, l.next = l.next, l.asks
+			}
 			r.wake.Broadcast()
 		default:
 			r.wake.Wait()
@@ -256,9 +257,17 @@ func (r *run) mayBegin() bool {
 	return len(r.lanes) == 0
 }
 
-// mayWave says whether every live strand waits for a call that was not sent: the wave.
+// mayWave says whether every live strand waits for a call of the next wave.
 func (r *run) mayWave() bool {
-	return r.Wave && r.wave == 0 && r.queued > 0 && r.flying == 0 && r.busy == 0
+	if !r.Wave || r.queued == 0 || r.flying > 0 || r.busy > 0 {
+		return false
+	}
+	for _, l := range r.lanes {
+		if l.asks.len() > 0 {
+			return false // of the wave that is on
+		}
+	}
+	return true
 }
 
 // occupy runs f without the lock, as the only one at ep.

@@ -55,6 +55,7 @@ type grammar struct {
 	Resume  resumeCmd  `cmd:"" help:"Play a run file on."`
 	Check   checkCmd   `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
 	Show    showCmd    `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
+	Bench   benchCmd   `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
 	Fork    forkCmd    `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
 	Init    initCmd    `cmd:"" help:"Write a commented plan file of a kind to begin with."`
 	Worlds  worldsCmd  `cmd:"" help:"List the kinds of worlds that can be played."`

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/internal/dialect/sim"
+	"parley/worlds"
+)
+
+// benchCmd plays a plan several ways and compares how long they take.
+type benchCmd struct {
+	Plan        string    `arg:"" help:"The plan file." placeholder:"PLAN"`
+	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as episodes=300."`
+	Latency     sim.Delay `default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long calls take: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
+	Concurrency int       `default:"64" placeholder:"N" help:"Most calls in flight. Default: ${default}."`
+	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to play one call at a time. Default: ${default}."`
+	JSON        bool      `name:"json" help:"Print JSON."`
+}
+
+// Run plays the plan on the simulated provider. Nothing is asked of anybody, and nothing is
+// spent.
+func (c *benchCmd) Run(ctx context.Context, s *State) error {
+	if c.Concurrency < 1 || c.OneByOne < 1 {
+		return usage("--concurrency and --one-by-one must be 1 or more")
+	}
+	plan, err := config.Load(c.Plan, worlds.Standard(), c.Set)
+	if err != nil {
+		return asUsage(err)
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	res, err := app.Bench{Plan: plan, Latency: c.Latency, Calls: c.Concurrency, OneByOne: c.OneByOne}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return silent(ExitInterrupted)
+	case err != nil:
+		return usage("%s: %w", c.Plan, err)
+	case c.JSON:
+		return printJSON(s.Stdout, res)
+	}
+	var b strings.Builder
+	printBench(&b, res)
+	if _, err := io.WriteString(s.Stdout, b.String()); err != nil || res.Same {
+		return err
+	}
+	return fmt.Errorf("%s: free pace and waves came to different outcomes: this is a fault in the kind %s or in Parley", c.Plan, plan.Kind.Name)
+}
+
+func printBench(w io.Writer, r *app.BenchResult) {
+	fmt.Fprintf(w, "%s episodes, %s calls of %s (%.3g s on average), on the simulated provider, at most %s in flight.\n\n",
+		number(r.Episodes), number(r.Calls), r.Latency, r.MeanLatency, number(r.Concurrency))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "WAY\tEPISODES\tCALLS\tSECONDS\tIDEAL\tSECONDS/IDEAL\tAGAINST ONE BY ONE\t")
+	for _, way := range r.Ways {
+		against := "1"
+		if way.Episodes == r.Episodes && way.Wall > 0 {
+			against = fmt.Sprintf("%.1f times as fast", r.Serial/way.Wall)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%.3f\t%s\t\n", way.Name, number(way.Episodes), number(way.Calls), way.Wall, way.Ideal, way.Ratio, against)
+	}
+	_ = t.Flush() // a strings.Builder takes everything
+	fmt.Fprintf(w, "\nIdeal is the least that these latencies allow with so many calls in flight: a call begins the moment\n"+
+		"its turn may and a place is free. All %s calls one by one take %.1f s at least.\n", number(r.Calls), r.Serial)
+	if r.Same {
+		fmt.Fprintf(w, "Free pace and waves came to the same outcomes: digest %s.\n", r.Digest)
+	}
+}
