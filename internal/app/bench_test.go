@@ -30,7 +30,7 @@ func TestBench(t *testing.T) {
 				t.Fatalf("%+v, %v", res, err)
 			}
 			for _, way := range res.Ways {
-				if way.Ratio < 0.999 || way.Ratio > 1.02 {
+				if way.Ratio < 0.98 || way.Ratio > 1.02 {
 					t.Errorf("%d calls at once, %s: %.3f of its ideal", calls, way.Name, way.Ratio)
 				}
 			}
