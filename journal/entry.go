@@ -11,7 +11,8 @@ import (
 // Entry is one fact of a run. The set is closed: the types in this file.
 type Entry interface{ entry() }
 
-// Begun is the first entry of every run.
+// Begun is the first entry of every run. It is written again when a sitting changes how the
+// run is played: the last one counts.
 type Begun struct {
 	Version int    // of the format
 	Run     string // the run's id

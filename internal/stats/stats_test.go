@@ -76,7 +76,7 @@ func TestTQuantilePublished(t *testing.T) {
 		{100, 0.95, 1.984},
 		{1_000_000, 0.95, 1.960},
 	} {
-		if q := tQuantile(c.df, c.confidence); !near(q, c.want, 6e-4) {
+		if q := tQuantile(float64(c.df), c.confidence); !near(q, c.want, 6e-4) {
 			t.Errorf("t with %d degrees at %v = %.4f, want %.3f", c.df, c.confidence, q, c.want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestMeanOfStudentsSleep(t *testing.T) {
 // The heat flow measurements ZARR13 of the NIST/SEMATECH e-Handbook, section 1.3.5.2.
 func TestStudentOnHeatFlow(t *testing.T) {
 	t.Parallel()
-	i := student(195, 9.261460, 0.022789, 0.95)
+	i := student(9.261460, 0.022789/math.Sqrt(195), 194, 0.95)
 	if !near(i.Low, 9.258242, 2e-6) || !near(i.High, 9.264679, 2e-6) {
 		t.Errorf("got %v", i)
 	}
@@ -146,7 +146,7 @@ func TestProperties(t *testing.T) {
 		if more := Wilson(k, n, c+(1-c)/2); more.Half() < i.Half()-1e-12 {
 			t.Fatalf("more confidence, less width: %v, %v", i, more)
 		}
-		q := tQuantile(n, c)
+		q := tQuantile(float64(n), c)
 		if z := normalQuantile(c); q < z-1e-6 || math.IsNaN(q) {
 			t.Fatalf("t with %d degrees at %v = %v is below the normal's %v", n, c, q, z)
 		}

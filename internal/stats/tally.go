@@ -2,12 +2,21 @@ package stats
 
 import "math"
 
-// Tally folds observations one by one, in little memory. The zero value is empty.
+// Tally folds observations one by one, in little memory. The zero value is empty. The
+// same observations in the same order give the same digits: fold in episode order.
 type Tally struct {
 	n        int
 	mean, m2 float64 // m2 is the sum of squared distances from the mean
 	ones     int     // how many were exactly 1
 	other    bool    // something was neither 0 nor 1
+}
+
+func tallied(xs []float64) Tally {
+	var t Tally
+	for _, x := range xs {
+		t.Add(x)
+	}
+	return t
 }
 
 // Add takes in one observation. It is Welford's method: exact enough whatever the size
@@ -29,13 +38,27 @@ func (t *Tally) Add(x float64) {
 // N returns how many observations there were.
 func (t *Tally) N() int { return t.n }
 
+// sound says whether all observations were finite, and small enough to be squared.
+func (t *Tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
+
+func (t *Tally) variance() float64 {
+	if t.n < 2 {
+		return 0
+	}
+	return max(0, t.m2) / float64(t.n-1)
+}
+
 // Mean returns the mean with Student's t interval.
 func (t *Tally) Mean(confidence float64) Estimate {
-	e := Estimate{N: t.n, Mean: t.mean}
-	if t.n > 1 {
-		e.SD = math.Sqrt(max(0, t.m2) / float64(t.n-1))
+	e := Estimate{Interval: everything(), Method: "t"}
+	if !t.sound() {
+		return e
 	}
-	e.Interval = student(t.n, e.Mean, e.SD, confidence)
+	e.N, e.Mean = t.n, t.mean
+	if t.n > 1 {
+		e.SD = math.Sqrt(t.variance())
+		e.Interval = student(e.Mean, e.SD/math.Sqrt(float64(t.n)), float64(t.n-1), confidence)
+	}
 	return e
 }
 
@@ -46,6 +69,7 @@ func (t *Tally) Estimate(confidence float64) Estimate {
 	if t.n > 0 && !t.other {
 		e.Mean = float64(t.ones) / float64(t.n)
 		e.Interval = Wilson(t.ones, t.n, confidence)
+		e.Method = "wilson"
 	}
 	return e
 }

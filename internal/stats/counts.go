@@ -1,0 +1,41 @@
+package stats
+
+import "math"
+
+// McNemar tests whether A and B win equally often on the same deals, exactly: only deals
+// that one of them won and the other did not can tell.
+func McNemar(p Pairs) Test {
+	t := Test{math.NaN(), max(p.N(), 0), "mcnemar"}
+	if t.N == 0 || !p.valid() {
+		return t
+	}
+	fewer, differ := min(p.OnlyA, p.OnlyB), p.OnlyA+p.OnlyB
+	t.P = min(1, 2*binomialCDF(fewer, differ, 0.5))
+	return t
+}
+
+// Fisher tests whether k1 of n1 and k2 of n2, which are of different deals, have the
+// same share, exactly. It is careful rather than sharp: with small numbers it finds a
+// difference less often than its P says.
+func Fisher(k1, n1, k2, n2 int) Test {
+	t := Test{math.NaN(), max(0, min(n1, n2)), "fisher"}
+	if t.N == 0 || k1 < 0 || k2 < 0 || k1 > n1 || k2 > n2 {
+		return t
+	}
+	k := k1 + k2
+	log := func(i int) float64 { return logChoose(n1, i) + logChoose(n2, k-i) - logChoose(n1+n2, k) }
+	most := log(k1) + 1e-7 // tables as likely as this one count, whatever rounding says
+	sum := 0.0
+	for i := max(0, k-n2); i <= min(k, n1); i++ {
+		if l := log(i); l <= most {
+			sum += math.Exp(l)
+		}
+	}
+	t.P = min(1, sum)
+	return t
+}
+
+func logChoose(n, k int) float64 {
+	log := func(x int) float64 { l, _ := math.Lgamma(float64(x + 1)); return l }
+	return log(n) - log(k) - log(n-k)
+}

@@ -1,0 +1,215 @@
+package stats
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// answers are what everything says about two samples of any kind.
+func answers(xs, ys []float64, confidence float64) ([]Quantity, []Test) {
+	var c Clusters
+	var t Tally
+	for i, x := range xs {
+		c.Add(xs[i/2 : i+1]...)
+		t.Add(x)
+	}
+	b, p := Bootstrap{Seed: 1, Resamples: 50}, Permutation{Draws: 50}
+	k, n := len(xs)-2, len(ys)-1
+	return []Quantity{
+			Mean(xs, confidence).Quantity(), Of(xs, confidence).Quantity(), t.Estimate(confidence).Quantity(),
+			Share(k, n, confidence), ShareDifference(k, n, n, k, confidence),
+			PairedShareDifference(Pairs{k, n, k, n}, confidence),
+			PairedDifference(xs, ys, confidence), MeanDifference(xs, ys, confidence),
+			Quantile(xs, 0.5, confidence), Quantile(xs, 0, confidence), Quantile(xs, 1, confidence), Quantile(xs, confidence, 0.9),
+			c.Mean(confidence), c.Estimate(confidence), b.Mean(xs, confidence), b.Clusters(&c, confidence),
+			b.Units(k, func(picked []int) float64 { return xs[picked[0]] }, confidence),
+		}, []Test{
+			Welch(xs, ys), p.SignFlip(xs), p.Shuffle(xs, ys), McNemar(Pairs{k, n, k, n}), Fisher(k, n, n, k),
+		}
+}
+
+// TestAnything holds for whatever comes in: no panic, no NaN for an end, ends in order,
+// no P that is none, and JSON that can be written.
+func TestAnything(t *testing.T) {
+	t.Parallel()
+	value := rapid.OneOf(
+		rapid.Float64(),
+		rapid.SampledFrom([]float64{0, 1, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}),
+		rapid.Float64Range(-3, 3),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		xs := rapid.SliceOfN(value, 0, 9).Draw(t, "xs")
+		ys := rapid.SliceOfN(value, 0, 9).Draw(t, "ys")
+		confidence := rapid.OneOf(rapid.Just(0.95), value).Draw(t, "confidence")
+		was := slices.Clone(xs)
+		quantities, tests := answers(xs, ys, confidence)
+		for i, q := range quantities {
+			if math.IsNaN(q.Low) || math.IsNaN(q.High) || q.Low > q.High || math.IsInf(q.Value, 0) {
+				t.Fatalf("answer %d: %v (%v to %v)", i, q, q.Low, q.High)
+			}
+			if _, err := json.Marshal(q); err != nil {
+				t.Fatalf("answer %d: %v: %v", i, q, err)
+			}
+		}
+		for i, p := range tests {
+			if p.Known() && !(p.P >= 0 && p.P <= 1) {
+				t.Fatalf("test %d: %v", i, p)
+			}
+			if _, err := json.Marshal(p); err != nil {
+				t.Fatalf("test %d: %v: %v", i, p, err)
+			}
+		}
+		if !slices.EqualFunc(xs, was, func(a, b float64) bool { return a == b || a != a && b != b }) {
+			t.Fatalf("the observations were changed: %v, %v", xs, was)
+		}
+	})
+}
+
+// TestNothingIsMadeUp: what cannot be known is said to be unknown.
+func TestNothingIsMadeUp(t *testing.T) {
+	t.Parallel()
+	for _, xs := range [][]float64{nil, {math.NaN()}, {1, math.NaN(), 3}, {1, math.Inf(1), 3}} {
+		quantities, tests := answers(xs, []float64{1, 2, 4}, 0.95)
+		means := slices.Delete(quantities, 3, 6) // those in between are of counts alone
+		for i, q := range means {
+			if q.Known() && !strings.HasPrefix(q.Method, "bca") || q.Half() < math.MaxFloat64 {
+				t.Errorf("%v: answer %d: %v", xs, i, q)
+			}
+		}
+		for i, p := range tests[:3] {
+			if p.Known() {
+				t.Errorf("%v: test %d: %v", xs, i, p)
+			}
+		}
+	}
+	if q := MeanDifference([]float64{1}, []float64{2, 3}, 0.95); q.Value != -1.5 || !math.IsInf(q.Half(), 1) {
+		t.Errorf("one against two: %v", q)
+	}
+	if p := Welch([]float64{1, 1}, []float64{2, 2}); p.Known() {
+		t.Errorf("no spread at all: %v", p)
+	}
+	if p := (Permutation{}).SignFlip([]float64{0, 0}); p.P != 1 {
+		t.Errorf("no difference at all: %v", p)
+	}
+	var one Clusters
+	one.Add(1, 2, 3)
+	one.Add()
+	if q := one.Mean(0.95); q.Value != 2 || q.N != 1 || !math.IsInf(q.Half(), 1) || one.Observations() != 3 {
+		t.Errorf("one episode: %v", q)
+	}
+	if q := Quantile([]float64{1, 2, 3}, 0.5, 0.95); q.Value != 2 || !math.IsInf(q.Low, -1) || !math.IsInf(q.High, 1) {
+		t.Errorf("a median of three: %v", q)
+	}
+	kinds := Bootstrap{}.Units(30, func(picked []int) float64 {
+		return float64(len(slices.Compact(slices.Sorted(slices.Values(picked)))))
+	}, 0.95)
+	if kinds.Value != 30 || !math.IsInf(kinds.Half(), 1) {
+		t.Errorf("how many different ones, which every drawn sample has fewer of: %v", kinds)
+	}
+}
+
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		of         any
+		json, text string
+	}{
+		{Quantity{0.5, Interval{0.25, 0.75}, 8, "wilson"}, `{"value":0.5,"low":0.25,"high":0.75,"n":8,"method":"wilson"}`, "0.5 (0.25 to 0.75, n=8, wilson)"},
+		{Mean([]float64{2}, 0.95).Quantity(), `{"value":2,"low":null,"high":null,"n":1,"method":"t"}`, "2 (interval unknown, n=1, t)"},
+		{Unknown(3, "t"), `{"value":null,"low":null,"high":null,"n":3,"method":"t"}`, "unknown (n=3, t)"},
+		{Test{0.0125, 12, "sign flips"}, `{"p":0.0125,"n":12,"method":"sign flips"}`, "p=0.0125 (sign flips, n=12)"},
+		{Test{math.NaN(), 0, "welch"}, `{"p":null,"n":0,"method":"welch"}`, "p unknown (welch, n=0)"},
+	} {
+		b, err := json.Marshal(c.of)
+		if err != nil || string(b) != c.json {
+			t.Errorf("%s, %v; want %s", b, err, c.json)
+		}
+		if text := c.of.(interface{ String() string }).String(); text != c.text {
+			t.Errorf("%q, want %q", text, c.text)
+		}
+	}
+}
+
+// TestSeeds: one seed, one answer, and another seed another that is near.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	xs := make([]float64, 40)
+	for i := range xs {
+		xs[i] = math.Sqrt(float64(i*7%40)) - 3.5
+	}
+	a, again, other := Bootstrap{Seed: 1}.Mean(xs, 0.95), Bootstrap{Seed: 1}.Mean(xs, 0.95), Bootstrap{Seed: 2}.Mean(xs, 0.95)
+	if a != again || a == other || !near(a.Low, other.Low, a.Half()/5) {
+		t.Errorf("bootstrap: %v, %v, %v", a, again, other)
+	}
+	p, same, else_ := Permutation{Seed: 1}.SignFlip(xs), Permutation{Seed: 1}.SignFlip(xs), Permutation{Seed: 2}.SignFlip(xs)
+	if p != same || p == else_ || !near(p.P, else_.P, 0.03) {
+		t.Errorf("sign flips: %v, %v, %v", p, same, else_)
+	}
+}
+
+// TestDrawnIsNearExact: what is drawn is near to what goes through all possibilities.
+func TestDrawnIsNearExact(t *testing.T) {
+	t.Parallel()
+	xs := []float64{0.3, -0.2, 0.9, 0.4, -0.1, 0.6, 0.2, -0.5, 0.7, 0.1, 0.3, -0.4, 0.5, 0.2, 0.1, -0.3, 0.4, 0.2}
+	exact := Permutation{}.SignFlip(xs)
+	more := append(slices.Clone(xs), make([]float64, 100)...) // zeros do not count
+	if p := (Permutation{}).SignFlip(more); p.P != exact.P || p.N != len(more) {
+		t.Errorf("with zeros: %v, want %v", p, exact)
+	}
+	drawnP := Permutation{Seed: 5, Draws: 50_000}
+	// As three more whose sign makes no difference that could be told: too many to go through all.
+	p := drawnP.SignFlip(append(slices.Clone(xs), 1e-15, 1e-15, 1e-15))
+	if p.Method != "sign flips, drawn" || !near(p.P, exact.P, 0.01) {
+		t.Errorf("drawn %v, exact %v", p, exact)
+	}
+}
+
+// TestClustersOfOneSize: then the interval is Student's of their means, exactly.
+func TestClustersOfOneSize(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 6).Draw(t, "size")
+		means := rapid.SliceOfN(rapid.Float64Range(-100, 100), 2, 20).Draw(t, "means")
+		var c Clusters
+		for _, m := range means {
+			xs := make([]float64, size)
+			for i := range xs {
+				xs[i] = m + float64(i) - float64(size-1)/2
+			}
+			c.Add(xs...)
+		}
+		got, want := c.Mean(0.95), Mean(means, 0.95)
+		if !near(got.Low, want.Interval.Low, 1e-6) || !near(got.High, want.Interval.High, 1e-6) || got.N != len(means) {
+			t.Fatalf("%v, want %+v", got, want)
+		}
+	})
+}
+
+// TestManyUnits: the jackknife by parts comes to what the one by units does.
+func TestManyUnits(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 1))
+	xs := drawn(1000, func() float64 { return math.Exp(1.5 * r.NormFloat64()) })
+	mean := func(picked []int) float64 {
+		sum := 0.0
+		for _, i := range picked {
+			sum += xs[i]
+		}
+		return sum / float64(len(picked))
+	}
+	all := tallied(xs)
+	influence := make([]float64, len(xs))
+	for i, x := range xs {
+		influence[i] = (float64(len(xs))*all.mean - x) / float64(len(xs)-1)
+	}
+	whole, parts := acceleration(influence), acceleration(jackknife(len(xs), mean))
+	if math.Abs(whole-parts) > whole/4 { // two hundred parts leave that much to luck
+		t.Errorf("acceleration: %v by parts, %v by units", parts, whole)
+	}
+}

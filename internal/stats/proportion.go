@@ -1,0 +1,112 @@
+package stats
+
+import "math"
+
+// Share returns the share k of n with Wilson's interval.
+func Share(k, n int, confidence float64) Quantity {
+	if n <= 0 || k < 0 || k > n {
+		return Quantity{math.NaN(), Interval{0, 1}, max(n, 0), "wilson"}
+	}
+	return Quantity{float64(k) / float64(n), Wilson(k, n, confidence), n, "wilson"}
+}
+
+// Wilson returns Wilson's score interval of a proportion: k of n. It stays within 0 and
+// 1 and is good for small n and for k of 0 or n. With no observations it is all of 0 to 1.
+func Wilson(k, n int, confidence float64) Interval {
+	if n <= 0 {
+		return Interval{0, 1}
+	}
+	k = min(max(k, 0), n)
+	return wilson(float64(k)/float64(n), float64(n), confidence)
+}
+
+// wilson takes a share p of n observations; n is no whole number where observations
+// that depend on each other count for less than one.
+func wilson(p, n, confidence float64) Interval {
+	z := normalQuantile(confidence)
+	if math.IsInf(z, 1) {
+		return Interval{0, 1}
+	}
+	zz := float64(z * z) // the conversions keep products from being fused, which only some processors do
+	denominator := 1 + zz/n
+	centre := (p + zz/(2*n)) / denominator
+	half := z / denominator * math.Sqrt(float64(p*(1-p))/n+zz/float64(4*n*n))
+	i := Interval{max(0, centre-half), min(1, centre+half)}
+	if p == 0 {
+		i.Low = 0 // exactly, whatever rounding left
+	}
+	if p == 1 {
+		i.High = 1
+	}
+	return i
+}
+
+// ShareDifference returns by how much the share k1 of n1 is above k2 of n2, with
+// Newcombe's hybrid score interval. N is the smaller of the two.
+func ShareDifference(k1, n1, k2, n2 int, confidence float64) Quantity {
+	a, b := Share(k1, n1, confidence), Share(k2, n2, confidence)
+	d := Quantity{a.Value - b.Value, Interval{-1, 1}, min(a.N, b.N), "newcombe"}
+	if d.Known() {
+		d.Interval = squareAndAdd(a, b, 0, confidence)
+	}
+	return d
+}
+
+// Pairs counts what two sides came to on the same deals, where each deal is won or not.
+type Pairs struct {
+	Both, OnlyA, OnlyB, Neither int
+}
+
+// N returns how many pairs there are.
+func (p Pairs) N() int { return p.Both + p.OnlyA + p.OnlyB + p.Neither }
+
+func (p Pairs) valid() bool {
+	return p.Both >= 0 && p.OnlyA >= 0 && p.OnlyB >= 0 && p.Neither >= 0
+}
+
+// PairedShareDifference returns by how much the share of A is above that of B on the
+// same deals, with Newcombe's interval for pairs.
+func PairedShareDifference(p Pairs, confidence float64) Quantity {
+	n := p.N()
+	if n == 0 || !p.valid() {
+		return Quantity{math.NaN(), Interval{-1, 1}, max(n, 0), "newcombe, paired"}
+	}
+	a, b := Share(p.Both+p.OnlyA, n, confidence), Share(p.Both+p.OnlyB, n, confidence)
+	return Quantity{
+		Value:    float64(p.OnlyA-p.OnlyB) / float64(n),
+		Interval: squareAndAdd(a, b, p.correlation(), confidence),
+		N:        n,
+		Method:   "newcombe, paired",
+	}
+}
+
+// correlation is Newcombe's: the phi coefficient, corrected for continuity where it is
+// above 0, and 0 where a side always wins or never does.
+func (p Pairs) correlation() float64 {
+	e, f, g, h := float64(p.Both), float64(p.OnlyA), float64(p.OnlyB), float64(p.Neither)
+	margins := math.Sqrt((e+f)*(g+h)) * math.Sqrt((e+g)*(f+h))
+	if margins == 0 {
+		return 0
+	}
+	c := e*h - f*g
+	if c > 0 {
+		c = max(0, c-(e+f+g+h)/2)
+	}
+	return c / margins
+}
+
+// squareAndAdd makes the interval of a-b out of theirs, which are correlated by r. That
+// keeps what is good about Wilson's: it never leaves -1 to 1.
+func squareAndAdd(a, b Quantity, r, confidence float64) Interval {
+	if math.IsInf(normalQuantile(confidence), 1) {
+		return Interval{-1, 1}
+	}
+	side := func(x, y float64) float64 {
+		return math.Sqrt(max(0, x*x-2*r*x*y+y*y))
+	}
+	d := a.Value - b.Value
+	return Interval{
+		Low:  max(-1, d-side(a.Value-a.Low, b.High-b.Value)),
+		High: min(1, d+side(a.High-a.Value, b.Value-b.Low)),
+	}
+}

@@ -1,0 +1,180 @@
+"""Writes golden.json: what NumPy, SciPy and statsmodels say about the inputs in it.
+
+    python golden.py > golden.json
+
+The tests read the JSON only. What no library has is worked out here in another way
+than in Go: CR2 with matrices, and Newcombe's interval for pairs from his formula.
+"""
+import json
+
+import numpy as np
+import scipy
+import statsmodels
+from scipy import stats
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+
+rng = np.random.default_rng(20260114)
+
+
+def listed(a):
+    return [float(x) for x in a]
+
+
+def wilson():
+    out = []
+    for k, n, c in [(0, 1, 0.95), (1, 1, 0.95), (3, 10, 0.95), (50, 100, 0.99), (999, 1000, 0.9), (123456, 1000000, 0.95)]:
+        low, high = proportion_confint(k, n, 1 - c, method="wilson")
+        out.append(dict(k=k, n=n, confidence=c, low=low, high=high))
+    return out
+
+
+def newcombe():
+    out = []
+    for k1, n1, k2, n2, c in [(56, 70, 48, 80, 0.95), (9, 10, 3, 10, 0.95), (10, 10, 0, 20, 0.95), (0, 10, 0, 20, 0.95), (300, 1000, 280, 900, 0.9)]:
+        low, high = confint_proportions_2indep(k1, n1, k2, n2, compare="diff", method="newcomb", alpha=1 - c)
+        out.append(dict(k1=k1, n1=n1, k2=k2, n2=n2, confidence=c, low=low, high=high))
+    return out
+
+
+def newcombe_paired():
+    out = []
+    for e, f, g, h in [(14, 5, 0, 22), (1, 1, 7, 12), (36, 12, 2, 0), (20, 12, 2, 16), (0, 30, 0, 0), (53, 1, 1, 0), (5, 9, 11, 3)]:
+        n = e + f + g + h
+        p, q = (e + f) / n, (e + g) / n
+        l1, u1 = proportion_confint(e + f, n, 0.05, method="wilson")
+        l2, u2 = proportion_confint(e + g, n, 0.05, method="wilson")
+        product = (e + f) * (g + h) * (e + g) * (f + h)
+        num = e * h - f * g
+        if num > n / 2:
+            num = num - n / 2
+        elif num >= 0:
+            num = 0
+        phi = num / np.sqrt(product) if product else 0
+        low = p - q - np.sqrt((p - l1) ** 2 - 2 * phi * (p - l1) * (u2 - q) + (u2 - q) ** 2)
+        high = p - q + np.sqrt((q - l2) ** 2 - 2 * phi * (q - l2) * (u1 - p) + (u1 - p) ** 2)
+        table = [[e, f], [g, h]]
+        out.append(dict(both=e, only_a=f, only_b=g, neither=h, low=max(-1, low), high=min(1, high), p=mcnemar(table, exact=True).pvalue))
+    return out
+
+
+def samples():
+    yield listed(np.round(rng.normal(0.4, 1, 7), 2)), listed(np.round(rng.normal(0, 3, 8), 2))
+    yield listed(rng.integers(0, 4, 9)), listed(rng.integers(0, 5, 6))
+    yield listed(rng.exponential(1, 11)), listed(rng.exponential(1.5, 11))
+    yield [1e9 + 1, 1e9 + 2, 1e9 + 4], [1e9 + 1, 1e9 + 1, 1e9 + 2]
+
+
+def two_samples():
+    out = []
+    for a, b in samples():
+        t = stats.ttest_ind(a, b, equal_var=False)
+        low, high = t.confidence_interval(0.95)
+        shuffled = stats.permutation_test((a, b), lambda x, y: abs(np.mean(x) - np.mean(y)), alternative="greater", n_resamples=np.inf, permutation_type="independent", vectorized=False)
+        out.append(dict(a=a, b=b, low=low, high=high, p=t.pvalue, shuffle=shuffled.pvalue))
+    return out
+
+
+def paired():
+    out = []
+    cases = [rng.normal(0.3, 1, 8), rng.integers(-2, 4, 12), np.round(rng.normal(0.2, 0.3, 10), 1), [0, 0, 0.1, 0.2, 0.3, -0.1, 0.1]]
+    for d in cases:
+        d = np.asarray(d, dtype=float)
+        zero = np.zeros(len(d))
+        t = stats.ttest_rel(d, zero)
+        low, high = t.confidence_interval(0.95)
+        flips = stats.permutation_test((d, zero), lambda x, y: abs(np.mean(x - y)), alternative="greater", n_resamples=np.inf, permutation_type="samples", vectorized=False)
+        out.append(dict(differences=listed(d), low=low, high=high, flip=flips.pvalue))
+    return out
+
+
+def fisher():
+    out = []
+    for k1, n1, k2, n2 in [(3, 4, 1, 4), (8, 10, 1, 6), (0, 5, 0, 7), (10, 10, 0, 10), (120, 400, 95, 410)]:
+        p = stats.fisher_exact([[k1, n1 - k1], [k2, n2 - k2]]).pvalue
+        out.append(dict(k1=k1, n1=n1, k2=k2, n2=n2, p=p))
+    return out
+
+
+def quantile():
+    out = []
+    for n, q, c in [(5, 0.5, 0.9), (10, 0.5, 0.95), (31, 0.25, 0.95), (100, 0.9, 0.95), (250, 0.99, 0.95), (1000, 0.5, 0.99)]:
+        xs = np.round(rng.lognormal(0, 1, n), 3)
+        ci = stats.quantile_test(xs, q=float(np.quantile(xs, q)), p=q).confidence_interval(c)
+        # SciPy has NaN where there is no such observation; here the end is open.
+        low, high = (None if np.isnan(e) else float(e) for e in (ci.low, ci.high))
+        out.append(dict(xs=listed(xs), q=q, confidence=c, value=float(np.quantile(xs, q)), low=low, high=high))
+    return out
+
+
+def power_of(m, p):
+    w, v = np.linalg.eigh(m)
+    return (v * w**p) @ v.T
+
+
+def cr2():
+    """CR2 and Bell-McCaffrey in general form, for a regression on a constant."""
+    out = []
+    for sizes in [[3, 3, 3, 3], [1, 2, 3, 4, 5, 20], [10, 1], [1] * 9, list(rng.integers(1, 30, 15))]:
+        groups = [np.round(rng.normal(rng.normal(0, 1), 1, s), 3) for s in sizes]
+        y = np.concatenate(groups)
+        label = np.repeat(np.arange(len(sizes)), sizes)
+        x = np.ones((len(y), 1))
+        bread = np.linalg.inv(x.T @ x)
+        hat = x @ bread @ x.T
+        beta = (bread @ x.T @ y)[0]
+        e = y - beta
+        rest = np.eye(len(y)) - hat
+        variance, columns = 0.0, []
+        for g in range(len(sizes)):
+            at = label == g
+            adjust = power_of(np.eye(at.sum()) - hat[np.ix_(at, at)], -0.5)
+            variance += (bread @ x[at].T @ adjust @ e[at])[0] ** 2
+            columns.append(rest[:, at] @ adjust @ x[at] @ bread)
+        gg = np.hstack(columns)
+        lam = np.linalg.eigvalsh(gg.T @ gg)
+        df = lam.sum() ** 2 / (lam**2).sum()
+        half = stats.t.ppf(0.975, df) * np.sqrt(variance)
+        out.append(dict(groups=[listed(g) for g in groups], value=beta, low=beta - half, high=beta + half, df=df))
+    return out
+
+
+def bca():
+    """From so many resamples that only the method can differ."""
+    out = []
+    for xs in [rng.exponential(1, 25), rng.normal(5, 2, 40), rng.lognormal(0, 1, 60)]:
+        r = stats.bootstrap((xs,), np.mean, n_resamples=200_000, confidence_level=0.95, method="BCa", batch=10_000, rng=1)
+        out.append(dict(xs=listed(xs), low=r.confidence_interval.low, high=r.confidence_interval.high))
+    return out
+
+
+def adjusted():
+    out = []
+    for ps in [[0.01, 0.04, 0.03, 0.005], [0.5], [0.9, 0.8, 0.001, 0.02, 0.02, 1.0, 0.0], listed(rng.uniform(0, 0.2, 20))]:
+        out.append(dict(ps=ps, holm=listed(multipletests(ps, method="holm")[1]), bh=listed(multipletests(ps, method="fdr_bh")[1])))
+    return out
+
+
+def distributions():
+    t = [dict(df=df, confidence=c, q=stats.t.ppf((1 + c) / 2, df)) for df in [1, 1.5, 3.7, 12, 250, 1e6] for c in [0.5, 0.9, 0.95, 0.999]]
+    tails = [dict(df=df, t=x, p=2 * stats.t.sf(abs(x), df)) for df in [1, 2.5, 30, 1e5] for x in [0.0, 0.3, -2.0, 8.0]]
+    cdf = [dict(k=k, n=n, p=p, cdf=stats.binom.cdf(k, n, p)) for k, n, p in [(0, 1, 0.5), (3, 10, 0.3), (50, 100, 0.5), (470, 1000, 0.5), (499_000, 1_000_000, 0.5), (99_050, 100_000, 0.99)]]
+    return dict(t=t, tails=tails, binomial=cdf)
+
+
+golden = dict(
+    made_with=dict(numpy=np.__version__, scipy=scipy.__version__, statsmodels=statsmodels.__version__),
+    wilson=wilson(),
+    newcombe=newcombe(),
+    newcombe_paired=newcombe_paired(),
+    two_samples=two_samples(),
+    paired=paired(),
+    fisher=fisher(),
+    quantile=quantile(),
+    cr2=cr2(),
+    bca=bca(),
+    adjusted=adjusted(),
+    distributions=distributions(),
+)
+print("{" + ",\n".join(json.dumps(k) + ": " + json.dumps(v, default=float) for k, v in golden.items()) + "}")
