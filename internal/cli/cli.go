@@ -51,18 +51,19 @@ type State struct {
 type grammar struct {
 	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
 
-	Run     runCmd     `cmd:"" help:"Play a plan into a run file; play it on if the file exists."`
-	Resume  resumeCmd  `cmd:"" help:"Play a run file on."`
-	Check   checkCmd   `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
-	Show    showCmd    `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
-	Bench   benchCmd   `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
-	Fork    forkCmd    `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
-	Init    initCmd    `cmd:"" help:"Write a commented plan file of a kind to begin with."`
-	Worlds  worldsCmd  `cmd:"" help:"List the kinds of worlds that can be played."`
-	Ask     askCmd     `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
-	Sim     simCmd     `cmd:"" help:"Serve the simulated provider over HTTP."`
-	Models  modelsCmd  `cmd:"" help:"List the known providers and the prices of their models."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Run        runCmd        `cmd:"" help:"Play a plan into a run file; play it on if the file exists."`
+	Resume     resumeCmd     `cmd:"" help:"Play a run file on."`
+	Check      checkCmd      `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
+	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
+	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
+	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
+	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
+	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
+	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
+	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
+	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
+	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
 // helpFlag prints the help and ends the parse. Kong's own would end the process.

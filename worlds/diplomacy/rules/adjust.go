@@ -1,0 +1,151 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// checkAdjustment is Check in an adjustment phase.
+func (r *Rules) checkAdjustment(p *Position, w board.Power, o order.Order) (order.Order, error) {
+	surplus := p.surplus(w)
+	switch o.Kind {
+	case order.Build, order.Waive:
+		if surplus <= 0 {
+			return o, fmt.Errorf("%s has nothing to build", w.Name())
+		}
+		if o.Kind == order.Waive {
+			return order.New(order.Waive, board.Any, o.At), nil
+		}
+		return r.checkBuild(p, w, o)
+	case order.Disband:
+		u := p.Units[r.Board.Province(o.At)]
+		switch {
+		case surplus >= 0:
+			return o, fmt.Errorf("%s has nothing to remove", w.Name())
+		case u.Power != w:
+			return o, fmt.Errorf("%s has no unit in %s", w.Name(), r.Board.Code(o.At))
+		case o.Type != board.Any && o.Type != u.Type:
+			return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+		}
+		return order.New(order.Disband, u.Type, u.Place), nil
+	}
+	return o, fmt.Errorf("%s is no order of an adjustment phase", o.Kind)
+}
+
+func (r *Rules) checkBuild(p *Position, w board.Power, o order.Order) (order.Order, error) {
+	at := r.Board.Province(o.At)
+	switch {
+	case !r.Board.Homes(w).Has(at):
+		return o, fmt.Errorf("%s is no home centre of %s", r.Board.Code(board.Place(at)), w.Name())
+	case p.Owners[at] != w:
+		return o, fmt.Errorf("%s does not own %s", w.Name(), r.Board.Code(board.Place(at)))
+	case p.Units[at].Power != board.None:
+		return o, fmt.Errorf("there is a unit in %s", r.Board.Code(board.Place(at)))
+	}
+	coasts := r.Board.FleetPlaces(at)
+	switch {
+	case o.Type == board.Any && len(coasts) > 0:
+		return o, errors.New("say whether an army (A) or a fleet (F)")
+	case o.Type != board.Fleet:
+		return order.New(order.Build, board.Army, board.Place(at)), nil
+	case len(coasts) == 0:
+		return o, fmt.Errorf("a fleet cannot stand in %s", r.Board.Code(o.At))
+	case len(coasts) == 1:
+		return order.New(order.Build, board.Fleet, coasts[0]), nil
+	case o.At < board.Provinces:
+		return o, fmt.Errorf("say which coast: %s or %s", r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
+	}
+	return order.New(order.Build, board.Fleet, o.At), nil
+}
+
+// adjust carries out an adjustment phase. Of too many orders the first legal ones
+// count (4.D.4, 4.D.6).
+func (r *Rules) adjust(p *Position, orders *Orders, out *Outcome) {
+	for w, list := range orders {
+		w := board.Power(w)
+		left := p.surplus(w)
+		if left < 0 {
+			left = -left
+		}
+		for i, o := range list {
+			res := &out.Results[w][i]
+			legal, err := r.Check(p, w, o)
+			if err == nil {
+				err = r.change(&out.After, w, legal, left)
+			}
+			if err != nil {
+				refuse(res, o, err)
+				continue
+			}
+			res.Order = legal
+			left--
+		}
+	}
+	for _, w := range board.Powers() {
+		r.disorder(&out.After, w, out)
+	}
+}
+
+// change carries out one adjustment, if it still can be.
+func (r *Rules) change(p *Position, w board.Power, o order.Order, left int) error {
+	if left <= 0 {
+		return fmt.Errorf("%s has ordered enough already", w.Name())
+	}
+	if o.Kind == order.Waive {
+		return nil
+	}
+	u := &p.Units[r.Board.Province(o.At)]
+	if o.Kind == order.Build {
+		if u.Power != board.None {
+			return errors.New("something is built there already")
+		}
+		*u = board.Unit{Power: w, Type: o.Type, Place: o.At}
+		return nil
+	}
+	if u.Power != w {
+		return errors.New("that unit is removed already")
+	}
+	*u = board.Unit{}
+	return nil
+}
+
+// disorder removes units of a power that has too many and did not say which: those
+// farthest from any centre it owns, land and water both counted, fleets before
+// armies, then by the alphabet (4.D.8).
+func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
+	excess := -p.surplus(w)
+	if excess <= 0 {
+		return
+	}
+	var units []board.Unit
+	var far [board.Provinces]int
+	for x, u := range p.Units {
+		if u.Power != w {
+			continue
+		}
+		units = append(units, u)
+		far[x] = board.Far
+		for c, owner := range p.Owners {
+			if owner == w {
+				far[x] = min(far[x], r.Board.Hops(board.Province(x), board.Province(c)))
+			}
+		}
+	}
+	slices.SortFunc(units, func(a, b board.Unit) int {
+		x, y := r.Board.Province(a.Place), r.Board.Province(b.Place)
+		before := -1
+		if r.Board.NameBefore(y, x) {
+			before = 1
+		}
+		return cmp.Or(far[y]-far[x], int(b.Type)-int(a.Type), before)
+	})
+	for _, u := range units[:excess] {
+		p.Units[r.Board.Province(u.Place)] = board.Unit{}
+		out.Removed = append(out.Removed, u)
+	}
+}

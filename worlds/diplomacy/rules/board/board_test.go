@@ -1,0 +1,258 @@
+package board
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAtlasAddsUp checks the map against what every player knows of it.
+func TestAtlasAddsUp(t *testing.T) {
+	t.Parallel()
+	b := New()
+	var terrain [3]int
+	for p := range Province(Provinces) {
+		terrain[b.Terrain(p)]++
+		if p > 0 && b.codes[p] <= b.codes[p-1] {
+			t.Errorf("%s stands behind %s", b.codes[p], b.codes[p-1])
+		}
+	}
+	if terrain != [3]int{14, 42, 19} {
+		t.Errorf("inland, coast, sea: %v", terrain)
+	}
+	if b.SupplyCentres().Len() != Centres {
+		t.Errorf("%d centres", b.SupplyCentres().Len())
+	}
+	for _, w := range Powers() {
+		want := 3
+		if w == Russia {
+			want = 4
+		}
+		if b.Homes(w).Len() != want {
+			t.Errorf("%s has %d homes", w, b.Homes(w).Len())
+		}
+	}
+	for _, u := range b.Start() {
+		if !b.Stands(u.Type, u.Place) || !b.Homes(u.Power).Has(b.Province(u.Place)) {
+			t.Errorf("%s cannot begin with %s %s", u.Power, u.Type, b.Code(u.Place))
+		}
+	}
+}
+
+// TestBordersAreMutual wants every border drawn from both sides, between places where
+// such a unit can stand.
+func TestBordersAreMutual(t *testing.T) {
+	t.Parallel()
+	b := New()
+	for p := range Place(Places) {
+		for _, kind := range []Type{Army, Fleet} {
+			if !b.Stands(kind, p) {
+				continue
+			}
+			if b.Moves(kind, p).Empty() {
+				t.Errorf("%s %s goes nowhere", kind, b.Code(p))
+			}
+			for q := range b.Moves(kind, p).All() {
+				if !b.Stands(kind, q) {
+					t.Errorf("%s %s goes to %s, where it cannot stand", kind, b.Code(p), b.Code(q))
+				}
+				if !b.Moves(kind, q).Has(p) {
+					t.Errorf("%s %s goes to %s and not back", kind, b.Code(p), b.Code(q))
+				}
+			}
+		}
+	}
+}
+
+func place(t *testing.T, b *Board, code string) Place {
+	t.Helper()
+	p, ok := b.ByCode(code)
+	if !ok {
+		t.Fatalf("no place %s", code)
+	}
+	return p
+}
+
+func TestDistances(t *testing.T) {
+	t.Parallel()
+	b := New()
+	for _, c := range []struct {
+		unit     Type
+		from, to string
+		path     string
+	}{
+		{Army, "PAR", "PAR", "PAR"},
+		{Army, "PAR", "MUN", "PAR BUR MUN"},
+		{Army, "SMY", "SPA", "SMY CON BUL SER TRI TYR PIE MAR SPA"},
+		{Army, "LON", "PAR", ""},
+		{Army, "SPA", "NTH", ""},
+		{Fleet, "STP/SC", "BAR", "STP/SC BOT SWE NWY BAR"},
+		{Fleet, "STP/SC", "SWE", "STP/SC BOT SWE"},
+		{Fleet, "ROM", "VEN", "ROM NAP APU VEN"},
+		{Fleet, "GAS", "SPA", "GAS SPA/NC"},
+		{Fleet, "LYO", "SPA", "LYO SPA/SC"},
+		{Fleet, "BLA", "MUN", ""},
+	} {
+		from, to := place(t, b, c.from), b.Province(place(t, b, c.to))
+		var path string
+		for i, p := range b.Path(c.unit, from, to) {
+			if i > 0 {
+				path += " "
+			}
+			path += b.Code(p)
+		}
+		got := b.Distance(c.unit, from, to)
+		if path != c.path {
+			t.Errorf("%s %s to %s: %q, not %q", c.unit, c.from, c.to, path, c.path)
+		}
+		if steps := len(b.Path(c.unit, from, to)) - 1; got != Far && got != steps || got == Far && steps != -1 {
+			t.Errorf("%s %s to %s: distance %d, path of %d", c.unit, c.from, c.to, got, steps)
+		}
+	}
+}
+
+// TestCrossings compares the chart with a search that knows nothing of shortcuts: a
+// set of fleets carries an army exactly if it contains a crossing.
+func TestCrossings(t *testing.T) {
+	t.Parallel()
+	b := New()
+	for from := range Province(Provinces) {
+		for _, c := range b.Crossings(from) {
+			if !b.carried(from, c.To, c.Seas) {
+				t.Errorf("%s to %s: %b does not carry", b.names[from], b.names[c.To], c.Seas)
+			}
+			for less := Seas(1); less < 1<<19; less <<= 1 {
+				if c.Seas&less != 0 && b.carried(from, c.To, c.Seas&^less) {
+					t.Errorf("%s to %s: %b carries without %b", b.names[from], b.names[c.To], c.Seas, less)
+				}
+			}
+		}
+	}
+	seed := uint32(7)
+	for range 20000 {
+		seed = seed*1664525 + 1013904223
+		fleets := Seas(seed>>8) & (1<<19 - 1)
+		seed = seed*1664525 + 1013904223
+		from, to := Province(seed>>8%Provinces), Province(seed>>16%Provinces)
+		if b.terrain[from] != Coast || b.terrain[to] != Coast || from == to {
+			continue
+		}
+		charted := false
+		for _, c := range b.Crossings(from) {
+			charted = charted || c.To == to && c.Seas&^fleets == 0
+		}
+		if charted != b.carried(from, to, fleets) {
+			t.Errorf("%s to %s by %b: chart says %v", b.names[from], b.names[to], fleets, charted)
+		}
+	}
+}
+
+// carried floods the seas of fleets from from.
+func (b *Board) carried(from, to Province, fleets Seas) bool {
+	seen := b.near[from]
+	for changed := true; changed; {
+		changed = false
+		for p := range seen.All() {
+			if b.seas[p]&fleets != 0 {
+				more := seen.Or(b.near[p])
+				changed = changed || more != seen
+				seen = more
+			}
+		}
+	}
+	for p := range b.near[to].All() {
+		if b.seas[p]&fleets != 0 && seen.Has(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		New()
+	}
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	b := New()
+	for name, want := range map[string]string{
+		"PAR": "PAR", "paris": "PAR", "St. Petersburg": "STP", "saint-petersburg": "STP", "MÜNCHEN": "MUN",
+		"gulf of lyons": "LYO", "Mid Atlantic": "MAO", "E. Med": "EAS", "nor": "NWY",
+	} {
+		if p, ok := b.Find(name); !ok || b.Code(Place(p)) != want {
+			t.Errorf("%q is %s", name, b.Code(Place(p)))
+		}
+	}
+	if p, ok := b.Find("Atlantis"); ok {
+		t.Errorf("Atlantis is %s", b.Name(p))
+	}
+	for name, want := range map[string][]string{
+		"Burgandy": {"BUR"}, "Liver": {"LVP"}, "Norweg": {"NWG"}, "Nor": nil, "Tuni": {"TUN"}, "Tusc": {"TUS"},
+		"Northumberland": nil, "western": {"WES"}, "north": {"NAF", "NAO", "NTH"}, "": nil,
+	} {
+		var got []string
+		for _, p := range b.Guess(name) {
+			got = append(got, b.Code(Place(p)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q may be %v, not %v", name, got, want)
+		}
+	}
+	for _, w := range Powers() {
+		for _, name := range []string{w.Name(), w.String(), " " + w.Name() + " "} {
+			if got, ok := ParsePower(name); !ok || got != w {
+				t.Errorf("%q is %s", name, got)
+			}
+		}
+	}
+	if w, ok := ParsePower(""); ok {
+		t.Errorf("nobody is %s", w)
+	}
+}
+
+// TestEveryNameIsOnePlace wants no name given to two provinces: the first would win
+// and nobody would know.
+func TestEveryNameIsOnePlace(t *testing.T) {
+	t.Parallel()
+	b := New()
+	for line := range strings.Lines(strings.TrimSpace(aliases)) {
+		code, names, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for name := range strings.SplitSeq(names, ",") {
+			if p, ok := b.Find(name); !ok || b.Code(Place(p)) != code {
+				t.Errorf("%q is listed for %s and found for %s", name, code, b.Code(Place(p)))
+			}
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	var s, o Set[Place]
+	for _, p := range []Place{0, 63, 64, 127, Nowhere} {
+		s.Add(p)
+	}
+	o.Add(63)
+	o.Add(80)
+	if s.Len() != 4 || s.Has(Nowhere) || !s.Has(127) || s.Empty() || !(Set[Place]{}).Empty() {
+		t.Error(s)
+	}
+	if got := slices.Collect(s.All()); !slices.Equal(got, []Place{0, 63, 64, 127}) {
+		t.Error(got)
+	}
+	if s.Or(o).Len() != 5 || s.And(o).Len() != 1 || s.Minus(o).Len() != 3 {
+		t.Error(s, o)
+	}
+	s.Remove(63)
+	s.Remove(Nowhere)
+	if s.Has(63) || s.Len() != 3 {
+		t.Error(s)
+	}
+	for p := range s.All() {
+		if p != 0 {
+			t.Error("going through a set can be ended")
+		}
+		break
+	}
+}

@@ -1,0 +1,84 @@
+package board
+
+// Far is the distance of what cannot be reached.
+const Far = 255
+
+// measure fills the distances between all pairs.
+func (b *Board) measure() {
+	for p := range Province(Provinces) {
+		spread(b.walk[p][:], p, func(q Province) Set[Province] { return b.army[q] })
+		spread(b.hops[p][:], p, func(q Province) Set[Province] { return b.near[q] })
+	}
+	for p := range Place(Places) {
+		spread(b.sail[p][:], p, func(q Place) Set[Place] { return b.fleet[q] })
+	}
+}
+
+// spread fills dist with the number of steps from start, breadth first.
+func spread[T ~uint8](dist []uint8, start T, next func(T) Set[T]) {
+	for i := range dist {
+		dist[i] = Far
+	}
+	dist[start] = 0
+	queue := []T{start}
+	for len(queue) > 0 {
+		p := queue[0]
+		queue = queue[1:]
+		for q := range next(p).All() {
+			if dist[q] == Far {
+				dist[q] = dist[p] + 1
+				queue = append(queue, q)
+			}
+		}
+	}
+}
+
+// Distance is how many moves a unit of type t at from needs to any coast of to
+// without a convoy: Far if it cannot.
+func (b *Board) Distance(t Type, from Place, to Province) int {
+	if t == Fleet {
+		return int(b.sail[from][b.landing(from, to)])
+	}
+	return int(b.walk[b.provinces[from]][to])
+}
+
+// landing is the place of to where a fleet at from arrives first.
+func (b *Board) landing(from Place, to Province) Place {
+	best := Place(to)
+	for _, at := range b.coasts[to] {
+		if best == Place(to) || b.sail[from][at] < b.sail[from][best] {
+			best = at
+		}
+	}
+	return best
+}
+
+// Hops is the distance between provinces when land and water both count, as the rule
+// for forced removals has it.
+func (b *Board) Hops(from, to Province) int { return int(b.hops[from][to]) }
+
+// Path is a shortest way for a unit of type t, both ends included: of several the one
+// whose places come first. It is nil if there is none.
+func (b *Board) Path(t Type, from Place, to Province) []Place {
+	end := Place(to)
+	left := func(p Place) uint8 { return b.walk[b.provinces[p]][to] }
+	if t == Fleet {
+		end = b.landing(from, to)
+		left = func(p Place) uint8 { return b.sail[p][end] }
+	} else {
+		from = Place(b.provinces[from])
+	}
+	if left(from) == Far {
+		return nil
+	}
+	path := []Place{from}
+	for at := from; at != end; path = append(path, at) {
+		for next := range b.Moves(t, at).All() {
+			if left(next) < left(at) {
+				at = next
+				break
+			}
+		}
+	}
+	return path
+}

@@ -1,0 +1,59 @@
+package board
+
+import "strings"
+
+// Power is one of the seven powers.
+type Power uint8
+
+// The powers, in the order in which everything about them is listed. None is nobody.
+const (
+	None Power = iota
+	Austria
+	England
+	France
+	Germany
+	Italy
+	Russia
+	Turkey
+)
+
+// Powers are the seven.
+func Powers() []Power {
+	return []Power{Austria, England, France, Germany, Italy, Russia, Turkey}
+}
+
+// Name is the power's name: France.
+func (w Power) Name() string {
+	return [...]string{"", "Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey", "?"}[min(w, Turkey+1)]
+}
+
+// String is the power's name as game files write it: FRANCE.
+func (w Power) String() string { return strings.ToUpper(w.Name()) }
+
+// ParsePower reads the name of a power in any case, the adjective of it, or a common
+// slip.
+func ParsePower(name string) (Power, bool) {
+	name = strings.ToLower(strings.TrimSpace(name))
+	for _, w := range Powers() {
+		if strings.EqualFold(name, w.Name()) {
+			return w, true
+		}
+	}
+	switch name {
+	case "austrian", "austria-hungary", "austro-hungarian":
+		return Austria, true
+	case "english", "british", "britain", "great britain", "uk", "brit":
+		return England, true
+	case "french":
+		return France, true
+	case "german", "egmany":
+		return Germany, true
+	case "italian":
+		return Italy, true
+	case "russian":
+		return Russia, true
+	case "turkish", "ottoman":
+		return Turkey, true
+	}
+	return None, false
+}

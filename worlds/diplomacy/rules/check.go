@@ -1,0 +1,224 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// Check compares an order of a power with the position. It returns the order with
+// types and coasts filled in, or says why it is illegal. How many units a power may
+// build or remove is not looked at: that takes all of its orders.
+func (r *Rules) Check(p *Position, w board.Power, o order.Order) (order.Order, error) {
+	var seas board.Seas
+	if p.Phase.Step == Movement {
+		seas = r.fleetsAtSea(p)
+	}
+	return r.check(p, w, o, seas)
+}
+
+// check is Check with the fleets at sea known.
+func (r *Rules) check(p *Position, w board.Power, o order.Order, seas board.Seas) (order.Order, error) {
+	waive := o.Kind == order.Waive && p.Phase.Step == Adjustments
+	switch {
+	case w == board.None || w > board.Turkey:
+		return o, errors.New("it is nobody's order")
+	case o.At >= board.Places && !waive:
+		return o, errors.New("it names no unit")
+	case p.Phase.Step == Retreats:
+		return r.checkRetreat(p, w, o)
+	case p.Phase.Step == Adjustments:
+		return r.checkAdjustment(p, w, o)
+	}
+	return r.checkMovement(p, w, o, seas)
+}
+
+// fleetsAtSea are the seas in which a fleet could carry an army.
+func (r *Rules) fleetsAtSea(p *Position) board.Seas {
+	var seas board.Seas
+	for i := range p.Units {
+		if p.Units[i].Power != board.None {
+			seas |= r.Board.SeaOf(board.Province(i))
+		}
+	}
+	return seas
+}
+
+func (r *Rules) checkMovement(p *Position, w board.Power, o order.Order, seas board.Seas) (order.Order, error) {
+	u := p.Units[r.Board.Province(o.At)]
+	switch {
+	case u.Power == board.None:
+		return o, fmt.Errorf("there is no unit in %s", r.Board.Code(o.At))
+	case u.Power != w:
+		return o, fmt.Errorf("%s is a unit of %s", r.UnitText(u), u.Power.Name())
+	case o.Type != board.Any && o.Type != u.Type:
+		return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+	}
+	// The unit stands where it stands, whatever coast the order names (4.B.5).
+	o.Type, o.At = u.Type, u.Place
+	switch o.Kind {
+	case order.Hold:
+		return order.New(order.Hold, u.Type, u.Place), nil
+	case order.Move:
+		return r.checkMove(u, o, seas)
+	case order.Support:
+		return r.checkSupport(p, u, o, seas)
+	case order.Convoy:
+		return r.checkConvoy(p, u, o, seas)
+	}
+	return o, fmt.Errorf("%s is no order of a movement phase", o.Kind)
+}
+
+func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
+	from := r.Board.Province(u.Place)
+	if o.To >= board.Places {
+		return o, errors.New("it does not say where to")
+	}
+	to := r.Board.Province(o.To)
+	if to == from {
+		return o, errors.New("a unit cannot move to where it is")
+	}
+	if u.Type == board.Fleet {
+		if o.Via {
+			return o, errors.New("a fleet cannot be carried")
+		}
+		return r.fillCoast(u, o)
+	}
+	o.To = board.Place(to) // a coast says nothing to an army (4.B.6)
+	walks := r.Board.Reach(board.Army, u.Place).Has(to)
+	switch {
+	case walks && !o.Via:
+		return o, nil
+	case r.carried(from, to, seas):
+		return o, nil
+	case walks:
+		return o, fmt.Errorf("no fleets at sea could carry it to %s", r.Board.Code(o.To))
+	case r.Board.Terrain(to) == board.Sea:
+		return o, fmt.Errorf("an army cannot stand in %s", r.Board.Code(o.To))
+	}
+	return o, fmt.Errorf("%s does not touch %s, and no fleets at sea could carry it; it touches %s",
+		r.UnitText(u), r.Board.Code(o.To), r.placesText(r.Board.Moves(u.Type, u.Place)))
+}
+
+// fillCoast finds the coast a fleet moves to. Left out, it must be the only one in
+// reach (4.B.1, 4.B.2).
+func (r *Rules) fillCoast(u board.Unit, o order.Order) (order.Order, error) {
+	moves := r.Board.Moves(board.Fleet, u.Place)
+	if moves.Has(o.To) {
+		return o, nil
+	}
+	if o.To < board.Provinces {
+		var in []board.Place
+		for _, at := range r.Board.FleetPlaces(r.Board.Province(o.To)) {
+			if moves.Has(at) {
+				in = append(in, at)
+			}
+		}
+		if len(in) == 1 {
+			o.To = in[0]
+			return o, nil
+		}
+		if len(in) > 1 {
+			return o, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
+		}
+	}
+	return o, fmt.Errorf("%s does not touch %s; it touches %s", r.UnitText(u), r.Board.Code(o.To), r.placesText(moves))
+}
+
+func (r *Rules) checkSupport(p *Position, u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
+	o, other, err := r.other(p, u, o)
+	if err != nil {
+		return o, err
+	}
+	o.Via = false
+	reach := r.Board.Reach(u.Type, u.Place)
+	if o.To == board.Nowhere {
+		if !reach.Has(r.Board.Province(o.Of)) {
+			return o, fmt.Errorf("%s cannot support in %s, since it could not go there", r.UnitText(u), r.Board.Code(o.Of))
+		}
+		return o, nil
+	}
+	if o.To >= board.Places || !reach.Has(r.Board.Province(o.To)) {
+		return o, fmt.Errorf("%s cannot support into %s, since it could not go there", r.UnitText(u), r.Board.Code(o.To))
+	}
+	from, to := r.Board.Province(o.Of), r.Board.Province(o.To)
+	if from == to {
+		return o, fmt.Errorf("%s cannot move to where it is", r.UnitText(other))
+	}
+	if other.Type == board.Army {
+		o.To = board.Place(to)
+		if r.Board.Reach(board.Army, o.Of).Has(to) || r.carried(from, to, seas&^r.Board.SeaOf(r.Board.Province(u.Place))) {
+			return o, nil
+		}
+	} else if r.Board.Moves(board.Fleet, o.Of).Has(o.To) || o.To < board.Provinces && r.Board.Reach(board.Fleet, o.Of).Has(to) {
+		return o, nil
+	}
+	return o, fmt.Errorf("%s cannot move to %s", r.UnitText(other), r.Board.Code(o.To))
+}
+
+func (r *Rules) checkConvoy(p *Position, u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
+	sea := r.Board.SeaOf(r.Board.Province(u.Place))
+	if sea == 0 {
+		return o, errors.New("only a fleet at sea carries armies")
+	}
+	o, other, err := r.other(p, u, o)
+	if err != nil {
+		return o, err
+	}
+	if other.Type != board.Army {
+		return o, fmt.Errorf("%s is not an army", r.UnitText(other))
+	}
+	if o.To >= board.Places {
+		return o, errors.New("it does not say where to")
+	}
+	to := r.Board.Province(o.To)
+	o.To, o.Via = board.Place(to), false
+	for _, c := range r.Board.Crossings(r.Board.Province(o.Of)) {
+		if c.To == to && c.Seas&sea != 0 && c.Seas&^seas == 0 {
+			return o, nil
+		}
+	}
+	return o, fmt.Errorf("%s is on no route of fleets from %s to %s", r.UnitText(u), r.Board.Code(o.Of), r.Board.Code(o.To))
+}
+
+// other finds the unit that is supported or carried.
+func (r *Rules) other(p *Position, u board.Unit, o order.Order) (order.Order, board.Unit, error) {
+	if o.Of >= board.Places {
+		return o, board.Unit{}, errors.New("it does not say for which unit")
+	}
+	at := r.Board.Province(o.Of)
+	other := p.Units[at]
+	switch {
+	case other.Power == board.None:
+		return o, other, fmt.Errorf("there is no unit in %s", r.Board.Code(o.Of))
+	case other == u:
+		return o, other, errors.New("a unit cannot do that for itself")
+	case o.OfType != board.Any && o.OfType != other.Type:
+		return o, other, fmt.Errorf("the unit there is %s", r.UnitText(other))
+	}
+	o.OfType, o.Of = other.Type, other.Place
+	return o, other, nil
+}
+
+// carried says whether fleets in seas could carry an army over.
+func (r *Rules) carried(from, to board.Province, seas board.Seas) bool {
+	for _, c := range r.Board.Crossings(from) {
+		if c.To == to && c.Seas&^seas == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Rules) placesText(set board.Set[board.Place]) string {
+	var codes []string
+	for p := range set.All() {
+		codes = append(codes, r.Board.Code(p))
+	}
+	slices.Sort(codes)
+	return strings.Join(codes, ", ")
+}

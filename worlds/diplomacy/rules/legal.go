@@ -1,0 +1,229 @@
+package rules
+
+import (
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// Legal are all legal orders of all powers in a position: by province in the order
+// of codes, and for each first holding, then moves, supports and convoys. Supports of
+// a fleet's move name no coast, so that they fit whichever it takes. The slice may be
+// nil or one of an earlier call to use again.
+func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
+	into = into[:0]
+	switch p.Phase.Step {
+	case Retreats:
+		for i := range p.Dislodged {
+			into = r.legalRetreats(into, &p.Dislodged[i])
+		}
+	case Adjustments:
+		for i := range p.Units {
+			into = r.legalAdjustments(into, p, board.Province(i))
+		}
+	default:
+		l := lister{rules: r, p: p, out: into, seas: r.fleetsAtSea(p)}
+		l.run()
+		into = l.out
+	}
+	return into
+}
+
+// Choice is what can be ordered at one province: to the unit there, to the one driven
+// out of it, or to build.
+type Choice struct {
+	Power  board.Power
+	At     board.Province
+	Orders []order.Order
+}
+
+// Choices are the legal orders by province, in the order of codes.
+func (r *Rules) Choices(p *Position) []Choice {
+	var choices []Choice
+	legal := r.Legal(p, nil)
+	for start, end := 0, 0; start < len(legal); start = end {
+		at := r.Board.Province(legal[start].At)
+		for end < len(legal) && r.Board.Province(legal[end].At) == at {
+			end++
+		}
+		w := p.Units[at].Power
+		switch {
+		case p.Phase.Step == Retreats:
+			w = p.Dislodged[at].Unit.Power
+		case w == board.None:
+			w = p.Owners[at]
+		}
+		choices = append(choices, Choice{w, at, legal[start:end:end]})
+	}
+	return choices
+}
+
+func (r *Rules) legalRetreats(out []order.Order, d *Dislodged) []order.Order {
+	if d.Unit.Power == board.None {
+		return out
+	}
+	for at := range d.Retreats.All() {
+		o := order.New(order.Retreat, d.Unit.Type, d.Unit.Place)
+		o.To = at
+		out = append(out, o)
+	}
+	return append(out, order.New(order.Disband, d.Unit.Type, d.Unit.Place))
+}
+
+func (r *Rules) legalAdjustments(out []order.Order, p *Position, at board.Province) []order.Order {
+	if u := p.Units[at]; u.Power != board.None {
+		if p.surplus(u.Power) < 0 {
+			out = append(out, order.New(order.Disband, u.Type, u.Place))
+		}
+		return out
+	}
+	w := p.Owners[at]
+	if w == board.None || !r.Board.Homes(w).Has(at) || p.surplus(w) <= 0 {
+		return out
+	}
+	out = append(out, order.New(order.Build, board.Army, board.Place(at)))
+	for _, coast := range r.Board.FleetPlaces(at) {
+		out = append(out, order.New(order.Build, board.Fleet, coast))
+	}
+	return append(out, order.New(order.Waive, board.Any, board.Place(at)))
+}
+
+// lister lists the legal orders of a movement phase.
+type lister struct {
+	rules *Rules
+	p     *Position
+	seas  board.Seas
+	out   []order.Order
+
+	units  []ready
+	armies []voyage
+}
+
+// ready is a unit with where it can go.
+type ready struct {
+	unit  board.Unit
+	at    board.Province
+	reach board.Set[board.Province]
+	army  int // its voyage, or -1
+}
+
+// voyage is where an army can be carried.
+type voyage struct {
+	to board.Set[board.Province]
+	// Of the routes to a province: the seas that are on all of them, and those on any.
+	all, any [board.Provinces]board.Seas
+}
+
+func (l *lister) run() {
+	b := l.rules.Board
+	l.units = make([]ready, 0, 40)
+	l.armies = make([]voyage, 0, 24)
+	for i, u := range l.p.Units {
+		if u.Power == board.None {
+			continue
+		}
+		unit := ready{unit: u, at: board.Province(i), reach: b.Reach(u.Type, u.Place), army: -1}
+		if u.Type == board.Army && b.Terrain(unit.at) == board.Coast && l.seas != 0 {
+			unit.army = l.sail(unit.at)
+		}
+		l.units = append(l.units, unit)
+	}
+	for i := range l.units {
+		l.moves(&l.units[i])
+		l.supports(&l.units[i])
+		l.convoys(&l.units[i])
+	}
+}
+
+// sail finds where the army at from can be carried, and returns its voyage, or -1 if
+// there is none.
+func (l *lister) sail(from board.Province) int {
+	found := -1
+	for _, c := range l.rules.Board.Crossings(from) {
+		if c.Seas&^l.seas != 0 {
+			continue
+		}
+		if found < 0 {
+			found = len(l.armies)
+			l.armies = append(l.armies, voyage{})
+		}
+		v := &l.armies[found]
+		if !v.to.Has(c.To) {
+			v.to.Add(c.To)
+			v.all[c.To] = c.Seas
+		}
+		v.all[c.To] &= c.Seas
+		v.any[c.To] |= c.Seas
+	}
+	return found
+}
+
+func (l *lister) moves(u *ready) {
+	o := order.New(order.Hold, u.unit.Type, u.unit.Place)
+	l.out = append(l.out, o)
+	o.Kind = order.Move
+	for to := range l.rules.Board.Moves(u.unit.Type, u.unit.Place).All() {
+		o.To = to
+		l.out = append(l.out, o)
+	}
+	if u.army < 0 {
+		return
+	}
+	o.Via = true
+	for to := range l.armies[u.army].to.All() {
+		o.To = board.Place(to)
+		l.out = append(l.out, o)
+	}
+}
+
+func (l *lister) supports(u *ready) {
+	o := order.New(order.Support, u.unit.Type, u.unit.Place)
+	sea := l.rules.Board.SeaOf(u.at)
+	for i := range l.units {
+		other := &l.units[i]
+		if other.at == u.at {
+			continue
+		}
+		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Place, board.Nowhere
+		if u.reach.Has(other.at) {
+			l.out = append(l.out, o)
+		}
+		able := other.reach
+		if other.army >= 0 {
+			able = able.Or(l.armies[other.army].to)
+		}
+		both := able.And(u.reach)
+		if both.Empty() {
+			continue
+		}
+		for to := range both.All() {
+			// Nobody supports an army that cannot come without being carried by them.
+			if sea != 0 && !other.reach.Has(to) && l.armies[other.army].all[to]&sea != 0 {
+				continue
+			}
+			o.To = board.Place(to)
+			l.out = append(l.out, o)
+		}
+	}
+}
+
+func (l *lister) convoys(u *ready) {
+	sea := l.rules.Board.SeaOf(u.at)
+	if sea == 0 {
+		return
+	}
+	o := order.New(order.Convoy, u.unit.Type, u.unit.Place)
+	for i := range l.units {
+		other := &l.units[i]
+		if other.army < 0 {
+			continue
+		}
+		o.OfType, o.Of = other.unit.Type, other.unit.Place
+		v := &l.armies[other.army]
+		for to := range v.to.All() {
+			if v.any[to]&sea != 0 {
+				o.To = board.Place(to)
+				l.out = append(l.out, o)
+			}
+		}
+	}
+}

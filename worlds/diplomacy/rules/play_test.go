@@ -1,0 +1,240 @@
+package rules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// TestRandomPlay plays a hundred thousand phases at random, and wants every position
+// sound and every promise of the package kept on the way.
+func TestRandomPlay(t *testing.T) {
+	t.Parallel()
+	phases := 25_000
+	if testing.Short() {
+		phases = 2_500
+	}
+	r := New()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 99))
+			steps := map[Step]int{}
+			p := r.Start()
+			for n := range phases {
+				steps[p.Phase.Step]++
+				give := r.randomOrders
+				if n%2 == 0 {
+					give = r.coherent
+				}
+				orders := give(&p, rng)
+				out := r.Adjudicate(&p, &orders)
+				checkResults(t, r, &p, &orders, &out)
+				if n%16 == 0 {
+					checkPromises(t, r, &p, orders, &out, rng)
+				}
+				next := r.Advance(&out.After)
+				checkSound(t, r, &p, &next)
+				if t.Failed() {
+					t.Fatalf("phase %d, %s:\n%s", n, p.Phase, r.show(&out))
+				}
+				if p = next; p.Winner() != board.None || p.Phase.Year > 1930 {
+					p = r.Start()
+				}
+			}
+			if len(steps) != 3 || steps[Retreats] < phases/100 || steps[Adjustments] < phases/100 {
+				t.Errorf("hardly any retreats or builds: %v", steps)
+			}
+		})
+	}
+}
+
+// checkResults wants legal orders judged legal and no unit made or lost.
+func checkResults(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcome) {
+	t.Helper()
+	for w := range orders {
+		for i, o := range orders[w] {
+			if res := &out.Results[w][i]; res.Code == Illegal {
+				t.Errorf("%s: %v", o.Text(r.Board), res.Err)
+			}
+		}
+	}
+	if p.Phase.Step != Movement {
+		return
+	}
+	for _, w := range board.Powers() {
+		lost := 0
+		for i := range out.After.Dislodged {
+			if out.After.Dislodged[i].Unit.Power == w {
+				lost++
+			}
+		}
+		if p.Count(w) != out.After.Count(w)+lost {
+			t.Errorf("%s had %d units, has %d and %d dislodged", w, p.Count(w), out.After.Count(w), lost)
+		}
+	}
+}
+
+// checkSound wants a position that the rules can have led to.
+func checkSound(t *testing.T, r *Rules, before, p *Position) {
+	t.Helper()
+	for i := range p.Units {
+		x := board.Province(i)
+		if u := p.Units[i]; u.Power != board.None && (r.Board.Province(u.Place) != x || !r.Board.Stands(u.Type, u.Place)) {
+			t.Errorf("%s stands in %s", r.UnitText(u), r.Board.Name(x))
+		}
+		if p.Owners[i] != board.None && !r.Board.SupplyCentres().Has(x) {
+			t.Errorf("%s owns %s", p.Owners[i], r.Board.Name(x))
+		}
+		d := &p.Dislodged[i]
+		if d.Unit.Power != board.None && p.Phase.Step != Retreats {
+			t.Errorf("%s is still dislodged", r.UnitText(d.Unit))
+		}
+		for at := range d.Retreats.All() {
+			if !r.Board.Moves(d.Unit.Type, d.Unit.Place).Has(at) || p.Units[r.Board.Province(at)].Power != board.None {
+				t.Errorf("%s may retreat to %s", r.UnitText(d.Unit), r.Board.Code(at))
+			}
+		}
+	}
+	if before.Phase.Step == Adjustments {
+		for _, w := range board.Powers() {
+			if p.Count(w) > p.Centres(w) {
+				t.Errorf("%s has %d units and %d centres", w, p.Count(w), p.Centres(w))
+			}
+		}
+	}
+	if !p.Phase.sound() || *p == *before || p.Hash() == before.Hash() {
+		t.Errorf("%s follows %s", p.Phase, before.Phase)
+	}
+}
+
+// checkPromises adjudicates again with orders in another order, with illegal ones
+// added, and with the powers' parts given to others.
+func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outcome, rng *rand.Rand) {
+	t.Helper()
+	mixed := orders
+	for w := range mixed {
+		mixed[w] = slices.Clone(mixed[w])
+		rng.Shuffle(len(mixed[w]), func(i, j int) { mixed[w][i], mixed[w][j] = mixed[w][j], mixed[w][i] })
+	}
+	again := r.Adjudicate(p, &mixed)
+	if again.After != out.After {
+		t.Error("the order of orders matters")
+	}
+	for w := range mixed {
+		for i, o := range mixed[w] {
+			j := slices.Index(orders[w], o)
+			if again.Results[w][i].Code != out.Results[w][j].Code {
+				t.Errorf("%s: the order of orders matters", o.Text(r.Board))
+			}
+		}
+	}
+	for w := range mixed {
+		mixed[w] = slices.Concat(r.illegal(p, board.Power(w), rng), mixed[w], r.illegal(p, board.Power(w), rng))
+	}
+	if r.Adjudicate(p, &mixed).After != out.After {
+		t.Error("illegal orders matter")
+	}
+	if p.Phase.Step != Adjustments { // there a power is bound to its homes
+		checkNames(t, r, p, &orders, out, rng)
+	}
+}
+
+// illegal are random orders that are not legal.
+func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Order {
+	var list []order.Order
+	for range 4 {
+		o := order.Order{
+			Kind: order.Kind(rng.IntN(9)), Via: rng.IntN(4) == 0, Type: board.Type(rng.IntN(4)), At: board.Place(rng.IntN(83)),
+			OfType: board.Type(rng.IntN(4)), Of: board.Place(rng.IntN(83)), To: board.Place(rng.IntN(83)),
+		}
+		if _, err := r.Check(p, w, o); err != nil {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// checkNames gives each power's part to another one.
+func checkNames(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcome, rng *rand.Rand) {
+	t.Helper()
+	var to [board.Turkey + 1]board.Power
+	for i, n := range rng.Perm(len(board.Powers())) {
+		to[i+1] = board.Power(n + 1)
+	}
+	rename := func(p Position) Position {
+		for i := range p.Units {
+			p.Units[i].Power = to[p.Units[i].Power]
+			p.Dislodged[i].Unit.Power = to[p.Dislodged[i].Unit.Power]
+			p.Owners[i] = to[p.Owners[i]]
+		}
+		return p
+	}
+	var renamed Orders
+	for w := range orders {
+		renamed[to[w]] = orders[w]
+	}
+	other := rename(*p)
+	if again := r.Adjudicate(&other, &renamed); again.After != rename(out.After) {
+		t.Error("it matters which power is which")
+	}
+}
+
+// TestLegalIsComplete compares the list of legal orders with a search through
+// everything that could be ordered.
+func TestLegalIsComplete(t *testing.T) {
+	t.Parallel()
+	r := New()
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 3 {
+		p := r.midgame(rng)
+		listed := map[order.Order]bool{}
+		for _, o := range r.Legal(&p, nil) {
+			if listed[o] {
+				t.Errorf("%s is listed twice", o.Text(r.Board))
+			}
+			listed[o] = true
+			w := p.Units[r.Board.Province(o.At)].Power
+			if checked, err := r.Check(&p, w, o); err != nil || checked != o {
+				t.Errorf("%s is listed: %s, %v", o.Text(r.Board), checked.Text(r.Board), err)
+			}
+		}
+		for _, u := range p.Units {
+			if u.Power != board.None {
+				everyOrder(u, func(o order.Order) {
+					checked, err := r.Check(&p, u.Power, o)
+					// A walk over water is listed with VIA, the support of a fleet without coast.
+					if err != nil || o.Kind == order.Support && o.To >= board.Provinces && o.To < board.Places ||
+						o.Kind == order.Move && u.Type == board.Army && !o.Via && !r.Board.Reach(u.Type, u.Place).Has(r.Board.Province(o.To)) {
+						return
+					}
+					if !listed[checked] {
+						t.Errorf("%s is legal and not listed", checked.Text(r.Board))
+					}
+				})
+			}
+		}
+	}
+}
+
+// everyOrder goes through all orders a unit could be given, sensible or not.
+func everyOrder(u board.Unit, do func(order.Order)) {
+	do(order.New(order.Hold, u.Type, u.Place))
+	for to := range board.Place(board.Places + 1) {
+		if to == board.Places {
+			to = board.Nowhere
+		}
+		for _, via := range []bool{false, true} {
+			do(order.Order{Kind: order.Move, Via: via, Type: u.Type, At: u.Place, Of: board.Nowhere, To: to})
+		}
+		for of := range board.Place(board.Provinces) {
+			for _, k := range []order.Kind{order.Support, order.Convoy} {
+				do(order.Order{Kind: k, At: u.Place, Of: of, To: to})
+			}
+		}
+	}
+}

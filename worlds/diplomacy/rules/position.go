@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// Dislodged is a unit that was driven out and has to retreat. The zero Dislodged is
+// none.
+type Dislodged struct {
+	Unit board.Unit
+	// Attacker is where the attack came from, board.Nowhere if nobody knows.
+	Attacker board.Place
+	// Retreats are the places it may go to. Without any it is lost.
+	Retreats board.Set[board.Place]
+}
+
+// Position is everything that counts for how the game goes on. Positions are values:
+// they are copied by assignment and compared with ==.
+type Position struct {
+	Phase     Phase
+	Units     [board.Provinces]board.Unit
+	Dislodged [board.Provinces]Dislodged
+	Owners    [board.Provinces]board.Power // of supply centres
+}
+
+// Start is the position the game begins with.
+func (r *Rules) Start() Position {
+	p := Position{Phase: First()}
+	for _, u := range r.Board.Start() {
+		p.Units[r.Board.Province(u.Place)] = u
+		p.Owners[r.Board.Province(u.Place)] = u.Power
+	}
+	return p
+}
+
+// Centres is the number of supply centres of a power.
+func (p *Position) Centres(w board.Power) int {
+	n := 0
+	for _, owner := range p.Owners {
+		if owner == w {
+			n++
+		}
+	}
+	return n
+}
+
+// Count is the number of units of a power, those in retreat left out.
+func (p *Position) Count(w board.Power) int {
+	n := 0
+	for i := range p.Units {
+		if p.Units[i].Power == w {
+			n++
+		}
+	}
+	return n
+}
+
+// Winner is the power with a majority of the centres, or board.None.
+func (p *Position) Winner() board.Power {
+	for _, w := range board.Powers() {
+		if p.Centres(w) >= board.Majority {
+			return w
+		}
+	}
+	return board.None
+}
+
+// Alive says whether a power has a unit or a centre left.
+func (p *Position) Alive(w board.Power) bool {
+	for i := range p.Units {
+		if p.Units[i].Power == w || p.Owners[i] == w || p.Dislodged[i].Unit.Power == w {
+			return true
+		}
+	}
+	return false
+}
+
+// Hash is a number that tells positions apart, the same on every machine.
+func (p *Position) Hash() uint64 {
+	h := fnv.New64a()
+	b := make([]byte, 0, 1024)
+	b = binary.LittleEndian.AppendUint64(b, uint64(p.Phase.Year))
+	b = append(b, byte(p.Phase.Season), byte(p.Phase.Step))
+	for i := range p.Units {
+		u, d := p.Units[i], &p.Dislodged[i]
+		b = append(b, byte(u.Power), byte(u.Type), byte(u.Place), byte(p.Owners[i]), byte(d.Unit.Power))
+		if d.Unit.Power != board.None {
+			b = append(b, byte(d.Unit.Type), byte(d.Unit.Place), byte(d.Attacker))
+			b = binary.LittleEndian.AppendUint64(b, d.Retreats[0])
+			b = binary.LittleEndian.AppendUint64(b, d.Retreats[1])
+		}
+	}
+	_, _ = h.Write(b) // a hash takes everything
+	return h.Sum64()
+}
+
+// pending says whether a unit has a retreat to choose.
+func (p *Position) pending() bool {
+	for i := range p.Dislodged {
+		if !p.Dislodged[i].Retreats.Empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// surplus is how many units a power may build, or, below zero, has to remove.
+func (p *Position) surplus(w board.Power) int { return p.Centres(w) - p.Count(w) }

@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"fmt"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// checkRetreat is Check in a retreat phase. A move of a dislodged unit is read as its
+// retreat.
+func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.Order, error) {
+	d := &p.Dislodged[r.Board.Province(o.At)]
+	u := d.Unit
+	switch {
+	case u.Power == board.None:
+		return o, fmt.Errorf("no unit in %s has to retreat", r.Board.Code(o.At))
+	case u.Power != w:
+		return o, fmt.Errorf("%s is a unit of %s", r.UnitText(u), u.Power.Name())
+	case o.Type != board.Any && o.Type != u.Type:
+		return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+	}
+	switch o.Kind {
+	case order.Disband:
+		return order.New(order.Disband, u.Type, u.Place), nil
+	case order.Move, order.Retreat:
+		to, err := r.retreatTo(d, o.To)
+		if err != nil {
+			return o, err
+		}
+		o = order.New(order.Retreat, u.Type, u.Place)
+		o.To = to
+		return o, nil
+	}
+	return o, fmt.Errorf("%s is no order of a retreat phase", o.Kind)
+}
+
+// retreatTo finds the place a retreat means: a coast may be left out where only one
+// is open.
+func (r *Rules) retreatTo(d *Dislodged, to board.Place) (board.Place, error) {
+	if d.Unit.Type == board.Army && to < board.Places {
+		to = board.Place(r.Board.Province(to))
+	}
+	if d.Retreats.Has(to) {
+		return to, nil
+	}
+	var in []board.Place
+	if to < board.Provinces {
+		for _, at := range r.Board.FleetPlaces(board.Province(to)) {
+			if d.Retreats.Has(at) {
+				in = append(in, at)
+			}
+		}
+	}
+	switch {
+	case len(in) == 1:
+		return in[0], nil
+	case len(in) > 1:
+		return to, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
+	case d.Retreats.Empty():
+		return to, fmt.Errorf("%s has nowhere to retreat to", r.UnitText(d.Unit))
+	}
+	return to, fmt.Errorf("%s may retreat to %s", r.UnitText(d.Unit), r.placesText(d.Retreats))
+}
+
+// retreat carries out a retreat phase.
+func (r *Rules) retreat(p *Position, orders *Orders, out *Outcome) {
+	var goal [board.Provinces]*Result // by the province that was lost
+	var count [board.Provinces]int    // retreats to a province
+	for w, list := range orders {
+		for i, o := range list {
+			res := &out.Results[w][i]
+			legal, err := r.Check(p, board.Power(w), o)
+			if err == nil && goal[r.Board.Province(legal.At)] != nil {
+				err = errOrdered
+			}
+			if err != nil {
+				refuse(res, o, err)
+				continue
+			}
+			res.Order = legal
+			goal[r.Board.Province(legal.At)] = res
+			if legal.Kind == order.Retreat {
+				count[r.Board.Province(legal.To)]++
+			}
+		}
+	}
+	out.After.Dislodged = [board.Provinces]Dislodged{}
+	for x := range p.Dislodged {
+		u := p.Dislodged[x].Unit
+		switch res := goal[x]; {
+		case u.Power == board.None:
+		case res == nil:
+			out.Removed = append(out.Removed, u)
+		case res.Order.Kind == order.Disband:
+		case count[r.Board.Province(res.Order.To)] > 1:
+			res.Code, res.Disbanded = Bounce, true
+		default:
+			u.Place = res.Order.To
+			out.After.Units[r.Board.Province(u.Place)] = u
+		}
+	}
+}

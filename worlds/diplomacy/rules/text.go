@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// Put places a unit that is written like A PAR or F STP/SC.
+func (r *Rules) Put(p *Position, w board.Power, text string) error {
+	u, err := r.readUnit(w, text)
+	if err != nil {
+		return err
+	}
+	at := &p.Units[r.Board.Province(u.Place)]
+	if at.Power != board.None {
+		return fmt.Errorf("rules: unit %q: %s of %s is there already", text, r.UnitText(*at), at.Power.Name())
+	}
+	*at = u
+	return nil
+}
+
+// Own gives a supply centre, written like PAR, to a power.
+func (r *Rules) Own(p *Position, w board.Power, text string) error {
+	place, err := order.ParsePlace(r.Board, text)
+	if err != nil {
+		return err
+	}
+	at := r.Board.Province(place)
+	switch owner := p.Owners[at]; {
+	case !r.Board.SupplyCentres().Has(at):
+		return fmt.Errorf("rules: centre %q: %s has no supply centre", text, r.Board.Name(at))
+	case owner != board.None:
+		return fmt.Errorf("rules: centre %q: %s owns it already", text, owner.Name())
+	}
+	p.Owners[at] = w
+	return nil
+}
+
+// Dislodge adds a unit that has to retreat. The attacker may be empty; retreats that
+// are nil are all places that are free, whatever was contested. Put the other units
+// first.
+func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retreats []string) error {
+	u, err := r.readUnit(w, text)
+	if err != nil {
+		return err
+	}
+	d := Dislodged{Unit: u, Attacker: board.Nowhere}
+	if attacker != "" {
+		from, err := order.ParsePlace(r.Board, attacker)
+		if err != nil {
+			return err
+		}
+		d.Attacker = board.Place(r.Board.Province(from))
+	}
+	free := r.Board.Moves(u.Type, u.Place)
+	for at := range free.All() {
+		if p.Units[r.Board.Province(at)].Power != board.None {
+			free.Remove(at)
+		}
+	}
+	if d.Retreats, err = r.readRetreats(u, free, d.Attacker, retreats); err != nil {
+		return err
+	}
+	at := &p.Dislodged[r.Board.Province(u.Place)]
+	if at.Unit.Power != board.None {
+		return fmt.Errorf("rules: dislodged %q: %s of %s is dislodged there already", text, r.UnitText(at.Unit), at.Unit.Power.Name())
+	}
+	*at = d
+	return nil
+}
+
+func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Place], attacker board.Place, texts []string) (board.Set[board.Place], error) {
+	if texts == nil {
+		if attacker != board.Nowhere {
+			free.Remove(attacker)
+			for _, at := range r.Board.FleetPlaces(r.Board.Province(attacker)) {
+				free.Remove(at)
+			}
+		}
+		return free, nil
+	}
+	var set board.Set[board.Place]
+	for _, text := range texts {
+		at, err := order.ParsePlace(r.Board, text)
+		if err != nil {
+			return set, err
+		}
+		if !free.Has(at) {
+			return set, fmt.Errorf("rules: retreat %q: %s cannot go there; free are: %s", text, r.UnitText(u), r.placesText(free))
+		}
+		set.Add(at)
+	}
+	return set, nil
+}
+
+// readUnit reads a unit and wants it to stand where it can.
+func (r *Rules) readUnit(w board.Power, text string) (board.Unit, error) {
+	t, at, err := order.ParseUnit(r.Board, text)
+	if err != nil {
+		return board.Unit{}, err
+	}
+	if t == board.Army {
+		at = board.Place(r.Board.Province(at))
+	}
+	if !r.Board.Stands(t, at) {
+		name := r.Board.Name(r.Board.Province(at))
+		coasts := r.Board.FleetPlaces(r.Board.Province(at))
+		if t == board.Fleet && len(coasts) > 1 {
+			return board.Unit{}, fmt.Errorf("rules: unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
+		}
+		return board.Unit{}, fmt.Errorf("rules: unit %q: no such unit can stand in %s", text, name)
+	}
+	return board.Unit{Power: w, Type: t, Place: at}, nil
+}
+
+// UnitTexts are the units of a power as they are written, sorted.
+func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
+	var texts []string
+	for _, u := range p.Units {
+		if u.Power == w && w != board.None {
+			texts = append(texts, r.UnitText(u))
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// CentreTexts are the centres of a power as they are written, sorted.
+func (r *Rules) CentreTexts(p *Position, w board.Power) []string {
+	var texts []string
+	for c, owner := range p.Owners {
+		if owner == w && w != board.None {
+			texts = append(texts, r.Board.Code(board.Place(c)))
+		}
+	}
+	return texts
+}
+
+// UnitText is a unit as it is written: A PAR.
+func (r *Rules) UnitText(u board.Unit) string { return u.Type.String() + " " + r.Board.Code(u.Place) }
+
+// RetreatTexts are the retreats of a unit as they are written, sorted. It is never
+// nil.
+func (r *Rules) RetreatTexts(d *Dislodged) []string {
+	texts := []string{}
+	for at := range d.Retreats.All() {
+		texts = append(texts, r.Board.Code(at))
+	}
+	slices.Sort(texts)
+	return texts
+}
