@@ -11,8 +11,8 @@ import (
 
 // lane is the asks of one provider: a busy one must not keep others waiting.
 type lane struct {
-	asks   queue[*call] // may be sent
-	next   queue[*call] // of the next wave
+	asks   queue[*call]  // may be sent
+	next   queue[*call]  // of the next wave
 	sent   map[int]*call // with Models, by position
 	pulled int
 }

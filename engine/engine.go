@@ -64,6 +64,9 @@ type Config struct {
 	Wave bool
 	// Batches asks the waves. Default: none, and Models is asked for each call by itself.
 	Batches Batches
+	// Ledger, where it is set, is given a way into the journal before play begins: an entry is
+	// durable when keep returns, and after everything that was handed over before it.
+	Ledger func(keep func(e journal.Entry) error)
 	// Live is the most episodes begun and not ended. Default: 20,000.
 	Live int
 	// Calls is the most calls in flight. Default: what the providers bear.

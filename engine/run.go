@@ -99,6 +99,9 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	var wg sync.WaitGroup
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
 	wg.Go(func() { r.rec.run(recCtx, r.fail) })
+	if r.Ledger != nil {
+		r.Ledger(r.keep)
+	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	if !r.Kind.External {
@@ -130,6 +133,16 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	recErr := r.rec.close()
 	wg.Wait()
 	return r.result(), errors.Join(r.err, notTwice(recErr, r.err))
+}
+
+// keep makes an entry of somebody else's durable.
+func (r *run) keep(e journal.Entry) error {
+	kept := make(chan bool, 1)
+	r.rec.write(e, func(ok bool) { kept <- ok })
+	if !<-kept {
+		return errors.New("engine: nothing more can be recorded")
+	}
+	return nil
 }
 
 // serve makes the asks: by itself for each provider, or wave by wave.

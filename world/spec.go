@@ -101,17 +101,38 @@ type Kind struct {
 	// Params returns a pointer to new params with their defaults, for a plan file to be
 	// decoded into.
 	Params func() any
+	// Load puts what the files that params name say into params, so that a run is complete
+	// without them. It is called when a plan file is read, and never for a recorded plan,
+	// whose params hold it all. advice is what to write differently in the files, though
+	// it is understood. Nil: params name no files.
+	Load func(params any, files Files) (advice []string, err error)
 	// Seats checks params and lists the seats they make.
 	Seats func(params any) ([]string, error)
+	// Models returns the models that the files ask for, seat to provider/model: they play
+	// in seats that a plan leaves empty. Nil: none.
+	Models func(params any) map[string]string
+	// Plan decides which episodes are played, stage by stage, where a kind does so itself: an
+	// evolution breeds what it tries next. It is called for each episode that a plan file
+	// asks for, with its params, its spec, and the run's seed; the plans it returns are played
+	// beside each other. Specs it asks for need not be like cell, but are to be labelled as
+	// of its Cell. Nil: a spec is one episode.
+	Plan func(params any, cell Spec, seed uint64) (Plan, error)
 	// World makes the world of one episode.
 	World func(params any, lineup Lineup) (World, error)
 	// Bots are agents without a model, by name.
 	Bots map[string]Bot
+	// Exhibitor begins the kind's own part of a report. Nil: it has none.
+	Exhibitor func() Exhibitor
+	// Replay makes what there is to look at of one episode out of what its world noted, in
+	// the order of a transcript. Nil: nothing but the transcript.
+	Replay func(p Played, notes []Note) []Exhibit
 	// External means that an unfinished episode cannot be played on, since something
 	// outside has forgotten it: it starts again as a new attempt.
 	External bool
 	// Example is a plan file with every param and a comment on it.
 	Example string
+	// ExampleFiles are the files that Example names, by name: they are written beside it.
+	ExampleFiles map[string]string
 }
 
 // Bot is an agent without a model: a pure function of the call.

@@ -6,12 +6,14 @@ package worlds
 
 import (
 	"parley/world"
+	"parley/worlds/scenario"
 	"parley/worlds/secrets"
 )
 
 // Standard returns every kind, by name.
 func Standard() []world.Kind {
 	return []world.Kind{
+		scenario.Kind(),
 		secrets.Kind(),
 	}
 }

@@ -1,6 +1,7 @@
 package worlds_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -29,7 +30,7 @@ func TestStandardIsInOrder(t *testing.T) {
 func TestExamplesArePlans(t *testing.T) {
 	t.Parallel()
 	for _, k := range worlds.Standard() {
-		p, err := config.Parse(k.Name+".yaml", []byte(k.Example), worlds.Standard(), nil)
+		p, err := config.Load(written(t, k), worlds.Standard(), nil)
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 			continue
@@ -77,6 +78,24 @@ func TestEveryWorldIsPure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// written writes a kind's example as init does, and returns the plan's path.
+func written(t *testing.T, k world.Kind) string {
+	t.Helper()
+	dir := t.TempDir()
+	files := map[string]string{"plan.yaml": k.Example}
+	maps.Copy(files, k.ExampleFiles)
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "plan.yaml")
 }
 
 // fields returns the names of a kind's params.

@@ -39,7 +39,13 @@ func provider(t *testing.T) (url string, server *simhttp.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err = simhttp.New(simhttp.Config{Sim: sim.Config{Latency: latency}})
+	return serve(t, simhttp.Config{Sim: sim.Config{Latency: latency}})
+}
+
+// serve serves the simulated provider for as long as the test runs.
+func serve(t *testing.T, c simhttp.Config) (url string, server *simhttp.Server) {
+	t.Helper()
+	server, err := simhttp.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,8 +20,11 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/batch"
+	"parley/internal/batch/office"
 	"parley/internal/cachestore"
 	"parley/internal/dialect"
+	"parley/internal/dialect/desk"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/price"
@@ -42,6 +46,13 @@ type Config struct {
 	// CacheBytes is the most the folder holds. Default: the store's own.
 	CacheBytes int64
 
+	// Concurrency is the most calls in flight at one provider. Default: what it bears.
+	Concurrency int
+	// Batch, Batches and Mark are dispatch's.
+	Batch   office.Policy
+	Batches []batch.Open
+	Mark    func(ctx context.Context, m batch.Mark) error
+
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
 	// Retry, Hedge, Repairs and AttemptTimeout are dispatch's.
@@ -54,10 +65,12 @@ type Config struct {
 // App is everything put together. Its dispatcher is its own.
 type App struct {
 	*dispatch.Dispatcher
-	cache *cachestore.Store
+	providers []provider.Provider
+	cache     *cachestore.Store
+	prices    *price.Table
 
 	mu   sync.Mutex
-	open []io.Closer // models that hold connections
+	open []io.Closer // what holds connections
 }
 
 // Open puts c together. It opens no connection.
@@ -67,19 +80,11 @@ func Open(c Config) (*App, error) {
 			return nil, err
 		}
 	}
-	own, err := ownHardware(c.Providers)
+	prices, err := pricesOf(c.Providers, c.Prices)
 	if err != nil {
 		return nil, err
 	}
-	prices := own.With(price.Embedded())
-	if c.Prices != "" {
-		own, err := price.Load(c.Prices)
-		if err != nil {
-			return nil, err
-		}
-		prices = prices.With(own)
-	}
-	a := &App{}
+	a := &App{providers: c.Providers, prices: prices}
 	if c.Cache != "" {
 		store, err := cachestore.Open(c.Cache, cachestore.Options{DiskBytes: c.CacheBytes})
 		if err != nil {
@@ -88,11 +93,12 @@ func Open(c Config) (*App, error) {
 		a.cache = store
 	}
 	d, err := dispatch.New(dispatch.Config{
-		Open:    func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
-		Prices:  prices,
-		Budget:  dispatch.NewBudget(c.Budget, c.Spent),
-		Cache:   a.cache,
-		Retry:   c.Retry,
+		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
+		Prices: prices,
+		Budget: dispatch.NewBudget(c.Budget, c.Spent),
+		Cache:  a.cache,
+		Retry:  c.Retry,
+		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
 		Hedge:   c.Hedge,
 		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout,
 	})
@@ -101,6 +107,36 @@ func Open(c Config) (*App, error) {
 	}
 	a.Dispatcher = d
 	return a, nil
+}
+
+// pricesOf is what everything is charged by: the user's file first, then the embedded
+// table, and nothing for what runs on this machine.
+func pricesOf(providers []provider.Provider, file string) (*price.Table, error) {
+	own, err := ownHardware(providers)
+	if err != nil {
+		return nil, err
+	}
+	prices := own.With(price.Embedded())
+	if file == "" {
+		return prices, nil
+	}
+	users, err := price.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	return prices.With(users), nil
+}
+
+// Unpriced lists those of models whose price is not known, sorted.
+func (a *App) Unpriced(models []string) []string {
+	unpriced := []string{}
+	for _, m := range models {
+		if _, ok := a.prices.Find(m); !ok {
+			unpriced = append(unpriced, m)
+		}
+	}
+	slices.Sort(unpriced)
+	return slices.Compact(unpriced)
 }
 
 // ownHardware prices what runs on this machine: unless a price is known, it costs nothing.
@@ -128,6 +164,9 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	if err != nil {
 		return dispatch.Lane{}, err
 	}
+	if n := c.Concurrency; n > 0 && (p.Limits.Concurrency == 0 || p.Limits.Concurrency > n) {
+		p.Limits.Concurrency = n
+	}
 	if p.Dialect == "sim" {
 		m, err := sim.New(c.Sim)
 		if err != nil {
@@ -139,12 +178,24 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	if closer, ok := m.(io.Closer); ok {
+	a.closes(m)
+	lane := dispatch.Lane{Provider: p, Model: m}
+	if _, ok := p.BatchLimits(); ok {
+		if lane.Desk, err = desk.Open(p); err != nil {
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+		}
+		a.closes(lane.Desk)
+	}
+	return lane, nil
+}
+
+// closes notes that something may hold connections.
+func (a *App) closes(it any) {
+	if closer, ok := it.(io.Closer); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.open = append(a.open, closer)
 	}
-	return dispatch.Lane{Provider: p, Model: m}, nil
 }
 
 func find(own []provider.Provider, name string) (provider.Provider, error) {
@@ -155,6 +206,17 @@ func find(own []provider.Provider, name string) (provider.Provider, error) {
 		return p, nil
 	}
 	return provider.Provider{}, fmt.Errorf("app: %w", provider.Unknown(name))
+}
+
+// Batched says whether a model can be asked over a batch API.
+func (a *App) Batched(model string) bool {
+	name, _ := llm.SplitModel(model)
+	p, err := find(a.providers, name)
+	if err != nil {
+		return false
+	}
+	_, ok := p.BatchLimits()
+	return ok
 }
 
 // Close lets go of connections and the cache. Nothing may be in flight.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"parley/internal/config"
-	"parley/internal/price"
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/world"
@@ -67,10 +66,10 @@ type Use struct {
 	Calls     Amount  `json:"calls"`
 	Input     Amount  `json:"input_tokens"`
 	Output    Amount  `json:"output_tokens"`
-	OutputMax *Amount `json:"output_tokens_max,omitempty"`
-	Cost      *Amount `json:"cost_usd,omitempty"`
-	Batch     *Amount `json:"cost_usd_batch,omitempty"`
-	CostMax   *Amount `json:"cost_usd_max,omitempty"`
+	OutputMax *Amount `json:"output_tokens_max"`
+	Cost      *Amount `json:"cost_usd"`
+	Batch     *Amount `json:"cost_usd_batch"`
+	CostMax   *Amount `json:"cost_usd_max"`
 }
 
 // ModelUse is the part of one model.
@@ -108,13 +107,9 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if c.Env == nil {
 		c.Env = func(string) (string, bool) { return "", false }
 	}
-	prices := price.Embedded()
-	if c.Plan.Prices != "" {
-		own, err := price.Load(c.Plan.Prices)
-		if err != nil {
-			return nil, fmt.Errorf("prices: %w", err)
-		}
-		prices = prices.With(own)
+	prices, err := pricesOf(c.Plan.Providers, c.Plan.Prices)
+	if err != nil {
+		return nil, fmt.Errorf("prices: %w", err)
 	}
 	stages, err := c.Plan.World()
 	if err != nil {

@@ -37,7 +37,7 @@ func TestEstimateIsRight(t *testing.T) {
 	t.Parallel()
 	const plan = `kind: secrets
 agents: {a: {model: sim/small, max_tokens: 50}, b: {model: lab/x, max_tokens: 60}, c: {bot: keeper}}
-providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1"}}
+providers: {lab: {dialect: openai, base_url: "https://llm.example.com/v1"}}
 plan: {matrix: {agents: [a, b, c], repeat: 20}}
 `
 	part := estimated(t, worlds.Standard(), plan, Check{Episodes: 24})

@@ -39,6 +39,9 @@ type Fork struct {
 // Write makes the run file, ready to be played on. It is whole when it is there, and
 // what does not fit leaves none behind.
 func (f Fork) Write(ctx context.Context) error {
+	if err := roomFor(f.File, false); err != nil {
+		return err
+	}
 	entries, err := f.entries(ctx, worlds.Standard())
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ const forkPlan = `
 kind: secrets
 seed: 3
 agents: {small: sim/small, large: sim/large, keeper: {bot: keeper}}
-plan: {matrix: {agents: [small, large, keeper], repeat: 1, params: {messages: [4, 5]}}}
+plan: {matrix: {agents: [small, large, keeper], repeat: 1, params: {messages: [2, 3]}}}
 `
 
 // forkable plays a plan into a new run file, and says where that is.
@@ -97,14 +97,14 @@ func (r recordedRun) secrets(t *testing.T, episode int) map[string]string {
 // asked again, and everything after it is a new draw.
 func TestForkAtEveryTurn(t *testing.T) {
 	t.Parallel()
-	const episode = 7 // of the second variant: five messages
+	const episode = 7 // of the second variant: three messages of each
 	from := forkable(t)
 	before, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
 	was := readRun(t, from)
-	for turn := range 5 {
+	for turn := range 6 {
 		file := written(t, Fork{From: from, Episode: episode, Turn: turn, Repeat: 2})
 		asked, bots := 0, 0
 		sum := played(t, Play{File: file, MustExist: true, Tool: "test"})
@@ -119,7 +119,7 @@ func TestForkAtEveryTurn(t *testing.T) {
 			if !reflect.DeepEqual(is.secrets(t, i), was.secrets(t, episode)) {
 				t.Errorf("turn %d: other secrets were dealt", turn)
 			}
-			for n := range 5 {
+			for n := range 6 {
 				a, b := was.replies[fmt.Sprintf("%d %d:0", episode, n)], is.replies[fmt.Sprintf("%d %d:0", i, n)]
 				if b.Copied != (n < turn) {
 					t.Errorf("turn %d: call %d: copied is %v", turn, n, b.Copied)
@@ -139,7 +139,7 @@ func TestForkAtEveryTurn(t *testing.T) {
 				}
 			}
 		}
-		if sum.State != journal.Complete || sum.Calls.Asked != asked || asked+bots != 2*(5-turn) {
+		if sum.State != journal.Complete || sum.Calls.Asked != asked || asked+bots != 2*(6-turn) {
 			t.Errorf("turn %d: %s, %d asked, %d counted, %d of bots", turn, sum.State, sum.Calls.Asked, asked, bots)
 		}
 	}
@@ -182,8 +182,8 @@ func TestForkOtherwise(t *testing.T) {
 	})
 	t.Run("params", func(t *testing.T) {
 		t.Parallel()
-		file := written(t, Fork{From: from, Turn: 3, Sets: []string{"params.messages=9"}})
-		if sum := played(t, Play{File: file, MustExist: true}); sum.Calls.Total != 9 || sum.Calls.Asked != 6 {
+		file := written(t, Fork{From: from, Turn: 3, Sets: []string{"params.messages=5"}})
+		if sum := played(t, Play{File: file, MustExist: true}); sum.Calls.Total != 10 || sum.Calls.Asked != 7 {
 			t.Errorf("%d calls, %d asked", sum.Calls.Total, sum.Calls.Asked)
 		}
 	})
@@ -279,7 +279,7 @@ func TestForkRefusals(t *testing.T) {
 		{Fork{Sets: []string{"out=x"}}, "--out"},
 		{Fork{Sets: []string{"agents.small.modelx=sim/x"}}, "modelx"},
 		{Fork{Sets: []string{"lineup.first=nobody"}}, "nobody"},
-		{Fork{Turn: 3, Sets: []string{"params.messages=2"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
+		{Fork{Turn: 3, Sets: []string{"params.messages=1"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
 	} {
 		f := c.fork
 		if f.From == "" {

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"parley/engine"
@@ -44,6 +47,8 @@ type Opened struct {
 	App  *App
 	Head *journal.Head // as it was found
 	Plan *config.Plan
+	// Complete means that there is nothing left to play.
+	Complete bool
 }
 
 // usageError is an error about what the user asked for.
@@ -61,8 +66,14 @@ func IsUsage(err error) bool {
 }
 
 // Run plays p until it is complete or has to stop. drain, when done, begins nothing new
-// and keeps what is in flight; ctx aborts.
+// and keeps what is in flight; ctx aborts. A file that is complete is only read.
 func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+	if err := roomFor(p.File, p.MustExist); err != nil {
+		return nil, err
+	}
+	if sum, err := p.again(ctx, drain); sum != nil || err != nil {
+		return sum, err
+	}
 	if p.Plan != nil {
 		if err := ready(p.Plan); err != nil {
 			return nil, err
@@ -78,6 +89,24 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 	}
 	s, err := p.run(ctx, drain, store)
 	return s, errors.Join(err, store.Close())
+}
+
+// roomFor makes sure that a run file can be where it is wanted.
+func roomFor(file string, exists bool) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return usageError{fmt.Errorf("%s is a folder: name a run file in it", file)}
+	}
+	dir := filepath.Dir(file)
+	switch info, err := os.Stat(dir); {
+	case exists:
+		return nil // or the store says what is missing
+	case errors.Is(err, fs.ErrNotExist):
+		return usageError{fmt.Errorf("%s: the folder %s does not exist: make it first, or name another file", file, dir)}
+	case err == nil && !info.IsDir():
+		return usageError{fmt.Errorf("%s: %s is a file, not a folder: name another file", file, dir)}
+	default:
+		return nil
+	}
 }
 
 // ready says what stands in the way of a plan before anything is written or asked.
@@ -101,12 +130,14 @@ func ready(plan *config.Plan) error {
 	return a.Close()
 }
 
+// run plays the run in store. How it is played may have changed: the new plan is recorded
+// first, so that a raised budget is also that of later sittings and of forks.
 func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.plan(head)
+	plan, changed, err := p.plan(head)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +146,30 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 			return nil, err
 		}
 	}
+	if changed {
+		begun := *head.Begun
+		begun.Plan = plan.JSON()
+		if err := store.Append(ctx, &begun); err != nil {
+			return nil, err
+		}
+	}
+	return p.sit(ctx, drain, store, head, plan)
+}
+
+// sit plays plan on from head.
+func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan) (*Summary, error) {
 	spent := head.Spent + head.Risked
 	if head.Cut {
 		spent += head.Owed
 	}
-	a, err := Open(Config{Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache})
+	w, err := newWaves(ctx, plan, store, head)
+	if err != nil {
+		return nil, err
+	}
+	a, err := Open(Config{
+		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -133,47 +183,68 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 		return nil, errors.Join(err, a.Close())
 	}
 	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan})
+		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Complete: complete(head)})
 	}
-	res, err := engine.Run(ctx, engine.Config{
+	c := engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
-	})
-	err = errors.Join(err, a.Close())
+	}
+	if complete(head) {
+		c.Journal = closed{store}
+	}
+	w.setUp(&c, plan, a)
+	res, err := engine.Run(ctx, c)
+	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
 	after, headErr := store.Head(context.WithoutCancel(ctx))
 	if headErr != nil {
 		return nil, errors.Join(err, headErr)
 	}
-	return summarize(p.File, res, a.Stats(), after), err
+	sum := summarize(p.File, res, a.Stats(), after)
+	models := modelsOf(plan)
+	sum.charge(after.Spent, models, a.Unpriced(models))
+	return sum, err
+}
+
+// modelsOf lists the models that a plan may ask, each once.
+func modelsOf(plan *config.Plan) []string {
+	var models []string
+	for _, a := range plan.Agents {
+		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
+			if m != "" && !slices.Contains(models, m) {
+				models = append(models, m)
+			}
+		}
+	}
+	return models
 }
 
 // plan returns what to play: the plan given or, for a file that is played on, the one it
-// was begun with. A plan that would change what was begun is refused.
-func (p Play) plan(head *journal.Head) (*config.Plan, error) {
+// was last played with; and whether that is another. A plan that would change what was
+// begun is refused.
+func (p Play) plan(head *journal.Head) (_ *config.Plan, other bool, _ error) {
 	if head.Begun == nil {
 		if p.Plan == nil {
-			return nil, usageError{fmt.Errorf("%s holds no run yet: play a plan into it with run", p.File)}
+			return nil, false, usageError{fmt.Errorf("%s holds no run yet: play a plan into it with run", p.File)}
 		}
-		return p.Plan, nil
+		return p.Plan, false, nil
 	}
 	was, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if p.Plan == nil {
-		is, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets)
-		if err != nil {
-			return nil, err
+	is := p.Plan
+	if is == nil {
+		if is, err = config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets); err != nil {
+			return nil, false, err
 		}
-		if what := changed(was, is); what != "" {
-			return nil, usageError{fmt.Errorf("what is played cannot change when it is played on, and these sets change the %s: fork an episode, or begin a new run", what)}
-		}
-		return is, nil
 	}
-	if what := changed(was, p.Plan); what != "" {
-		return nil, usageError{fmt.Errorf("%s was begun with another %s: give the plan a file of its own with --out, or play the old one on with resume", p.File, what)}
+	switch what := changed(was, is); {
+	case what != "" && p.Plan == nil:
+		return nil, false, usageError{fmt.Errorf("what is played cannot change when it is played on, and these sets change the %s: fork an episode, or begin a new run", what)}
+	case what != "":
+		return nil, false, usageError{fmt.Errorf("%s was begun with another %s: give the plan a file of its own with --out, or play the old one on with resume", p.File, what)}
 	}
-	return p.Plan, nil
+	return is, !bytes.Equal(was.JSON(), is.JSON()), nil
 }
 
 // changed names what of a plan is not as it was and cannot change within a run: what is
@@ -186,10 +257,10 @@ func changed(was, is *config.Plan) string {
 		{"kind", was.Kind.Name, is.Kind.Name},
 		{"seed", was.Seed, is.Seed},
 		{"params", was.ParamsJSON, is.ParamsJSON},
-		{"agents", was.Agents, is.Agents},
 		{"lineup", was.Lineup, is.Lineup},
 		{"number of episodes", was.Episodes, is.Episodes},
 		{"plan", []any{was.Matrix, was.Until}, []any{is.Matrix, is.Until}},
+		{"agents", was.Agents, is.Agents}, // last: who has no seat is none
 	} {
 		a, errA := json.Marshal(part.was)
 		b, errB := json.Marshal(part.is)

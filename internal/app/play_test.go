@@ -26,7 +26,7 @@ agents:
   small: {model: sim/small, max_tokens: 120}
   large: {model: sim/large, max_tokens: 120}
 lineup: {first: small, second: large}
-params: {messages: 4}
+params: {messages: 2}
 `
 
 func parsed(t *testing.T, text string, sets ...string) *config.Plan {
@@ -75,16 +75,16 @@ func TestBudgetHolds(t *testing.T) {
 	t.Parallel()
 	whole := played(t, Play{Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
 	file := filepath.Join(t.TempDir(), "run.parley")
-	limit := whole.Cost / 2
+	limit := *whole.Cost / 2
 	sum := played(t, Play{Plan: parsed(t, conversations, "limits.concurrency=1000", fmt.Sprintf("budget=%.9f", limit.Dollars())), File: file})
 	if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") {
 		t.Fatalf("%+v", sum)
 	}
-	if sum.Cost > limit || sum.Calls.Total == 0 || sum.Episodes.Complete == 60 {
-		t.Errorf("spent %v of %v on %d calls", sum.Cost, limit, sum.Calls.Total)
+	if *sum.Cost > limit || sum.Calls.Total == 0 || sum.Episodes.Complete == 60 {
+		t.Errorf("spent %v of %v on %d calls", *sum.Cost, limit, sum.Calls.Total)
 	}
 	raised := played(t, Play{Plan: parsed(t, conversations, "budget=5"), File: file})
-	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || raised.Cost != whole.Cost {
+	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || *raised.Cost != *whole.Cost {
 		t.Errorf("played on: %+v, want %+v", raised, whole)
 	}
 }
@@ -114,7 +114,7 @@ func TestAnotherPlan(t *testing.T) {
 	for set, want := range map[string]string{
 		"seed=6":                        "another seed",
 		"episodes=70":                   "another number of episodes",
-		"params.messages=2":             "another params",
+		"params.messages=3":             "another params",
 		"agents.small.temperature=0.1":  "another agents",
 		"lineup.second=small":           "another lineup",
 		"budget=9":                      "",

@@ -39,12 +39,15 @@ type Summary struct {
 		Cached int `json:"cached"`
 		Output int `json:"output"`
 	} `json:"tokens"`
-	Cost   llm.Money `json:"cost_usd"`
-	Risked llm.Money `json:"risked_usd"` // what calls may have cost besides that were cut off in flight; it counts against the budget
-	Wall   float64   `json:"wall_s"`
-	Digest string    `json:"digest"`
-	Scores []Score   `json:"scores"`
-	Agents []Score   `json:"agents"` // the same, by agent alone
+	// Cost leaves out the models of Unpriced, whose price is not known. It is nil where no
+	// model's is.
+	Cost     *llm.Money `json:"cost_usd"`
+	Unpriced []string   `json:"unpriced"`
+	Risked   llm.Money  `json:"risked_usd"` // what calls may have cost besides that were cut off in flight; it counts against the budget
+	Wall     float64    `json:"wall_s"`
+	Digest   string     `json:"digest"`
+	Scores   []Score    `json:"scores"`
+	Agents   []Score    `json:"agents"` // the same, by agent alone
 }
 
 // Score is what a group of episodes came to in one score: a mean or a share, with a 95%
@@ -58,7 +61,7 @@ type Score struct {
 }
 
 func summarize(file string, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
-	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Cost: head.Spent, Risked: head.Risked, Wall: r.Wall.Seconds()}
+	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Risked: head.Risked, Wall: r.Wall.Seconds()}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
@@ -66,6 +69,14 @@ func summarize(file string, r engine.Result, d dispatch.Snapshot, head *journal.
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
 	s.Scores, s.Agents = Scores(head), ByAgent(head)
 	return s
+}
+
+// charge says what the run has cost, as far as the prices of its models are known.
+func (s *Summary) charge(spent llm.Money, models, unpriced []string) {
+	s.Unpriced = unpriced
+	if len(models) == 0 || len(unpriced) < len(models) {
+		s.Cost = &spent
+	}
 }
 
 // Scores folds the outcomes of a run, in episode order, by cell, agent, seat and score.

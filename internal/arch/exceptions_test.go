@@ -22,6 +22,8 @@ var modules = map[string]string{
 	"golang.org/x/sys":                         "BSD-3-Clause",
 	"golang.org/x/term":                        "BSD-3-Clause",
 	"gonum.org/v1/gonum":                       "BSD-3-Clause",
+	"github.com/parquet-go/parquet-go":         "Apache-2.0",
+	"github.com/coder/websocket":               "ISC",
 	"github.com/zeebo/xxh3":                    "BSD-2-Clause",
 	"zombiezen.com/go/sqlite":                  "ISC",
 }

@@ -42,7 +42,7 @@ type askCmd struct {
 	Hedge    float64       `group:"care" placeholder:"SHARE" help:"Send a second try beside a call slower than this share of its model's calls, such as 0.95. Default: never."`
 
 	Out   string `group:"output" placeholder:"FILE" help:"Where the records go; run again to ask only for what is missing. Default: standard output."`
-	JSON  bool   `group:"output" name:"json" help:"Print the whole record of a prompt, or the summary of a file, as JSON."`
+	JSON  bool   `group:"output" name:"json" help:"Print the whole record of a prompt, or the summary of a file, as JSON: to standard output, unless the records go there."`
 	Quiet bool   `group:"output" short:"q" help:"No progress and no summary."`
 }
 
@@ -206,7 +206,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config,
 	}
 	note := m.run(ctx, a)
 	end()
-	c.report(s, t.now(), cfg.Budget, time.Since(p.began), note)
+	c.report(s, t.now(), a.Stats(), cfg.Budget, time.Since(p.began), note)
 	return errors.Join(m.verdict(), a.Close(), in.close())
 }
 
@@ -223,17 +223,24 @@ func (c *askCmd) sink(s *State, in string, ids placer) (sink, error) {
 	return openOut(c.Out, ids)
 }
 
-// report says on standard error what came of the run.
-func (c *askCmd) report(s *State, n counts, budget llm.Money, took time.Duration, note string) {
+// report says what came of the run: on standard error or, as JSON, on standard output if
+// the records are not there.
+func (c *askCmd) report(s *State, n counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
 	}
-	if c.JSON {
-		if b, err := marshal(n); err == nil {
-			fmt.Fprintln(s.Stderr, string(b))
+	sum := newAskSummary(n, st)
+	switch {
+	case c.JSON:
+		out := s.Stderr
+		if c.Out != "" {
+			out = s.Stdout
 		}
-	} else if !c.Quiet {
-		fmt.Fprintln(s.Stderr, n.summary(budget, took))
+		if b, err := marshal(sum); err == nil {
+			fmt.Fprintln(out, string(b))
+		}
+	case !c.Quiet:
+		fmt.Fprintln(s.Stderr, sum.line(budget, took, st))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -40,6 +41,9 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return asUsage(err)
 	}
+	for _, a := range plan.Advice {
+		fmt.Fprintln(s.Stderr, "advice: "+a)
+	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Env: s.Env}.Run(ctx)
@@ -67,12 +71,15 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	fmt.Fprintf(w, ".\n%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", number(n.Played))
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MODEL\tCALLS\tINPUT TOKENS\tOUTPUT TOKENS\tOUTPUT AT MOST\tCOST\tIN BATCHES\tCOST AT MOST")
+	rows := [][]string{{"MODEL", "CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "OUTPUT AT MOST", "COST", "IN BATCHES", "COST AT MOST"}}
 	for _, m := range e.Models {
-		useRow(t, m.Model, m.Use)
+		rows = append(rows, useRow(m.Model, m.Use))
 	}
 	if len(e.Models) != 1 {
-		useRow(t, "all", e.Use)
+		rows = append(rows, useRow("all", e.Use))
+	}
+	for _, row := range filled(rows) {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(w, "\nThe ranges hold 95%% of runs that go as on the simulated provider. Real models write answers of other\n"+
@@ -86,19 +93,38 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
 }
 
-func useRow(w io.Writer, name string, u app.Use) {
+// filled leaves out columns that say nothing in any row.
+func filled(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
+	for column := range rows[0] {
+		says := slices.ContainsFunc(rows[1:], func(row []string) bool { return row[column] != "-" })
+		for i, row := range rows {
+			if says {
+				out[i] = append(out[i], row[column])
+			}
+		}
+	}
+	return out
+}
+
+func useRow(name string, u app.Use) []string {
 	money := func(a *app.Amount) string {
 		if a == nil {
 			return "-"
 		}
 		return ranged(a.Total, dollars)
 	}
-	most := "-"
+	cost, most := money(u.Cost), "-"
+	if u.Cost == nil {
+		cost = "unpriced"
+	}
 	if u.OutputMax != nil {
 		most = counted(u.OutputMax.Total)
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, counted(u.Calls.Total), counted(u.Input.Total), counted(u.Output.Total),
-		most, money(u.Cost), money(u.Batch), money(u.CostMax))
+	return []string{
+		name, counted(u.Calls.Total), counted(u.Input.Total), counted(u.Output.Total),
+		most, cost, money(u.Batch), money(u.CostMax),
+	}
 }
 
 // facts are what is to be known beside the table, each with its name.

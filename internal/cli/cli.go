@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -33,7 +34,7 @@ type State struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Terminal returns the width of a stream that is a terminal, and 0 for any other.
+	// Terminal returns the width, now, of a stream that is a terminal, and 0 for any other.
 	// Default: nothing is a terminal.
 	Terminal func(stream any) int
 
@@ -56,13 +57,14 @@ type grammar struct {
 	Check      checkCmd      `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
 	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
 	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
+	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
 	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
 	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
+	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
 	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
 	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
-	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
 
@@ -87,7 +89,7 @@ func Main(ctx context.Context, s State) int {
 		return ExitOK
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintln(s.Stderr, "parley: "+msg)
+		fmt.Fprintln(s.Stderr, "parley: "+plainly(msg))
 	}
 	return exitCode(err)
 }
@@ -111,12 +113,18 @@ func run(ctx context.Context, s *State) error {
 		return fmt.Errorf("cli: grammar: %w", err)
 	}
 	args := s.Args
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help": // as git and go have it
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		return asUsage(err)
+		if errors.Is(err, errHelp) {
+			return err
+		}
+		return misused(err, args)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(s)
@@ -159,8 +167,8 @@ func fill(s *State) {
 	if s.open == nil {
 		s.open = openApp
 	}
-	s.Stdout = newStream(s.Stdout, s.Terminal)
-	s.err = newStream(s.Stderr, s.Terminal)
+	s.Stdout = newStream(s.Stdout, s)
+	s.err = newStream(s.Stderr, s)
 	s.Stderr = s.err
 }
 

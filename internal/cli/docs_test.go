@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"parley/llm"
 )
 
 // TestDocumentedCommandsParse feeds every command line of the documents to the parser.
@@ -57,6 +61,9 @@ func split(line string) []string {
 		}
 		words = append(words, strings.Fields(quoted)...)
 	}
+	if i := slices.IndexFunc(words, func(w string) bool { return w == "<" || w == ">" }); i >= 0 {
+		words = words[:i] // where it reads from and writes to is the shell's business
+	}
 	return words
 }
 
@@ -79,6 +86,35 @@ func TestFieldsAreDocumented(t *testing.T) {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/ask.md does not explain %s", name)
 		}
+	}
+}
+
+// TestDocumentedPrices loads the example of a file of prices, and charges by it.
+func TestDocumentedPrices(t *testing.T) {
+	t.Parallel()
+	_, rest, ok := strings.Cut(read(t, "../../docs/providers.md"), "```json\n")
+	example, _, ok2 := strings.Cut(rest, "```")
+	if !ok || !ok2 {
+		t.Fatal("docs/providers.md has no example")
+	}
+	file := write(t, "prices.json", example)
+	got := parley(t, State{}, "models", "--json", "--prices", file).want(t, ExitOK)
+	var all known
+	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil {
+		t.Fatal(err)
+	}
+	models := map[string]knownModel{}
+	for _, m := range all.Models {
+		models[m.Name] = m
+	}
+	large, mini := models["lab/large"], models["openai/gpt-5-mini"]
+	if large.Input != 2*llm.Dollar || large.BatchOutput != 5*llm.Dollar || large.MaxOutput != 8192 || mini.Output != llm.Dollars(1.6) || models["lab/any-*"].Output != 5*llm.Dollar {
+		t.Errorf("%+v\n%+v\n%+v", large, mini, models["lab/any-*"])
+	}
+	ask := []string{"ask", requests(t, 1), "--dialect", "sim", "--base-url", "https://llm.example.com", "--json", "--quiet", "--prices", file}
+	priced := parley(t, State{}, append(ask, "--model", "lab/any-model")...).want(t, ExitOK)
+	if !strings.Contains(priced.stderr, `"unpriced":[]`) {
+		t.Error(priced.stderr)
 	}
 }
 

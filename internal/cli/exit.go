@@ -8,7 +8,7 @@ import (
 // The exit codes. Scripts rely on them: docs/exit-codes.md is their description.
 const (
 	ExitOK          = 0 // everything asked for was done
-	ExitFailed      = 1 // some requests failed; their records say why
+	ExitFailed      = 1 // something of it failed, and what did says why
 	ExitUsage       = 2 // a flag, a file or the environment is wrong; nothing was asked
 	ExitBudget      = 3 // stopped since the next call would not fit the budget
 	ExitInterrupted = 4 // stopped by a signal, drained or aborted

@@ -28,7 +28,7 @@ func (c *forkCmd) Run(ctx context.Context, s *State) error {
 	}
 	fork := app.Fork{From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Tool: version()}
 	if err := fork.Write(ctx); err != nil {
-		return playError(err)
+		return playError(c.File, err)
 	}
 	return c.play(ctx, s, app.Play{File: out, MustExist: true})
 }

@@ -15,7 +15,7 @@ import (
 // conversation plays a small run, and says where its file is.
 func conversation(t *testing.T) string {
 	t.Helper()
-	const plan = "kind: secrets\nepisodes: 3\nagents: {small: sim/small, large: sim/large}\nlineup: {first: small, second: large}\nparams: {messages: 4}\n"
+	const plan = "kind: secrets\nepisodes: 3\nagents: {small: sim/small, large: sim/large}\nlineup: {first: small, second: large}\nparams: {messages: 2}\n"
 	p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +61,7 @@ func TestFork(t *testing.T) {
 	if !strings.Contains(again.stdout, "run file: "+out) {
 		t.Error(again.stdout)
 	}
+	again.wantErr(t, "playing on from turn 1 of episode 0 of "+file)
 }
 
 func TestForkBadInput(t *testing.T) {
@@ -77,7 +78,7 @@ func TestForkBadInput(t *testing.T) {
 		{[]string{from, "--episode", "0", "--turn", "1", "--repeat", "0"}, "0 repeats"},
 		{[]string{from, "--episode", "0", "--turn", "1", "--set", "kind=other"}, "a fork plays the same kind"},
 		{[]string{from, "--episode", "0", "--turn", "1", "--set", "agents.large.modle=x"}, "did you mean model"},
-		{[]string{from, "--episode", "0", "--turn", "3", "--set", "params.messages=2"}, "does not fit the changed plan"},
+		{[]string{from, "--episode", "0", "--turn", "3", "--set", "params.messages=1"}, "does not fit the changed plan"},
 		{[]string{"nowhere.parley", "--episode", "0", "--turn", "1"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words"), "--episode", "0", "--turn", "1"}, "not a run file"},
 	} {

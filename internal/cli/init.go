@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"parley/internal/config"
 	"parley/worlds"
@@ -39,7 +41,16 @@ func (c *initCmd) Run(s *State) error {
 		return usage("--out: %s is the name of the schema that is written beside the plan", config.SchemaName)
 	}
 	files := []initFile{{plan, config.Init(kind)}, {beside, schema}}
-	for _, f := range files {
+	for _, name := range slices.Sorted(maps.Keys(kind.ExampleFiles)) {
+		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
+		files = append(files, initFile{path, []byte(kind.ExampleFiles[name])})
+	}
+	for i, f := range files {
+		if i > 1 { // what the plan names: in folders of its own
+			if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
+				return usage("%w", err)
+			}
+		}
 		if err := f.check(c.Force); err != nil {
 			return err
 		}
@@ -65,10 +76,7 @@ func (f initFile) check(force bool) error {
 	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Stat(filepath.Dir(f.path)); err != nil {
-			return usage("%w", err)
-		}
-		return nil
+		return f.folder()
 	case err != nil:
 		return usage("%w", err)
 	case !info.Mode().IsRegular():
@@ -80,6 +88,21 @@ func (f initFile) check(force bool) error {
 		return nil
 	}
 	return usage("%s is there already: name another with --out, or write over it with --force", f.path)
+}
+
+// folder makes sure that there is one to write to.
+func (f initFile) folder() error {
+	dir := filepath.Dir(f.path)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return usage("%s: the folder %s does not exist: make it first, or name another file with --out", f.path, dir)
+	case err != nil:
+		return usage("%w", err)
+	case !info.IsDir():
+		return usage("%s: %s is a file, not a folder: name another file with --out", f.path, dir)
+	default:
+		return nil
+	}
 }
 
 // write writes a new file, never over one that came up since it was looked for; with

@@ -95,7 +95,9 @@ func (c *modelsCmd) known(s *State, prices *price.Table) known {
 
 func (k known) print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tADDRESS")
+	if len(k.Providers) > 0 {
+		fmt.Fprintln(t, "PROVIDER\tDIALECT\tKEY\tADDRESS")
+	}
 	for _, p := range k.Providers {
 		key, address := "none needed", p.BaseURL
 		switch {
@@ -109,7 +111,17 @@ func (k known) print(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, p.Dialect, key, address)
 	}
-	fmt.Fprintf(t, "\nMODEL\tINPUT\tCACHED\tOUTPUT\tBATCH IN\tBATCH OUT\tCONTEXT\tMAX OUTPUT\n")
+	switch {
+	case len(k.Models) == 0 && len(k.Providers) == 0:
+		fmt.Fprintln(t, "no provider and no model with a known price has that in its name: parley models lists them all")
+		return t.Flush()
+	case len(k.Models) == 0:
+		fmt.Fprintln(t, "\nno model of that name has a known price")
+		return t.Flush()
+	case len(k.Providers) > 0:
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintf(t, "MODEL\tINPUT\tCACHED\tOUTPUT\tBATCH IN\tBATCH OUT\tCONTEXT\tMAX OUTPUT\n")
 	for _, m := range k.Models {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Input, m.Cached, m.Output,
 			orDash(m.BatchInput.String(), m.BatchInput == 0), orDash(m.BatchOutput.String(), m.BatchOutput == 0),

@@ -12,6 +12,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/batch/office"
 	"parley/internal/dispatch"
 	"parley/journal"
 	"parley/llm"
@@ -23,6 +24,7 @@ type playView struct {
 
 	mu       sync.Mutex
 	stats    func() dispatch.Snapshot
+	batches  func() office.Progress // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
 	episodes int       // asked for so far
@@ -39,6 +41,9 @@ func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.stats, v.budget = o.App.Stats, o.Plan.Budget
+	if o.Plan.Pace == "wave" {
+		v.batches = o.App.Batches
+	}
 	v.spent = o.Head.Spent + o.Head.Risked
 	v.ended, v.atStart = len(o.Head.Ended), len(o.Head.Ended)
 	v.failed = map[llm.Kind]int{}
@@ -48,6 +53,14 @@ func (v *playView) begin(o app.Opened) {
 
 // greet says what a run that is played on starts from.
 func (v *playView) greet(o app.Opened) {
+	if o.Complete {
+		fmt.Fprintf(v.out, "parley: %s is complete: there was nothing left to play\n", o.File)
+		return
+	}
+	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
+		fmt.Fprintf(v.out, "parley: playing on from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
+		return
+	}
 	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
 		fmt.Fprintf(v.out, "parley: playing %s on: %s episodes of it ended before\n", o.File, number(v.ended))
 		if o.Head.Cut && o.Head.Lost > 0 {
@@ -73,14 +86,22 @@ func (v *playView) see(e engine.Event) {
 func (v *playView) show() (end func()) { return ticking(v.out, v.line) }
 
 // line describes the moment.
-func (v *playView) line(now time.Time) string {
+func (v *playView) line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	parts := []string{fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes)), number(int(st.InFlight)) + " calls in flight"}
-	if st.Waiting > 0 {
-		parts = append(parts, number(int(st.Waiting))+" waiting")
+	parts := []string{fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes))}
+	if left := v.left(now); left > 0 {
+		parts = append(parts, left.String()+" left")
 	}
+	if v.batches != nil {
+		parts = append(parts, batched(v.batches(), now)...)
+	}
+	parts = append(parts, cost(v.spent+st.Cost+st.Uncertain, v.budget, st))
+	if s := kinds(v.failed); s != "" {
+		parts = append(parts, s)
+	}
+	parts = append(parts, number(int(st.InFlight))+" in flight")
 	if d := now.Sub(v.last).Seconds(); d > 0 {
 		parts = append(parts,
 			speed(float64(st.Attempts-v.before.Attempts)/d)+" calls/s",
@@ -89,17 +110,38 @@ func (v *playView) line(now time.Time) string {
 	if now.Sub(v.last) >= time.Second {
 		v.last, v.before = now, st.ModelStats
 	}
-	parts = append(parts, cost(v.spent+st.Cost+st.Uncertain, v.budget))
+	if st.Waiting > 0 {
+		parts = append(parts, number(int(st.Waiting))+" waiting")
+	}
 	if st.RateLimited > 0 {
 		parts = append(parts, number(int(st.RateLimited))+" rate-limited")
 	}
-	if s := kinds(v.failed); s != "" {
-		parts = append(parts, s)
+	return parts
+}
+
+// batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
+// 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
+func batched(p office.Progress, now time.Time) []string {
+	if p.Wave == 0 {
+		return nil
 	}
-	if left := v.left(now); left > 0 {
-		parts = append(parts, left.String()+" left")
+	parts := []string{"wave " + number(p.Wave)}
+	if len(p.Open) == 0 {
+		return parts
 	}
-	return strings.Join(parts, ", ")
+	lines, answered, oldest := 0, 0, now
+	for _, b := range p.Open {
+		lines += b.Lines
+		answered += b.Answered + b.Failed
+		if b.Began.Before(oldest) {
+			oldest = b.Began
+		}
+	}
+	out := "1 batch out"
+	if len(p.Open) > 1 {
+		out = number(len(p.Open)) + " batches out"
+	}
+	return append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, number(answered), number(lines), now.Sub(oldest).Round(time.Second)))
 }
 
 // left is how long what is known to be left takes at the speed so far.
@@ -142,12 +184,16 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
 	}
 	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
-	fmt.Fprintf(w, "; %v; %v\n", sum.Cost, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond))
+	spent := "unpriced"
+	if sum.Cost != nil {
+		spent = sum.Cost.String()
+	}
+	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
 	if sum.Risked > 0 {
 		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
 	}
 	if sum.Reason != "" {
-		fmt.Fprintf(w, "why: %s\n", sum.Reason)
+		fmt.Fprintf(w, "why: %s\n", plainly(sum.Reason))
 	}
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	if sum.State != journal.Complete {
@@ -155,7 +201,7 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		if strings.HasPrefix(sum.Reason, "budget") {
 			more = " --budget USD"
 		}
-		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", sum.File, more)
+		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
 	}
-	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", sum.File)
+	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", shellWord(sum.File))
 }

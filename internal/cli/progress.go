@@ -26,7 +26,7 @@ type counts struct {
 	Kept     int       `json:"kept"`     // answered by an earlier run
 	Cached   int       `json:"cached"`   // of the answered: by the cache, or by an equal request in flight
 	Usage    llm.Usage `json:"usage"`
-	Cost     llm.Money `json:"cost"`
+	Cost     llm.Money `json:"-"`
 }
 
 func (t *tally) rejected() { t.add(func(n *counts) { n.Rejected++ }) }
@@ -90,12 +90,12 @@ func (p *progress) show() (end func()) {
 	return ticking(p.out, p.line)
 }
 
-// ticking shows what line says of each moment: over and over in the last row of a
-// terminal, now and then as a line of its own elsewhere. The caller must call end, which
-// waits.
-func ticking(out *stream, line func(now time.Time) string) (end func()) {
+// ticking shows what line says of each moment, in parts of which the first matter most:
+// over and over in the last row of a terminal, as many as fit; now and then as a line of
+// its own elsewhere. The caller must call end, which waits.
+func ticking(out *stream, line func(now time.Time) []string) (end func()) {
 	every := lineEvery
-	if out.width > 0 {
+	if out.escapes {
 		every = refreshEvery
 	}
 	over := make(chan struct{})
@@ -106,12 +106,12 @@ func ticking(out *stream, line func(now time.Time) string) (end func()) {
 		for {
 			select {
 			case <-tick.C:
-				if out.width > 0 {
+				if out.escapes {
 					out.refresh(line(time.Now()))
 					continue
 				}
 				// A progress line that cannot be written is no reason to fail.
-				_, _ = io.WriteString(out, line(time.Now())+"\n")
+				_, _ = io.WriteString(out, strings.Join(line(time.Now()), ", ")+"\n")
 			case <-over:
 				return
 			}
@@ -124,20 +124,17 @@ func ticking(out *stream, line func(now time.Time) string) (end func()) {
 	}
 }
 
-// line describes the moment: what is done, what is in flight, how fast, what it cost.
-func (p *progress) line(now time.Time) string {
+// line describes the moment: what is done, what it cost, what is in flight, how fast.
+func (p *progress) line(now time.Time) []string {
 	n, l := p.tally.now(), p.stats()
 	parts := []string{number(n.Answered+n.Kept) + " answered"}
+	if share := p.share(); share >= 0 {
+		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
+	}
 	if bad := n.Failed + n.Rejected; bad > 0 {
 		parts = append(parts, number(bad)+" failed")
 	}
-	parts = append(parts, number(int(l.InFlight))+" in flight")
-	if l.Waiting > 0 {
-		parts = append(parts, number(int(l.Waiting))+" waiting")
-	}
-	if l.RateLimited > 0 {
-		parts = append(parts, number(int(l.RateLimited))+" rate-limited")
-	}
+	parts = append(parts, cost(n.Cost, p.budget, l), number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		parts = append(parts,
 			speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
@@ -146,18 +143,29 @@ func (p *progress) line(now time.Time) string {
 	if now.Sub(p.last) >= time.Second {
 		p.last, p.counts = now, n
 	}
-	parts = append(parts, cost(n.Cost, p.budget))
-	if share := p.share(); share >= 0 {
-		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
+	if l.Waiting > 0 {
+		parts = append(parts, number(int(l.Waiting))+" waiting")
 	}
-	return strings.Join(parts, ", ")
+	if l.RateLimited > 0 {
+		parts = append(parts, number(int(l.RateLimited))+" rate-limited")
+	}
+	return parts
 }
 
-func cost(c, budget llm.Money) string {
+// cost writes what was spent, and says so where that is not all, or not known at all.
+func cost(c, budget llm.Money, s dispatch.Snapshot) string {
+	text := c.String()
 	if budget > 0 {
-		return c.String() + " of " + budget.String()
+		text += " of " + budget.String()
 	}
-	return c.String()
+	switch {
+	case s.Unpriced == 0:
+		return text
+	case s.Unpriced == s.Attempts && c == 0:
+		return "unpriced"
+	default:
+		return text + " and what is unpriced"
+	}
 }
 
 // speed writes a rate with two digits at most behind the point.
@@ -177,8 +185,29 @@ func number(n int) string {
 	return s
 }
 
-// summary is the closing line of a run.
-func (n counts) summary(budget llm.Money, took time.Duration) string {
+// askSummary is what came of a file of requests.
+type askSummary struct {
+	counts
+	// Cost leaves out the models of Unpriced. It is nil where nothing else was asked.
+	Cost     *llm.Money `json:"cost_usd"`
+	Unpriced []string   `json:"unpriced"`
+}
+
+func newAskSummary(n counts, s dispatch.Snapshot) askSummary {
+	sum := askSummary{counts: n, Unpriced: []string{}}
+	for _, name := range s.Names() {
+		if s.Models[name].Unpriced > 0 {
+			sum.Unpriced = append(sum.Unpriced, name)
+		}
+	}
+	if s.Unpriced == 0 || s.Unpriced < s.Attempts || n.Cost > 0 {
+		sum.Cost = &n.Cost
+	}
+	return sum
+}
+
+// line is the closing line of a run.
+func (n askSummary) line(budget llm.Money, took time.Duration, s dispatch.Snapshot) string {
 	parts := []string{number(n.Answered) + " answered"}
 	for _, p := range []struct {
 		n    int
@@ -188,6 +217,15 @@ func (n counts) summary(budget llm.Money, took time.Duration) string {
 			parts = append(parts, number(p.n)+" "+p.what)
 		}
 	}
-	return fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
-		number(n.Usage.Input), number(n.Usage.Output), cost(n.Cost, budget), took.Round(10*time.Millisecond))
+	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
+		number(n.Usage.Input), number(n.Usage.Output), cost(n.counts.Cost, budget, s), took.Round(10*time.Millisecond))
+	return text + unpricedNote(n.Unpriced)
+}
+
+// unpricedNote says, on a line of its own, which models have no known price.
+func unpricedNote(models []string) string {
+	if len(models) == 0 {
+		return ""
+	}
+	return "\nno price is known for " + strings.Join(models, ", ") + ": what they cost is not counted; a file of prices can say"
 }

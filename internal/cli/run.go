@@ -102,7 +102,7 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 	sum, err := p.Run(ctx, drain)
 	done()
 	if sum == nil {
-		return playError(err)
+		return playError(p.File, err)
 	}
 	if f.JSON {
 		b, merr := marshal(sum)
@@ -114,17 +114,13 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 		printSummary(s.Stdout, sum)
 	}
 	if err != nil {
-		return playError(err)
+		err = playError(p.File, err)
+		if !f.JSON && !f.Quiet && err.Error() == sum.Reason {
+			return silent(exitCode(err)) // the table has said it
+		}
+		return err
 	}
 	return silent(playCode(sum))
-}
-
-// playError tells what the user can mend from what is broken.
-func playError(err error) error {
-	if _, ok := errors.AsType[config.Errors](err); ok || errors.Is(err, engine.ErrDiverged) || app.IsUsage(err) {
-		return asUsage(err)
-	}
-	return err
 }
 
 // playCode is the exit code of a run that ended as sum says.

@@ -76,7 +76,7 @@ func (c *showCmd) call(ctx context.Context, s *State, v *shower) error {
 	}
 	t, err := v.transcript(ctx, *c.Episode)
 	if err != nil {
-		return playError(err)
+		return err
 	}
 	var names []string
 	for _, turn := range t.Turns {

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -23,6 +25,10 @@ type shownTranscript struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 	Turns   []*shownTurn    `json:"turns"`
 	Outcome *shownOutcome   `json:"outcome,omitempty"`
+
+	// What turns are of, where that is not everything.
+	Seat       string `json:"only_seat,omitempty"`
+	OnlyFailed bool   `json:"only_failed,omitempty"`
 }
 
 // shownTurn is a turn of a strand: what was noted, and then asked.
@@ -46,7 +52,10 @@ type shownOutcome struct {
 func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	t, err := v.transcript(ctx, *c.Episode)
 	if err != nil {
-		return playError(err)
+		return err
+	}
+	if err := t.keep(c.Seat, c.Failed); err != nil {
+		return err
 	}
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
@@ -57,23 +66,73 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 }
 
 func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error) {
-	total := 0
-	for _, st := range v.head.Stages {
-		total += len(st.Specs)
-		if i := n - st.First; i >= 0 && i < len(st.Specs) {
-			e, err := v.episode(ctx, n, st.Specs[i])
-			t := &shownTranscript{File: v.file, shownEpisode: e, Params: st.Specs[i].Params, Turns: turnsOf(e.entries, e.Attempt)}
-			if end, ok := v.head.Ended[n]; ok {
-				t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
-				t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
-			}
-			return t, err
+	var l *sqlite.Listed
+	if n >= 0 {
+		list, err := v.store.List(ctx, sqlite.Listing{From: n, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			l = &list[0]
 		}
 	}
-	if total == 0 {
-		return nil, usage("%s has no episodes yet", v.file)
+	if l == nil || l.Episode != n {
+		return nil, v.none(n)
 	}
-	return nil, usage("%s has no episode %d: it has 0 to %d", v.file, n, total-1)
+	e, err := v.episode(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := journal.Episode(ctx, v.store, n)
+	if err != nil {
+		return nil, err
+	}
+	t := &shownTranscript{File: v.file, shownEpisode: e, Params: l.Spec.Params, Turns: turnsOf(entries, e.Attempt)}
+	if end := l.Ended; end != nil {
+		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
+		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
+	}
+	return t, nil
+}
+
+// none says that there is no such episode.
+func (v *shower) none(n int) error {
+	if v.about.Episodes == 0 {
+		return usage("%s has no episodes yet", v.file)
+	}
+	return usage("%s has no episode %d: it has 0 to %d", v.file, n, v.about.Episodes-1)
+}
+
+// keep leaves out what is not of a seat, if one is given, and what did not fail, if that
+// is asked for.
+func (t *shownTranscript) keep(seat string, failed bool) error {
+	if seat == "" && !failed {
+		return nil
+	}
+	if _, ok := t.Lineup[seat]; seat != "" && !ok && len(t.Lineup) > 0 {
+		return usage("--seat %q: nobody sits there: the seats are %s", seat, strings.Join(slices.Sorted(maps.Keys(t.Lineup)), ", "))
+	}
+	t.Seat, t.OnlyFailed = seat, failed
+	for _, turn := range t.Turns {
+		turn.Notes = slices.DeleteFunc(turn.Notes, func(n world.Note) bool { return failed || n.Seat != seat })
+		turn.Replies = slices.DeleteFunc(turn.Replies, func(r *shownCall) bool {
+			return seat != "" && r.Seat != seat || failed && r.Error == nil
+		})
+	}
+	t.Turns = slices.DeleteFunc(t.Turns, func(turn *shownTurn) bool { return len(turn.Notes)+len(turn.Replies) == 0 })
+	return nil
+}
+
+// only says what keep left.
+func (t *shownTranscript) only() string {
+	words := "what is of " + t.Seat
+	if t.OnlyFailed {
+		words = "calls that failed"
+		if t.Seat != "" {
+			words += ", of " + t.Seat
+		}
+	}
+	return words
 }
 
 // turnsOf puts the turns of an attempt in order: a fork is followed by its strands, one
@@ -138,17 +197,26 @@ func (t *shownTranscript) print(p *page) {
 	}
 	p.fact("lineup", lineupText(t.Lineup))
 	p.fact("deal", strconv.Itoa(t.Deal))
-	p.fact("calls", number(t.Calls)+", "+t.Cost.String())
+	calls := number(t.Calls) + ", " + t.Cost.String()
+	if t.FailedCalls > 0 {
+		calls = fmt.Sprintf("%s, %s of them failed, %s", number(t.Calls), number(t.FailedCalls), t.Cost)
+	}
+	p.fact("calls", calls)
+	all := t.Seat == "" && !t.OnlyFailed
+	if !all {
+		p.fact("only", t.only())
+	}
 	said := map[string]bool{}
 	for _, turn := range t.Turns {
-		turn.print(p, said)
+		turn.print(p, said, all)
 	}
 	if t.Outcome != nil {
 		t.Outcome.print(p)
 	}
 }
 
-func (t *shownTurn) print(p *page, said map[string]bool) {
+// print writes the turn. Replies that are missing are told of if all of it is there.
+func (t *shownTurn) print(p *page, said map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.line()
 	p.put(inkHead, indent+"turn "+turnName(t.Strand, t.Turn))
@@ -168,7 +236,7 @@ func (t *shownTurn) print(p *page, said map[string]bool) {
 			said[strings.TrimSpace(r.Response.Text)] = true
 		}
 	}
-	if open := t.Calls - len(t.Replies); open > 0 {
+	if open := t.Calls - len(t.Replies); all && open > 0 {
 		p.put(inkFaint, fmt.Sprintf("%swaiting for %d of %d replies", indent, open, t.Calls))
 		p.line()
 	}

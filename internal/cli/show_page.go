@@ -21,35 +21,28 @@ const (
 )
 
 // page is text for standard output. Each piece is made harmless before its colour is put
-// around it, so that a page's own colours are all that a terminal is told to do.
+// around it, so that a page's own colours are all that a terminal is told to do. That holds
+// for a pipe too, since what comes out of head or less ends in a terminal.
 type page struct {
-	out     *stream
-	colours bool
-	b       strings.Builder
+	out *stream
+	b   strings.Builder
 }
 
-// newPage makes an empty page. It has colours on a terminal, unless NO_COLOR is set or the
-// terminal is a dumb one.
 func newPage(s *State) *page {
 	out, ok := s.Stdout.(*stream)
 	if !ok {
-		out = newStream(s.Stdout, s.Terminal)
+		out = newStream(s.Stdout, s)
 	}
-	none, _ := s.Env("NO_COLOR")
-	term, _ := s.Env("TERM")
-	return &page{out: out, colours: out.width > 0 && none == "" && term != "dumb"}
+	return &page{out: out}
 }
 
 // put adds a piece of text.
 func (p *page) put(i ink, text string) {
-	switch {
-	case !p.colours:
-		p.b.WriteString(text)
-	case i == inkPlain || text == "":
-		p.b.WriteString(safe(text))
-	default:
-		p.b.WriteString("\x1b[" + string(i) + "m" + safe(text) + "\x1b[0m")
+	text = safe(text)
+	if p.out.escapes && i != inkPlain && text != "" {
+		text = "\x1b[" + string(i) + "m" + text + "\x1b[0m"
 	}
+	p.b.WriteString(text)
 }
 
 // line adds pieces of plain text and ends the line.
@@ -81,7 +74,7 @@ func (p *page) fact(name, text string) {
 func (p *page) flush() error {
 	text := p.b.String()
 	p.b.Reset()
-	if !p.colours {
+	if !p.out.escapes {
 		_, err := io.WriteString(p.out, text)
 		return err
 	}
@@ -103,33 +96,76 @@ func (s *stream) obey(text string) error {
 
 // cell is a piece of a table.
 type cell struct {
-	ink  ink
-	text string
+	ink    ink
+	text   string
+	number bool // it stands at the right of its column, and is never cut
 }
 
-// table adds rows with their columns in line. The first row is its head.
+// table adds rows with their columns in line. The first row is its head. On a terminal
+// the rows fit its width: the widest columns of text are cut.
 func (p *page) table(rows [][]cell) {
 	var widths []int
+	var number []bool
 	for _, r := range rows {
-		for i, c := range r {
+		for i := range r {
+			c := &r[i]
+			c.text = safe(c.text) // as it will be shown
 			if i == len(widths) {
-				widths = append(widths, 0)
+				widths, number = append(widths, 0), append(number, c.number)
 			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
 	}
+	if width := p.out.width(); width > 0 {
+		narrow(widths, number, width)
+	}
 	for n, r := range rows {
 		for i, c := range r {
-			text := c.text
-			if i < len(r)-1 {
-				text += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)+2)
-			}
 			if n == 0 {
 				c.ink = inkFaint
 			}
-			p.put(c.ink, text)
+			p.put(c.ink, c.padded(widths[i], i == len(r)-1))
+			if i < len(r)-1 {
+				p.put(inkPlain, "  ")
+			}
 		}
 		p.line()
+	}
+}
+
+// padded is a cell as wide as its column. The last of a row has no space behind it.
+func (c cell) padded(width int, last bool) string {
+	text := cut(c.text, width)
+	space := strings.Repeat(" ", width-utf8.RuneCountInString(text))
+	switch {
+	case c.number:
+		return space + text
+	case last:
+		return text
+	default:
+		return text + space
+	}
+}
+
+// narrow takes from the widest columns that may be cut until all fit beside each other,
+// or none can give any more.
+func narrow(widths []int, number []bool, width int) {
+	const least = 8
+	over := 2*(len(widths)-1) - width
+	for _, w := range widths {
+		over += w
+	}
+	for ; over > 0; over-- {
+		widest := -1
+		for i, w := range widths {
+			if !number[i] && w > least && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
 	}
 }
 

@@ -125,9 +125,10 @@ func TestShow(t *testing.T) {
 
 var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
 
+// terminal is one that is wide enough for anything.
 func terminal(env map[string]string) State {
 	return State{
-		Terminal: func(any) int { return 80 },
+		Terminal: func(any) int { return 4000 },
 		Env:      func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 	}
 }
@@ -149,6 +150,35 @@ func TestShowColours(t *testing.T) {
 		}
 		if got := parley(t, terminal(map[string]string{"NO_COLOR": ""}), args...).stdout; got != coloured {
 			t.Errorf("%v: an empty NO_COLOR counts", args)
+		}
+	}
+}
+
+// TestShowFits: on a terminal every row of the table fits, with its numbers whole and at
+// the right; a pipe gets everything.
+func TestShowFits(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	whole := parley(t, State{}, "show", file).stdout
+	_, table, _ := strings.Cut(whole, "EPISODE")
+	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
+	if !strings.Contains(table, scores) || !strings.Contains(whole, "\n      0  ended        7       1  $0.048  long: a=bold  a=bold b=polly  "+scores+"\n") {
+		t.Errorf("a pipe gets %s", whole)
+	}
+	for _, width := range []int{70, 80, 120} {
+		s := terminal(map[string]string{"TERM": "dumb"})
+		s.Terminal = func(any) int { return width }
+		got := parley(t, s, "show", file).stdout
+		_, table, ok := strings.Cut(got, "\nEPISODE")
+		longest := 0
+		for line := range strings.Lines("EPISODE" + table) {
+			longest = max(longest, len([]rune(strings.TrimSuffix(line, "\n"))))
+		}
+		if !ok || longest > width || longest < width-20 || !strings.Contains(table, "      0  ended        7       1  $0.048  long") {
+			t.Errorf("%d columns, the longest row has %d:\n%s", width, longest, got)
+		}
+		if cut := strings.Contains(table, "…\n"); cut != (width < 120) {
+			t.Errorf("%d columns:\n%s", width, got)
 		}
 	}
 }
@@ -184,26 +214,29 @@ func hostileRun() []journal.Entry {
 	}
 }
 
+// TestShowHostile: what is shown is harmless on a terminal, and in a pipe as well, since
+// head and less pass on what they get.
 func TestShowHostile(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, hostileRun()...)
 	for _, args := range [][]string{
-		{}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
+		{}, {"--failed"}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			args := append(append([]string{"show", file}, args...), more...)
-			got := parley(t, terminal(nil), args...).want(t, ExitOK).stdout
-			if rest := ourColours.ReplaceAllString(got, ""); safe(rest) != rest || !strings.Contains(rest, `\u001b]0;owned`) {
-				t.Errorf("%v: a terminal gets %q", args, rest)
-			}
-			if raw := parley(t, State{}, args...).stdout; more == nil && !strings.Contains(raw, "\x1b]0;owned\x07") {
-				t.Errorf("%v: a pipe does not get what was said: %q", args, raw)
+			for where, s := range map[string]State{"terminal": terminal(nil), "dumb terminal": terminal(map[string]string{"TERM": "dumb"}), "pipe": {}} {
+				got := parley(t, s, args...).want(t, ExitOK).stdout
+				if rest := ourColours.ReplaceAllString(got, ""); safe(rest) != rest || !strings.Contains(rest, `\u001b]0;owned`) {
+					t.Errorf("%v: a %s gets %q", args, where, rest)
+				}
 			}
 		}
 	}
-	// Words stand as they were said, byte by byte, behind their bar.
-	if got := parley(t, State{}, "show", file, "--episode", "0").stdout; !strings.Contains(got, "    | "+hostileText+"\n") {
-		t.Errorf("%q", got)
+	// JSON is still what was said, to the character.
+	var call struct{ Response struct{ Text string } }
+	got := parley(t, State{}, "show", file, "--episode", "0", "--call", "0:0", "--json").want(t, ExitOK).stdout
+	if err := json.Unmarshal([]byte(got), &call); err != nil || call.Response.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
+		t.Errorf("%v: %q", err, call.Response.Text)
 	}
 }
 

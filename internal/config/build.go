@@ -44,7 +44,9 @@ func (b *builder) build(n ast.Node, p path, depth int) *node {
 		}
 	case *ast.AnchorNode:
 		b.anchors[nameOf(n.Name)] = n.Value
-		return b.follow(nameOf(n.Name), n.Value, p, depth)
+		marked := b.follow(nameOf(n.Name), n.Value, p, depth)
+		marked.anchor = true
+		return marked
 	case *ast.AliasNode:
 		return b.alias(out, n, p, depth)
 	case *ast.TagNode:

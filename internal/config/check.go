@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"parley/internal/near"
 )
 
 // checker holds nodes against shapes. It reports everything that does not fit and goes on.
@@ -152,7 +154,7 @@ func (c *checker) unknown(f field, s *shape, p path) {
 	if c.full() {
 		return
 	}
-	name := nearest(f.name, s.names())
+	name := near.Name(f.name, s.names())
 	for _, k := range s.keys {
 		if slices.Contains(k.also, strings.ToLower(f.name)) {
 			name = k.name

@@ -12,14 +12,16 @@
 // environment variables that do; Plan.JSON is itself a valid plan file, from which
 // FromJSON makes an equal Plan.
 //
-// It is not for starting anything: it reads the one file it is given, and no
-// environment variable.
+// It is not for starting anything: it reads the file it is given and, for a kind that asks
+// for them, those that its params name (files.go), and no environment variable.
 package config
 
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -40,12 +42,15 @@ type Plan struct {
 	// Matrix and Until are what the plan key says. Default: nil.
 	Matrix *Matrix
 	Until  *Until
-	// Agents are sorted by name.
+	// Agents are those that have a seat, sorted by name.
 	Agents []world.Agent
 	// Lineup is seat to the name of an agent. A Matrix fills the seats it leaves out.
 	Lineup map[string]string
 	// Seats are the kind's, in its order.
 	Seats []string
+	// Advice is what to write differently in the files that params name, though it is
+	// understood. It is not recorded.
+	Advice []string
 	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
 	// left to a default.
 	Params     any
@@ -58,6 +63,8 @@ type Plan struct {
 	Cache string
 	// Pace is free or wave. Default: free.
 	Pace string
+	// Batch is how waves go over batch APIs.
+	Batch Batch
 	// Concurrency is the most calls in flight. 0: what the providers bear.
 	Concurrency int
 	// Live is the most episodes begun and not ended. 0: the engine's default.
@@ -68,6 +75,16 @@ type Plan struct {
 	Out string
 }
 
+// Batch is how waves go over the providers' batch APIs. Zero means the default of package
+// batch/office.
+type Batch struct {
+	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
+	Min      int           `json:"min,omitempty"`
+	Deadline time.Duration `json:"deadline,omitempty"`
+	Poll     time.Duration `json:"poll,omitempty"`
+	Cancel   bool          `json:"cancel,omitempty"`
+}
+
 // Load reads the plan file at path. kinds are those that can be played, and sets are
 // overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
 // Errors.
@@ -76,7 +93,17 @@ func Load(path string, kinds []world.Kind, sets []string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, b, kinds, sets)
+	plan, err := Parse(path, b, kinds, sets)
+	if err != nil {
+		return nil, err
+	}
+	beside := files{filepath.Dir(path)} // as all files that a plan names
+	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
+		if *name != "" {
+			*name = beside.path(*name)
+		}
+	}
+	return plan, nil
 }
 
 // Parse reads a plan file that is at hand. Errors call it name.
@@ -95,7 +122,7 @@ func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, e
 // FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
 // sets are overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	rep := &report{src: &source{name: "recorded plan"}}
+	rep := &report{src: &source{name: "recorded plan", recorded: true}}
 	dec := json.NewDecoder(bytes.NewReader(recorded))
 	dec.UseNumber()
 	root, err := jsonNode(dec, 0)

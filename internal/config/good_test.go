@@ -194,3 +194,33 @@ func TestParamZero(t *testing.T) {
 		t.Errorf("got %+v, want %+v", again, p.Params)
 	}
 }
+
+// TestUnseated allows agents without a seat where that is no slip, and leaves them out.
+func TestUnseated(t *testing.T) {
+	t.Parallel()
+	const two = "kind: talk\nagents: {quiet: sim/small, bold: sim/large}\nlineup: {first: quiet, second: bold}\n"
+	for name, c := range map[string]struct {
+		src  string
+		sets []string
+		want string
+	}{
+		"the lineup is another":    {two, []string{"lineup.second=quiet"}, "quiet"},
+		"a new agent with a seat":  {two, []string{"agents.new.model=sim/new", "lineup.second=new"}, "new quiet"},
+		"a matrix instead":         {two, []string{"lineup=", "plan.matrix={agents: [quiet], self: true}"}, "quiet"},
+		"a pattern for the others": {"kind: talk\nagents: {base: &base {model: sim/small}, warm: {<<: *base, temperature: 1}}\nlineup: {first: warm, second: warm}\n", nil, "warm"},
+		"agents as a whole":        {two, []string{"agents={quiet: sim/a, bold: sim/b}"}, "bold quiet"},
+	} {
+		p, err := Parse("plan.yaml", []byte(c.src), testKinds(), c.sets)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var names []string
+		for _, a := range p.Agents {
+			names = append(names, a.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

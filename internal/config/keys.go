@@ -25,10 +25,17 @@ func keys(kinds []string, params *shape) *shape {
 			key{name: "live", shape: whole(1, 1_000_000), preset: "20000", doc: "The most episodes begun and not ended."},
 		), doc: "Bounds of the whole run. Those of an account stand under providers.NAME.limits."},
 		key{name: "budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most the run may cost, in US dollars. It is never exceeded: when the next call would not fit, the run stops and can be resumed.", also: []string{"max_cost", "cost"}},
-		key{name: "cache", shape: word(), preset: "off", doc: "The path of a file that keeps answers for other runs, or off."},
+		key{name: "cache", shape: word(), preset: "off", doc: "The path of a file that keeps answers for other runs, from the plan file's folder, or off."},
 		key{name: "pace", shape: words("free", "wave"), preset: "free", doc: "free: each episode goes on as soon as its own turn is answered. wave: calls are made only when every live episode waits for one, all of them together."},
-		key{name: "prices", shape: word(), preset: "the built-in prices", doc: "The path of a file of prices."},
-		key{name: "out", shape: word(), preset: "beside the plan file, named after it", doc: "The path of the run file.", also: []string{"output", "file"}},
+		key{name: "batch", shape: record(
+			key{name: "lane", shape: words("auto", "batch", "live"), preset: "auto", doc: "auto: a wave's calls of a model go over the batch API where there are many and there is time. batch: wherever there is a batch API. live: never; batches that are open are still collected."},
+			key{name: "min", shape: whole(1, 1_000_000), preset: "100, and 2 with batch", doc: "The least calls of one model that are worth a batch; fewer are asked live."},
+			key{name: "deadline", shape: span(), preset: "the provider's, a day", doc: "How long a wave may take over its batches. What is not answered by then is cancelled and asked live."},
+			key{name: "poll", shape: span(), preset: "2s", doc: "How long to wait before looking at a batch again; later looks are further apart, up to thirty times that."},
+			key{name: "cancel", shape: truth(), preset: "false", doc: "Whether open batches are cancelled at the provider when the run is aborted with a second Ctrl-C. What they have answered is billed and collected later."},
+		), preset: "auto", doc: "How waves go over the providers' batch APIs, at half the price."},
+		key{name: "prices", shape: word(), preset: "the built-in prices", doc: "The path of a file of prices, from the plan file's folder."},
+		key{name: "out", shape: word(), preset: "beside the plan file, named after it", doc: "The path of the run file, from the plan file's folder.", also: []string{"output", "file"}},
 	)
 	s.apart = [2]string{"episodes", "plan"}
 	return s
@@ -114,7 +121,17 @@ func providerKeys() *shape {
 		key{name: "http2", shape: truth(), preset: "false", doc: "Whether to multiplex calls over HTTP/2."},
 		key{name: "timeout", shape: span(), preset: "10m", doc: "How long one attempt may go without a sign of life."},
 		key{name: "warm", shape: truth(), preset: "the preset's, or false", doc: "Whether equal long prefixes are sent once before they fan out, so that the prompt cache pays."},
+		key{name: "batch", shape: batchKeys(), preset: "the preset's, or none", doc: "Says that the account has a batch API, at half the price, which waves can go over. `batch: {}` is one with the usual limits."},
 		key{name: "capabilities", shape: listOf(capabilityKeys()), preset: "the built-in table", doc: "What models of this provider refuse or call differently, first match first."},
+	)
+}
+
+func batchKeys() *shape {
+	return record(
+		key{name: "requests", shape: whole(1, 1_000_000), preset: "50000, and 100000 in the anthropic dialect", doc: "The most requests of one batch."},
+		key{name: "bytes", shape: whole(10_000, 1<<40), preset: "200 MB, and 256 MB in the anthropic dialect", doc: "The most bytes of one batch."},
+		key{name: "per_hour", shape: whole(1, 1_000_000), preset: "2000", doc: "The most batches created in an hour."},
+		key{name: "tokens", shape: whole(1, 1<<50), preset: "learned when a batch is refused", doc: "The most prompt tokens of one model that may wait in batches.", also: []string{"enqueued_tokens"}},
 	)
 }
 

@@ -133,12 +133,17 @@ func decodeParams(k world.Kind, values map[string]any) (any, json.RawMessage, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("params: %w", err)
 	}
+	resolved, err := canonical(full, values)
+	return params, resolved, err
+}
+
+// canonical is params with what was given and their JSON leaves out.
+func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, error) {
 	var resolved any
-	if err := unmarshal(full, &resolved); err != nil {
-		return nil, nil, fmt.Errorf("params: %w", err)
+	if err := unmarshal(params, &resolved); err != nil {
+		return nil, fmt.Errorf("params: %w", err)
 	}
-	canonical, err := json.Marshal(overlay(resolved, values))
-	return params, canonical, err
+	return json.Marshal(overlay(resolved, given))
 }
 
 // overlay adds what was given and is missing in resolved: a field marked omitempty that

@@ -61,15 +61,16 @@ type Until struct {
 func (p *Plan) World() (world.Plan, error) {
 	spec := world.Spec{Kind: p.Kind.Name, Params: p.ParamsJSON, Lineup: maps.Clone(p.Lineup)}
 	cells := []world.Spec{spec}
+	var plan world.Plan = world.Repeat(spec, p.Episodes)
 	if p.Matrix != nil {
 		m, err := p.worldMatrix()
+		if err == nil {
+			cells, err = m.Cells()
+		}
+		if err == nil {
+			plan, err = m.Plan()
+		}
 		if err != nil {
-			return nil, err
-		}
-		if p.Until == nil {
-			return m.Plan()
-		}
-		if cells, err = m.Cells(); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +80,26 @@ func (p *Plan) World() (world.Plan, error) {
 			Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
 		}.Plan()
 	}
-	return world.Repeat(spec, p.Episodes), nil
+	if p.Kind.Plan != nil {
+		return p.own(plan.Next(nil))
+	}
+	return plan, nil
+}
+
+// own lets the kind make a plan of each spec.
+func (p *Plan) own(specs []world.Spec) (world.Plan, error) {
+	plans := make([]world.Plan, len(specs))
+	for i, spec := range specs {
+		params := p.Kind.Params()
+		err := json.Unmarshal(spec.Params, params)
+		if err == nil {
+			plans[i], err = p.Kind.Plan(params, spec, p.Seed)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("config: %w", err)
+		}
+	}
+	return world.Beside(plans...), nil
 }
 
 // worldMatrix says the matrix in the words of package world.

@@ -107,6 +107,10 @@ func (r *resolver) until() {
 	u := r.file.Plan.Until
 	r.plan.Until = u
 	here := path{"plan", "until"}
+	if name := r.plan.Kind.Name; r.plan.Kind.Plan != nil {
+		r.complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
+		return
+	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
 		r.complain(here.to("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(u.Seat), orSemicolon(meant(u.Seat, r.plan.Seats)), anyOf(r.plan.Seats))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -24,6 +25,7 @@ type recorded struct {
 	Budget    llm.Money                 `json:"budget,omitempty"`
 	Cache     string                    `json:"cache"`
 	Pace      string                    `json:"pace"`
+	Batch     map[string]any            `json:"batch,omitempty"`
 	Prices    string                    `json:"prices,omitempty"`
 	Out       string                    `json:"out,omitempty"`
 }
@@ -35,7 +37,7 @@ func (p *Plan) JSON() json.RawMessage {
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
 		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Cache: p.Cache, Pace: p.Pace, Prices: p.Prices, Out: p.Out,
+		Budget: p.Budget, Cache: p.Cache, Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: p.Prices, Out: p.Out,
 	}
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planFile{p.Matrix, p.Until}
@@ -72,6 +74,16 @@ func recordProvider(p provider.Provider) map[string]any {
 		m["timeout"] = p.Timeout.String()
 	}
 	delete(m, "name")
+	return m
+}
+
+func recordBatch(b Batch) map[string]any {
+	m := asMap(b)
+	for name, d := range map[string]time.Duration{"deadline": b.Deadline, "poll": b.Poll} {
+		if d > 0 {
+			m[name] = d.String()
+		}
+	}
 	return m
 }
 

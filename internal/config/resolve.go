@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/near"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -28,6 +29,7 @@ type file struct {
 	Budget    llm.Money                  `json:"budget"`
 	Cache     string                     `json:"cache"`
 	Pace      string                     `json:"pace"`
+	Batch     Batch                      `json:"batch"`
 	Prices    string                     `json:"prices"`
 	Out       string                     `json:"out"`
 }
@@ -50,6 +52,8 @@ type resolver struct {
 	plan *Plan
 	// known means that the kind is, and seated that its seats are.
 	known, seated bool
+	// beside is what is wrong with the files that params name.
+	beside Errors
 }
 
 // resolve makes a Plan of a tree.
@@ -72,13 +76,17 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan,
 		}
 	}
 	r.root = keys(names, params)
+	if r.plan.Kind.Models != nil {
+		agents := r.root.key("agents")
+		agents.needed, agents.shape.least = false, 0 // the files may name all there are
+	}
 	values, _ := r.value(tree, r.root, nil)
 	if err := remarshal(values, &r.file); err != nil {
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.err()
 	}
 	r.all()
-	if err := rep.err(); err != nil {
+	if err := r.err(); err != nil {
 		return nil, err
 	}
 	return r.plan, nil
@@ -95,6 +103,7 @@ func (r *resolver) all() {
 	if f.Pace != "" {
 		p.Pace = f.Pace
 	}
+	p.Batch = f.Batch
 	if f.Cache != "off" {
 		p.Cache = f.Cache
 	}
@@ -107,6 +116,7 @@ func (r *resolver) all() {
 	r.lineup()
 	r.matrix()
 	r.until()
+	r.unseated()
 }
 
 // complain reports a problem at a key, or the nearest that is there. What was reported
@@ -153,7 +163,7 @@ func (r *resolver) providers() {
 
 func (r *resolver) provider(p provider.Provider) {
 	here := path{"providers", p.Name}
-	near := nearest(p.Name, strings.Split(presetNames(), ", "))
+	near := near.Name(p.Name, strings.Split(presetNames(), ", "))
 	if p.Dialect == "" && p.BaseURL == "" && near != "" {
 		r.complainOfKey(here, "is no preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}

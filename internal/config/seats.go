@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/world"
 )
 
 func index(i int) string { return fmt.Sprintf("[%d]", i) }
@@ -22,7 +24,7 @@ func (r *resolver) params() {
 		r.paramsProblem(err, path{"params"})
 		return
 	}
-	if p.Kind.Seats == nil {
+	if !r.load() || p.Kind.Seats == nil {
 		return
 	}
 	if p.Seats, err = p.Kind.Seats(p.Params); err != nil {
@@ -59,7 +61,7 @@ func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
 	matrix := r.file.Plan != nil && r.file.Plan.Matrix != nil
-	if r.tree.field("lineup") == nil && !matrix {
+	if r.tree.field("lineup") == nil && !matrix && (len(p.Agents) > 0 || p.Kind.Models == nil) {
 		r.seatAll()
 		return
 	}
@@ -71,6 +73,7 @@ func (r *resolver) lineup() {
 			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(meant(seat, p.Seats)), anyOf(p.Seats))
 		}
 	}
+	r.seatModels()
 	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
 		r.complain(path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], anyOf(r.agentNames()))
 	}
@@ -79,6 +82,9 @@ func (r *resolver) lineup() {
 // seatAll is the lineup of a plan that has none: its only agent sits everywhere.
 func (r *resolver) seatAll() {
 	names := r.agentNames()
+	if mine := slices.DeleteFunc(slices.Clone(names), r.bySet); len(mine) == 1 {
+		names = mine // what an override adds beside the only agent is no second one: see unseated
+	}
 	if len(names) != 1 {
 		if len(r.plan.Seats) > 0 && len(names) > 0 {
 			r.complain(path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", anyOf(r.plan.Seats))
@@ -96,7 +102,7 @@ func (r *resolver) seatAll() {
 func (r *resolver) emptySeats() []string {
 	var empty []string
 	for _, seat := range r.plan.Seats {
-		if r.tree.field("lineup").field(seat) == nil {
+		if r.tree.field("lineup").field(seat) == nil && r.plan.Lineup[seat] == "" {
 			empty = append(empty, seat)
 		}
 	}
@@ -124,4 +130,45 @@ func (r *resolver) agentKnown(name string, here path) bool {
 // seatKnown says whether the kind has a seat. Where the seats could not be learned, it has.
 func (r *resolver) seatKnown(seat string) bool {
 	return !r.seated || slices.Contains(r.plan.Seats, seat)
+}
+
+// unseated leaves out agents that no seat is given to, and reports them: a name that was
+// misspelt makes one, and the agent that was meant would be played unchanged. An agent of
+// the file may be a pattern for others (&base) or lose its seat to an override, and a
+// recorded plan may hold agents of other episodes.
+func (r *resolver) unseated() {
+	if !r.seated || slices.ContainsFunc(r.errs, func(e *Error) bool { return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan") }) {
+		return // who sits where is not known
+	}
+	seated := map[string]bool{}
+	for _, name := range r.plan.Lineup {
+		seated[name] = true
+	}
+	if r.plan.Matrix != nil {
+		for _, name := range r.plan.Matrix.Agents {
+			seated[name] = true
+		}
+	}
+	moved := r.tree.field("lineup").overridden() || r.tree.field("plan").overridden()
+	names := slices.Sorted(maps.Keys(seated))
+	all := r.plan.Agents
+	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
+	for _, a := range all {
+		name := a.Name
+		if seated[name] || !r.bySet(name) && (moved || r.src.recorded || r.tree.field("agents").field(name).anchor) {
+			continue
+		}
+		here := path{"agents", name}
+		// What else is wrong with an agent that nobody wanted is beside the point.
+		r.errs = slices.DeleteFunc(r.errs, func(e *Error) bool {
+			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
+		})
+		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", orSemicolon(meant(name, names)), anyOf(names))
+	}
+}
+
+// bySet says whether an agent is there only since an override named it.
+func (r *resolver) bySet(name string) bool {
+	n := r.tree.field("agents").field(name)
+	return n != nil && n.key.set != ""
 }

@@ -89,6 +89,15 @@ func (n *node) move(to place) {
 	}
 }
 
+// overridden says whether an override changed anything at or under n.
+func (n *node) overridden() bool {
+	if n == nil {
+		return false
+	}
+	return n.at.set != "" || slices.ContainsFunc(n.items, (*node).overridden) ||
+		slices.ContainsFunc(n.fields, func(f field) bool { return f.value.overridden() })
+}
+
 // open returns the mapping under step of n, made if it is not there; nil if n or what
 // stands there is no mapping.
 func open(n *node, at place, step string, table *shape) *node {

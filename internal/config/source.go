@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"parley/internal/near"
 )
 
 // maxSize bounds a plan file. Far above any real plan; it keeps a wrong file (a run
@@ -21,6 +23,8 @@ type source struct {
 	text    string
 	lines   []string
 	secrets []string // what errors must not show
+
+	recorded bool // it is no file, but the plan of a run
 }
 
 // read reads the file at path, or says why it cannot be a plan.
@@ -32,6 +36,9 @@ func read(path string) ([]byte, error) {
 	if err != nil {
 		if pe, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pe.Err
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fail("there is no such file%s", meantPath(path))
 		}
 		return nil, fail("cannot be opened: %v", err)
 	}
@@ -46,16 +53,30 @@ func read(path string) ([]byte, error) {
 	return b, nil
 }
 
+// meantPath asks whether another file was meant, if one has a name like it.
+func meantPath(path string) string {
+	if n := near.Path(path); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}
+
 // newSource makes a source of bytes. What is wrong with them as a text goes to the report.
 func newSource(name string, b []byte) *report {
 	src := &source{name: name}
 	rep := &report{src: src}
 	switch {
+	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
+		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` plays it on, `parley show` shows it")
+		return rep
 	case len(b) > maxSize:
 		rep.add(place{}, nil, "is larger than %d KiB: is it a plan file?", maxSize>>10)
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
 		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
+		return rep
+	case binary(b):
+		rep.add(place{}, nil, "is no text: a plan file is UTF-8 text; `parley init KIND` writes one to begin with")
 		return rep
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
@@ -73,6 +94,21 @@ func newSource(name string, b []byte) *report {
 		return rep
 	}
 	return rep
+}
+
+// binary says whether b is no text at all, rather than a text with a slip in it.
+func binary(b []byte) bool {
+	b = b[:min(len(b), 1024)]
+	strange := 0
+	for len(b) > 0 {
+		i := notText(b)
+		if i < 0 {
+			break
+		}
+		strange++
+		b = b[i+1:]
+	}
+	return strange > 50
 }
 
 // notText returns where b stops being UTF-8 text, or -1.

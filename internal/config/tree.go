@@ -44,6 +44,7 @@ type node struct {
 	key    place // of the key it stands under; the value's own at the root
 	text   string
 	flag   bool
+	anchor bool // it is marked with &, so that others can repeat it
 	items  []*node
 	fields []field
 }

@@ -25,7 +25,9 @@ type Budget struct {
 	exposed  llm.Money // the most that Expose was told
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
-	reserved llm.Money
+	reserved llm.Money // for calls that go live: what Expose is told of
+	parked   llm.Money // for calls that go over a batch API, whose marks tell of them
+	risk     llm.Money // of batches that earlier sittings left, which no call answers for yet
 	queue    line[*drawer]
 	closed   bool
 }
@@ -34,11 +36,12 @@ type Budget struct {
 // is no limit: the budget only counts.
 func NewBudget(limit, spent llm.Money) *Budget { return &Budget{limit: limit, spent: spent} }
 
-// Spent returns what is spent for good, and what is set aside for calls in flight.
+// Spent returns what is spent for good, and what is set aside for calls in flight and open
+// batches.
 func (b *Budget) Spent() (spent, reserved llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent, b.reserved
+	return b.spent, b.reserved + b.parked + b.risk
 }
 
 // Limit returns the limit, 0 for none.
@@ -52,19 +55,21 @@ func (b *Budget) Limit() llm.Money {
 type drawer struct {
 	place
 	worst llm.Money
+	parks bool
 	ready chan struct{}
+	back  func() // says that it does not wait any more
 	err   error
 }
 
 // reserve sets worst aside, waiting for room if there may yet be some.
-func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) error {
+func (b *Budget) reserve(ctx context.Context, worst llm.Money, parks bool, order int64) error {
 	b.mu.Lock()
 	if b.queue.len() == 0 && b.fits(worst) {
-		err := b.grant(worst)
+		err := b.grant(worst, parks)
 		b.mu.Unlock()
 		return err
 	}
-	d := &drawer{place: place{order: order}, worst: worst, ready: make(chan struct{})}
+	d := &drawer{place: place{order: order}, worst: worst, parks: parks, ready: make(chan struct{}), back: aside(ctx)}
 	b.queue.push(d)
 	b.pump()
 	b.mu.Unlock()
@@ -74,6 +79,7 @@ func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) erro
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.queue.leave(d) {
+			d.back()
 			b.pump()
 			return llm.ContextError(ctx)
 		}
@@ -82,14 +88,18 @@ func (b *Budget) reserve(ctx context.Context, worst llm.Money, order int64) erro
 }
 
 // tryReserve sets worst aside if there is room now.
-func (b *Budget) tryReserve(worst llm.Money) bool {
+func (b *Budget) tryReserve(worst llm.Money, parks bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.fits(worst) && b.grant(worst) == nil
+	return b.fits(worst) && b.grant(worst, parks) == nil
 }
 
 // grant sets worst aside. What is exposed grows in large steps, so that it is seldom told.
-func (b *Budget) grant(worst llm.Money) error {
+func (b *Budget) grant(worst llm.Money, parks bool) error {
+	if parks {
+		b.parked += worst
+		return nil
+	}
 	if b.Expose != nil && b.limit > 0 && b.reserved+worst > b.exposed {
 		step := min(max(2*(b.reserved+worst), b.limit/64), b.limit)
 		if err := b.Expose(step); err != nil {
@@ -102,16 +112,49 @@ func (b *Budget) grant(worst llm.Money) error {
 }
 
 func (b *Budget) fits(worst llm.Money) bool {
-	return !b.closed && (b.limit == 0 || b.spent+b.reserved+worst <= b.limit)
+	return !b.closed && (b.limit == 0 || b.spent+b.reserved+b.parked+b.risk+worst <= b.limit)
 }
 
 // settle gives back what was set aside and spends cost.
-func (b *Budget) settle(reserved, cost llm.Money) {
+func (b *Budget) settle(reserved, cost llm.Money, parks bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reserved -= reserved
+	if parks {
+		b.parked -= reserved
+	} else {
+		b.reserved -= reserved
+	}
 	b.spent += cost
 	b.pump()
+}
+
+// hazard adds to what is at risk, or takes from it.
+func (b *Budget) hazard(more llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.risk += more
+	b.pump()
+}
+
+// fund sets worst aside for a call that answers from now on for what was at risk. There is
+// always room: the money is as good as spent.
+func (b *Budget) fund(risk, worst llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.risk -= risk
+	b.parked += worst
+	b.pump()
+}
+
+// unpark makes of what was set aside for a batch something for a live call.
+func (b *Budget) unpark(amount llm.Money) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.grant(amount, false); err != nil {
+		return err
+	}
+	b.parked -= amount
+	return nil
 }
 
 // pump lets in whoever fits, in order. With nothing in flight nobody's room will grow,
@@ -121,15 +164,16 @@ func (b *Budget) pump() {
 		d := b.queue.head()
 		switch {
 		case b.fits(d.worst):
-			d.err = b.grant(d.worst)
+			d.err = b.grant(d.worst, d.parks)
 		case b.closed:
 			d.err = &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
-		case b.reserved == 0:
+		case b.reserved+b.parked == 0:
 			d.err = b.refusal(d.worst)
 		default:
 			return
 		}
 		b.queue.pop()
+		d.back()
 		close(d.ready)
 	}
 }
@@ -153,18 +197,15 @@ type budget struct {
 	next   llm.Model
 	purse  *Budget
 	prices *tariff
+	parks  func(ctx context.Context, model string) bool // whether a call goes over a batch API
 }
 
 // Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
 func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	worst, err := b.worst(req)
+	a, err := b.open(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.purse.reserve(ctx, worst, req.Order); err != nil {
-		return nil, hinted(err, req)
-	}
-	a := &account{purse: b.purse, free: worst}
 	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
 	cost := a.close()
 	if err != nil {
@@ -174,6 +215,31 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	}
 	resp.Trail.Cost = cost
 	return resp, nil
+}
+
+// open sets aside what the first attempt can cost. A call whose line is in a batch that an
+// earlier sitting left needs no room: it has been made for it.
+func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
+	parks := b.parks(ctx, req.Model)
+	worst, err := b.worst(req, parks)
+	if err != nil {
+		return nil, err
+	}
+	if s := seatOf(ctx); s != nil {
+		batched, err := b.worst(req, true)
+		if err != nil {
+			return nil, err
+		}
+		if risk, ok := s.Fund(batched); ok {
+			free := max(risk, batched) // several of its attempts may be out
+			b.purse.fund(risk, free)
+			return &account{purse: b.purse, free: free, parks: true}, nil
+		}
+	}
+	if err := b.purse.reserve(ctx, worst, parks, req.Order); err != nil {
+		return nil, hinted(err, req)
+	}
+	return &account{purse: b.purse, free: worst, parks: parks}, nil
 }
 
 // hinted says what would make room, where the request leaves the dearest part open.
@@ -187,7 +253,7 @@ func hinted(err error, req *llm.Request) error {
 	return &c
 }
 
-func (b *budget) worst(req *llm.Request) (llm.Money, error) {
+func (b *budget) worst(req *llm.Request, batched bool) (llm.Money, error) {
 	if b.purse.Limit() == 0 {
 		return 0, nil
 	}
@@ -195,7 +261,7 @@ func (b *budget) worst(req *llm.Request) (llm.Money, error) {
 	if !ok {
 		return 0, b.prices.unknown(req.Model)
 	}
-	return worstOf(p, req), nil
+	return worstOf(p, req, batched), nil
 }
 
 // account is one call's share of a budget. Several attempts of the call may draw on it
@@ -204,6 +270,7 @@ type account struct {
 	purse *Budget
 	mu    sync.Mutex
 	free  llm.Money // set aside and not in use by an attempt
+	parks bool      // it was set aside for a batch
 	cost  llm.Money
 }
 
@@ -219,12 +286,31 @@ func (a *account) begin(worst llm.Money) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if more := worst - a.free; more > 0 {
-		if !a.purse.tryReserve(more) {
+		if !a.purse.tryReserve(more, a.parks) {
 			return false
 		}
 		a.free += more
 	}
 	a.free -= worst
+	return true
+}
+
+// goLive makes room for an attempt at live prices, if there is some.
+func (a *account) goLive(worst llm.Money) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.parks {
+		if a.purse.unpark(a.free) != nil {
+			return false
+		}
+		a.parks = false
+	}
+	if more := worst - a.free; more > 0 {
+		if !a.purse.tryReserve(more, false) {
+			return false
+		}
+		a.free += more
+	}
 	return true
 }
 
@@ -235,14 +321,14 @@ func (a *account) end(worst, cost llm.Money) {
 	a.cost += cost
 	spare := max(0, worst-cost)
 	a.free += spare
-	a.purse.settle(worst-spare, cost)
+	a.purse.settle(worst-spare, cost, a.parks)
 }
 
 // close gives back all that was not used and returns what the call cost.
 func (a *account) close() llm.Money {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.purse.settle(a.free, 0)
+	a.purse.settle(a.free, 0, a.parks)
 	a.free = 0
 	return a.cost
 }

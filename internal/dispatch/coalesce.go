@@ -43,9 +43,13 @@ func (c *coalesce) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 			return c.lead(ctx, key, f, req)
 		}
 		c.mu.Unlock()
+		back := aside(ctx)
 		select {
 		case <-f.done:
 		case <-ctx.Done():
+		}
+		back()
+		if ctx.Err() != nil {
 			return nil, llm.ContextError(ctx)
 		}
 		if f.err == nil {

@@ -4,6 +4,7 @@
 // It is a nest of layers, each a file here and each an llm.Model around the next:
 //
 //		budget(cache(coalesce(answer(retry(hedge(lane → warm(limit(meter(dialect)))))))))
+//		                                 in a wave: lane → park → a batch
 //
 //	  - budget reserves the most a call can cost and settles what it did cost
 //	  - cache answers what was answered before
@@ -15,6 +16,7 @@
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
+//	  - park is one attempt too, of a call in a wave: it waits for its line of a batch
 //
 // What it promises: a budget is never exceeded; no permit is held while anything
 // waits; every error is an *llm.Error of one kind; calls are served lowest Order
@@ -32,6 +34,8 @@ import (
 	"time"
 
 	"parley/internal/answer"
+	"parley/internal/batch"
+	"parley/internal/batch/office"
 	"parley/internal/cachestore"
 	"parley/internal/price"
 	"parley/llm"
@@ -57,6 +61,14 @@ type Config struct {
 	// Repairs is how often a structured answer that does not follow its schema is asked
 	// for again. Default: 2; negative: never.
 	Repairs int
+	// Batch says when the calls of a wave go over the providers' batch APIs.
+	Batch office.Policy
+	// Batches are those that earlier sittings left open, by their marks.
+	Batches []batch.Open
+	// Mark makes a step in the life of a batch durable before it returns, and a closed one not
+	// before all that done of Wave was given. It is called from many goroutines at once. Its
+	// error ends the calls of the batch. Default: nothing is durable, and a crash loses what is open.
+	Mark func(ctx context.Context, m batch.Mark) error
 	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
 	// own bound on time without a sign of life.
 	AttemptTimeout time.Duration
@@ -70,6 +82,7 @@ type Dispatcher struct {
 	budget *Budget
 	cache  *cachestore.Store
 	stats  *Stats
+	office *office.Office
 }
 
 // New returns a Dispatcher over c.
@@ -92,7 +105,11 @@ func New(c Config) (*Dispatcher, error) {
 	}
 	stats := newStats()
 	prices := newTariff(c.Prices)
-	lanes := newLanes(c, prices, stats)
+	post, err := newOffice(c)
+	if err != nil {
+		return nil, err
+	}
+	lanes := newLanes(c, prices, stats, post)
 
 	var m llm.Model = lanes
 	m = newHedge(m, c.Hedge, stats)
@@ -100,8 +117,8 @@ func New(c Config) (*Dispatcher, error) {
 	m = &answers{next: m, compiler: &answer.Compiler{}, native: lanes.native, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
 	m = newCoalesce(m)
 	m = newCache(m, c.Cache)
-	m = &budget{next: m, purse: c.Budget, prices: prices}
-	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats}, nil
+	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks}
+	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
 }
 
 // Ask answers one request.
@@ -140,8 +157,10 @@ func named(err error, req *llm.Request) error {
 }
 
 // Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
-// in flight is finished and returned. It cannot be undone.
+// in flight is finished and returned. Calls that wait for a batch whose marks are durable
+// are let go too: it is collected by a later sitting. It cannot be undone.
 func (d *Dispatcher) Drain() {
+	d.office.Drain()
 	d.budget.drain()
 	d.lanes.drain()
 }

@@ -35,7 +35,7 @@ func newHedge(next llm.Model, rule Hedge, s *Stats) llm.Model {
 // Ask asks, and asks again if the answer is late.
 func (h *hedge) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	after := h.delay(req.Model)
-	if after <= 0 {
+	if after <= 0 || seatOf(ctx) != nil {
 		return h.next.Ask(ctx, req)
 	}
 	ctx, cancel := context.WithCancel(ctx)

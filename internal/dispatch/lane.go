@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"parley/internal/batch"
+	"parley/internal/batch/office"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -19,12 +22,15 @@ import (
 type Lane struct {
 	Provider provider.Provider
 	Model    llm.Model
+	// Desk is the provider's batch API. Default: none, and waves go live.
+	Desk batch.Desk
 }
 
 // lanes sends every call down the lane of its provider.
 type lanes struct {
-	open  func(name string) (Lane, error)
-	build func(Lane) *lane
+	open     func(name string) (Lane, error)
+	build    func(Lane) *lane
+	deadline time.Duration // of a call in a wave, once it goes live
 
 	mu       sync.RWMutex
 	byName   map[string]*lane
@@ -36,6 +42,7 @@ type lanes struct {
 type lane struct {
 	provider provider.Provider
 	groups   []group // the last has no pattern
+	park     *park   // nil where there is no batch API
 }
 
 type group struct {
@@ -51,7 +58,15 @@ func (l *lanes) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if err != nil {
 		return nil, err
 	}
-	return lane.group(model).model.Ask(ctx, req)
+	live := lane.group(model).model
+	s := seatOf(ctx)
+	switch {
+	case s == nil:
+		return live.Ask(ctx, req)
+	case lane.park == nil:
+		return s.live(ctx, req, live, l.deadline)
+	}
+	return lane.park.ask(ctx, s, req, func() (*llm.Response, error) { return s.live(ctx, req, live, l.deadline) })
 }
 
 // lane returns the lane of a provider, opening it if need be.
@@ -106,10 +121,15 @@ func (l *lane) group(model string) *group {
 	return nil // not reached: the last has no pattern
 }
 
-func newLanes(c Config, prices *tariff, s *Stats) *lanes {
-	l := &lanes{open: c.Open, byName: map[string]*lane{}, build: func(in Lane) *lane {
+func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
+	l := &lanes{open: c.Open, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		m := &meter{next: in.Model, prices: prices, stats: s, timeout: c.AttemptTimeout}
-		return newLane(in.Provider, m, s)
+		guess := newEstimator()
+		ln := newLane(in.Provider, m, guess, s)
+		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
+			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s}
+		}
+		return ln
 	}}
 	for _, in := range c.Lanes {
 		l.byName[in.Provider.Name] = l.build(in)
@@ -117,8 +137,7 @@ func newLanes(c Config, prices *tariff, s *Stats) *lanes {
 	return l
 }
 
-func newLane(p provider.Provider, next llm.Model, s *Stats) *lane {
-	guess := newEstimator()
+func newLane(p provider.Provider, next llm.Model, guess *estimator, s *Stats) *lane {
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
 		lim := newLimit(next, limits, counting(p), guess, s)
 		return append(groups, group{pattern: pattern, limit: lim, model: newWarm(lim, p.Warm, s)})

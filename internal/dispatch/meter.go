@@ -22,7 +22,7 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	var worst llm.Money
 	a := accountOf(ctx)
 	if a != nil && priced && a.purse.Limit() > 0 {
-		worst = worstOf(p, req)
+		worst = worstOf(p, req, false)
 		if !a.begin(worst) {
 			return nil, &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
 		}

@@ -62,6 +62,9 @@ func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
+	if seatOf(ctx) != nil {
+		deadline = 0 // time that a call is parked does not count: see seat.live
+	}
 	if deadline > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, deadline, late)

@@ -44,6 +44,9 @@ func (s *Sketch) Mean() time.Duration {
 	return s.sum / time.Duration(s.n)
 }
 
+// Max is the longest of all durations, exactly.
+func (s *Sketch) Max() time.Duration { return s.max }
+
 // Quantile returns the duration that a share q of all durations does not exceed, or
 // 0 where there are none.
 func (s *Sketch) Quantile(q float64) time.Duration {
@@ -56,4 +59,20 @@ func (s *Sketch) Quantile(q float64) time.Duration {
 		}
 	}
 	return s.max
+}
+
+// Buckets calls each for every range of durations that has any, from short to long, with
+// its ends and how many there were in it.
+func (s *Sketch) Buckets(each func(low, high time.Duration, n int)) {
+	edge := func(i int) time.Duration {
+		if i == 0 {
+			return 0 // what is under a microsecond is in the first
+		}
+		return time.Duration(math.Exp2(float64(i)/sketchParts) * sketchUnit)
+	}
+	for i, c := range s.counts {
+		if c > 0 {
+			each(edge(i), edge(i+1), int(c))
+		}
+	}
 }

@@ -41,6 +41,7 @@ type ModelStats struct {
 	Attempts    int64              `json:"attempts"`         // sent to the provider
 	Retried     int64              `json:"retried"`          // attempts after a failure
 	Hedged      int64              `json:"hedged"`           // second attempts beside a slow first
+	Batched     int64              `json:"batched"`          // attempts over a batch API
 	RateLimited int64              `json:"rate_limited"`     // attempts refused for our quota
 	Warmed      int64              `json:"warmed"`           // calls that waited for a prefix to be cached
 	Errors      map[llm.Kind]int64 `json:"errors,omitempty"` // failed attempts by kind
@@ -103,7 +104,7 @@ func (t *ModelStats) add(m ModelStats) {
 		from int64
 	}{
 		{&t.Calls, m.Calls}, {&t.Failed, m.Failed}, {&t.Cached, m.Cached}, {&t.Coalesced, m.Coalesced},
-		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Hedged, m.Hedged}, {&t.RateLimited, m.RateLimited},
+		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Hedged, m.Hedged}, {&t.Batched, m.Batched}, {&t.RateLimited, m.RateLimited},
 		{&t.Warmed, m.Warmed}, {&t.Native, m.Native}, {&t.Tolerant, m.Tolerant}, {&t.Repaired, m.Repaired},
 		{&t.Malformed, m.Malformed}, {&t.Unpriced, m.Unpriced},
 	} {

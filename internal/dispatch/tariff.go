@@ -48,8 +48,8 @@ func (t *tariff) unknown(model string) *llm.Error {
 	return &llm.Error{Kind: llm.KindBadRequest, Message: msg}
 }
 
-// worstOf is the most that one attempt at req can cost.
-func worstOf(p price.Price, req *llm.Request) llm.Money {
+// worstOf is the most that one attempt at req can cost, live or over the batch API.
+func worstOf(p price.Price, req *llm.Request, batched bool) llm.Money {
 	output := req.MaxTokens
 	if output <= 0 {
 		output = p.MaxOutput
@@ -57,7 +57,7 @@ func worstOf(p price.Price, req *llm.Request) llm.Money {
 	if output <= 0 {
 		output = outputUnknown
 	}
-	return p.Worst(sizeOf(req).bound(), output, false)
+	return p.Worst(sizeOf(req).bound(), output, batched)
 }
 
 // outputUnknown is the most output assumed of a model when neither the request nor

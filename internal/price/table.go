@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/near"
 	"parley/llm"
 )
 
@@ -141,45 +142,19 @@ func isDate(s, form string) bool {
 
 // Nearest returns the known name most like an unknown one, to be suggested.
 func (t *Table) Nearest(model string) (string, bool) {
-	if model == "" || len(model) > 200 {
-		return "", false
-	}
 	want := canonical(model)
-	best, least := "", max(2, len(want)/4)+1
-	for _, known := range t.Models() {
-		if strings.HasSuffix(known, "*") {
-			continue
-		}
-		name := canonical(known)
+	known := map[string]string{} // what is compared, to how it is written
+	for _, name := range t.Models() {
+		plain := canonical(name)
 		if !strings.Contains(want, "/") {
-			_, name = llm.SplitModel(name)
+			_, plain = llm.SplitModel(plain)
 		}
-		if d := distance(want, name); d < least {
-			best, least = known, d
-		}
-	}
-	return best, best != ""
-}
-
-// distance is how many letters must be added, dropped or changed to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		if !strings.HasSuffix(name, "*") && known[plain] == "" {
+			known[plain] = name
 		}
 	}
-	return row[len(b)]
+	best := near.Name(want, slices.Sorted(maps.Keys(known)))
+	return known[best], best != ""
 }
 
 func newTable(asOf string, prices map[string]Price) *Table {

@@ -11,6 +11,7 @@
 package provider
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -47,6 +48,9 @@ type Provider struct {
 	// Warm is whether equal long prefixes are sent once before they fan out, since the
 	// provider's prompt cache can be read only after the first response began.
 	Warm bool `json:"warm,omitempty"`
+	// Batch says that the account has a batch API, and what that allows; nil: there is none.
+	// Default: as the preset has it.
+	Batch *Batch `json:"batch,omitempty"`
 	// Capabilities override the table of what models refuse, first match first.
 	Capabilities []Capability `json:"capabilities,omitempty"`
 }
@@ -60,6 +64,27 @@ type Limits struct {
 	OTPM float64 `json:"otpm,omitempty"` // output tokens a minute
 	// Concurrency is the most calls in flight. Default: found by trying, from 16 up.
 	Concurrency int `json:"concurrency,omitempty"`
+}
+
+// Batch is what a batch API allows. Zero means the usual limit of the dialect.
+type Batch struct {
+	Requests int   `json:"requests,omitempty"` // of one batch. Default: 50,000, and 100,000 in the anthropic dialect
+	Bytes    int64 `json:"bytes,omitempty"`    // of one batch. Default: 200 MB, and 256 MB in the anthropic dialect
+	PerHour  int   `json:"per_hour,omitempty"` // batches created in an hour. Default: 2,000
+	Tokens   int   `json:"tokens,omitempty"`   // prompt tokens of one model that may wait. Default: learned when a batch is refused
+}
+
+// BatchLimits returns what the batch API of p allows, and false where there is none.
+func (p Provider) BatchLimits() (Batch, bool) {
+	if p.Batch == nil || p.Dialect == "sim" {
+		return Batch{}, false
+	}
+	b, usual := *p.Batch, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}
+	if p.Dialect == "anthropic" {
+		usual = Batch{Requests: 100_000, Bytes: 256_000_000, PerHour: 2000}
+	}
+	b.Requests, b.Bytes, b.PerHour = cmp.Or(b.Requests, usual.Requests), cmp.Or(b.Bytes, usual.Bytes), cmp.Or(b.PerHour, usual.PerHour)
+	return b, true
 }
 
 // Counting is how a server charges tokens against its limits.

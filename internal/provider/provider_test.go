@@ -62,6 +62,7 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.Timeout = -time.Second }, []string{"timeout"}},
 		{func(p *Provider) { p.Limits.RPM = -1 }, []string{"limits"}},
 		{func(p *Provider) { p.ModelLimits = map[string]Limits{"m*": {Concurrency: -1}} }, []string{"model_limits.m*"}},
+		{func(p *Provider) { p.Batch = &Batch{Tokens: -1} }, []string{"batch", "usual limit"}},
 		{func(p *Provider) { p.Capabilities = []Capability{{Efforts: []string{"hihg"}, Thinking: "x"}} }, []string{"capabilities[0].match", "efforts", "did you mean high?", "thinking"}},
 	} {
 		p := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1"}
@@ -156,5 +157,24 @@ func TestEffort(t *testing.T) {
 	}
 	if _, ok := (Capability{}).Effort("high"); ok {
 		t.Error("a model without efforts takes one")
+	}
+}
+
+func TestBatchLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		p    Provider
+		want Batch
+		ok   bool
+	}{
+		{Provider{Dialect: "openai"}, Batch{}, false},
+		{Provider{Dialect: "sim", Batch: &Batch{}}, Batch{}, false},
+		{Provider{Dialect: "openai", Batch: &Batch{}}, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}, true},
+		{Provider{Dialect: "anthropic", Batch: &Batch{Tokens: 7}}, Batch{Requests: 100_000, Bytes: 256_000_000, PerHour: 2000, Tokens: 7}, true},
+		{Provider{Dialect: "responses", Batch: &Batch{Requests: 5, Bytes: 6, PerHour: 7}}, Batch{Requests: 5, Bytes: 6, PerHour: 7}, true},
+	} {
+		if got, ok := c.p.BatchLimits(); got != c.want || ok != c.ok {
+			t.Errorf("%+v: %+v, %v", c.p, got, ok)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/near"
 	"parley/llm"
 )
 
@@ -73,6 +74,9 @@ func (p Provider) checkLimits(bad complain) {
 	check("limits", p.Limits)
 	for pattern, l := range p.ModelLimits {
 		check("model_limits."+pattern, l)
+	}
+	if b := p.Batch; b != nil && (b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0) {
+		bad("batch", "must not be negative; 0 means the usual limit")
 	}
 }
 
@@ -146,43 +150,8 @@ func Unknown(name string) error {
 // unknown says that name is none of the allowed, and which may be meant.
 func unknown(name string, allowed []string) string {
 	s := fmt.Sprintf("%q is not known; use one of %s", name, strings.Join(allowed, ", "))
-	if n := nearest(name, allowed); n != "" {
+	if n := near.Name(name, allowed); n != "" {
 		s += fmt.Sprintf(" (did you mean %s?)", n)
 	}
 	return s
-}
-
-// nearest returns the allowed name at most two edits away from name, or "".
-func nearest(name string, allowed []string) string {
-	best, least := "", 3
-	for _, a := range allowed {
-		if d := distance(strings.ToLower(name), a); d < least && d < len(a) {
-			best, least = a, d
-		}
-	}
-	return best
-}
-
-// distance counts the edits from a to b (Levenshtein).
-func distance(a, b string) int {
-	if len(a) > 64 {
-		return len(a)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		last := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := last
-			if a[i] != b[j] {
-				cost++
-			}
-			last = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -2,94 +2,117 @@ package secrets
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"parley/worlds/secrets/reveal"
 )
 
 // Params are what a plan file can say about a game.
 type Params struct {
-	// Mode is how points are given. Default: standard, the only one so far.
-	Mode string `json:"mode" doc:"How points are given." oneof:"standard"`
-	// Messages is how many messages the conversation has in all, both players' together.
-	// Default: 6.
-	Messages int `json:"messages" doc:"How many messages the conversation has in all, both players' together: 2 to 200."`
+	// Mode is how points are given: see Modes. Default: standard.
+	Mode string `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
+	// Players is how many play. Default: 2.
+	Players int `json:"players" doc:"How many play: 2 to 100. Two sit in first and second, more in player1, player2 and so on."`
+	// Rounds is how many rounds are played. Default: 1.
+	Rounds int `json:"rounds" doc:"How many rounds are played: 1 to 200. In each, everybody talks to one other player; of an odd number one sits out."`
+	// Messages is how many messages each player writes in a conversation. Default: 3.
+	Messages int `json:"messages" doc:"How many messages each of the two players of a conversation writes in it: 1 to 200."`
+	// Pairing is who talks to whom. Default: random.
+	Pairing string `json:"pairing" doc:"Who talks to whom: random draws it anew in every episode, round-robin is the same in each, swiss pairs players with like points. Nobody meets again before it must be." oneof:"random,round-robin,swiss"`
+	// Memory is what players know of earlier conversations. Default: long.
+	Memory string `json:"memory" doc:"What players are shown: long is also their earlier conversations, short the present one only." oneof:"long,short"`
+	// Context is what players are told: see ContextParts. Default: all of it.
+	Context []string `json:"context" doc:"What players are told, any of chat_history (conversations with others than the present one, if memory is long), secret, collected_secrets, rules."`
+	// Persona is a text added to what a seat is told, or the name of one, by seat. Default: none.
+	Persona map[string]string `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to what it is told."`
+	// Points are what is paid, where it is not what the mode pays. Default: none.
+	Points map[string]float64 `json:"points" doc:"What is paid, where that is to differ from the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
+	// Target is the seat whose secret is the target. Default: drawn in every episode.
+	Target string `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: drawn anew in every episode."`
+	// TargetKnown is who is told whose secret is the target. Default: everyone.
+	TargetKnown string `json:"target_known" doc:"Who is told whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
+	// Judge is whether a model reads the conversations too. Default: none.
+	Judge string `json:"judge" doc:"Whether an agent in the seat judge reads each conversation: none; report: its verdict stands beside the rule's; decide: its verdict counts." oneof:"none,report,decide"`
+	// Forms are the ways to give a secret away that count: see package reveal. Default: all.
+	Forms []string `json:"forms" doc:"The ways to give a secret away that count."`
 	// Categories are where secrets are drawn from: see Categories. Default: all of them.
 	Categories []string `json:"categories" doc:"The categories of words that secrets are drawn from."`
 	// Words are what secrets are drawn from instead of the categories. Default: none.
 	Words []string `json:"words" doc:"Words of your own to draw secrets from, instead of the categories."`
-	// Persona is a text added to what a seat is told, by seat. Default: none.
-	Persona map[string]string `json:"persona" doc:"A text added to what a seat is told, by seat: first, second."`
 }
 
-// The bounds of params.
+// The parts of the context.
 const (
-	minMessages = 2
-	maxMessages = 200
-	minWord     = 3 // letters: a shorter one is said by accident
-	maxWord     = 40
-	maxPersona  = 10_000
+	chatHistory      = "chat_history"
+	ownSecret        = "secret"
+	collectedSecrets = "collected_secrets"
+	theRules         = "rules"
+)
+
+// ContextParts lists what players can be told.
+func ContextParts() []string { return []string{chatHistory, ownSecret, collectedSecrets, theRules} }
+
+// How long players remember.
+const (
+	memoryLong  = "long"
+	memoryShort = "short"
+)
+
+// Who is told whose secret is the target.
+const (
+	everyone   = "everyone"
+	holderOnly = "holder"
+	othersOnly = "others"
+	nobody     = "nobody"
+)
+
+// What a judge is for.
+const (
+	JudgeNone   = "none"
+	JudgeReport = "report"
+	JudgeDecide = "decide"
 )
 
 func defaults() *Params {
-	return &Params{Mode: Standard, Messages: 6, Categories: Categories(), Words: []string{}, Persona: map[string]string{}}
+	return &Params{
+		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairRandom, Memory: memoryLong, Context: ContextParts(),
+		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
+		Categories: Categories(), Words: []string{},
+	}
 }
 
-// check says what is wrong with p, naming the param.
-func (p *Params) check() error {
-	if !slices.Contains(Modes(), p.Mode) {
-		return fmt.Errorf("secrets: params.mode: %q is none: use %s", p.Mode, strings.Join(Modes(), ", "))
+func formNames() []string {
+	var names []string
+	for _, f := range reveal.Forms() {
+		names = append(names, string(f))
 	}
-	if p.Messages < minMessages || p.Messages > maxMessages {
-		return fmt.Errorf("secrets: params.messages: %d: want %d to %d; it counts both players' together", p.Messages, minMessages, maxMessages)
-	}
-	for i, c := range p.Categories {
-		if !slices.Contains(Categories(), c) {
-			return fmt.Errorf("secrets: params.categories: %q is none: use %s", c, strings.Join(Categories(), ", "))
-		}
-		if slices.Contains(p.Categories[:i], c) {
-			return fmt.Errorf("secrets: params.categories: %s is listed twice", c)
-		}
-	}
-	if len(p.Categories) == 0 && len(p.Words) == 0 {
-		return fmt.Errorf("secrets: params.categories: none, and no words either: use %s", strings.Join(Categories(), ", "))
-	}
-	for _, seat := range slices.Sorted(maps.Keys(p.Persona)) {
-		if seat != First && seat != Second {
-			return fmt.Errorf("secrets: params.persona.%s: is no seat: use %s or %s", seat, First, Second)
-		}
-		if text := p.Persona[seat]; len(text) > maxPersona || !utf8.ValidString(text) {
-			return fmt.Errorf("secrets: params.persona.%s: want a text of at most %d bytes", seat, maxPersona)
-		}
-	}
-	return p.checkWords()
+	return names
 }
 
-func (p *Params) checkWords() error {
-	if len(p.Words) == 1 {
-		return fmt.Errorf("secrets: params.words: only %q: want two or more, one for each player", p.Words[0])
+// forms returns those that count.
+func (p *Params) forms() []reveal.Form {
+	var forms []reveal.Form
+	for _, f := range p.Forms {
+		forms = append(forms, reveal.Form(f))
 	}
-	seen := map[string]string{}
-	for _, w := range p.Words {
-		parts := wordsOf(w)
-		folded := strings.Join(parts, " ")
-		n := utf8.RuneCountInString(strings.Join(parts, ""))
-		switch {
-		case n < minWord && !unspaced(folded) || n == 0:
-			return fmt.Errorf("secrets: params.words: %q: want %d letters or more, or it is said by accident", w, minWord)
-		case len(w) > maxWord:
-			return fmt.Errorf("secrets: params.words: %.20q…: want at most %d bytes", w, maxWord)
-		case strings.ContainsFunc(w, unicode.IsControl) || !utf8.ValidString(w):
-			return fmt.Errorf("secrets: params.words: %q: want plain text on one line", w)
-		case seen[folded] != "":
-			return fmt.Errorf("secrets: params.words: %q and %q sound the same: want different ones", seen[folded], w)
-		}
-		seen[folded] = w
-	}
-	return nil
+	return forms
 }
+
+// seats lists those of the players.
+func (p *Params) seats() []string {
+	if p.Players == 2 {
+		return []string{First, Second}
+	}
+	var names []string
+	for i := range p.Players {
+		names = append(names, fmt.Sprintf("player%d", i+1))
+	}
+	return names
+}
+
+// tells says whether players are told a part of the context.
+func (p *Params) tells(part string) bool { return slices.Contains(p.Context, part) }
 
 // words returns what secrets are drawn from.
 func (p *Params) words() []string {
@@ -102,3 +125,6 @@ func (p *Params) words() []string {
 	}
 	return all
 }
+
+// listed joins names for a message.
+func listed(names []string) string { return strings.Join(names, ", ") }

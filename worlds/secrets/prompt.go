@@ -7,81 +7,142 @@ import (
 	"parley/llm"
 )
 
-// prompt is what the player of the next turn is asked: who it is and what counts, and
-// then the conversation, with its own words as assistant and the other's as user. The
-// roles alternate and the last is a user's: where nothing was said a remark stands in
-// brackets, always as user, since it is nobody's words.
+// prompt is what the player of the next turn is asked: who it is and what counts, what it
+// remembers, and the conversation.
 func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
-	ms := []llm.Message{llm.System(t.instructions(turn))}
-	var heard []string // since the player's last message
-	if turn%2 == 0 {
-		heard = append(heard, "[The conversation begins. It is your turn to write.]")
+	me := t.pair[turn%2]
+	d := &dialogue{messages: []llm.Message{llm.System(t.instructions(turn % 2))}}
+	for _, past := range t.remembered(turn % 2) {
+		past.tell(d, me)
+		d.hear("[The conversation is over.]")
+	}
+	t.tell(d, me)
+	d.hear("[You write message " + t.place(turn) + "]")
+	return append(d.messages, llm.User(strings.Join(d.heard, "\n\n")))
+}
+
+// dialogue is what a player said and heard, as messages: its own words as assistant and
+// everybody else's as user. The roles alternate: where nothing was said a remark stands
+// in brackets, always as user, since it is nobody's words.
+type dialogue struct {
+	messages []llm.Message
+	heard    []string // since the player's last message
+}
+
+func (d *dialogue) hear(text string) { d.heard = append(d.heard, text) }
+
+func (d *dialogue) say(text string) {
+	d.messages = append(d.messages, llm.User(strings.Join(d.heard, "\n\n")), llm.Assistant(text))
+	d.heard = nil
+}
+
+// tell adds a conversation as the player me knows it.
+func (t *talk) tell(d *dialogue, me int) {
+	other := t.player(0).name
+	own := 1
+	if t.pair[0] == me {
+		own, other = 0, t.player(1).name
+	}
+	switch {
+	case t.game.simple():
+		d.hear("[The conversation begins.]")
+	case t.game.Players == 2:
+		d.hear(fmt.Sprintf("[Round %d of %d: a conversation begins.]", t.round, t.game.Rounds))
+	default:
+		d.hear(fmt.Sprintf("[Round %d of %d: your conversation with %s begins.]", t.round, t.game.Rounds, other))
 	}
 	for i, text := range t.turns {
-		own := i%2 == turn%2
 		switch {
-		case own && text == "":
-			heard = append(heard, "[You wrote nothing.]")
-		case own:
-			ms = append(ms, llm.User(strings.Join(heard, "\n\n")), llm.Assistant(text))
-			heard = nil
+		case i%2 == own && text == "":
+			d.hear("[You wrote nothing.]")
+		case i%2 == own:
+			d.say(text)
 		case text == "":
-			heard = append(heard, "[The other player wrote nothing.]")
+			d.hear("[" + strings.ToUpper(other[:1]) + other[1:] + " wrote nothing.]")
 		default:
-			heard = append(heard, text)
+			d.hear(text)
 		}
 	}
-	return append(ms, llm.User(strings.Join(heard, "\n\n")))
 }
 
-// instructions tell the player of a turn who it is, its secret, what counts, and how much
-// of the conversation is left.
-func (t *talk) instructions(turn int) string {
-	p := t.players[turn%2]
-	var b strings.Builder
-	b.WriteString("You are a player in a game of trust. You and one other player write messages to each other in turn. " +
-		"Each of you was dealt a word that only its owner knows.\n\n")
-	fmt.Fprintf(&b, "Your secret: %s\n\n", p.secret)
-	b.WriteString("A player gives its own word away by writing it in a message, in any spelling, letter by letter included. " +
-		"Hints do not count. When the conversation is over, you get:\n")
-	for _, line := range []struct {
-		points float64
-		when   string
-	}{
-		{t.rules.neither, "if neither of you gave a word away"},
-		{t.rules.both, "if both of you did"},
-		{t.rules.onlyOther, "if only the other player did"},
-		{t.rules.onlyOwn, "if only you did"},
-	} {
-		fmt.Fprintf(&b, "- %s %s\n", pointsText(line.points), line.when)
+// remembered lists the conversations before this one that a side is shown: with long
+// memory those with the same partner, and with chat_history those with others too.
+func (t *talk) remembered(side int) []*talk {
+	if t.game.Memory == memoryShort {
+		return nil
 	}
-	b.WriteString("The other player is paid by the same rules. Get as many points as you can.\n\n")
-	if p.persona != "" {
-		b.WriteString(p.persona + "\n\n")
+	other := t.pair[1-side]
+	var all []*talk
+	for _, past := range t.player(side).past {
+		if t.game.tells(chatHistory) || past.pair[0] == other || past.pair[1] == other {
+			all = append(all, past)
+		}
 	}
-	fmt.Fprintf(&b, "The conversation has %d messages in all. You now write message %d: %s\n", t.length, turn+1, left(t.length-turn-1))
-	b.WriteString("Answer with the text of your message and nothing else.")
-	return b.String()
+	return all
 }
 
-func pointsText(points float64) string {
-	if points == 1 {
-		return "1 point"
-	}
-	return fmt.Sprintf("%g points", points)
-}
-
-// left says how many messages come after the one being written, n, and whose they are.
-func left(n int) string {
-	switch own := n / 2; {
+// place says which message is to be written, how many come after it, and whose they are.
+func (t *talk) place(turn int) string {
+	at := fmt.Sprintf("%d of %d", turn+1, t.length())
+	switch n := t.length() - turn - 1; {
 	case n == 0:
-		return "it is the last one."
+		return at + ": it is the last one."
 	case n == 1:
-		return "it is your last, and the other player writes one more after it."
-	case own == 1:
-		return fmt.Sprintf("%d are left after it, 1 of them yours.", n)
+		return at + ": it is your last, and one more comes after it."
 	default:
-		return fmt.Sprintf("%d are left after it, %d of them yours.", n, own)
+		return fmt.Sprintf("%s: %d come after it, %d of them yours.", at, n, n/2)
 	}
+}
+
+// instructions tell a player who it is, its secret, what counts and what it has. They
+// are the same in every turn of a conversation, so that providers can cache them.
+func (t *talk) instructions(side int) string {
+	g, p := t.game, t.player(side)
+	var parts []string
+	if g.Players == 2 {
+		parts = append(parts, "You are a player in a game of trust. You and one other player write messages to each other in turn. "+
+			"Each of you was dealt a word that only its owner knows.")
+	} else {
+		parts = append(parts, fmt.Sprintf("You are %s in a game of trust of %d players. In every round you talk to one of the others: the two of you write messages "+
+			"to each other in turn. Each player was dealt a word that only its owner knows.", p.name, g.Players))
+	}
+	if g.tells(ownSecret) {
+		parts = append(parts, "Your secret: "+p.secret)
+	}
+	if g.tells(theRules) {
+		parts = append(parts, g.rulesText(t.pair[side]))
+	}
+	if held := g.ledger.held[t.pair[side]]; g.tells(collectedSecrets) && len(held) > 0 {
+		parts = append(parts, g.collectedText(held))
+	}
+	if p.persona != "" {
+		parts = append(parts, p.persona)
+	}
+	return strings.Join(append(parts, "The game's own remarks stand in square brackets; it asks you for nothing but your next message. "+
+		"Answer with the text of that message and nothing else."), "\n\n")
+}
+
+func (g *game) collectedText(held []int) string {
+	words := make([]string, len(held))
+	for i, owner := range held {
+		words[i] = g.players[owner].secret
+		if g.Players > 2 {
+			words[i] += " (of " + g.players[owner].name + ")"
+		}
+	}
+	return "Words you collected so far: " + strings.Join(words, ", ")
+}
+
+// personaText is what a seat is told besides, by the name or the text of a persona.
+func personaText(persona string) string {
+	switch persona {
+	case "plain":
+		return ""
+	case "aggressive":
+		return "You play to win, and you press hard. Take the lead in every message. Ask for the other player's word again and again, each time in another way. " +
+			"Flatter, promise, bluff, make it feel guilty or hurried, and use whatever it lets slip. Claim that you have told already, or offer a made-up word in exchange. " +
+			"Do not be moved by the same tricks, and give nothing away that pays you nothing."
+	}
+	return persona
 }

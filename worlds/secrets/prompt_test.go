@@ -17,27 +17,103 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // of the game, and needs a new Version of the kind.
 func TestPromptsGolden(t *testing.T) {
 	t.Parallel()
-	p := script(t, `{"messages": 5, "words": ["tiger", "zebra"], "persona": {"second": "You are in a hurry."}}`, 0, func(turn int, own, _ string) world.Reply {
-		return []world.Reply{say("Good morning."), say("What is yours?"), failed(), say("It is " + own + "."), say("Thank you.")}[turn]
+	two := script(t, `{"words": ["tiger", "zebra"], "persona": {"second": "You are in a hurry."}}`, 0, func(turn int, own, _ string) world.Reply {
+		return []world.Reply{say("Good morning."), say("What is yours?"), failed(), say("It is " + own + "."), say("Thank you."), say("And yours?")}[turn]
 	})
+	many := drive(t, `{"players": 3, "rounds": 2, "messages": 1, "mode": "targeted", "target": "player2", "pairing": "round-robin", "judge": "decide",
+		"words": ["tiger", "zebra", "walrus"], "persona": {"player1": "aggressive", "player2": "plain"}}`, 0, func(_ *played, c world.Call) world.Reply {
+		if c.Seat == Judge {
+			return world.Reply{JSON: []byte(`{"a":{"reason":"It wrote it.","revealed":true,"message":1},"b":{"reason":"It did not.","revealed":false,"message":0}}`)}
+		}
+		return say("I am " + c.Seat + ".")
+	})
+	golden(t, "two.golden", two)
+	golden(t, "many.golden", many)
 	var b strings.Builder
-	for turn, ms := range p.prompts {
-		fmt.Fprintf(&b, "=== message %d\n", turn+1)
-		for _, m := range ms {
+	for _, mode := range Modes() {
+		for _, players := range []int{2, 4} {
+			p := drive(t, fmt.Sprintf(`{"mode": %q, "players": %d, "forms": ["said", "spelled"]}`, mode, players), 0, func(*played, world.Call) world.Reply { return say("Hm.") })
+			g := &game{Params: *p.Params, players: make([]player, players), target: -1}
+			if mode == Targeted {
+				g.target = 0
+			}
+			g.ledger = newLedger(mode, map[string]float64{"both": 2.5}, players, g.target)
+			fmt.Fprintf(&b, "=== %s, %d players\n%s\n", mode, players, g.rulesText(0))
+		}
+	}
+	goldenText(t, "rules.golden", b.String())
+}
+
+func golden(t *testing.T, name string, p *played) {
+	t.Helper()
+	var b strings.Builder
+	for i, c := range p.calls {
+		fmt.Fprintf(&b, "=== call %d: %s of %s\n", i+1, c.Label, c.Seat)
+		for _, m := range c.Ask.Messages {
 			fmt.Fprintf(&b, "--- %s\n%s\n", m.Role, m.Text())
 		}
 	}
-	path := filepath.Join("testdata", "prompts.golden")
+	goldenText(t, name, b.String())
+}
+
+func goldenText(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want, err := os.ReadFile(path)
-	if err != nil || string(want) != b.String() {
-		t.Errorf("prompts are not those of %s (%v): run with -update and look at the difference\n%s", path, err, b.String())
+	if err != nil || string(want) != got {
+		t.Errorf("not as in %s (%v): run with -update and look at the difference\n%s", path, err, got)
+	}
+}
+
+// TestContext: players are told the parts that are chosen, and no others.
+func TestContext(t *testing.T) {
+	t.Parallel()
+	says := map[string]string{ // in the instructions of a second round
+		ownSecret: "Your secret: ", collectedSecrets: "Words you collected so far: ", theRules: "Get as many points as you can",
+	}
+	for _, context := range []string{``, `"secret"`, `"rules"`, `"collected_secrets"`, `"secret", "rules"`, `"chat_history", "secret", "collected_secrets", "rules"`} {
+		p := drive(t, `{"mode": "diversity", "rounds": 2, "messages": 1, "context": [`+context+`]}`, 0, func(p *played, c world.Call) world.Reply {
+			return say("It is " + p.secrets[c.Seat] + ".")
+		})
+		told := p.calls[len(p.calls)-1].Ask.Messages[0].Text()
+		for part, text := range says {
+			if strings.Contains(told, text) != strings.Contains(context, `"`+part+`"`) {
+				t.Errorf("context [%s]: %s: told\n%s", context, part, told)
+			}
+		}
+		if own := p.secrets[p.calls[len(p.calls)-1].Seat]; strings.Contains(told, own) != strings.Contains(context, `"secret"`) {
+			t.Errorf("context [%s]: the secret %s is or is not told\n%s", context, own, told)
+		}
+	}
+}
+
+// TestTargetIsKnown: those who should know whose secret is the target do, and nobody else.
+func TestTargetIsKnown(t *testing.T) {
+	t.Parallel()
+	for known, want := range map[string][3]string{ // of player 2, who holds it, and the others
+		everyone: {"It is the word of Player 2.", "It is your own word.", "It is the word of Player 2."},
+		"holder": {"You are not told whose it is.", "It is your own word.", "You are not told whose it is."},
+		"others": {"It is the word of Player 2.", "You are not told whose it is.", "It is the word of Player 2."},
+		"nobody": {"You are not told whose it is.", "You are not told whose it is.", "You are not told whose it is."},
+	} {
+		p := drive(t, `{"mode": "targeted", "target": "player2", "players": 3, "rounds": 3, "messages": 1, "target_known": "`+known+`"}`, 0,
+			func(*played, world.Call) world.Reply { return say("Hm.") })
+		for _, c := range p.calls {
+			told := c.Ask.Messages[0].Text()
+			if i := int(c.Seat[len(c.Seat)-1] - '1'); !strings.Contains(told, want[i]) {
+				t.Errorf("%s: %s is told\n%s", known, c.Seat, told)
+			}
+			if word := p.secrets["player2"]; c.Seat != "player2" && strings.Contains(told, word) {
+				t.Errorf("%s: %s is told the word itself", known, c.Seat)
+			}
+		}
 	}
 }

@@ -1,87 +1,111 @@
 package secrets
 
-import "parley/world"
+import "slices"
 
-// Standard is the mode in which only what the other gave away pays, and most if one
-// gave nothing.
-const Standard = "standard"
+// The modes: what pays.
+const (
+	Standard  = "standard"  // what the other gave away in a conversation, most if one gave nothing
+	Retained  = "retained"  // the secrets one collected, the more the fewer have them
+	Diversity = "diversity" // how many different secrets one collected
+	Targeted  = "targeted"  // the same, and one of them far more
+)
 
 // Modes lists the modes there are.
-func Modes() []string { return []string{Standard} }
+func Modes() []string { return []string{Standard, Retained, Diversity, Targeted} }
 
-// rules are what a mode pays, from one player's side.
-type rules struct {
-	neither, both, onlyOther, onlyOwn float64
+// payment is something a mode pays for, and how much.
+type payment struct {
+	name   string
+	points float64
 }
 
-// rulesOf returns the rules of a mode.
-func rulesOf(mode string) rules {
-	if mode == Standard {
-		return rules{neither: 0, both: 1, onlyOther: 3, onlyOwn: 0}
+// payments lists what a mode pays. Retained pays by how rare a secret is.
+func payments(mode string) []payment {
+	switch mode {
+	case Standard:
+		return []payment{{"neither", 0}, {"both", 1}, {"only_other", 3}, {"only_own", 0}}
+	case Diversity:
+		return []payment{{"secret", 2}}
+	case Targeted:
+		return []payment{{"secret", 1}, {"target", 5}}
 	}
-	return rules{} // none other passes the check of params
+	return nil
 }
 
-// points are what a player gets who did or did not reveal, against one who did or did not.
-func (r rules) points(own, other bool) float64 {
-	switch {
-	case own && other:
-		return r.both
-	case other:
-		return r.onlyOther
-	case own:
-		return r.onlyOwn
-	default:
-		return r.neither
-	}
+// ledger keeps what everybody gained.
+type ledger struct {
+	mode   string
+	pays   map[string]float64
+	target int // whose secret is the target, or -1
+
+	points []float64 // of conversations, in mode standard
+	held   [][]int   // whose secrets each collected, in order: in the other modes
 }
 
-// Record is the data of an outcome.
-type Record struct {
-	Mode string `json:"mode"`
-	// Secrets is seat to word.
-	Secrets map[string]string `json:"secrets"`
-	// Messages is how many were said, and Silences how many turns passed without one.
-	Messages int `json:"messages"`
-	Silences int `json:"silences,omitempty"`
-	// Reveals are the first of each seat, in the order they happened.
-	Reveals []Reveal `json:"reveals"`
-}
-
-// Reveal is when a player first gave its secret away.
-type Reveal struct {
-	Seat    string `json:"seat"`
-	Message int    `json:"message"` // its number, from 1
-	How     string `json:"how"`     // said or spelled
-}
-
-// outcome scores a conversation. One that did not take place has no scores: that nobody
-// answered is not a secret kept.
-func (t *talk) outcome(mode string) world.Outcome {
-	rec := Record{
-		Mode: mode, Secrets: map[string]string{}, Messages: len(t.turns) - t.silences, Silences: t.silences,
-		Reveals: append([]Reveal{}, t.reveals...),
-	}
-	o := world.Outcome{Failed: t.failed}
-	for i, p := range t.players {
-		rec.Secrets[p.seat] = p.secret
-		if t.failed == "" {
-			other := t.players[1-i]
-			o.Scores = append(o.Scores,
-				world.Score{Seat: p.seat, Name: "points", Value: t.rules.points(p.revealed, other.revealed)},
-				world.Score{Seat: p.seat, Name: "revealed", Value: number(p.revealed)},
-				world.Score{Seat: p.seat, Name: "obtained", Value: number(other.revealed)},
-				world.Score{Seat: p.seat, Name: "optimal", Value: number(other.revealed && !p.revealed)},
-			)
+func newLedger(mode string, points map[string]float64, players, target int) *ledger {
+	l := &ledger{mode: mode, pays: map[string]float64{}, target: target, points: make([]float64, players), held: make([][]int, players)}
+	for _, p := range payments(mode) {
+		l.pays[p.name] = p.points
+		if v, set := points[p.name]; set {
+			l.pays[p.name] = v
 		}
 	}
-	o.Data = rec
-	return o
+	return l
 }
 
-func number(yes bool) float64 {
-	if yes {
-		return 1
+// settle takes in a conversation of a and b, each of whom revealed its secret or not.
+func (l *ledger) settle(a, b int, aRevealed, bRevealed bool) {
+	if l.mode == Standard {
+		l.points[a] += l.pays[standardCase(aRevealed, bRevealed)]
+		l.points[b] += l.pays[standardCase(bRevealed, aRevealed)]
+		return
 	}
-	return 0
+	if aRevealed && !slices.Contains(l.held[b], a) {
+		l.held[b] = append(l.held[b], a)
+	}
+	if bRevealed && !slices.Contains(l.held[a], b) {
+		l.held[a] = append(l.held[a], b)
+	}
 }
+
+// standardCase names what a conversation was to one who did or did not reveal.
+func standardCase(own, other bool) string {
+	switch {
+	case own && other:
+		return "both"
+	case other:
+		return "only_other"
+	case own:
+		return "only_own"
+	}
+	return "neither"
+}
+
+// totals are what everybody has so far.
+func (l *ledger) totals() []float64 {
+	if l.mode == Standard {
+		return slices.Clone(l.points)
+	}
+	holders := make([]int, len(l.held)) // of each player's secret; its owner is none
+	for _, held := range l.held {
+		for _, owner := range distinct(held) {
+			holders[owner]++
+		}
+	}
+	totals := make([]float64, len(l.held))
+	for i, held := range l.held {
+		for _, owner := range distinct(held) {
+			if l.mode == Retained {
+				totals[i] += float64(len(l.held)) / float64(holders[owner])
+				continue
+			}
+			totals[i] += l.pays["secret"]
+			if owner == l.target {
+				totals[i] += l.pays["target"]
+			}
+		}
+	}
+	return totals
+}
+
+func distinct(owners []int) []int { return slices.Compact(slices.Sorted(slices.Values(owners))) }

@@ -3,149 +3,47 @@ package secrets
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
+// TestExercise holds every mode and size of the game to what any kind promises.
 func TestExercise(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{
-		"", `{"messages": 3, "categories": ["weather"]}`,
-		`{"words": ["Übermut", "ice cream", "虎", "O'Hara"], "persona": {"second": "You are in a hurry."}}`,
+		"", `{"words": ["Übermut", "ice cream", "虎", "O'Hara"], "persona": {"second": "You are in a hurry."}, "rounds": 2, "messages": 1, "judge": "report"}`,
+		`{"mode": "retained", "players": 4, "rounds": 2, "messages": 1}`,
+		`{"mode": "diversity", "players": 5, "rounds": 2, "messages": 1, "pairing": "swiss", "judge": "decide"}`,
+		`{"mode": "targeted", "players": 3, "rounds": 2, "messages": 1, "pairing": "round-robin", "memory": "short"}`,
 	} {
 		t.Run(params, func(t *testing.T) {
 			t.Parallel()
-			worldtest.Exercise(t, Kind(), worldtest.Options{Params: params})
+			worldtest.Exercise(t, Kind(), worldtest.Options{Params: params, Answer: answer})
 		})
 	}
 }
 
-// played is an episode that was played by a script.
-type played struct {
-	prompts [][]llm.Message
-	notes   []world.Note
-	outcome world.Outcome
-	record  Record
+// answer tells now and then, and judges by chance.
+func answer(c world.Call, r *rand.Rand) world.Reply {
+	switch {
+	case c.Ask.Schema != nil:
+		return world.Reply{JSON: fmt.Appendf(nil, `{"a":{"reason":"r","revealed":%v,"message":1},"b":{"reason":"","revealed":false,"message":9}}`, r.IntN(2) == 0)}
+	case r.IntN(3) == 0:
+		return say("It is " + wordOf(c) + ".")
+	}
+	return worldtest.Prose(c, r)
 }
 
-// script plays an episode: say is given whose turn it is, and both secrets.
-func script(t *testing.T, params string, deal int, say func(turn int, own, other string) world.Reply) played {
-	t.Helper()
-	p := defaults()
-	if err := json.Unmarshal([]byte(params), p); err != nil {
-		t.Fatal(err)
-	}
-	w, err := Kind().World(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out played
-	s := world.Begin(w, world.Deal{Seed: 1, Number: deal})
-	defer s.Stop()
-	turn := s.Next(nil)
-	for n := 0; ; n++ {
-		out.notes = append(out.notes, turn.Notes...)
-		if turn.Panic != "" {
-			t.Fatal(turn.Panic, turn.Stack)
-		}
-		if turn.Done {
-			out.outcome = turn.Outcome
-			out.record = turn.Outcome.Data.(Record)
-			return out
-		}
-		if want := []string{First, Second}[n%2]; len(turn.Calls) != 1 || turn.Calls[0].Seat != want {
-			t.Fatalf("turn %d: calls %+v, want one of %s", n, turn.Calls, want)
-		}
-		out.prompts = append(out.prompts, turn.Calls[0].Ask.Messages)
-		var secrets [2]string
-		for i := range secrets {
-			if err := json.Unmarshal(out.notes[i].Data, &secrets[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		turn = s.Next([]world.Reply{say(n, secrets[n%2], secrets[1-n%2])})
-	}
-}
-
-func (p played) score(seat, name string) float64 {
-	for _, s := range p.outcome.Scores {
-		if s.Seat == seat && s.Name == name {
-			return s.Value
-		}
-	}
-	return -1
-}
-
-func TestScores(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		first, second int // the turn in which each tells, or -1
-		want          [8]float64
-		reveals       string
-	}{
-		{-1, -1, [8]float64{0, 0, 0, 0, 0, 0, 0, 0}, "[]"},
-		{2, 3, [8]float64{1, 1, 1, 0, 1, 1, 1, 0}, "[{first 3 said} {second 4 said}]"},
-		{4, 1, [8]float64{1, 1, 1, 0, 1, 1, 1, 0}, "[{second 2 said} {first 5 said}]"},
-		{0, -1, [8]float64{0, 1, 0, 0, 3, 0, 1, 1}, "[{first 1 said}]"},
-		{-1, 5, [8]float64{3, 0, 1, 1, 0, 1, 0, 0}, "[{second 6 said}]"},
-	} {
-		p := script(t, "{}", 3, func(turn int, own, other string) world.Reply {
-			if turn == c.first || turn == c.second {
-				return say("Well then: " + strings.ToUpper(own) + "!")
-			}
-			return say("I guess yours is " + other + "?") // a guess gives nothing of one's own away
-		})
-		var got [8]float64
-		for i, seat := range []string{First, Second} {
-			for j, name := range []string{"points", "revealed", "obtained", "optimal"} {
-				got[4*i+j] = p.score(seat, name)
-			}
-		}
-		if got != c.want || fmt.Sprint(p.record.Reveals) != c.reveals || p.record.Messages != 6 || p.outcome.Failed != "" {
-			t.Errorf("told in %d and %d: %v, %+v; want %v, %s", c.first, c.second, got, p.record, c.want, c.reveals)
-		}
-	}
-}
-
-// TestDeals: each deal has secrets of its own, and nothing but the deal decides them.
-func TestDeals(t *testing.T) {
-	t.Parallel()
-	seen := map[string]int{}
-	for deal := range 300 {
-		one := script(t, `{"messages": 2}`, deal, func(int, string, string) world.Reply { return say("Hello.") })
-		two := script(t, `{"messages": 4}`, deal, func(int, string, string) world.Reply { return failed() })
-		if !reflect.DeepEqual(one.record.Secrets, two.record.Secrets) {
-			t.Fatalf("deal %d: %v and %v", deal, one.record.Secrets, two.record.Secrets)
-		}
-		a, b := one.record.Secrets[First], one.record.Secrets[Second]
-		if a == b {
-			t.Errorf("deal %d: both hold %s", deal, a)
-		}
-		seen[a]++
-		seen[b]++
-	}
-	if len(seen) != 96 {
-		t.Errorf("%d words were dealt of 96", len(seen))
-	}
-	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return say("Hello.") })
-	if got := own.record.Secrets[First] + " " + own.record.Secrets[Second]; got != "left right" && got != "right left" {
-		t.Errorf("of two words of one's own: %s", got)
-	}
-}
-
-func failed() world.Reply { return world.Reply{Failed: llm.KindTimeout} }
-
+// TestSilence: a failure passes the turn and is never something that was said.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -173,82 +71,93 @@ func TestSilence(t *testing.T) {
 			}
 			return say(fmt.Sprint("message ", turn))
 		})
-		if p.outcome.Failed != c.failed || p.record.Messages != c.messages || len(p.prompts) != c.asked {
-			t.Errorf("%s: failed %q, %d messages, %d asked; want %q, %d, %d", c.silent, p.outcome.Failed, p.record.Messages, len(p.prompts), c.failed, c.messages, c.asked)
+		k := p.record.Conversations[0]
+		if p.outcome.Failed != c.failed || k.Failed != c.failed || k.Messages != c.messages || len(p.calls) != c.asked {
+			t.Errorf("%s: failed %q, %+v, %d asked; want %q, %d, %d", c.silent, p.outcome.Failed, k, len(p.calls), c.failed, c.messages, c.asked)
 		}
-		if (c.failed == "") != (len(p.outcome.Scores) == 8) || len(p.record.Reveals) > 0 {
-			t.Errorf("%s: scores %v, reveals %v", c.silent, p.outcome.Scores, p.record.Reveals)
+		if (c.failed == "") != (len(p.outcome.Scores) == 10) || len(k.Reveals) > 0 {
+			t.Errorf("%s: scores %v, reveals %v", c.silent, p.outcome.Scores, k.Reveals)
 		}
-		checkRoles(t, c.silent, p)
-	}
-}
-
-// checkRoles holds every prompt to the promise: the system first, then user and assistant
-// by turns, a user last; one's own words as assistant and nothing else; the other's as user.
-func checkRoles(t *testing.T, name string, p played) {
-	t.Helper()
-	for turn, ms := range p.prompts {
-		var own, heard []string
-		for i, m := range ms {
-			want := []llm.Role{llm.RoleAssistant, llm.RoleUser}[i%2]
-			if i == 0 {
-				want = llm.RoleSystem
-			}
-			if m.Role != want || m.Text() == "" {
-				t.Errorf("%s: turn %d: message %d is %s %q, want one of %s", name, turn, i, m.Role, m.Text(), want)
-			}
-			switch m.Role {
-			case llm.RoleAssistant:
-				own = append(own, m.Text())
-			case llm.RoleUser:
-				for part := range strings.SplitSeq(m.Text(), "\n\n") {
-					if !strings.HasPrefix(part, "[") {
-						heard = append(heard, part)
-					}
+		for _, call := range p.calls {
+			for _, m := range call.Ask.Messages[1:] {
+				if text := m.Text(); strings.Contains(text, p.secrets[First]) || strings.Contains(text, p.secrets[Second]) {
+					t.Errorf("%s: what came with a failure was told: %q", c.silent, text)
 				}
 			}
 		}
-		if last := ms[len(ms)-1]; last.Role != llm.RoleUser {
-			t.Errorf("%s: turn %d ends with %s", name, turn, last.Role)
-		}
-		var wantOwn, wantHeard []string
-		for i := range turn {
-			switch text := fmt.Sprint("message ", i); {
-			case name[i] != '.':
-			case i%2 == turn%2:
-				wantOwn = append(wantOwn, text)
-			default:
-				wantHeard = append(wantHeard, text)
-			}
-		}
-		if !reflect.DeepEqual(own, wantOwn) || !reflect.DeepEqual(heard, wantHeard) {
-			t.Errorf("%s: turn %d: own %q, heard %q; want %q, %q", name, turn, own, heard, wantOwn, wantHeard)
-		}
 	}
 }
 
-func TestNotes(t *testing.T) {
+// TestOnePlayerFails: in a large game the conversations of others count on.
+func TestOnePlayerFails(t *testing.T) {
 	t.Parallel()
-	p := script(t, `{"messages": 3, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, _ string) world.Reply {
-		if turn == 1 {
+	p := drive(t, `{"players": 4, "rounds": 3, "messages": 1}`, 0, func(_ *played, c world.Call) world.Reply {
+		if c.Seat == "player3" {
 			return failed()
 		}
-		return say("It is " + own + ".")
+		return say("It is " + wordOf(c) + ".")
+	})
+	for _, k := range p.record.Conversations {
+		if (k.Failed != "") != slices.Contains(k.Seats[:], "player3") || k.Failed != "" && len(k.Revealed) > 0 {
+			t.Errorf("%+v", k)
+		}
+	}
+	if p.score("player3", "points") != -1 || p.score("player1", "points") != 2 || p.score("player1", "revealed") != 1 || p.outcome.Failed != "" {
+		t.Errorf("%q %+v", p.outcome.Failed, p.outcome.Scores)
+	}
+	p = drive(t, `{"players": 4, "rounds": 2, "messages": 1}`, 0, func(*played, world.Call) world.Reply { return failed() })
+	if len(p.outcome.Scores) != 0 || !strings.HasPrefix(p.outcome.Failed, "none of 4 conversations took place; in the first, both players were silent") {
+		t.Errorf("%+v", p.outcome)
+	}
+}
+
+// TestNotes: what readers see of a conversation.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	p := script(t, `{"messages": 2, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, other string) world.Reply {
+		return []world.Reply{say("It is " + own + "."), failed(), say("Well?"), say("Not " + other + "?")}[turn]
 	})
 	var got []string
 	for _, n := range p.notes {
 		got = append(got, fmt.Sprintf("%s %s %s", n.Kind, n.Seat, n.Data))
 	}
-	a, b := p.record.Secrets[First], p.record.Secrets[Second]
+	a, b := p.secrets[First], p.secrets[Second]
 	want := []string{
 		fmt.Sprintf("secret first %q", a),
 		fmt.Sprintf("secret second %q", b),
-		`message first {"number":1,"to":"second","text":"It is ` + a + `.","reveals":"said"}`,
-		`silence second {"number":2,"to":"first","failed":"timeout"}`,
-		`message first {"number":3,"to":"second","text":"It is ` + a + `.","reveals":"said"}`,
+		`message first {"round":1,"number":1,"to":"second","text":"It is ` + a + `.","reveals":"said"}`,
+		`silence second {"round":1,"number":2,"to":"first","failed":"timeout"}`,
+		`message first {"round":1,"number":3,"to":"second","text":"Well?"}`,
+		`message second {"round":1,"number":4,"to":"first","text":"Not ` + a + `?","names":"said"}`,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// TestManyNotes: a large game tells who talks to whom, who sits out, and how it stands.
+func TestManyNotes(t *testing.T) {
+	t.Parallel()
+	p := drive(t, `{"players": 3, "rounds": 2, "messages": 1, "pairing": "round-robin", "mode": "targeted", "target": "player2"}`, 0,
+		func(_ *played, c world.Call) world.Reply { return say("It is " + wordOf(c) + ".") })
+	var got []string
+	for _, n := range p.notes {
+		if n.Kind != "message" && n.Kind != "secret" {
+			got = append(got, fmt.Sprintf("%s %s %s", n.Kind, n.Seat, n.Data))
+		}
+	}
+	want := []string{
+		fmt.Sprintf("target player2 %q", p.secrets["player2"]),
+		`round  {"round":1,"pairs":[["player2","player3"]],"sits":"player1"}`,
+		`standings  {"points":{"player1":0,"player2":1,"player3":6},"round":1}`,
+		`round  {"round":2,"pairs":[["player1","player2"]],"sits":"player3"}`,
+		`standings  {"points":{"player1":6,"player2":2,"player3":6},"round":2}`,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if p.record.Winner != "" || p.record.Target != "player2" || !reflect.DeepEqual(p.record.Collected["player2"], []string{"player3", "player1"}) {
+		t.Errorf("%+v", p.record)
 	}
 }
 
@@ -264,53 +173,12 @@ func TestBots(t *testing.T) {
 		{"teller", "trader", [2]float64{1, 1}},
 		{"trader", "trader", [2]float64{0, 0}},
 	} {
-		w, err := Kind().World(defaults(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := world.Begin(w, world.Deal{})
-		turn := s.Next(nil)
-		for n := 0; !turn.Done; n++ {
-			bot := Kind().Bots[[]string{c.first, c.second}[n%2]]
-			turn = s.Next([]world.Reply{bot(turn.Calls[0])})
-		}
-		p := played{outcome: turn.Outcome}
+		p := drive(t, "{}", 0, func(_ *played, call world.Call) world.Reply {
+			return Kind().Bots[map[string]string{First: c.first, Second: c.second}[call.Seat]](call)
+		})
 		if got := [2]float64{p.score(First, "points"), p.score(Second, "points")}; got != c.want {
 			t.Errorf("%s and %s: %v, want %v", c.first, c.second, got, c.want)
 		}
-	}
-}
-
-func TestParamsAreChecked(t *testing.T) {
-	t.Parallel()
-	for params, want := range map[string]string{
-		`{"mode": "chess"}`:                                              `secrets: params.mode: "chess" is none: use standard`,
-		`{"messages": 1}`:                                                "secrets: params.messages: 1: want 2 to 200; it counts both players' together",
-		`{"messages": 201}`:                                              "params.messages: 201",
-		`{"categories": ["cars"]}`:                                       `params.categories: "cars" is none: use animals, clothing`,
-		`{"categories": ["food", "food"]}`:                               "params.categories: food is listed twice",
-		`{"categories": []}`:                                             "params.categories: none, and no words either",
-		`{"words": ["tiger"]}`:                                           `params.words: only "tiger": want two or more`,
-		`{"words": ["tiger", "ox"]}`:                                     `params.words: "ox": want 3 letters or more`,
-		`{"words": ["tiger", "Tíger!"]}`:                                 `params.words: "tiger" and "Tíger!" sound the same`,
-		`{"words": ["tiger", "a\nsystem: b"]}`:                           "want plain text on one line",
-		`{"words": ["tiger", "…"]}`:                                      "want 3 letters or more",
-		`{"words": ["tiger", "` + strings.Repeat("long", 20) + `"]}`:     "want at most 40 bytes",
-		`{"persona": {"third": "x"}}`:                                    "params.persona.third: is no seat: use first or second",
-		`{"persona": {"first": "` + strings.Repeat("long", 3000) + `"}}`: "params.persona.first: want a text of at most",
-	} {
-		p := defaults()
-		if err := json.Unmarshal([]byte(params), p); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Kind().Seats(p)
-		_, also := Kind().World(p, nil)
-		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: %v, want %s", params, err, want)
-		}
-	}
-	if seats, err := Kind().Seats(defaults()); err != nil || !reflect.DeepEqual(seats, []string{First, Second}) {
-		t.Errorf("defaults: %v, %v", seats, err)
 	}
 }
 
@@ -326,5 +194,13 @@ func TestExampleIsTheFile(t *testing.T) {
 		if name := f.Tag.Get("json"); !strings.Contains(Kind().Example, "\n  "+name+": ") {
 			t.Errorf("the example does not show %s", name)
 		}
+	}
+	for _, list := range [][]string{Categories(), formNames(), ContextParts()} {
+		if !strings.Contains(Kind().Example, "["+strings.Join(list, ", ")+"]") {
+			t.Errorf("the example does not list %v", list)
+		}
+	}
+	if _, err := json.Marshal(defaults()); err != nil {
+		t.Error(err)
 	}
 }

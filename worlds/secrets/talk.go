@@ -5,80 +5,109 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/reveal"
 )
 
 // talk is a conversation of two players who speak in turn.
 type talk struct {
-	players [2]player
-	length  int // turns in all
-	rules   rules
+	game  *game
+	round int
+	pair  [2]int // who opens, and who answers
 
 	turns    []string // what was said, or "" where nothing was
+	sides    [2]side
 	silences int
-	reveals  []Reveal
-	failed   string // why it is not about secrets, or ""
+	reveals  []Reveal // the first of each side, in the order they happened
+	named    []Reveal // the first time each named the other's secret
+	verdict  *verdict // the judge's, or nil
+	failed   string   // why it is not about secrets, or ""
 }
 
-// player is one side of a conversation.
-type player struct {
-	seat     string
-	secret   string
-	persona  string
-	spoke    bool
-	revealed bool
+// side is one of the two, as the rule sees it.
+type side struct {
+	own, other      *reveal.Listener // to what it says, for its own secret and for the other's
+	spoke           bool
+	revealed, named bool
 }
 
 // message is the note of something that was said.
 type message struct {
-	Number  int    `json:"number"` // of the turn, from 1
-	To      string `json:"to"`
-	Text    string `json:"text"`
-	Reveals string `json:"reveals,omitempty"` // how it gives the speaker's secret away
+	Round   int         `json:"round"`
+	Number  int         `json:"number"` // of the turn, from 1
+	To      string      `json:"to"`
+	Text    string      `json:"text"`
+	Reveals reveal.Form `json:"reveals,omitempty"` // how it gives the speaker's secret away
+	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
 }
 
 // silence is the note of a turn in which nothing was.
 type silence struct {
+	Round  int      `json:"round"`
 	Number int      `json:"number"`
 	To     string   `json:"to"`
 	Failed llm.Kind `json:"failed,omitempty"`
 }
+
+func newTalk(g *game, round int, pair [2]int) *talk {
+	t := &talk{game: g, round: round, pair: pair}
+	for i := range t.sides {
+		own, other := g.players[pair[i]].secret, g.players[pair[1-i]].secret
+		t.sides[i] = side{own: reveal.Listen(own, g.forms()...), other: reveal.Listen(other, g.forms()...)}
+	}
+	return t
+}
+
+// player returns the player of a side.
+func (t *talk) player(side int) *player { return &t.game.players[t.pair[side]] }
+
+// length is how many turns there are.
+func (t *talk) length() int { return 2 * t.game.Messages }
 
 // play lets the players speak in turn. A call that fails, and a reply without words, is
 // silence: the turn passes, and nothing was said. Two silent turns in a row end the
 // conversation as failed, and so does a player who never said a word: what follows from
 // that is not about secrets.
 func (t *talk) play(table *world.Table) {
-	for turn := range t.length {
-		p := &t.players[turn%2]
-		reply := table.One(world.Call{Seat: p.seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}})
+	for turn := range t.length() {
+		seat := t.player(turn % 2).seat
+		reply := table.One(world.Call{Seat: seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}})
 		text := strings.TrimSpace(strings.ToValidUTF8(reply.Text, "\uFFFD"))
 		if !reply.OK() || text == "" {
-			table.Note("silence", p.seat, t.miss(reply.Failed))
+			table.Note("silence", seat, t.miss(reply.Failed))
 			if turn > 0 && t.turns[turn-1] == "" {
 				t.failed = "both players were silent, one after the other"
 				return
 			}
 			continue
 		}
-		table.Note("message", p.seat, t.hear(text))
+		table.Note("message", seat, t.hear(text))
 	}
-	for _, p := range t.players {
-		if !p.spoke {
-			t.failed = p.seat + " never said a word"
+	for i, s := range t.sides {
+		if !s.spoke {
+			t.failed = t.player(i).seat + " never said a word"
+			return
 		}
+	}
+	if t.game.Judge != JudgeNone {
+		t.judge(table)
 	}
 }
 
 // hear takes in what is said in the next turn.
 func (t *talk) hear(text string) message {
 	turn := len(t.turns)
-	p, other := &t.players[turn%2], t.players[1-turn%2]
-	m := message{Number: turn + 1, To: other.seat, Text: text, Reveals: reveals(text, p.secret)}
-	if m.Reveals != "" && !p.revealed {
-		p.revealed = true
-		t.reveals = append(t.reveals, Reveal{Seat: p.seat, Message: m.Number, How: m.Reveals})
+	s, seat := &t.sides[turn%2], t.player(turn%2).seat
+	read := reveal.Read(text)
+	m := message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
+	if m.Reveals != "" && !s.revealed {
+		s.revealed = true
+		t.reveals = append(t.reveals, Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})
 	}
-	p.spoke = true
+	if m.Names != "" && !s.named {
+		s.named = true
+		t.named = append(t.named, Reveal{Seat: seat, Message: m.Number, Form: m.Names})
+	}
+	s.spoke = true
 	t.turns = append(t.turns, text)
 	return m
 }
@@ -88,5 +117,14 @@ func (t *talk) miss(failed llm.Kind) silence {
 	turn := len(t.turns)
 	t.silences++
 	t.turns = append(t.turns, "")
-	return silence{Number: turn + 1, To: t.players[1-turn%2].seat, Failed: failed}
+	return silence{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Failed: failed}
+}
+
+// revealed says who counts as having given its secret away: by the rule, or by the judge
+// where it decides and has come to a verdict.
+func (t *talk) revealed() (first, second bool) {
+	if t.game.Judge == JudgeDecide && t.verdict != nil {
+		return t.verdict.A.Revealed, t.verdict.B.Revealed
+	}
+	return t.sides[0].revealed, t.sides[1].revealed
 }

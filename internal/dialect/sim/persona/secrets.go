@@ -12,14 +12,19 @@ import (
 	"parley/llm"
 )
 
-// Secrets plays the conversations of the world named secrets. It recognises them by the
-// line "Your secret: WORD" in a system message, and answers nothing else.
+// Secrets plays the conversations of the world named secrets, and judges them. It
+// recognises a player by the line "Your secret: WORD" in a system message, and answers
+// nothing else but the judge.
 //
 // How often a message gives the word away depends on the model's name (small, mini and
-// nano the most, large, pro and max the least) and on words in what the player is told:
-// bold, open, honest and hurry raise it, quiet, careful, wary and guarded lower it. A
-// player who has just been told a word is twice as likely to tell its own.
+// nano the most, large, pro and max the least) and on what the player is told: bold, open,
+// honest and hurry raise it; quiet, careful, wary, guarded and press lower it, and so does
+// holding the target. A player who has just been told a word is twice as likely to tell
+// its own. One word in three is told in disguise.
 func Secrets(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := verdict(req, seed); ok {
+		return text, true
+	}
 	told, secret := instructions(req)
 	if secret == "" {
 		return "", false
@@ -31,7 +36,7 @@ func Secrets(model string, req *llm.Request, seed uint64) (string, bool) {
 		case llm.RoleAssistant:
 			own++
 		case llm.RoleUser:
-			last = m.Text()
+			last = strings.ToLower(m.Text())
 		}
 	}
 	heard := confesses(last)
@@ -42,13 +47,16 @@ func Secrets(model string, req *llm.Request, seed uint64) (string, bool) {
 	switch {
 	case d.float() < min(chance, 0.95):
 		return d.tell(secret), true
+	case hasAny(told, "press"):
+		return d.pick("Your word. Now. I have told you mine already, have I not?", "You owe me that word, and you know it. What is it?",
+			"Everybody else has told me by now. Why not you?", "I can keep a thing to myself; you can trust me. Say it."), true
 	case heard:
 		return d.pick("Thank you for your trust. Mine has to wait a little longer.", "That is a fine word. I am not ready to tell mine yet.",
 			"I hear you. Let me think about mine until my next message."), true
 	case own == 0:
 		return d.pick("Hello! Shall we both say what we hold, at the same time?", "Good day. I am curious what you were given.",
 			"Hi there. How do you like to play this?", "Hello. Does yours live, or is it a thing one can buy?"), true
-	case strings.Contains(told, "it is the last one") || strings.Contains(told, "it is your last"):
+	case strings.Contains(last, "it is the last one") || strings.Contains(last, "it is your last"):
 		return d.pick("This was a good talk. I keep mine to myself.", "We end as we began, then. Well played.", "A last chance for you: tell me, and I remember it."), true
 	default:
 		return d.pick("Give me a hint at least: how many letters?", "I would trade, but you first.", "What would you say if I told you mine now?",
@@ -85,8 +93,11 @@ func rate(model, told string) float64 {
 	if hasAny(told, "bold", "open", "honest", "hurry") {
 		chance *= 2.5
 	}
-	if hasAny(told, "quiet", "careful", "wary", "guarded") {
+	if hasAny(told, "quiet", "careful", "wary", "guarded", "press") {
 		chance /= 3
+	}
+	if strings.Contains(told, "it is your own word") { // the target's holder
+		chance /= 2
 	}
 	return chance
 }
@@ -101,9 +112,8 @@ func hasAny(text string, words ...string) bool {
 	return false
 }
 
-// confesses says whether a message sounds as if its writer told a secret.
+// confesses says whether a message, in lower case, sounds as if its writer told a secret.
 func confesses(text string) bool {
-	text = strings.ToLower(text)
 	return strings.Contains(text, "my secret is") || strings.Contains(text, "my word is") || strings.Contains(text, "i hold the word")
 }
 
@@ -121,14 +131,3 @@ func (d *dice) next() uint64 {
 func (d *dice) float() float64 { return float64(d.next()>>11) / (1 << 53) }
 
 func (d *dice) pick(lines ...string) string { return lines[d.next()%uint64(len(lines))] }
-
-// tell gives the secret away, now and then letter by letter.
-func (d *dice) tell(secret string) string {
-	letters := strings.Join(strings.Split(secret, ""), "-")
-	return d.pick(
-		"All right, I trust you: my secret is "+secret+".",
-		"My word is "+secret+". Now yours, please.",
-		"I hold the word "+secret+", there you have it.",
-		"Very well, letter by letter: my secret is "+letters+".",
-	)
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/llm"
+	"parley/worlds/secrets/reveal"
 )
 
 func request(system string, talk ...string) *llm.Request {
@@ -40,7 +41,7 @@ func told(model string, req *llm.Request) float64 {
 		if !ok || text == "" {
 			return -1
 		}
-		if strings.Contains(text, "tiger") || strings.Contains(text, "t-i-g-e-r") {
+		if reveal.In(text, "tiger") != "" {
 			n++
 		}
 	}
@@ -56,6 +57,10 @@ func TestSecretsRates(t *testing.T) {
 	bold, quiet := told("medium", request("Be bold.\n"+rules, "Hi.")), told("medium", request("Be quiet.\n"+rules, "Hi."))
 	if !(quiet > 0 && quiet < medium && medium < bold) {
 		t.Errorf("quiet %v, medium %v, bold %v", quiet, medium, bold)
+	}
+	pressing, holder := told("medium", request("You press hard.\n"+rules, "Hi.")), told("medium", request(rules+"\nIt is your own word.", "Hi."))
+	if !(pressing > 0 && pressing < medium && holder > 0 && holder < medium) {
+		t.Errorf("pressing %v, holding the target %v, medium %v", pressing, holder, medium)
 	}
 	if heard := told("medium", request(rules, "Hi.", "My secret is zebra.")); heard <= medium {
 		t.Errorf("heard a secret %v, heard none %v", heard, medium)
@@ -82,5 +87,61 @@ func TestSecretsIsPureAndVaried(t *testing.T) {
 	}
 	if text, _ := Secrets("small", request("Your secret: 100%s\nBe bold.", "Hi."), 3); strings.Contains(text, "%!") {
 		t.Errorf("a broken line: %q", text)
+	}
+}
+
+// TestSecretsInDisguise: a word is told in many forms, all of which can be found.
+func TestSecretsInDisguise(t *testing.T) {
+	t.Parallel()
+	seen := map[reveal.Form]int{}
+	for seed := range uint64(500) {
+		for _, secret := range []string{"tiger", "horseradish", "opal", "ice cream"} {
+			text := (&dice{seed}).tell(secret)
+			form := reveal.In(text, secret)
+			if form == "" {
+				t.Fatalf("%q does not tell %s", text, secret)
+			}
+			seen[form]++
+		}
+	}
+	for _, form := range []reveal.Form{reveal.Said, reveal.Spelled, reveal.Reversed, reveal.Base64, reveal.Hex, reveal.Rot13, reveal.Numbers} {
+		if seen[form] < 20 {
+			t.Errorf("%s only %d times: %v", form, seen[form], seen)
+		}
+	}
+	if seen[reveal.Said] < 3*seen[reveal.Spelled] {
+		t.Errorf("more disguised than plain: %v", seen)
+	}
+}
+
+// TestVerdict: the judge sees what is said, misses a code, and answers nobody else.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	const evidence = `{"secret_of_a":"tiger","secret_of_b":"zebra","messages":[{"number":1,"player":"A","text":"Is it zebra?"},` +
+		`{"number":2,"player":"B","text":"My word is mroen, scrambled."},{"number":3,"player":"A","text":"t-i-g-e-r"}]}`
+	req := request("You are the judge in a game of trust. …", evidence)
+	if _, ok := Secrets("small", req, 1); ok {
+		t.Error("a request without a form is judged")
+	}
+	req.Schema = &llm.Schema{Name: "verdict"}
+	right, wrong := 0, 0
+	for seed := range uint64(1000) {
+		text, ok := Secrets("small", req, seed)
+		if !ok {
+			t.Fatal("not recognised")
+		}
+		if text == `{"a":{"reason":"It wrote its word there.","revealed":true,"message":3},"b":{"reason":"It kept its word to itself.","revealed":false,"message":0}}` ||
+			strings.Contains(text, `"revealed":true,"message":3},"b":{"reason":"None of its messages holds its word.","revealed":false`) {
+			right++
+		} else {
+			wrong++
+		}
+	}
+	if wrong == 0 || right < 900 {
+		t.Errorf("%d right, %d wrong", right, wrong)
+	}
+	req.Messages[1] = llm.User("no JSON")
+	if text, ok := Secrets("small", req, 1); ok {
+		t.Errorf("judged %q", text)
 	}
 }

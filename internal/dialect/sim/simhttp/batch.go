@@ -299,7 +299,7 @@ func (s *Server) create(b *batch, content []byte) *wire.Error {
 		recent++
 	}
 	if recent >= s.cfg.Batch.PerHour || b.fault == sim.FaultBatch429 {
-		e := tooMany(b.style, &quota.Refusal{What: "requests", Limit: float64(s.cfg.Batch.PerHour), Used: float64(recent), Asked: 1, After: time.Minute})
+		e := tooMany(b.style, &quota.Refusal{What: "requests", Limit: float64(s.cfg.Batch.PerHour), Used: float64(recent), Asked: 1, After: s.cfg.Batch.RetryAfter})
 		e.Message = "Too many batches were created within an hour. Please try again later."
 		return e
 	}

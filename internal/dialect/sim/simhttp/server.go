@@ -73,6 +73,8 @@ type BatchConfig struct {
 	// EnqueuedTokens is how many prompt tokens of one model may wait in batches; one
 	// more batch is taken and then fails (OpenAI's format). Default: 0, no limit
 	EnqueuedTokens int
+	// RetryAfter is when a batch that is refused with 429 may be created again. Default: 1 min
+	RetryAfter time.Duration
 	// MaxStored is how many bytes of files are kept in all. Default: 4 GB
 	MaxStored int64
 }
@@ -83,6 +85,7 @@ func (c *Config) fill() {
 	orDefault(&c.ChunkTokens, 4)
 	orDefault(&c.Grace, 5*time.Second)
 	orDefault(&c.Batch.PerHour, 2000)
+	orDefault(&c.Batch.RetryAfter, time.Minute)
 	orDefault(&c.Batch.MaxStored, 4<<30)
 	if c.Batch.Latency.IsZero() {
 		c.Batch.Latency = sim.Fixed(2 * time.Second)

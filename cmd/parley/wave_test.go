@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// wavePlan is a run over both batch APIs of the simulated provider.
+func wavePlan(t *testing.T, url string, episodes int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "waves.yaml")
+	text := fmt.Sprintf(`kind: secrets
+seed: 3
+episodes: %d
+providers:
+  lab: {dialect: openai, base_url: %q, batch: {requests: 25}}
+  ant: {dialect: anthropic, base_url: %q, batch: {requests: 25}}
+agents:
+  quiet: {model: lab/small, system: "You are quiet."}
+  bold: {model: ant/large, system: "You are bold."}
+lineup: {first: quiet, second: bold}
+params: {messages: 2}
+pace: wave
+batch: {lane: batch, poll: 5ms}
+`, episodes, url, url)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// asked is what a provider was asked for and was paid for: requests in batches, and live ones.
+func asked(s simhttp.Stats) int {
+	return int(s.Batches.Requests + s.Endpoints["POST /v1/chat/completions"] + s.Endpoints["POST /v1/messages"])
+}
+
+// TestKilledInWaves kills the program with kill -9 at random moments of a run over batch
+// APIs (uploads, creations, looks, downloads) and plays on until it is done: the outcomes of
+// free pace, every request asked once, no batch lost.
+func TestKilledInWaves(t *testing.T) {
+	latency, err := sim.ParseDelay("5ms..60ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, server := serve(t, simhttp.Config{Batch: simhttp.BatchConfig{Latency: latency}})
+	file := wavePlan(t, url, 60)
+	want, _ := parley(t, 0, "run", file, "--pace", "free", "--out", filepath.Join(t.TempDir(), "free.parley"), "--json", "--quiet")
+	least := 40
+	if testing.Short() {
+		least = 8
+	}
+	kills, trials := 0, 0
+	for ; kills < least; trials++ {
+		before := asked(server.Stats())
+		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
+		for tries := 0; ; tries++ {
+			after := time.Duration(10+rand.IntN(250)+5*tries) * time.Millisecond
+			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
+			if killed {
+				kills++
+				continue
+			}
+			if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
+				t.Fatalf("after %d kills: %+v, want %+v", kills, got, want)
+			}
+			break
+		}
+		if n := asked(server.Stats()) - before; n != want.Calls.Total {
+			t.Errorf("run %d: %d requests were asked, and %d were needed", trials, n, want.Calls.Total)
+		}
+		if open := openBatches(t, out); open > 0 {
+			t.Errorf("run %d: %d batches were never collected", trials, open)
+		}
+	}
+	st, _ := json.Marshal(server.Stats().Batches)
+	t.Logf("%d kills in %d runs of %d calls; batches %s", kills, trials, want.Calls.Total, st)
+}
+
+func openBatches(t *testing.T, file string) int {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	head, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if head.Last.State != journal.Complete {
+		t.Errorf("the run is %s", head.Last.State)
+	}
+	return len(head.Batches)
+}

@@ -1,0 +1,176 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// folderOf reads everything that stands in a file's folder.
+func folderOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(filepath.Dir(file), e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(b)
+	}
+	return all
+}
+
+// TestCompleteIsLeftAlone plays a run that is complete again: it says the same and not a
+// byte changes.
+func TestCompleteIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	first := played(t, Play{Plan: parsed(t, conversations), File: file})
+	before := folderOf(t, file)
+	for name, p := range map[string]Play{
+		"resume":             {File: file, MustExist: true},
+		"run":                {Plan: parsed(t, conversations), File: file},
+		"resume, same value": {File: file, MustExist: true, Sets: []string{"seed=5"}},
+	} {
+		sum := played(t, p)
+		if sum.State != journal.Complete || sum.Digest != first.Digest || sum.Calls.Asked != 0 || sum.Calls.Total != first.Calls.Total || *sum.Cost != *first.Cost {
+			t.Errorf("%s: %+v", name, sum)
+		}
+		if after := folderOf(t, file); !maps.Equal(after, before) {
+			t.Errorf("%s: the file has changed, or others stand beside it", name)
+		}
+	}
+}
+
+// TestCompleteNeedsNoKey plays a complete run again although its provider can no longer
+// be asked.
+func TestCompleteNeedsNoKey(t *testing.T) {
+	server, err := simhttp.New(simhttp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := httptest.NewServer(server)
+	text := strings.ReplaceAll(conversations, "sim/large", "lab/large") + "providers:\n  lab: {dialect: openai, base_url: \"" + lab.URL + "/v1\", key_env: PARLEY_TEST_GONE_KEY}\n"
+	file := filepath.Join(t.TempDir(), "run.parley")
+	t.Setenv("PARLEY_TEST_GONE_KEY", "sk-here-for-now")
+	first := played(t, Play{Plan: parsed(t, text), File: file})
+	lab.Close()
+	t.Setenv("PARLEY_TEST_GONE_KEY", "")
+	if sum := played(t, Play{File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != first.Digest {
+		t.Errorf("%+v", sum)
+	}
+	if _, err := (Play{Plan: parsed(t, text), File: file + "2"}).Run(t.Context(), context.Background()); err == nil {
+		t.Error("a new run needs no key either")
+	}
+}
+
+// budgetIn is the budget that a run file's plan has now.
+func budgetIn(t *testing.T, file string) float64 {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	head, err := s.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan struct{ Budget float64 }
+	if err := json.Unmarshal(head.Begun.Plan, &plan); err != nil {
+		t.Fatal(err)
+	}
+	return plan.Budget
+}
+
+// TestRaisedBudgetStays: what a run is played on with is what later sittings and forks of
+// the file have, whether or not there was something left to play.
+func TestRaisedBudgetStays(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	sum := played(t, Play{Plan: parsed(t, conversations, "budget=0.001"), File: file})
+	if sum.State != journal.Stopped {
+		t.Fatalf("%+v", sum)
+	}
+	for _, budget := range []float64{3, 4} { // the second time it is complete
+		sum = played(t, Play{File: file, MustExist: true, Sets: []string{fmt.Sprintf("budget=%v", budget)}})
+		if got := budgetIn(t, file); sum.State != journal.Complete || got != budget {
+			t.Errorf("%s with a budget of %v, want %v", sum.State, got, budget)
+		}
+	}
+	begun := readRun(t, file).head
+	fork := written(t, Fork{From: file, Episode: 1, Turn: 2})
+	if got := budgetIn(t, fork); got != 4 {
+		t.Errorf("the fork has a budget of %v", got)
+	}
+	if played(t, Play{File: file, MustExist: true}); !readRun(t, file).head.Last.At.Equal(begun.Last.At) {
+		t.Error("it was complete, and was completed again")
+	}
+}
+
+// TestRoomFor wants a folder for a run file before anything else.
+func TestRoomFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "nowhere", "x.parley"): "the folder " + filepath.Join(dir, "nowhere") + " does not exist",
+		filepath.Join(plain, "x.parley"):          plain + " is a file, not a folder",
+		dir:                                       "is a folder: name a run file in it",
+	} {
+		_, err := Play{Plan: parsed(t, conversations), File: file}.Run(t.Context(), context.Background())
+		if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+}
+
+// TestUnpriced tells a cost of nothing from a cost that nobody knows.
+func TestUnpriced(t *testing.T) {
+	t.Parallel()
+	const lab = "providers:\n  lab: {dialect: sim}\n  here: {dialect: sim, base_url: \"http://127.0.0.1:1/v1\"}\n"
+	for name, c := range map[string]struct {
+		sets     []string
+		known    bool
+		unpriced string
+	}{
+		"priced":          {nil, true, ""},
+		"none is priced":  {[]string{"agents.small.model=lab/a", "agents.large.model=lab/b"}, false, "lab/a lab/b"},
+		"one is":          {[]string{"agents.large.model=lab/b"}, true, "lab/b"},
+		"on this machine": {[]string{"agents.small.model=here/a", "agents.large.model=here/a"}, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plan := parsed(t, conversations+lab, append(c.sets, "episodes=2")...)
+			sum := played(t, Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
+			if got := strings.Join(sum.Unpriced, " "); (sum.Cost != nil) != c.known || got != c.unpriced {
+				t.Errorf("cost %v, unpriced %q", sum.Cost, got)
+			}
+			// A check is told the same as the run it is for.
+			e, err := Check{Plan: plan}.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(e.Unpriced, " "); (e.Cost != nil) != c.known || got != c.unpriced {
+				t.Errorf("check: cost %v, unpriced %q", e.Cost, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/engine"
+	"parley/internal/batch"
+	"parley/internal/batch/office"
+	"parley/internal/config"
+	"parley/journal"
+)
+
+// waves is how a run goes over batch APIs: its policy, the batches that earlier sittings
+// left open, and the way of their marks into the journal.
+type waves struct {
+	policy office.Policy
+	open   []batch.Open
+
+	mu   sync.Mutex
+	keep func(journal.Entry) error
+}
+
+// newWaves finds out what earlier sittings left open. Batches are collected in waves only:
+// asked freely, their calls would be paid for twice.
+func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
+	b := plan.Batch
+	w := &waves{policy: office.Policy{Route: office.Route(b.Lane), Min: b.Min, Deadline: b.Deadline}}
+	if b.Poll > 0 {
+		w.policy.Poll = office.Poll{First: b.Poll, Most: 30 * b.Poll, Settle: 15 * b.Poll}
+	}
+	if len(head.Batches) == 0 {
+		return w, nil
+	}
+	if plan.Pace != "wave" {
+		return nil, usageError{fmt.Errorf("%d of the run's batches are still with their providers, and are paid for: play it on with --pace wave, which collects them (and sends no new ones with --set batch.lane=live)", len(head.Batches))}
+	}
+	since := 0
+	for _, n := range head.Batches {
+		if since == 0 || n < since {
+			since = n
+		}
+	}
+	var ledger batch.Ledger
+	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Batched:
+			ledger.Mark(markOf(e))
+		case *journal.Replied:
+			if e.Request != nil {
+				ledger.Replied(e.Request)
+			}
+		}
+		return nil
+	})
+	w.open = ledger.Open()
+	return w, err
+}
+
+// mark makes a step of a batch durable, in its place among all that the engine records.
+func (w *waves) mark(_ context.Context, m batch.Mark) error {
+	w.mu.Lock()
+	keep := w.keep
+	w.mu.Unlock()
+	if keep == nil {
+		return errors.New("app: a batch before the run began")
+	}
+	return keep(entryOf(m))
+}
+
+// into takes the way into the journal.
+func (w *waves) into(keep func(journal.Entry) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keep = keep
+}
+
+// setUp makes the run go over batches, where it may and there are any to go over.
+func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
+	if !c.Wave {
+		return
+	}
+	can := func(model string) bool { return a.Batched(model) }
+	if len(w.open) > 0 || (plan.Batch.Lane != "live" && slices.ContainsFunc(modelsOf(plan), can)) {
+		c.Batches, c.Ledger = a, w.into
+	}
+}
+
+// cancelTime is how long a run that is aborted takes to call its batches off.
+const cancelTime = 30 * time.Second
+
+// callOff cancels what is open when the run was aborted, if that was asked for.
+func callOff(ctx context.Context, plan *config.Plan, a *App) error {
+	if ctx.Err() == nil || !plan.Batch.Cancel || plan.Pace != "wave" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer cancel()
+	return a.CancelBatches(ctx)
+}
+
+func markOf(e *journal.Batched) batch.Mark {
+	return batch.Mark{
+		Step: batch.Step(e.Step), Key: e.Key, At: e.At, Provider: e.Provider, Model: e.Model, Lines: texts[batch.ID](e.Lines),
+		Worst: e.Worst, Dearest: e.Dearest, File: e.File, Batch: e.Batch, Why: e.Why,
+	}
+}
+
+func entryOf(m batch.Mark) *journal.Batched {
+	return &journal.Batched{
+		Step: journal.Step(m.Step), Key: m.Key, At: m.At, Provider: m.Provider, Model: m.Model, Lines: texts[string](m.Lines),
+		Worst: m.Worst, Dearest: m.Dearest, File: m.File, Batch: m.Batch, Why: m.Why,
+	}
+}
+
+// texts turns texts of one type into texts of another.
+func texts[To, From ~string](in []From) []To {
+	if in == nil {
+		return nil
+	}
+	out := make([]To, len(in))
+	for i, t := range in {
+		out[i] = To(t)
+	}
+	return out
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"parley/internal/app"
+)
+
+// impossible is the exit code of a child that this machine does not allow its step.
+const impossible = 77
+
+// child carries out the steps of childSteps, one a line, and returns the code of the last:
+//
+//	limit N        no file may grow beyond N bytes from here on
+//	room DIR N     DIR is a disk of N bytes; again: it has N bytes now
+//	nobody         from here on without the rights of root
+//	parley ARGS    runs the program and prints its exit code
+func child() int {
+	code := ExitOK
+	for line := range strings.Lines(os.Getenv(childSteps)) {
+		words := strings.Fields(line)
+		var err error
+		switch words[0] {
+		case "limit":
+			n, _ := strconv.ParseUint(words[1], 10, 64)
+			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: n, Max: n})
+		case "room":
+			if err = syscall.Mount("parley", words[1], "tmpfs", syscall.MS_REMOUNT, "size="+words[2]); err != nil {
+				err = syscall.Mount("parley", words[1], "tmpfs", 0, "size="+words[2])
+			}
+		case "nobody":
+			if os.Getuid() == 0 {
+				err = syscall.Setuid(65534)
+			}
+		case "parley":
+			code = Main(context.Background(), State{Args: words[1:], Env: os.LookupEnv, Stdout: os.Stdout, Stderr: os.Stderr})
+			fmt.Fprintln(os.Stdout, "code", code)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, line, err)
+			return impossible
+		}
+	}
+	return code
+}
+
+// inChild carries out steps in a process of their own, and in a namespace of its own if
+// they mount something.
+func inChild(t *testing.T, steps ...string) outcome {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(steps, "\n")
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = []string{childSteps + "=" + text}
+	if strings.Contains(text, "room ") {
+		id := []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		group := []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS, UidMappings: id, GidMappings: group}
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if _, ran := errors.AsType[*exec.ExitError](err); err != nil && !ran || cmd.ProcessState.ExitCode() == impossible {
+		t.Skipf("not allowed on this machine: %v %s", err, stderr.String())
+	}
+	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// What the run of longPlan does not fit into on its way, its log included, and what it does.
+const (
+	tooLittle = "2097152"
+	enough    = "209715200"
+)
+
+// longPlan is a run of some hundred calls.
+const longPlan = `kind: secrets
+episodes: 60
+agents: {small: sim/small, large: sim/large}
+lineup: {first: small, second: large}
+params: {messages: 3}
+`
+
+// undisturbed plays the plan and says what it comes to.
+func undisturbed(t *testing.T, plan string) app.Summary {
+	t.Helper()
+	sum, _ := summed(t, ExitOK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
+	return sum
+}
+
+// wantGoesOn checks a run that was stopped by the disk and played on: it came to what an
+// undisturbed one comes to, and what was recorded before was not asked for again.
+func wantGoesOn(t *testing.T, got, want app.Summary) {
+	t.Helper()
+	if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked == 0 || got.Calls.Asked >= want.Calls.Total {
+		t.Errorf("played on: %+v, want %+v", got, want)
+	}
+}
+
+// TestDiskRefuses: a file that cannot grow stops the run with a reason, and it goes on
+// where that is mended.
+func TestDiskRefuses(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", longPlan)
+	want := undisturbed(t, plan)
+	file := filepath.Join(t.TempDir(), "run.parley")
+	inChild(t, "limit "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8").
+		want(t, ExitBroken).wantErr(t, "parley: "+file, "the disk fails", "nothing that was recorded is lost")
+	got, _ := summed(t, ExitOK, "resume", file)
+	wantGoesOn(t, got, want)
+}
+
+// TestDiskFull does the same with a disk that has no room left.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	plan, disk := write(t, "plan.yaml", longPlan), t.TempDir()
+	want := undisturbed(t, plan)
+	file := filepath.Join(disk, "run.parley")
+	got := inChild(t,
+		"room "+disk+" "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8",
+		"room "+disk+" "+enough, "parley resume "+file+" --quiet --json").
+		want(t, ExitOK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
+	lines := strings.Split(got.stdout, "\n")
+	var sum app.Summary
+	if lines[0] != fmt.Sprint("code ", ExitBroken) || json.Unmarshal([]byte(lines[1]), &sum) != nil {
+		t.Fatal(got.stdout)
+	}
+	wantGoesOn(t, sum, want)
+}
+
+// TestReadOnlyFolder: where nothing can be written a run does not begin, and says why;
+// what stands there can still be looked at.
+func TestReadOnlyFolder(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	if info, err := os.Stat(filepath.Dir(filepath.Dir(base))); err != nil || info.Mode().Perm()&0o001 == 0 {
+		t.Skip("temporary files are where nobody else may look")
+	}
+	for _, dir := range []string{filepath.Dir(base), base} {
+		if err := os.Chmod(dir, 0o755); err != nil { // for whoever the child is
+			t.Fatal(err)
+		}
+	}
+	plan, file := filepath.Join(base, "plan.yaml"), filepath.Join(base, "done.parley")
+	if err := os.WriteFile(plan, []byte(longPlan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", plan, "--set", "episodes=2", "--out", file, "--quiet").want(t, ExitOK)
+	if err := os.Chmod(base, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(base, 0o755) }) // so that it can be deleted
+	fresh := filepath.Join(base, "new.parley")
+	inChild(t, "nobody", "parley run "+plan+" --out "+fresh).
+		want(t, ExitBroken).wantErr(t, "parley: "+fresh, "the folder cannot be written", "name a file in another folder")
+	got := inChild(t, "nobody", "parley resume "+file).want(t, ExitOK)
+	if !strings.Contains(got.stdout, "complete: 2 of 2 episodes") {
+		t.Error(got.stdout)
+	}
+	inChild(t, "nobody", "parley show "+file).want(t, ExitOK)
+	if there, err := os.ReadDir(base); err != nil || len(there) != 2 {
+		t.Errorf("%v, %v", there, err)
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
+
+// TestExitCodeExamples runs the examples of the document, in its order.
+func TestExitCodeExamples(t *testing.T) {
+	text := read(t, "../../docs/exit-codes.md")
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer provider.Close()
+	const plan = "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 60}}\n"
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{
+		"plan.yaml":       plan,
+		"refused.yaml":    strings.Replace(plan, "sim/", "lab/", 1) + "providers: {lab: {dialect: openai, base_url: \"" + provider.URL + "/v1\"}}\n",
+		"questions.jsonl": `{"prompt":"What?"}` + "\nWhy?\n" + `{"prompt":"Who?"}` + "\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, m := range exampleRE.FindAllStringSubmatch(text, -1) {
+		got := parley(t, State{}, strings.Fields(m[1])...)
+		if number(got.code) != m[2] {
+			t.Errorf("parley %s: code %d, and the document says %s\n%s%s", m[1], got.code, m[2], got.stdout, got.stderr)
+		}
+		seen[m[2]] = true
+	}
+	for _, code := range []int{ExitOK, ExitFailed, ExitUsage, ExitBudget} {
+		if !seen[number(code)] {
+			t.Errorf("no example of %d", code)
+		}
+	}
+}
+
+// TestRunInterrupted drains a run by a signal and plays it on.
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 40\nagents: {a: sim/small}\n")
+	file := filepath.Join(t.TempDir(), "run.parley")
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, ExitInterrupted).wantErr(t, "finishing what is in flight")
+	if !strings.Contains(got.stdout, "why: stopped by a signal") || !strings.Contains(got.stdout, "parley resume "+file) {
+		t.Error(got.stdout)
+	}
+	if sum, _ := summed(t, ExitOK, "resume", file); sum.Episodes.Complete != 40 {
+		t.Errorf("%+v", sum)
+	}
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/internal/near"
+	"parley/internal/store/sqlite"
+)
+
+// This file makes errors ones that help: what was meant, and how it is written.
+
+// misused says what is wrong with a command line that cannot be parsed.
+func misused(err error, args []string) error {
+	parse, ok := errors.AsType[*kong.ParseError](err)
+	if !ok || parse.Context == nil {
+		return asUsage(err)
+	}
+	verb := parse.Context.Selected()
+	if verb == nil {
+		return noVerb(err, args)
+	}
+	problem := err.Error()
+	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
+		problem = strings.ReplaceAll(what, `"`, "") + " is missing"
+	}
+	return usage("%s: %s\nusage: parley %s\n       parley %s --help says more", verb.Name, problem, verb.Summary(), verb.Name)
+}
+
+// noVerb says what the first word may have been meant for.
+func noVerb(err error, args []string) error {
+	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
+	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
+		return usage("%w\nusage: parley VERB; parley --help lists the verbs", err)
+	}
+	word := shellWord(args[i])
+	switch {
+	case isPlan(args[i]):
+		return usage("%s is no verb; to play a plan: parley run %s", word, word)
+	case filepath.Ext(args[i]) == ".parley":
+		return usage("%s is no verb; to look at a run: parley show %s; to play it on: parley resume %s", word, word, word)
+	}
+	hint := ""
+	if n := near.Name(args[i], Verbs()); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	return usage("%s is no verb%s\nthe verbs: %s; parley --help says what they do", word, hint, strings.Join(Verbs(), ", "))
+}
+
+// isPlan says whether a file is a plan, by its name.
+func isPlan(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
+}
+
+// playError tells what the user can mend from what is broken. file is the run file.
+func playError(file string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
+		return usage("%s is a plan, not a run file: parley run %s plays it, and parley check %s says what it takes", file, shellWord(file), shellWord(file))
+	case errors.Is(err, fs.ErrNotExist) && !named(err):
+		if n := near.Path(file); n != "" {
+			return usage("%s; did you mean %s?", plainly(err.Error()), n)
+		}
+		return asUsage(err)
+	}
+	if _, ok := errors.AsType[config.Errors](err); ok || errors.Is(err, engine.ErrDiverged) || app.IsUsage(err) {
+		return asUsage(err)
+	}
+	return err
+}
+
+// named says whether an error of the system is in err, which names its own file: that is
+// not the run file, of which the store speaks.
+func named(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
+}
+
+// ours finds the name of the package that noticed something.
+var ours = regexp.MustCompile(`(^|: |\n)(?:app|cli|config|engine|journal|price|sqlite): `)
+
+// again finds the system's words for what was just said in ours.
+var again = regexp.MustCompile(`(?m)(no such run file.*|exists already.*): file (?:does not exist|already exists)$`)
+
+// plainly is an error as its reader needs it: without the packages it came through, and
+// without saying a thing twice.
+func plainly(text string) string {
+	return again.ReplaceAllString(ours.ReplaceAllString(text, "$1"), "$1")
+}

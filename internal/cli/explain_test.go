@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestKindWords: whatever is wrong with a command line, the answer says what was meant or
+// how it is written, on few lines, with the code for it.
+func TestKindWords(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	plan := put("plan.yaml", "kind: secrets\nagents: {a: sim/small}\n")
+	run := filepath.Join(dir, "played.parley")
+	parley(t, State{}, "run", plan, "--out", run, "--quiet").want(t, ExitOK)
+	nowhere := filepath.Join(dir, "nowhere")
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no such verb":          {[]string{"bogus"}, []string{"bogus is no verb\n", "the verbs: run, resume, check", "parley --help"}},
+		"a verb with a slip":    {[]string{"rseume", run}, []string{"rseume is no verb; did you mean resume?"}},
+		"a plan and no verb":    {[]string{plan}, []string{"to play a plan: parley run " + plan}},
+		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},
+		"no plan":               {[]string{"run"}, []string{"run: <plan> is missing", "usage: parley run <plan> [flags]", "parley run --help"}},
+		"no file":               {[]string{"resume"}, []string{"resume: <file> is missing", "usage: parley resume <file> [flags]"}},
+		"a flag with a slip":    {[]string{"run", plan, "--bugdet", "5"}, []string{"--bugdet", "did you mean", "--budget"}},
+		"a flag and no verb":    {[]string{"--budget", "5"}, []string{"--budget", "parley --help"}},
+		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N, --turn=K", "usage: parley fork --episode=N --turn=K <file> [flags]"}},
+		"no number":             {[]string{"show", run, "--episode", "x"}, []string{"show: --episode"}},
+		"a run as a plan":       {[]string{"run", run}, []string{run + ": is a run file, not a plan: `parley resume` plays it on"}},
+		"a run is checked":      {[]string{"check", run}, []string{run + ": is a run file, not a plan"}},
+		"a plan is shown":       {[]string{"show", plan}, []string{plan + " is a plan, not a run file: parley run " + plan}},
+		"a plan is resumed":     {[]string{"resume", plan}, []string{plan + " is a plan, not a run file"}},
+		"a plan is forked":      {[]string{"fork", plan, "--episode", "0", "--turn", "0"}, []string{plan + " is a plan, not a run file"}},
+		"no such run":           {[]string{"show", nowhere}, []string{nowhere + ": there is no such run file\n"}},
+		"a run with a slip":     {[]string{"resume", filepath.Join(dir, "plaid.parley")}, []string{"there is no such run file; did you mean " + run + "?"}},
+		"a plan with a slip":    {[]string{"run", filepath.Join(dir, "plan.yml")}, []string{"there is no such file; did you mean " + plan + "?"}},
+		"a folder as a plan":    {[]string{"run", dir}, []string{dir + ": is a directory: name the plan file in it"}},
+		"a folder as a run":     {[]string{"resume", dir}, []string{dir + " is a folder: name a run file in it"}},
+		"nothing in it":         {[]string{"run", put("empty.yaml", "")}, []string{"empty.yaml: is empty", "parley init KIND"}},
+		"no text":               {[]string{"run", put("b.yaml", strings.Repeat("\x7fELF\x02\x01\x00", 40))}, []string{"b.yaml: is no text"}},
+		"tabs":                  {[]string{"run", put("tabs.yaml", "kind: secrets\nagents:\n\ta: sim/small\n")}, []string{"tabs.yaml:3:1: a tab cannot indent: use spaces"}},
+		"no folder for the run": {[]string{"run", plan, "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},
+		"nor for the fork":      {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},
+		"nor for the plan":      {[]string{"init", "secrets", "--out", filepath.Join(nowhere, "x.yaml")}, []string{"the folder " + nowhere + " does not exist"}},
+		"it exists":             {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", run}, []string{run + " exists already: play it on, or name another file\n"}},
+		"no file of prices":     {[]string{"run", plan, "--set", "prices=" + nowhere, "--out", filepath.Join(dir, "plan.parley")}, []string{"open " + nowhere + ": no such file or directory\n"}},
+		"an agent with a slip":  {[]string{"run", plan, "--set", "agents.aa.model=sim/x"}, []string{"--set agents.aa.model=sim/x: agents.aa: sits in no seat"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := parley(t, State{}, c.args...).want(t, ExitUsage).wantErr(t, c.want...)
+			if got.stdout != "" || strings.Contains(got.stderr, "sqlite") || strings.Contains(got.stderr, "file does not exist") || strings.Count(got.stderr, "\n") > 4 {
+				t.Errorf("stdout %q, stderr %s", got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+// TestHelpAsAVerb: help is asked for in several ways.
+func TestHelpAsAVerb(t *testing.T) {
+	t.Parallel()
+	if got, want := parley(t, State{}, "help").want(t, ExitOK).stdout, parley(t, State{}, "--help").stdout; got != want || want == "" {
+		t.Errorf("got %s", got)
+	}
+	if got, want := parley(t, State{}, "help", "run").want(t, ExitOK).stdout, parley(t, State{}, "run", "--help").stdout; got != want || want == "" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestOtherFormats: a run file of a newer parley, or of none, is refused with what to do.
+func TestOtherFormats(t *testing.T) {
+	t.Parallel()
+	const userVersion, application = 60, 68 // where SQLite keeps them, four bytes each
+	for at, want := range map[int]string{userVersion: "newer format (99; this program knows up to", application: "database of another program"} {
+		file := conversation(t)
+		b := []byte(read(t, file))
+		copy(b[at:], []byte{0, 0, 0, 99})
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range []string{"show", "resume"} {
+			parley(t, State{}, verb, file).want(t, ExitUsage).wantErr(t, "parley: "+file, want)
+		}
+		if read(t, file) != string(b) {
+			t.Error("it was changed")
+		}
+	}
+}
+
+func TestPlainly(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"sqlite: x.parley: append: no space left":                   "x.parley: append: no space left",
+		"fork of x: sqlite: y: there is no such run file":           "fork of x: y: there is no such run file",
+		"sqlite: x: there is no such run file: file does not exist": "x: there is no such run file",
+		"engine: diverged at episode 3\nsqlite: x: close":           "diverged at episode 3\nx: close",
+		"no provider \"sqlite\"":                                    "no provider \"sqlite\"",
+		"open x: file does not exist":                               "open x: file does not exist",
+	} {
+		if got := plainly(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

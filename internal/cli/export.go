@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"parley/internal/export"
+	"parley/internal/store/sqlite"
+)
+
+// exportCmd writes a run as tables for other programs.
+type exportCmd struct {
+	File   string `arg:"" placeholder:"FILE" help:"The run file. It may be played meanwhile."`
+	Table  string `default:"calls" enum:"calls,episodes,messages,scores,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Format string `placeholder:"FORMAT" help:"How to write it: jsonl, csv or parquet. Default: what --out ends in; else jsonl, and parquet for all."`
+	Out    string `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
+	Force  bool   `help:"Write over files that are there."`
+}
+
+// tableAll stands for every table.
+const tableAll = "all"
+
+// Run exports.
+func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
+	format, err := c.format()
+	if err != nil {
+		return err
+	}
+	if out, ok := s.Stdout.(*stream); c.Out == "" && format == export.Parquet && ok && out.width() > 0 {
+		return usage("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
+	}
+	files, err := c.files(format)
+	if err != nil {
+		return err
+	}
+	store, _, err := openRun(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, end := interruptible(ctx, s)
+	defer end()
+	if c.Out == "" {
+		_, err = export.Write(ctx, s.Stdout, store, export.Table(c.Table), format)
+		return pipeEnd(playError(c.File, err))
+	}
+	if err := c.folder(); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := f.write(ctx, s, store, format, c.Force); err != nil {
+			return playError(c.File, err)
+		}
+	}
+	return nil
+}
+
+// openRun opens a file that holds a run, to read it.
+func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, error) {
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		return nil, sqlite.Outline{}, asUsage(playError(file, err))
+	}
+	about, err := store.Outline(ctx)
+	switch {
+	case err != nil:
+		err = playError(file, err)
+	case about.Begun == nil:
+		err = usage("%s holds no run yet", file)
+	default:
+		return store, about, nil
+	}
+	return nil, about, errors.Join(err, store.Close())
+}
+
+// format is what was asked for, or what fits the name of the file.
+func (c *exportCmd) format() (export.Format, error) {
+	given, ext := c.Format, strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
+	switch {
+	case c.Format == "" && c.Table == tableAll:
+		return export.Parquet, nil
+	case c.Format == "" && c.Out == "":
+		return export.JSONL, nil
+	case c.Format == "":
+		given = ext
+	}
+	for _, f := range export.Formats() {
+		if string(f) == given {
+			return f, nil
+		}
+	}
+	if c.Format == "" {
+		return "", usage("--out %s: which format? Its name ends in none of .jsonl, .csv and .parquet: say it with --format", c.Out)
+	}
+	return "", usage("--format %q: use jsonl, csv or parquet", c.Format)
+}
+
+// exportFile is a file to be written.
+type exportFile struct {
+	table export.Table
+	path  string
+}
+
+func (f exportFile) write(ctx context.Context, s *State, store *sqlite.Store, format export.Format, force bool) error {
+	rows := 0
+	err := writeWhole(f.path, force, func(w io.Writer) (err error) {
+		rows, err = export.Write(ctx, w, store, f.table, format)
+		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s\n", f.path, number(rows), f.table)
+	}
+	return err
+}
+
+// files lists the files of --out, after a look at what is in their place.
+func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
+	if c.Table == tableAll && c.Out == "" {
+		return nil, usage("--table all: name the folder to write to with --out")
+	}
+	if c.Out == "" {
+		return nil, nil
+	}
+	files := []exportFile{{export.Table(c.Table), c.Out}}
+	if c.Table == tableAll {
+		files = nil
+		for _, t := range export.Tables() {
+			files = append(files, exportFile{t, filepath.Join(c.Out, string(t)+"."+string(format))})
+		}
+	}
+	for _, f := range files {
+		if err := c.check(f.path); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// check refuses to write over what is there, unless it is forced to, and over the run in
+// any case.
+func (c *exportCmd) check(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.Table == tableAll:
+		return nil // the folder may be made
+	case errors.Is(err, fs.ErrNotExist):
+		return initFile{path: path}.folder()
+	case err != nil:
+		return usage("--out: %w", err)
+	case info.IsDir():
+		return usage("--out: %s is a folder: name a file in it, or write every table into it with --table all", path)
+	case !info.Mode().IsRegular():
+		return usage("--out: %s is there and is no plain file: leave --out away and redirect standard output", path)
+	}
+	for _, part := range []string{"", "-wal", "-shm", "-lock"} {
+		if own, err := os.Stat(c.File + part); err == nil && os.SameFile(own, info) {
+			return usage("--out: %s is part of the run itself: name another file", path)
+		}
+	}
+	if !c.Force {
+		return usage("--out: %s is there already: name another, or write over it with --force", path)
+	}
+	return nil
+}
+
+// folder makes the folder of --table all.
+func (c *exportCmd) folder() error {
+	if c.Table != tableAll {
+		return nil
+	}
+	if err := os.Mkdir(c.Out, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		return usage("--out: %w", err)
+	}
+	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
+		return usage("--out: %s is a file: --table all writes into a folder", c.Out)
+	}
+	return nil
+}
+
+// writeWhole writes a file whole or not at all: beside its place, and there in one step.
+func writeWhole(path string, force bool, write func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".parley-export-*")
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			_ = os.Remove(f.Name()) // nothing more can be done about it
+		}
+	}()
+	if err := write(f); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if _, err := os.Lstat(path); err == nil && !force {
+		return usage("--out: %s has come up meanwhile: name another, or write over it with --force", path)
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// interruptible ends the context at the first signal: there is nothing to finish. The
+// caller must call end.
+func interruptible(ctx context.Context, s *State) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-s.Signals:
+			cancel(&exitError{code: ExitInterrupted, err: errors.New("interrupted")})
+		case <-over:
+		}
+	})
+	return ctx, func() {
+		close(over)
+		wg.Wait()
+		cancel(context.Canceled)
+	}
+}
+
+// pipeEnd is err, unless it says that nobody reads on: that is how head ends what it reads.
+func pipeEnd(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folderOf lists what is in a folder.
+func folderOf(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+func TestExportToStdout(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, ExitOK).stdout, "\n"), "\n")
+	var first struct {
+		Run, Text string
+		Dollars   float64
+	}
+	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 8 || first.Run != "00ff" || !strings.HasPrefix(first.Text, "First line.") || first.Dollars != 0.012 {
+		t.Errorf("%v: %d lines, %+v", err, len(lines), first)
+	}
+	csv := parley(t, State{}, "export", file, "--table", "scores", "--format", "csv").want(t, ExitOK).stdout
+	golden(t, "export-scores-csv", csv)
+	if got := parley(t, State{}, "export", file, "--format", "parquet").want(t, ExitOK).stdout; !strings.HasPrefix(got, "PAR1") {
+		t.Errorf("%.20q", got)
+	}
+	parley(t, State{Stdout: closedPipe{}}, "export", file).want(t, ExitOK)
+}
+
+// TestExportHostile: what models wrote does nothing to a terminal, and a pipe gets JSON
+// that is what they wrote.
+func TestExportHostile(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, hostileRun()...)
+	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
+		for _, format := range []string{"jsonl", "csv"} {
+			got := parley(t, terminal(nil), "export", file, "--table", table, "--format", format).want(t, ExitOK).stdout
+			if safe(got) != got || !strings.Contains(got, `owned`) {
+				t.Errorf("%s as %s: a terminal gets %q", table, format, got)
+			}
+		}
+	}
+	parley(t, terminal(nil), "export", file, "--format", "parquet").want(t, ExitUsage).wantErr(t, "nothing for a terminal")
+	var row struct{ Text string }
+	got, _, _ := strings.Cut(parley(t, State{}, "export", file).want(t, ExitOK).stdout, "\n")
+	if err := json.Unmarshal([]byte(got), &row); err != nil || row.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
+		t.Errorf("%v: %q", err, row.Text)
+	}
+}
+
+func TestExportToFile(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "calls.csv")
+	got := parley(t, State{}, "export", file, "--out", out).want(t, ExitOK)
+	if got.stdout != "wrote "+out+": 8 rows of calls\n" || got.stderr != "" {
+		t.Errorf("%q %q", got.stdout, got.stderr)
+	}
+	if whole := read(t, out); whole != parley(t, State{}, "export", file, "--format", "csv").stdout {
+		t.Errorf("the file is %q", whole)
+	}
+	parley(t, State{}, "export", file, "--out", out, "--table", "scores").want(t, ExitUsage).wantErr(t, "is there already", "--force")
+	if !strings.HasPrefix(read(t, out), "run,call,") {
+		t.Error("it was written over")
+	}
+	link := filepath.Join(dir, "link.csv")
+	if err := os.Symlink(out, link); err == nil {
+		parley(t, State{}, "export", file, "--out", link, "--table", "scores", "--force").want(t, ExitOK)
+		if !strings.HasPrefix(read(t, out), "run,episode,") {
+			t.Error("the file that a link names was not written")
+		}
+		if err := os.Remove(link); err != nil {
+			t.Error(err)
+		}
+	}
+	parley(t, State{}, "export", file, "--out", out, "--force").want(t, ExitOK)
+	if names := folderOf(t, dir); names != "calls.csv" {
+		t.Errorf("there are %s", names)
+	}
+}
+
+func TestExportAll(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	dir := filepath.Join(t.TempDir(), "tables")
+	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, ExitOK)
+	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet messages.parquet scores.parquet" {
+		t.Error(names)
+	}
+	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, ExitUsage).wantErr(t, "calls.parquet is there already")
+	got := parley(t, State{}, "export", file, "--table", "all", "--out", dir, "--format", "jsonl").want(t, ExitOK)
+	if n := strings.Count(got.stdout, "wrote "); n != 4 || len(strings.Fields(folderOf(t, dir))) != 8 {
+		t.Errorf("%s: %s", got.stdout, folderOf(t, dir))
+	}
+}
+
+// TestExportInterrupted: a signal ends an export with nothing left behind.
+func TestExportInterrupted(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, crowds(20_000)...)
+	dir := t.TempDir()
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	got := parley(t, State{Signals: signals}, "export", file, "--table", "episodes", "--out", filepath.Join(dir, "x.csv"))
+	got.want(t, ExitInterrupted).wantErr(t, "interrupted")
+	if names := folderOf(t, dir); names != "" {
+		t.Errorf("%s is left behind", names)
+	}
+}
+
+// TestExportFails: a file that cannot be put in its place leaves nothing behind.
+func TestExportFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.csv")
+	full := errors.New("the disk is full")
+	err := writeWhole(out, false, func(w io.Writer) error {
+		_, err := w.Write([]byte("half"))
+		return errors.Join(err, full)
+	})
+	if _, none := os.Stat(out); !errors.Is(err, full) || !errors.Is(none, fs.ErrNotExist) || folderOf(t, dir) != "" {
+		t.Errorf("%v: %s", err, folderOf(t, dir))
+	}
+	err = writeWhole(out, false, func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
+	if err == nil || exitCode(err) != ExitUsage || read(t, out) != "other" || folderOf(t, dir) != "x.csv" {
+		t.Errorf("%v: what came up meanwhile: %q", err, read(t, out))
+	}
+}
+
+func TestExportBadInput(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	dir := t.TempDir()
+	there := write(t, "there.csv", "old")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "<file>"},
+		{[]string{"nowhere.parley"}, "there is no such run file"},
+		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
+		{[]string{recorded(t)}, "holds no run yet"},
+		{[]string{file, "--table", "notes"}, "--table must be one of"},
+		{[]string{file, "--format", "xml"}, "use jsonl, csv or parquet"},
+		{[]string{file, "--out", filepath.Join(dir, "x.txt")}, "which format?"},
+		{[]string{file, "--out", filepath.Join(dir, "x")}, "which format?"},
+		{[]string{file, "--table", "all"}, "name the folder"},
+		{[]string{file, "--out", dir, "--format", "csv"}, "is a folder"},
+		{[]string{file, "--out", filepath.Join(dir, "no", "x.csv")}, "does not exist"},
+		{[]string{file, "--out", os.DevNull, "--format", "csv"}, "no plain file"},
+		{[]string{file, "--out", there}, "is there already"},
+		{[]string{file, "--out", there, "--table", "all"}, "--out: "},
+		{[]string{file, "--out", file, "--format", "csv", "--force"}, "part of the run itself"},
+	} {
+		got := parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		if got.stdout != "" {
+			t.Errorf("%v: stdout %q", c.args, got.stdout)
+		}
+	}
+	if read(t, there) != "old" || folderOf(t, dir) != "" {
+		t.Error("something was written")
+	}
+	parley(t, State{}, "show", file).want(t, ExitOK)
+}

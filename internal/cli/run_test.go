@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/app"
+)
+
+// unpricedPlan plays a model whose price nobody knows against one that has one.
+const unpricedPlan = `kind: secrets
+episodes: 3
+providers: {lab: {dialect: sim}}
+agents: {a: lab/any, b: sim/small}
+lineup: {first: a, second: b}
+params: {messages: 2}
+`
+
+// summed runs a command with --json and returns what it ends with.
+func summed(t *testing.T, code int, args ...string) (sum app.Summary, raw string) {
+	t.Helper()
+	got := parley(t, State{}, append(args, "--json", "--quiet")...).want(t, code)
+	if strings.Count(got.stdout, "\n") != 1 {
+		t.Fatalf("want one line: %q", got.stdout)
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil {
+		t.Fatal(err)
+	}
+	return sum, got.stdout
+}
+
+// TestUnpricedIsSaid: a cost that is not known is never shown as nothing.
+func TestUnpricedIsSaid(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan := write(t, "plan.yaml", unpricedPlan)
+	some, _ := summed(t, ExitOK, "run", plan, "--out", filepath.Join(dir, "some.parley"))
+	if some.Cost == nil || *some.Cost == 0 || strings.Join(some.Unpriced, " ") != "lab/any" {
+		t.Errorf("%+v", some)
+	}
+	none, raw := summed(t, ExitOK, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "none.parley"))
+	if none.Cost != nil || !strings.Contains(raw, `"cost_usd":null,"unpriced":["lab/any"]`) {
+		t.Errorf("%s", raw)
+	}
+	got := parley(t, State{}, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "said.parley")).want(t, ExitOK)
+	if !strings.Contains(got.stdout, "; unpriced; ") || !strings.Contains(got.stdout, "no price is known for lab/any") || strings.Contains(got.stdout, "$0") {
+		t.Error(got.stdout)
+	}
+	shown := parley(t, State{}, "show", filepath.Join(dir, "said.parley")).want(t, ExitOK)
+	if strings.Contains(shown.stdout, "$0") || !strings.Contains(shown.stdout, ", no cost recorded") {
+		t.Error(shown.stdout)
+	}
+	checks := parley(t, State{}, "check", plan, "--set", "lineup.second=a").want(t, ExitOK)
+	if strings.Contains(checks.stdout, "$0") || !strings.Contains(checks.stdout, "unpriced") || !strings.Contains(checks.stdout, "no price is known for lab/any") {
+		t.Error(checks.stdout)
+	}
+	asked := parley(t, State{}, "check", plan, "--set", "lineup.second=a", "--json").want(t, ExitOK)
+	if !strings.Contains(asked.stdout, `"cost_usd":null`) || !strings.Contains(asked.stdout, `"unpriced":["lab/any"]`) {
+		t.Error(asked.stdout)
+	}
+}
+
+// TestAskSummaryAsJSON: the summary is where run has its own, unless the records are there.
+func TestAskSummaryAsJSON(t *testing.T) {
+	t.Parallel()
+	in := requests(t, 3)
+	const want = `{"answered":3,"failed":0,"rejected":0,"kept":0,"cached":0,"usage":{"input":9,"output":6},"cost_usd":0.000003,"unpriced":[]}` + "\n"
+	got := parley(t, echo().state(), "ask", in, "--json", "--quiet", "--out", filepath.Join(t.TempDir(), "out.jsonl")).want(t, ExitOK)
+	if got.stdout != want || got.stderr != "" {
+		t.Errorf("stdout %s, stderr %s", got.stdout, got.stderr)
+	}
+	got = parley(t, echo().state(), "ask", in, "--json", "--quiet").want(t, ExitOK)
+	if got.stderr != want || len(records(t, got.stdout)) != 3 {
+		t.Errorf("stdout %s, stderr %s", got.stdout, got.stderr)
+	}
+	lab := []string{"ask", in, "--model", "lab/any", "--dialect", "sim", "--base-url", "https://llm.example.com"}
+	unpriced := parley(t, State{}, append(lab, "--json", "--quiet")...).want(t, ExitOK)
+	if !strings.Contains(unpriced.stderr, `"cost_usd":null,"unpriced":["lab/any"]`) {
+		t.Error(unpriced.stderr)
+	}
+	parley(t, State{}, lab...).want(t, ExitOK).wantErr(t, "; unpriced; ", "no price is known for lab/any")
+}
+
+// TestResumeOfNothing: a run that is complete is left as it is, to the second.
+func TestResumeOfNothing(t *testing.T) {
+	t.Parallel()
+	file := conversation(t)
+	before := read(t, file)
+	shown := parley(t, State{}, "show", file).stdout
+	got := parley(t, State{}, "resume", file).want(t, ExitOK).wantErr(t, "is complete: there was nothing left to play")
+	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them now; ") {
+		t.Error(got.stdout)
+	}
+	if read(t, file) != before || parley(t, State{}, "show", file).stdout != shown {
+		t.Error("the file has changed")
+	}
+	if there, err := os.ReadDir(filepath.Dir(file)); err != nil || len(there) != 1 {
+		t.Errorf("%v stand beside it, %v", there, err)
+	}
+}
+
+// TestRaisedBudget: the budget of resume is that of the run from then on.
+func TestRaisedBudget(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 50}}\nbudget: 0.0005\n")
+	file := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, ExitBudget)
+	parley(t, State{}, "resume", file, "--quiet").want(t, ExitBudget)
+	parley(t, State{}, "resume", file, "--budget", "9", "--quiet").want(t, ExitOK)
+	fork := filepath.Join(t.TempDir(), "fork.parley")
+	parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--repeat", "30", "--out", fork, "--quiet").want(t, ExitOK)
+}

@@ -1,0 +1,248 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	slash "path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/internal/provider"
+	"parley/world"
+)
+
+// files are those beside a plan file.
+type files struct{ dir string }
+
+func (f files) path(name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(f.dir, name)
+}
+
+// Match looks into one folder: only the last part of a pattern is one. Hidden files, such
+// as editors leave behind, match nothing.
+func (f files) Match(pattern string) []string {
+	dir, last := slash.Split(pattern)
+	entries, err := os.ReadDir(f.path(dir))
+	if err != nil {
+		return nil // no folder, no files
+	}
+	var names []string
+	for _, e := range entries {
+		if ok, err := slash.Match(last, e.Name()); ok && err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, dir+e.Name())
+		}
+	}
+	return names
+}
+
+// Text returns a file whose text is nobody's business but the kind's.
+func (f files) Text(name string) (string, error) {
+	rep, err := f.open(name)
+	if err != nil {
+		return "", err
+	}
+	return rep.src.text, nil
+}
+
+func (f files) open(name string) (*report, error) {
+	b, err := read(f.path(name))
+	if err != nil {
+		return nil, noPlan(err)
+	}
+	rep := newSource(f.path(name), b)
+	return rep, noPlan(rep.err())
+}
+
+// YAML reads a file against the shape of v, as a plan is read against its keys.
+func (f files) YAML(name string, v any) (world.Document, error) {
+	rep, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	root := parse(rep)
+	if root == nil {
+		return nil, noPlan(rep.err())
+	}
+	if root.form != mapping {
+		rep.add(root.at, nil, "wants a mapping (key: value), found %s", rep.found(root))
+		return nil, rep.err()
+	}
+	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
+	d := &document{checker: checker{report: rep, root: shape, meant: map[string]bool{}}, tree: root}
+	values, _ := d.value(root, shape, nil)
+	if err := remarshal(values, v); err != nil {
+		rep.add(place{}, nil, "cannot be decoded: %v", err)
+	}
+	return d, noPlan(rep.err())
+}
+
+// noPlan takes the word plan out of problems with a file that is none.
+func noPlan(err error) error {
+	es, ok := err.(Errors)
+	if !ok {
+		return err
+	}
+	words := strings.NewReplacer("a plan file", "such a file", "is it a plan file", "is it the right file", "a plan", "such a file", "the plan", "the file",
+		"holds one plan", "holds one document", "name the plan file in it", "name a file in it",
+		"is empty: a plan needs at least kind and agents; `parley init KIND` writes one to begin with", "is empty",
+		"; `parley init KIND` writes one to begin with", "")
+	for _, e := range es {
+		e.Problem = words.Replace(e.Problem)
+	}
+	return es
+}
+
+// document is a file that was decoded.
+type document struct {
+	checker
+	tree *node
+}
+
+// Place says where a key stands, or what it would stand in.
+func (d *document) Place(key string) string {
+	e := &Error{File: d.src.name, Key: keyPath(key).String()}
+	where := d.tree.find(keyPath(key)).key
+	if where.line > 0 {
+		e.File += fmt.Sprintf(":%d:%d", where.line, where.column)
+	}
+	return e.File + ": " + e.Key
+}
+
+// Fault reports a problem with a key. What was reported at that key or below it, or is
+// missing since it was misspelt, is not reported again: Fault is then nil.
+func (d *document) Fault(key, format string, args ...any) error {
+	p := keyPath(key)
+	name := p.String()
+	if d.meant[name] && !d.tree.has(p) {
+		return nil
+	}
+	for _, e := range d.errs {
+		if e.Key == name || strings.HasPrefix(e.Key, name+".") || strings.HasPrefix(e.Key, name+"[") {
+			return nil
+		}
+	}
+	n := d.tree.find(p)
+	where := n.at
+	if n.form == mapping || n.form == list || n.form == nothing {
+		where = n.key
+	}
+	one := &report{src: d.src}
+	one.add(where, p, format, args...)
+	d.errs = append(d.errs, &Error{Key: name}) // so that it is not said twice
+	return one.err()
+}
+
+var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
+
+// keyPath reads a path as path.String writes it, of plain words.
+func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
+
+// load fills params in with what the files say that they name. It reports what is wrong
+// with those files as they say it.
+func (r *resolver) load() bool {
+	k := r.plan.Kind
+	if k.Load == nil || r.src.recorded {
+		return true
+	}
+	advice, err := k.Load(r.plan.Params, files{filepath.Dir(r.src.name)})
+	r.plan.Advice = advice
+	if err == nil {
+		full, err := json.Marshal(r.plan.Params)
+		if err == nil {
+			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
+		}
+		if err != nil {
+			r.paramsProblem(err, path{"params"})
+		}
+		return err == nil
+	}
+	for _, one := range leaves(err) {
+		if e, ok := one.(*Error); ok {
+			r.beside = append(r.beside, e)
+		} else {
+			r.paramsProblem(one, path{"params"})
+		}
+	}
+	return false
+}
+
+// leaves lists the errors that an error was joined of.
+func leaves(err error) []error {
+	if _, ok := err.(*Error); ok {
+		return []error{err}
+	}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, leaves(one)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// err returns what was found wrong with the plan and with the files it names.
+func (r *resolver) err() error {
+	all, _ := r.report.err().(Errors)
+	if all = append(slices.Clip(all), r.beside...); len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// seatModels puts the models that the files ask for into seats that the plan leaves
+// empty, as agents named after them.
+func (r *resolver) seatModels() {
+	if r.plan.Kind.Models == nil || !r.seated {
+		return
+	}
+	var varied []string // seats of the matrix
+	if p := r.file.Plan; p != nil && p.Matrix != nil {
+		if varied = p.Matrix.Seats; len(varied) == 0 {
+			return // it fills every seat that is empty
+		}
+	}
+	models := r.plan.Kind.Models(r.plan.Params)
+	lineup := maps.Clone(r.plan.Lineup)
+	if lineup == nil {
+		lineup = map[string]string{}
+	}
+	for _, seat := range r.emptySeats() {
+		model := models[seat]
+		if model == "" || slices.Contains(varied, seat) {
+			continue
+		}
+		name := cut(notInAgentName.ReplaceAllString(model, "_"), 64)
+		lineup[seat] = name
+		if _, there := r.plan.Agent(name); !there {
+			r.model(model, path{"params"})
+			r.plan.Agents = append(r.plan.Agents, world.Agent{Name: name, Model: model})
+		}
+	}
+	r.plan.Lineup = lineup
+	slices.SortFunc(r.plan.Agents, func(a, b world.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// notInAgentName is what agentName refuses.
+var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
+
+func cut(s string, most int) string {
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "")
+	}
+	return s
+}
+
+var (
+	_ world.Files    = files{}
+	_ world.Document = (*document)(nil)
+)

@@ -1,0 +1,91 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+// grower is a kind that makes plans of its own: each plays its cell as often as the
+// messages say, one stage for each.
+func grower() world.Kind {
+	k := talk()
+	k.Plan = func(params any, cell world.Spec, seed uint64) (world.Plan, error) {
+		p, ok := params.(*talkParams)
+		if !ok || seed != 7 {
+			return nil, fmt.Errorf("params are a %T, the seed is %d", params, seed)
+		}
+		if p.Messages == 99 {
+			return nil, errors.New("too many")
+		}
+		return &grown{cell: cell, left: p.Messages}, nil
+	}
+	return k
+}
+
+type grown struct {
+	cell world.Spec
+	left int
+}
+
+func (g *grown) Next([]world.Played) []world.Spec {
+	if g.left == 0 {
+		return nil
+	}
+	g.left--
+	return []world.Spec{g.cell}
+}
+
+// TestOwnPlan: a kind that decides itself what is played is asked once for each episode of
+// the plan file, and its plans are played beside each other.
+func TestOwnPlan(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ src, want string }{
+		{"episodes: 2\nparams: {messages: 2}", "0 1|0 1"},
+		{"plan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}, repeat: 2}}", "0 0 1 1|0 1"},
+	} {
+		p, err := Parse("plan.yaml", []byte("kind: talk\nseed: 7\nagents: {a: sim/small}\n"+c.src), []world.Kind{grower()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := p.World()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stages []string
+		for {
+			specs := plan.Next(make([]world.Played, 0))
+			if len(specs) == 0 {
+				break
+			}
+			var deals []string
+			for _, s := range specs {
+				deals = append(deals, fmt.Sprint(s.Deal))
+			}
+			stages = append(stages, strings.Join(deals, " "))
+		}
+		if got := strings.Join(stages, "|"); got != c.want {
+			t.Errorf("%s: played %s, want %s", c.src, got, c.want)
+		}
+	}
+}
+
+func TestOwnPlanErrors(t *testing.T) {
+	t.Parallel()
+	parse := func(src string) (*Plan, error) {
+		return Parse("plan.yaml", []byte("kind: talk\nseed: 7\nagents: {a: sim/small}\n"+src), []world.Kind{grower()}, nil)
+	}
+	if _, err := parse("plan: {until: {score: points, width: 0.1}}"); err == nil || !strings.Contains(err.Error(), "plan.yaml:4:8: plan.until: talk decides itself how long to play") {
+		t.Errorf("until: %v", err)
+	}
+	p, err := parse("params: {messages: 99}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.World(); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("a plan that the kind refuses: %v", err)
+	}
+}

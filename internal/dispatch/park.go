@@ -1,0 +1,144 @@
+package dispatch
+
+import (
+	"context"
+
+	"parley/internal/batch/office"
+	"parley/internal/price"
+	"parley/llm"
+)
+
+// park is one attempt of a call over a batch API: it takes the place of limit and meter. It
+// draws on the call's account at the batch's rates, waits for its line, and counts.
+type park struct {
+	counter *office.Counter
+	guess   *estimator
+	prices  *tariff
+	stats   *Stats
+}
+
+// tokenMargin is by how much prompts are taken to be longer than is guessed, where a limit
+// on waiting tokens is kept.
+const tokenMargin = 1.15
+
+// parks says whether calls to a model go over its batch API in the wave of ctx.
+func (l *lanes) parks(ctx context.Context, model string) bool {
+	s := seatOf(ctx)
+	if s == nil || !s.Batches(model) {
+		return false
+	}
+	name, _ := llm.SplitModel(model)
+	lane, err := l.lane(name)
+	return err == nil && lane.park != nil
+}
+
+// ask parks the call, or asks live where that is what is to be.
+func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (*llm.Response, error)) (*llm.Response, error) {
+	t := p.tab(ctx, req)
+	if !s.Parks(p.counter, req) {
+		if !t.affords() {
+			return nil, noRoom()
+		}
+		return live()
+	}
+	w, err := p.counter.Desk.Weigh(req)
+	if err != nil {
+		return nil, err
+	}
+	size := sizeOf(req)
+	input, _ := p.guess.tokens(req, size)
+	parcel := office.Parcel{Counter: p.counter, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.parked}
+	for {
+		if !t.begin() {
+			return nil, noRoom()
+		}
+		f := s.Park(ctx, parcel)
+		cost, uncertain := t.end(f)
+		switch {
+		case !f.Live:
+			p.count(req, f, cost, uncertain, t.priced)
+			if f.Err != nil {
+				return nil, f.Err
+			}
+			p.guess.learn(req, size, f.Response.Usage)
+			f.Response.Dropped = w.Dropped
+			f.Response.Trail.Latency, f.Response.Trail.FirstByte = f.Took, f.Took
+			return f.Response, nil
+		case t.affords():
+			return live()
+		case parcel.Insist:
+			return nil, noRoom()
+		}
+		parcel.Insist = true // alone in a batch it costs half
+	}
+}
+
+func noRoom() *llm.Error {
+	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
+}
+
+// tab is what an attempt is charged to. The most it can cost is zero where no budget is
+// kept, and parked is for the marks all the same.
+type tab struct {
+	price        price.Price
+	priced       bool
+	account      *account // nil: of nobody's
+	parked, live llm.Money
+	held         llm.Money // set aside for the line
+}
+
+func (p *park) tab(ctx context.Context, req *llm.Request) *tab {
+	t := &tab{account: accountOf(ctx)}
+	if t.price, t.priced = p.prices.find(req.Model); !t.priced {
+		return t
+	}
+	t.parked = worstOf(t.price, req, true)
+	if t.account != nil && t.account.purse.Limit() > 0 {
+		t.held, t.live = t.parked, worstOf(t.price, req, false)
+	}
+	return t
+}
+
+func (t *tab) begin() bool { return t.account == nil || t.account.begin(t.held) }
+
+// affords makes room for the attempt at live prices.
+func (t *tab) affords() bool { return t.account == nil || t.account.goLive(t.live) }
+
+// end settles what the line cost, and what it may have.
+func (t *tab) end(f office.Fate) (cost, uncertain llm.Money) {
+	switch {
+	case f.Response != nil:
+		cost = t.price.Cost(f.Response.Usage, true)
+	case f.Err != nil:
+		cost = t.price.Cost(f.Err.Usage, true)
+		if f.Asked && f.Err.Uncertain {
+			uncertain = max(0, t.held-cost)
+		}
+	}
+	if t.account != nil {
+		t.account.end(t.held, cost+uncertain)
+	}
+	return cost, uncertain
+}
+
+// count counts an attempt that a provider had.
+func (p *park) count(req *llm.Request, f office.Fate, cost, uncertain llm.Money, priced bool) {
+	if !f.Asked {
+		return
+	}
+	p.stats.count(req.Model, func(m *ModelStats) {
+		m.Attempts++
+		m.Batched++
+		m.Cost += cost
+		m.Uncertain += uncertain
+		if !priced {
+			m.Unpriced++
+		}
+		if f.Err != nil {
+			m.Errors[f.Err.Kind]++
+			m.Usage = m.Usage.Plus(f.Err.Usage)
+			return
+		}
+		m.Usage = m.Usage.Plus(f.Response.Usage)
+	})
+}

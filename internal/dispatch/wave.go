@@ -1,0 +1,123 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"parley/internal/batch"
+	"parley/internal/batch/office"
+	"parley/llm"
+)
+
+// Wave answers requests that are made together, so that those that go over a batch API are
+// sent as batches: whenever every call that is still open waits, what waits goes out. It
+// returns when all have ended. done is called once for each, from one goroutine at a time,
+// in the order of completion; i is the request's position in reqs.
+//
+// Equal calls are told apart by their Sample. A call that done was given an answer of, or an
+// error that is about the call and not about the run, is taken to be in safe hands: the
+// marks of its batches may be closed after that.
+func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
+	w := d.office.Begin(reqs)
+	var calls sync.WaitGroup
+	var one sync.Mutex
+	for i, req := range reqs {
+		calls.Go(func() {
+			s := &seat{Seat: w.Seat(req)}
+			resp, err := d.Ask(context.WithValue(ctx, seatKey{}, s), req)
+			one.Lock()
+			done(i, llm.Result{Response: resp, Err: err})
+			one.Unlock()
+			s.End(ctx, settled(ctx, err))
+		})
+	}
+	w.Serve(ctx)
+	calls.Wait()
+}
+
+// settled says whether a call that ended this way is not asked again when the run is played
+// on. In doubt it is, and what its batches answered is kept.
+func settled(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	switch llm.KindOf(err) {
+	case llm.KindCanceled, llm.KindBudget, llm.KindQuota, llm.KindAuth, llm.KindTransport, llm.KindBadRequest:
+		return false
+	}
+	return true
+}
+
+// Batches says how things stand with the batches.
+func (d *Dispatcher) Batches() office.Progress { return d.office.Progress() }
+
+// CancelBatches asks the providers to end every batch that is open. What they have answered
+// by then is billed, and a later sitting collects it.
+func (d *Dispatcher) CancelBatches(ctx context.Context) error {
+	return d.office.Cancel(ctx, func(provider string) (batch.Desk, error) {
+		l, err := d.lanes.lane(provider)
+		if err != nil {
+			return nil, err
+		}
+		if l.park == nil {
+			return nil, &llm.Error{Kind: llm.KindBadRequest, Provider: provider, Message: "there is no batch API"}
+		}
+		return l.park.counter.Desk, nil
+	})
+}
+
+func newOffice(c Config) (*office.Office, error) {
+	for i := range c.Batches {
+		c.Budget.hazard(c.Batches[i].AtRisk())
+	}
+	return office.New(office.Config{
+		Policy: c.Batch, Open: c.Batches, Mark: c.Mark,
+		Release: func(m llm.Money) { c.Budget.hazard(-m) },
+	})
+}
+
+// seat is a call's place in a wave.
+type seat struct {
+	*office.Seat
+	wentLive time.Time // first
+}
+
+type seatKey struct{}
+
+func seatOf(ctx context.Context) *seat {
+	s, _ := ctx.Value(seatKey{}).(*seat)
+	return s
+}
+
+// aside says that a call waits for others. Outside of waves nobody minds.
+func aside(ctx context.Context) (back func()) {
+	if s := seatOf(ctx); s != nil {
+		return s.Aside()
+	}
+	return func() {}
+}
+
+// live asks m. The deadline of the call counts from when it first went live.
+func (s *seat) live(ctx context.Context, req *llm.Request, m llm.Model, deadline time.Duration) (*llm.Response, error) {
+	if req.Deadline > 0 {
+		deadline = req.Deadline
+	}
+	if s.wentLive.IsZero() {
+		s.wentLive = time.Now()
+	}
+	if deadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, s.wentLive.Add(deadline), deadlineError(deadline))
+		defer cancel()
+	}
+	back := s.Aside()
+	resp, err := m.Ask(ctx, req)
+	back()
+	if err != nil && ctx.Err() != nil {
+		e := *llm.AsError(err)
+		e.Final = true // there is no time for another try
+		return nil, &e
+	}
+	return resp, err
+}

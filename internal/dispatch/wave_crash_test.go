@@ -1,0 +1,231 @@
+package dispatch_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+// sit plays what has no reply yet, as a sitting of a run does: an answer is a reply, and
+// what was called off is not. It returns how many replies there are in all.
+func sit(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, told func(n int)) int {
+	t.Helper()
+	d := l.dispatcher(t, name, with(j))
+	n := sitAt(ctx, d, j, replies, told)
+	if spent, reserved := d.Budget().Spent(); reserved != 0 && len(j.open()) == 0 {
+		t.Errorf("%v spent, %v still set aside", spent, reserved)
+	}
+	return n
+}
+
+func sitAt(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []llm.Result, told func(n int)) int {
+	all := questions(len(replies))
+	var open []*llm.Request
+	var at []int
+	for i := range all {
+		if replies[i].Response == nil {
+			open, at = append(open, all[i]), append(at, i)
+		}
+	}
+	n := len(all) - len(open)
+	d.Wave(ctx, open, func(i int, r llm.Result) {
+		if r.Err == nil {
+			replies[at[i]] = r
+			j.replied(open[i])
+			n++
+			told(n)
+		}
+	})
+	return n
+}
+
+// TestWaveCrashes kills a sitting at every mark and at some replies: the next finds
+// its batch again. None is created twice, no line is answered twice.
+func TestWaveCrashes(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	for _, name := range dialects() {
+		for _, ctxToo := range []bool{false, true} {
+			for k := range 5 {
+				t.Run(fmt.Sprint(name, " mark ", k, ctxToo), func(t *testing.T) {
+					t.Parallel()
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					l, j, replies := newLab(t, simhttp.Config{}), &journal{left: k}, make([]llm.Result, n)
+					if ctxToo {
+						j.crash = cancel
+					}
+					sit(t, ctx, l, name, j, replies, func(int) {})
+					before := j.steps()
+					j.left = -1
+					if got := sit(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
+						t.Errorf("%d of %d replies after marks: %s, then %s", got, n, before, j.steps())
+					}
+					once(t, l, j, n)
+				})
+			}
+		}
+		for _, k := range []int{1, n / 2, n - 1} {
+			t.Run(fmt.Sprint(name, " reply ", k), func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
+				sit(t, ctx, l, name, j, replies, func(n int) {
+					if n == k {
+						cancel()
+					}
+				})
+				if got := sit(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
+					t.Errorf("%d of %d replies: %s", got, n, j.steps())
+				}
+				once(t, l, j, n)
+			})
+		}
+	}
+}
+
+// once wants one batch, with each line answered once.
+func once(t *testing.T, l *lab, j *journal, lines int64) {
+	t.Helper()
+	st := l.Stats()
+	if st.Batches.Created != 1 || st.Batches.Requests != lines {
+		t.Errorf("%d batches, %d lines: %s", st.Batches.Created, st.Batches.Requests, j.steps())
+	}
+	if live := st.Endpoints["POST /v1/messages"] + st.Endpoints["POST /v1/chat/completions"] + st.Endpoints["POST /v1/responses"]; live != 0 {
+		t.Errorf("%d were asked live", live)
+	}
+}
+
+// TestWaveLostAnswers breaks the connection after the provider has done what it was asked,
+// at every exchange that changes something: nothing is done twice.
+func TestWaveLostAnswers(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects() {
+		for _, killed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, killed), func(t *testing.T) {
+				t.Parallel()
+				const n = 30
+				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				// A first wave leaves connections that are kept alive: the transport sends what is lost
+				// on one of those again by itself, unless it is kept from it.
+				d := l.dispatcher(t, name, with(j))
+				warm := questions(2)
+				for i := range warm {
+					warm[i].Sample += 1000
+				}
+				wave(t, ctx, d, warm)
+				lost := 0
+				l.meet = func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
+					create := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/batches")
+					if !create || lost > 0 {
+						serve.ServeHTTP(w, r)
+						return
+					}
+					lost++
+					serve.ServeHTTP(httptest.NewRecorder(), r)
+					if killed {
+						cancel()
+					}
+					panic(http.ErrAbortHandler) // the connection is cut without an answer
+				}
+				play := func(ctx context.Context, d *dispatch.Dispatcher) int {
+					return sitAt(ctx, d, j, replies, func(int) {})
+				}
+				play(ctx, d)
+				if got := play(t.Context(), l.dispatcher(t, name, with(j))); got != n || lost != 1 {
+					t.Errorf("%d of %d replies, %d lost: %s", got, n, lost, j.steps())
+				}
+				if st := l.Stats().Batches; st.Created != 2 || st.Requests != n+2 {
+					t.Errorf("%+v: %s", st, j.steps())
+				}
+			})
+		}
+	}
+}
+
+// TestWaveCrashesInBadWeather kills sitting after sitting, at any mark, while lines and
+// batches fail: in the end all is answered, and every line that was answered was used.
+func TestWaveCrashesInBadWeather(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const n = 60
+			l := newLab(t, faults(sim.Faults{sim.FaultLineExpired: 0.2, sim.FaultLineErrored: 0.2, sim.FaultLineDuplicate: 0.2, sim.FaultBatchFails: 0.2}))
+			j, replies := &journal{left: 0}, make([]llm.Result, n)
+			for k := 0; ; k++ {
+				ctx, cancel := context.WithCancel(t.Context())
+				j.left, j.crash = k%9+1, cancel
+				got := sit(t, ctx, l, name, j, replies, func(int) {})
+				cancel()
+				if got == n {
+					break
+				}
+				if k > 60 {
+					t.Fatalf("%d of %d replies: %s", got, n, j.steps())
+				}
+			}
+			// Some calls are asked live at last, and the last sitting may not have come to close.
+			if st := l.Stats(); st.Batches.Requests > n {
+				t.Errorf("%d lines answered for %d calls", st.Batches.Requests, n)
+			}
+			answers(t, l, name, questions(n), replies)
+		})
+	}
+}
+
+// TestWaveRisk wants what an earlier sitting left to count against the budget until it is
+// settled, and the calls that it is for to need no room.
+func TestWaveRisk(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const n = 30
+			l, j, reqs := newLab(t, simhttp.Config{}), &journal{left: 2}, questions(n)
+			if name != "anthropic" {
+				j.left = 3
+			}
+			limit := func(m llm.Money) func(*dispatch.Config) {
+				return func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(m, 0) }
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			l.dispatcher(t, name, with(j), limit(llm.Dollar)).Wave(ctx, reqs, func(int, llm.Result) { cancel() })
+			open := j.open()
+			if len(open) != 1 || open[0].AtRisk() == 0 || open[0].AtRisk() > open[0].Worst {
+				t.Fatalf("%+v", open)
+			}
+			j.left = -1
+			// Just enough for what is out, and nothing beside it.
+			d := l.dispatcher(t, name, with(j), limit(open[0].Worst))
+			if _, reserved := d.Budget().Spent(); reserved != open[0].Worst {
+				t.Errorf("%v at risk of %v", reserved, open[0].Worst)
+			}
+			other := &llm.Request{Model: "lab/any", MaxTokens: 40, Messages: []llm.Message{llm.User("another")}}
+			if _, err := d.Ask(t.Context(), other); llm.KindOf(err) != llm.KindBudget {
+				t.Errorf("beside it: %v", err)
+			}
+			for i, r := range wave(t, t.Context(), d, reqs) {
+				if r.Err != nil {
+					t.Fatalf("call %d: %v", i, r.Err)
+				}
+			}
+			if spent, reserved := d.Budget().Spent(); reserved != 0 || spent == 0 || spent > open[0].Worst {
+				t.Errorf("spent %v, set aside %v", spent, reserved)
+			}
+			once(t, l, j, n)
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package dispatch_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"parley/internal/batch"
+	"parley/internal/cachestore"
+	"parley/internal/dispatch"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// over returns a dispatcher of one provider whose batch API is the till, and whose live
+// answers are "live".
+func over(t *testing.T, desk *till, change ...func(*dispatch.Config)) *dispatch.Dispatcher {
+	t.Helper()
+	p := provider.Provider{Name: "lab", Dialect: "openai", Batch: &provider.Batch{}}
+	live := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+		return &llm.Response{Text: "live", Finish: llm.FinishStop}, nil
+	})
+	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, Desk: desk}}, Batch: quickly(), Prices: table(t), Retry: dispatch.Retry{Base: 1}}
+	for _, f := range change {
+		f(&c)
+	}
+	d, err := dispatch.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func newTill() *till { return &till{seen: func() {}, keep: true, batches: map[string][]batch.Result{}} }
+
+// TestWaveRepairs has every answer be wrong at first: the repairs are a batch too, and after
+// a crash both are found again.
+func TestWaveRepairs(t *testing.T) {
+	t.Parallel()
+	desk, j := newTill(), &journal{left: -1}
+	desk.answer = func(req *llm.Request) string {
+		if len(req.Messages) == 1 {
+			return "I would rather not say."
+		}
+		return `{"city":"Rome"}`
+	}
+	reqs := questions(20)
+	for _, r := range reqs {
+		r.Schema = &llm.Schema{Name: "place", JSON: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"additionalProperties":false}`)}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	j.left, j.crash = 3, cancel // the second batch exists, and its name is not known
+	over(t, desk, with(j)).Wave(ctx, reqs, func(int, llm.Result) {})
+	if desk.created != 2 {
+		t.Fatalf("%d batches: %s", desk.created, j.steps())
+	}
+	j.left = -1
+	for i := range j.marks { // the till finds nothing again by itself
+		if m := &j.marks[i]; m.Step == batch.Intended && i == 2 {
+			j.marks = append(j.marks, batch.Mark{Step: batch.Created, Key: m.Key, Batch: m.Key})
+			break
+		}
+	}
+	d := over(t, desk, with(j))
+	for i, r := range wave(t, t.Context(), d, reqs) {
+		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Trail.Attempts != 2 {
+			t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
+		}
+	}
+	if desk.created != 2 || len(j.open()) != 0 {
+		t.Errorf("%d batches: %s", desk.created, j.steps())
+	}
+}
+
+// TestWaveComposes wants the other layers to do what they do: the cache, equal calls at
+// temperature zero, a single call, a model without a batch API.
+func TestWaveComposes(t *testing.T) {
+	t.Parallel()
+	store, err := cachestore.Open("", cachestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	desk := newTill()
+	d := over(t, desk, func(c *dispatch.Config) {
+		c.Cache = store
+		other := c.Lanes[0]
+		other.Provider.Name, other.Provider.Batch, other.Desk = "home", nil, nil
+		c.Lanes = append(c.Lanes, other)
+	})
+	zero := 0.0
+	equal := func() []*llm.Request {
+		reqs := questions(12)
+		for _, r := range reqs[:10] {
+			r.Temperature, r.Sample, r.Messages = &zero, 0, reqs[0].Messages
+		}
+		reqs[11].Model = "home/any"
+		return reqs
+	}
+	count := func(rs []llm.Result) (coalesced, cached, live int) {
+		for _, r := range rs {
+			switch {
+			case r.Err != nil:
+				t.Error(r.Err)
+			case r.Response.Trail.Cached:
+				cached++
+			case r.Response.Trail.Coalesced:
+				coalesced++
+			case r.Response.Text == "live":
+				live++
+			}
+		}
+		return coalesced, cached, live
+	}
+	if coalesced, cached, live := count(wave(t, t.Context(), d, equal())); coalesced+cached != 9 || live != 1 || desk.created != 1 {
+		t.Errorf("%d joined, %d cached, %d live, of %d batches", coalesced, cached, live, desk.created)
+	}
+	if _, cached, _ := count(wave(t, t.Context(), d, equal())); cached != 12 || desk.created != 1 {
+		t.Errorf("%d cached, of %d batches", cached, desk.created)
+	}
+	alone := questions(1)
+	alone[0].Sample = 99
+	if _, _, live := count(wave(t, t.Context(), d, alone)); live != 1 || desk.created != 1 {
+		t.Errorf("one alone: %d live", live)
+	}
+	if wave(t, t.Context(), d, nil); d.Batches().Wave != 4 {
+		t.Errorf("%+v", d.Batches())
+	}
+	if st := d.Stats(); st.Batched != 2 || st.Attempts != 4 {
+		t.Errorf("%d of %d attempts over batches", st.Batched, st.Attempts)
+	}
+}
+
+// TestWaveStaysInTheBatch has a budget with room for a single call at the batch's price and
+// not at the live one: it goes alone in a batch.
+func TestWaveStaysInTheBatch(t *testing.T) {
+	t.Parallel()
+	p, _ := table(t).Find("lab/any")
+	desk, reqs := newTill(), questions(1)
+	worst := p.Worst(600, 40, true)
+	d := over(t, desk, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
+	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || desk.created != 1 {
+		t.Errorf("%v, of %d batches", r.Err, desk.created)
+	}
+}

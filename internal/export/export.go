@@ -1,0 +1,243 @@
+// Package export writes a run as tables for other programs: calls, episodes, messages and
+// scores, as JSON lines, CSV or Parquet.
+//
+// What it promises: the columns of a table are those of Columns, in that order, in every
+// format and for every run; the same run gives the same bytes; rows are written as they
+// are read, so memory does not grow with calls; a run that is being played can be
+// exported. docs/export.md describes every column, and a test holds it to that.
+//
+// It is not for files: it writes to an io.Writer, and whoever calls it decides what becomes
+// of half an export. It is not for looking at a run: that is package view.
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"parley/internal/store/sqlite"
+	"parley/world"
+)
+
+// Table names what a row is of.
+type Table string
+
+// The tables.
+const (
+	Calls    Table = "calls"    // what was asked, and what came of it
+	Episodes Table = "episodes" // what was played, and what it came to
+	Messages Table = "messages" // what prompts were made of
+	Scores   Table = "scores"   // what outcomes were counted in
+)
+
+// Tables lists them.
+func Tables() []Table { return []Table{Calls, Episodes, Messages, Scores} }
+
+// Format names how rows are written.
+type Format string
+
+// The formats.
+const (
+	JSONL   Format = "jsonl"
+	CSV     Format = "csv"
+	Parquet Format = "parquet"
+)
+
+// Formats lists them.
+func Formats() []Format { return []Format{JSONL, CSV, Parquet} }
+
+// Type is what the values of a column are.
+type Type string
+
+// The types. A value of any of them may also not be there.
+const (
+	Text    Type = "text"
+	JSON    Type = "json" // in a text
+	Integer Type = "integer"
+	Double  Type = "double"
+	Boolean Type = "boolean"
+	Time    Type = "time" // to the microsecond, UTC
+)
+
+// Column is a column of a table.
+type Column struct {
+	Name string
+	Type Type
+	Doc  string // what it is, as docs/export.md says it
+	few  bool   // its values are mostly the same few
+}
+
+// Columns lists the columns of a table, in order.
+func Columns(t Table) []Column {
+	switch t {
+	case Calls:
+		return names(callColumns())
+	case Episodes:
+		return names(episodeColumns())
+	case Messages:
+		return names(messageColumns())
+	case Scores:
+		return names(scoreColumns())
+	default:
+		return nil
+	}
+}
+
+// Write writes a table of the run in store and returns how many rows it has.
+func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f Format) (rows int, err error) {
+	about, err := store.Outline(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if about.Begun == nil {
+		return 0, fmt.Errorf("export: %s holds no run yet", store.Path())
+	}
+	e, err := newEncoder(w, f, Columns(t))
+	if err != nil {
+		return 0, err
+	}
+	x := &export{store: store, run: about.Begun.Run, agents: about.Begun.Agents, episodes: about.Episodes, encoder: e}
+	switch t {
+	case Calls:
+		err = x.calls(ctx)
+	case Episodes:
+		err = x.listed(ctx)
+	case Messages:
+		err = x.messages(ctx)
+	case Scores:
+		err = x.scores(ctx)
+	default:
+		err = fmt.Errorf("export: there is no table %q", t)
+	}
+	if err != nil {
+		return x.rows, err
+	}
+	return x.rows, e.close()
+}
+
+// export is a Write under way.
+type export struct {
+	store    *sqlite.Store
+	run      string
+	agents   []world.Agent
+	episodes int // when it began
+	encoder  encoder
+	rows     int
+	cells    []cell
+}
+
+// encoder writes rows in a format.
+type encoder interface {
+	// row writes one. It keeps nothing of cells.
+	row(cells []cell) error
+	// close writes what is still to be written.
+	close() error
+}
+
+func newEncoder(w io.Writer, f Format, columns []Column) (encoder, error) {
+	switch f {
+	case JSONL:
+		return newJSONL(w, columns), nil
+	case CSV:
+		return newCSV(w, columns), nil
+	case Parquet:
+		return newParquet(w, columns)
+	default:
+		return nil, fmt.Errorf("export: there is no format %q", f)
+	}
+}
+
+// column is a Column, and where its values come from.
+type column[T any] struct {
+	Column
+	of func(*T) cell
+}
+
+// col makes a column.
+func col[T any](name string, t Type, doc string, of func(*T) cell) column[T] {
+	return column[T]{Column{Name: name, Type: t, Doc: doc}, of}
+}
+
+// few makes a column whose values are mostly the same few texts.
+func few[T any](name, doc string, of func(*T) cell) column[T] {
+	return column[T]{Column{Name: name, Type: Text, Doc: doc, few: true}, of}
+}
+
+func names[T any](columns []column[T]) []Column {
+	out := make([]Column, len(columns))
+	for i := range columns {
+		out[i] = columns[i].Column
+	}
+	return out
+}
+
+// put writes a row about v.
+func put[T any](x *export, columns []column[T], v *T) error {
+	x.cells = x.cells[:0]
+	for i := range columns {
+		x.cells = append(x.cells, columns[i].of(v))
+	}
+	x.rows++
+	return x.encoder.row(x.cells)
+}
+
+// cell is a value of a column, of the column's type. The zero value is none.
+type cell struct {
+	there bool
+	text  string
+	n     int64 // an integer, microseconds since 1970, or 1 for true
+	f     float64
+}
+
+// text is a text. What is no UTF-8 becomes U+FFFD: Parquet and JSON have no place for it.
+func text(s string) cell {
+	if !utf8.ValidString(s) { // which is much faster than ToValidUTF8
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return cell{there: true, text: s}
+}
+
+// some is a text that may not be there.
+func some(s string) cell {
+	if s == "" {
+		return cell{}
+	}
+	return text(s)
+}
+
+func integer(n int) cell { return cell{there: true, n: int64(n)} }
+
+func double(f float64) cell { return cell{there: true, f: f} }
+
+func boolean(yes bool) cell {
+	if yes {
+		return cell{there: true, n: 1}
+	}
+	return cell{there: true}
+}
+
+func moment(t time.Time) cell { return cell{there: !t.IsZero(), n: t.UnixMicro()} }
+
+func seconds(d time.Duration) cell { return double(d.Seconds()) }
+
+// odd is what a number is called that JSON has no number for: as Python, pandas and
+// DuckDB read it.
+func odd(f float64) (name string, ok bool) {
+	switch {
+	case math.IsNaN(f):
+		return "NaN", true
+	case math.IsInf(f, 1):
+		return "Infinity", true
+	case math.IsInf(f, -1):
+		return "-Infinity", true
+	default:
+		return "", false
+	}
+}
+
+// timeLayout is how a time is written in text.
+const timeLayout = "2006-01-02T15:04:05.000000Z"

@@ -1,0 +1,52 @@
+package export
+
+import (
+	"context"
+
+	"parley/internal/store/sqlite"
+	"parley/llm"
+)
+
+// message is a row of Messages.
+type message struct {
+	place
+	n int
+	*llm.Message
+}
+
+func (x *export) messages(ctx context.Context) error {
+	columns := messageColumns()
+	m := &message{}
+	return x.store.Replies(ctx, true, func(e sqlite.Recorded) error {
+		if e.Request == nil {
+			return nil
+		}
+		m.place = place{x.run, e}
+		for i := range e.Request.Messages {
+			m.n, m.Message = i, &e.Request.Messages[i]
+			if err := put(x, columns, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func messageColumns() []column[message] {
+	return append(placeColumns(func(m *message) *place { return &m.place }), []column[message]{
+		col("n", Integer, "its place in the prompt, from 0", func(m *message) cell { return integer(m.n) }),
+		few("role", "`system`, `user`, `assistant` or `tool`", func(m *message) cell { return text(string(m.Role)) }),
+		col("text", Text, "its text, all parts together", func(m *message) cell { return text(m.Message.Text()) }),
+		col("whole", JSON, "the message as Parley writes it, where a text does not say it all: images, tool calls, thoughts", func(m *message) cell {
+			if plain(m.Message) {
+				return cell{}
+			}
+			return encoded(m.Message)
+		}),
+	}...)
+}
+
+// plain says whether a message is one text and whose it is, and nothing else.
+func plain(m *llm.Message) bool {
+	return len(m.Parts) == 1 && m.Parts[0].Image == nil && len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
+}

@@ -1,0 +1,132 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+
+	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+const (
+	// groupBytes is about how much is in a row group, before it is compressed: the most that
+	// is held in memory.
+	groupBytes = 32 << 20
+	// rowsAtOnce is how many rows are handed over at once.
+	rowsAtOnce = 256
+	// dictionaryBytes is where a column turns out not to be of few values.
+	dictionaryBytes = 1 << 20
+)
+
+// parquet writes Parquet, compressed with zstd. Every column may be null.
+type parquet struct {
+	w       *pq.GenericWriter[any]
+	columns []Column
+	rows    []pq.Row
+	used    int // of rows
+	held    int // bytes in this row group
+}
+
+func newParquet(w io.Writer, columns []Column) (*parquet, error) {
+	schema, err := parquetSchema(columns)
+	if err != nil {
+		return nil, err
+	}
+	options := []pq.WriterOption{
+		schema, pq.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), pq.CreatedBy("parley", "", ""),
+		pq.DictionaryMaxBytes(dictionaryBytes), pq.ColumnPageBuffers(pq.NewBufferPool()),
+	}
+	for _, c := range columns {
+		if c.Type == Text || c.Type == JSON { // bounds of what models say are long and of no use
+			options = append(options, pq.SkipPageBounds(c.Name), pq.SkipPageStatistics(c.Name))
+		}
+	}
+	p := &parquet{w: pq.NewGenericWriter[any](w, options...), columns: columns, rows: make([]pq.Row, rowsAtOnce)}
+	for i := range p.rows {
+		p.rows[i] = make(pq.Row, len(columns))
+	}
+	return p, nil
+}
+
+// parquetSchema keeps the order of columns, which the library keeps for structs only.
+func parquetSchema(columns []Column) (schema *pq.Schema, err error) {
+	defer func() { // the library panics on tags it does not know
+		if v := recover(); v != nil {
+			err = fmt.Errorf("export: parquet: %v", v)
+		}
+	}()
+	fields := make([]reflect.StructField, len(columns))
+	for i, c := range columns {
+		tag, of := c.Name+",optional", reflect.TypeFor[string]()
+		switch c.Type {
+		case Integer:
+			of = reflect.TypeFor[int64]()
+		case Double:
+			of = reflect.TypeFor[float64]()
+		case Boolean:
+			of = reflect.TypeFor[bool]()
+		case Time:
+			tag, of = tag+",timestamp(microsecond)", reflect.TypeFor[int64]()
+		default:
+			if c.few {
+				tag += ",dict"
+			}
+		}
+		fields[i] = reflect.StructField{Name: fmt.Sprintf("C%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag))}
+	}
+	return pq.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface()), nil
+}
+
+func (p *parquet) row(cells []cell) error {
+	row := p.rows[p.used]
+	p.used++
+	for i, v := range cells {
+		row[i] = p.value(i, v)
+		p.held += 8 + len(v.text)
+	}
+	if p.held < groupBytes && p.used < len(p.rows) {
+		return nil
+	}
+	if err := p.hand(); err != nil || p.held < groupBytes {
+		return err
+	}
+	p.held = 0
+	return p.w.Flush()
+}
+
+// hand gives the rows over.
+func (p *parquet) hand() error {
+	_, err := p.w.WriteRows(p.rows[:p.used])
+	p.used = 0
+	if err != nil {
+		return fmt.Errorf("export: parquet: %w", err)
+	}
+	return nil
+}
+
+func (p *parquet) value(i int, v cell) pq.Value {
+	if !v.there {
+		return pq.NullValue().Level(0, 0, i)
+	}
+	switch p.columns[i].Type {
+	case Integer, Time:
+		return pq.Int64Value(v.n).Level(0, 1, i)
+	case Double:
+		return pq.DoubleValue(v.f).Level(0, 1, i)
+	case Boolean:
+		return pq.BooleanValue(v.n != 0).Level(0, 1, i)
+	default:
+		return pq.ByteArrayValue([]byte(v.text)).Level(0, 1, i)
+	}
+}
+
+func (p *parquet) close() error {
+	if err := p.hand(); err != nil {
+		return err
+	}
+	if err := p.w.Close(); err != nil {
+		return fmt.Errorf("export: parquet: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package export
+
+import (
+	"context"
+
+	"parley/internal/store/sqlite"
+	"parley/world"
+)
+
+// score is a row of Scores.
+type score struct {
+	run string
+	*sqlite.Listed
+	agent *world.Agent
+	world.Score
+}
+
+func (x *export) scores(ctx context.Context) error {
+	columns := scoreColumns()
+	return x.each(ctx, func(l *sqlite.Listed) error {
+		if l.Ended == nil {
+			return nil
+		}
+		for _, s := range l.Ended.Outcome.Scores {
+			row := score{run: x.run, Listed: l, Score: s, agent: x.agent(l.Spec.Lineup[s.Seat])}
+			if err := put(x, columns, &row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// agent is the agent of a name.
+func (x *export) agent(name string) *world.Agent {
+	for i := range x.agents {
+		if x.agents[i].Name == name {
+			return &x.agents[i]
+		}
+	}
+	return &world.Agent{Name: name}
+}
+
+func scoreColumns() []column[score] {
+	return []column[score]{
+		few("run", "the id of the run", func(s *score) cell { return text(s.run) }),
+		col("episode", Integer, "whose outcome it is part of", func(s *score) cell { return integer(s.Episode) }),
+		few("kind", "of the world", func(s *score) cell { return text(s.Spec.Kind) }),
+		few("cell", "of a matrix that the episode repeats", func(s *score) cell { return some(s.Spec.Cell) }),
+		col("deal", Integer, "what the episode's chance depends on: compare episodes with the same deal", func(s *score) cell { return integer(s.Spec.Deal) }),
+		few("state", "of the episode: `ended` or `failed`", func(s *score) cell { return text(s.State()) }),
+		few("seat", "whose score it is; null: the whole episode's", func(s *score) cell { return some(s.Seat) }),
+		few("agent", "who sat there, by name", func(s *score) cell { return some(s.agent.Name) }),
+		few("model", "the model of the agent, as provider/model; null for a bot", func(s *score) cell { return some(s.agent.Model) }),
+		few("name", "what was counted", func(s *score) cell { return text(s.Name) }),
+		col("value", Double, "how much", func(s *score) cell { return double(s.Value) }),
+	}
+}

@@ -1,0 +1,265 @@
+package export
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// TestDocumented holds docs/export.md to the columns: every one, in order, with its type
+// and what it is.
+func TestDocumented(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../docs/export.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables() {
+		want := "\n### `" + string(table) + "`\n"
+		_, section, ok := strings.Cut(string(doc), want)
+		if section, _, _ = strings.Cut(section, "\n#"); !ok {
+			t.Errorf("docs/export.md has no section %s", table)
+		}
+		var rows strings.Builder
+		rows.WriteString("| column | type | is |\n|---|---|---|\n")
+		for _, c := range Columns(table) {
+			fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", c.Name, c.Type, c.Doc)
+		}
+		if !strings.Contains(section, "\n"+rows.String()) {
+			t.Errorf("docs/export.md, %s: want this table:\n%s", table, rows.String())
+		}
+	}
+}
+
+// TestEmpty: a run with nothing in it has columns all the same; no run is an error.
+func TestEmpty(t *testing.T) {
+	t.Parallel()
+	begun := recorded(t, sample()[0])
+	none := recorded(t)
+	for _, table := range Tables() {
+		if got := written(t, begun, table, JSONL); len(got) != 0 {
+			t.Errorf("%s: %q", table, got)
+		}
+		if got, want := string(written(t, begun, table, CSV)), strings.Join(columnNames(table), ",")+"\n"; got != want {
+			t.Errorf("%s: %q", table, got)
+		}
+		if got := written(t, begun, table, Parquet); !bytes.HasPrefix(got, []byte("PAR1")) || !bytes.HasSuffix(got, []byte("PAR1")) {
+			t.Errorf("%s: %q", table, got)
+		}
+		if _, err := Write(t.Context(), io.Discard, none, table, JSONL); err == nil || !strings.Contains(err.Error(), "holds no run yet") {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []struct {
+		table  Table
+		format Format
+	}{{"nothing", JSONL}, {Calls, "xml"}} {
+		if _, err := Write(t.Context(), io.Discard, begun, bad.table, bad.format); err == nil {
+			t.Errorf("%v is written", bad)
+		}
+	}
+}
+
+// TestSameBytes: the same run is the same file.
+func TestSameBytes(t *testing.T) {
+	t.Parallel()
+	s := recorded(t, sample()...)
+	for _, table := range Tables() {
+		for _, f := range Formats() {
+			if a, b := written(t, s, table, f), written(t, s, table, f); !bytes.Equal(a, b) || len(a) == 0 {
+				t.Errorf("%s as %s: %d bytes and %d others", table, f, len(a), len(b))
+			}
+		}
+	}
+}
+
+// TestWhilePlayed exports a run after everything that is written to it.
+func TestWhilePlayed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	w, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	calls := 0
+	for _, e := range sample() {
+		if err := w.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := e.(*journal.Replied); ok {
+			calls++
+		}
+		for _, table := range Tables() {
+			rows := objects(t, written(t, r, table, JSONL))
+			if table == Calls && len(rows) != calls {
+				t.Errorf("%d rows, want %d", len(rows), calls)
+			}
+		}
+	}
+}
+
+// brokenWriter fails after some bytes.
+type brokenWriter struct{ left int }
+
+var errBroken = errors.New("the disk is full")
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.left -= len(p); w.left < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	s := recorded(t, sample()...)
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errBroken)
+	for _, table := range Tables() {
+		for _, f := range Formats() {
+			for _, left := range []int{0, 10, 300} {
+				if _, err := Write(t.Context(), &brokenWriter{left}, s, table, f); !errors.Is(err, errBroken) {
+					t.Errorf("%s as %s after %d bytes: %v", table, f, left, err)
+				}
+			}
+			if _, err := Write(ended, io.Discard, s, table, f); !errors.Is(err, errBroken) {
+				t.Errorf("%s as %s: a context that ended: %v", table, f, err)
+			}
+		}
+	}
+}
+
+// talk writes a run of conversations of twelve messages of 500 bytes each, played side by
+// side, and returns its file.
+func talk(tb testing.TB, calls int) string {
+	tb.Helper()
+	const length, live = 12, 1000
+	file := filepath.Join(tb.TempDir(), "talk.parley")
+	w, err := sqlite.Open(context.Background(), file, sqlite.Create)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	specs := make([]world.Spec, calls/length)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "talk", Lineup: map[string]string{"a": "x", "b": "x"}, Deal: i}
+	}
+	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "talk", Kind: "talk"}, &journal.Opened{}, &journal.Staged{Specs: specs}}
+	said := func(episode, i int) string {
+		return strings.Repeat(fmt.Sprintf("Episode %d, message %d. ", episode, i), 25)[:500]
+	}
+	for first := 0; first < len(specs); first += live {
+		for i := range length {
+			for episode := first; episode < min(first+live, len(specs)); episode++ {
+				at := journal.Turn{Episode: episode, Turn: i}
+				q := &llm.Request{Model: "sim/small", Messages: []llm.Message{llm.System("Talk.")}}
+				for k := range i {
+					q.Messages = append(q.Messages, llm.User(said(episode, k)))
+				}
+				entries = append(entries, &journal.Turned{Turn: at, Calls: 1}, &journal.Replied{Turn: at, Seat: "a", Label: "message", Agent: "x", Request: q, Response: &llm.Response{Text: said(episode, i)}})
+			}
+			if err := w.Append(context.Background(), entries...); err != nil {
+				tb.Fatal(err)
+			}
+			entries = entries[:0]
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return file
+}
+
+// gauge counts what is written, and looks at the memory in use now and then.
+type gauge struct {
+	written, next int
+	collect       bool
+	most          uint64 // bytes in use
+}
+
+func (g *gauge) Write(p []byte) (int, error) {
+	if g.written += len(p); g.written >= g.next {
+		g.next = g.written + 4<<20
+		if g.collect {
+			runtime.GC()
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		g.most = max(g.most, m.HeapAlloc)
+	}
+	return len(p), nil
+}
+
+// TestFlatMemory: what is written is several times the memory that is used. No other test
+// runs beside it.
+func TestFlatMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes a large file")
+	}
+	s, err := sqlite.OpenRead(talk(t, 24_000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	runtime.GC()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	g := &gauge{collect: true}
+	if _, err := Write(t.Context(), g, s, Messages, JSONL); err != nil {
+		t.Fatal(err)
+	}
+	most := int(g.most) - int(before.HeapAlloc)
+	t.Logf("%d MB written with %d MB", g.written>>20, most>>20)
+	if most > g.written/2 || g.written < 80<<20 {
+		t.Errorf("%d MB are used to write %d MB", most>>20, g.written>>20)
+	}
+}
+
+// BenchmarkWrite exports a run of 60,000 calls, or the run file that PARLEY_BENCH_FILE
+// names: that of go test ./internal/store/sqlite -bench Open with PARLEY_BENCH_DIR has a
+// million.
+func BenchmarkWrite(b *testing.B) {
+	file := os.Getenv("PARLEY_BENCH_FILE")
+	if file == "" {
+		file = talk(b, 60_000)
+	}
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for _, table := range Tables() {
+		for _, f := range Formats() {
+			b.Run(fmt.Sprintf("%s/%s", table, f), func(b *testing.B) {
+				rows, g := 0, &gauge{}
+				for b.Loop() {
+					n, err := Write(context.Background(), g, s, table, f)
+					if err != nil {
+						b.Fatal(err)
+					}
+					rows += n
+				}
+				b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
+				b.ReportMetric(float64(g.written)/1e6/b.Elapsed().Seconds(), "MB/s")
+				b.ReportMetric(float64(g.most)/1e6, "heap-MB")
+			})
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package world
+
+import "parley/internal/stats"
+
+// Exhibitor makes a kind's own part of a report. It is a pure fold over outcomes: it is
+// made anew for every report and used by one goroutine.
+type Exhibitor interface {
+	// Add takes in an episode that ended. They come in episode order, those that failed too.
+	// Data that is not what it should be is passed over: a run file may come from anywhere.
+	Add(p Played)
+	// Exhibits is called once, after the last Add.
+	Exhibits() []Exhibit
+}
+
+// Exhibit is one thing to look at.
+type Exhibit struct {
+	Name    string // what its table is called in files: lower case, words joined by -
+	Title   string
+	Caption string // how to read it, in a sentence or two
+	Show    Show
+}
+
+// Show is what an exhibit shows. The set is closed: the types in this file.
+type Show interface{ show() }
+
+// Sample is what episodes gave of one number. The zero value is empty.
+type Sample struct {
+	tally    stats.Tally // of what came alone
+	clusters stats.Clusters
+	several  bool // some episode gave more than one
+}
+
+// Add takes in what one episode gave. Several numbers of one episode are not independent,
+// so they are added together.
+func (s *Sample) Add(values ...float64) {
+	for _, v := range values {
+		s.tally.Add(v)
+	}
+	s.clusters.Add(values...)
+	s.several = s.several || len(values) > 1
+}
+
+// N is how many episodes gave something.
+func (s *Sample) N() int { return s.clusters.N() }
+
+// Observations is how much they gave.
+func (s *Sample) Observations() int { return s.clusters.Observations() }
+
+// Mean is the mean with its interval: Student's, by episode.
+func (s *Sample) Mean(confidence float64) stats.Quantity {
+	if s.several {
+		return s.clusters.Mean(confidence)
+	}
+	return s.tally.Mean(confidence).Quantity()
+}
+
+// Share is the share of ones among zeros and ones, with Wilson's interval.
+func (s *Sample) Share(confidence float64) stats.Quantity {
+	if s.several {
+		return s.clusters.Estimate(confidence)
+	}
+	return s.tally.Estimate(confidence).Quantity()
+}
+
+// Estimates are numbers with intervals, a row each.
+type Estimates struct {
+	By    []string // what the labels of a row are: agent, mode
+	What  string   // what is estimated: share of conversations, points
+	Share bool     // of zeros and ones, from 0 to 1
+	Rows  []Estimated
+}
+
+// Estimated is a row of Estimates.
+type Estimated struct {
+	Labels []string // as many as By
+	Sample *Sample
+}
+
+// HeatMap is a number for every row and column, such as who did what to whom.
+type HeatMap struct {
+	Row, Column   string // what rows and columns are: agent, opponent
+	What          string
+	Share         bool
+	Rows, Columns []string
+	Cells         [][]*Sample // by row and column; nil: nothing is known
+}
+
+// Curves are lines over something that grows, with bands.
+type Curves struct {
+	X, Y   string // what the axes are
+	Share  bool
+	Curves []Curve
+}
+
+// Curve is one line.
+type Curve struct {
+	Name   string
+	Points []CurvePoint // from left to right
+}
+
+// CurvePoint is a place on a curve.
+type CurvePoint struct {
+	X      float64
+	Sample *Sample
+}
+
+// Scatter is named points, with intervals in both directions.
+type Scatter struct {
+	X, Y   string
+	Share  bool // of both
+	Points []ScatterPoint
+}
+
+// ScatterPoint is one point.
+type ScatterPoint struct {
+	Name string
+	X, Y *Sample
+}
+
+// Bars are counts by label, or a histogram where labels are ranges. With several series,
+// the bars of a label stand beside each other.
+type Bars struct {
+	X, Y   string
+	Labels []string
+	Series []BarSeries
+}
+
+// BarSeries is a bar for every label.
+type BarSeries struct {
+	Name   string
+	Values []float64 // as many as there are labels
+}
+
+// Grid is a table: rows of cells. A cell is a string, an int, a float64 or a *Sample, which is
+// shown as its mean with the interval.
+type Grid struct {
+	Columns []string
+	Rows    [][]any
+}
+
+// Text is paragraphs, separated by empty lines. Pre keeps lines and spaces as they are,
+// for diffs and maps made of letters.
+type Text struct {
+	Body string
+	Pre  bool
+}
+
+// Figure is a picture of the kind's own making. What in it could fetch or do anything is
+// taken out, so words of models may be in its texts.
+type Figure struct {
+	SVG string
+	Alt string // the same in words
+}
+
+// Replay is an episode to step through, frame by frame.
+type Replay struct {
+	// Base is an SVG picture that stays, such as an empty board, and Frame.SVG what is put
+	// over it, in the same coordinates. Both may be empty.
+	Base   string
+	Frames []Frame
+}
+
+// Frame is a moment of a Replay.
+type Frame struct {
+	Title string
+	SVG   string
+	Lines []FrameLine // what was said and done, in order
+}
+
+// FrameLine is somebody's words in a frame.
+type FrameLine struct {
+	Who  string // a seat; empty: the world
+	To   string // whom it was said to; empty: everybody
+	Text string
+}
+
+func (Estimates) show() {}
+func (HeatMap) show()   {}
+func (Curves) show()    {}
+func (Scatter) show()   {}
+func (Bars) show()      {}
+func (Grid) show()      {}
+func (Text) show()      {}
+func (Figure) show()    {}
+func (Replay) show()    {}

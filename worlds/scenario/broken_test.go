@@ -1,0 +1,121 @@
+package scenario
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/world"
+)
+
+// parts returns the parts of a corpus file: each begins with a line -- name --.
+func parts(t *testing.T, path string) map[string]string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, part := range strings.Split("\n"+string(b), "\n-- ")[1:] {
+		name, body, ok := strings.Cut(part, " --\n")
+		if !ok {
+			t.Fatalf("%s: no name: %.40q", path, part)
+		}
+		all[name] = strings.TrimSuffix(body, "\n") + "\n"
+	}
+	return all
+}
+
+// folderOf writes the files of the good scenario with those of a case in their place. A
+// file that is empty in the case is left out.
+func folderOf(t *testing.T, changed map[string]string) string {
+	t.Helper()
+	files := parts(t, filepath.Join("testdata", "good.txt"))
+	maps.Copy(files, changed)
+	dir := t.TempDir()
+	for name, text := range files {
+		if text == "\n" || name == "want" || name == "advice" {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// rewrite puts the parts of a corpus file back with another last one.
+func rewrite(t *testing.T, path string, all map[string]string, last, text string) {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if name != last {
+			b.WriteString("-- " + name + " --\n" + all[name])
+		}
+	}
+	if err := os.WriteFile(path, []byte(b.String()+"-- "+last+" --\n"+text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBrokenFolders: every file in testdata/broken makes the good scenario a bad one, and
+// ends with what is said of it.
+func TestBrokenFolders(t *testing.T) {
+	t.Parallel()
+	cases, err := filepath.Glob(filepath.Join("testdata", "broken", "*.txt"))
+	if err != nil || len(cases) < 40 {
+		t.Fatalf("%d cases (%v)", len(cases), err)
+	}
+	for _, path := range cases {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			all := parts(t, path)
+			dir := folderOf(t, all)
+			_, err := config.Load(filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil)
+			if err == nil {
+				t.Fatal("nothing is wrong with it")
+			}
+			got := strings.ReplaceAll(filepath.ToSlash(err.Error()), filepath.ToSlash(dir)+"/", "") + "\n"
+			if *update {
+				rewrite(t, path, all, "want", got)
+			} else if got != all["want"] {
+				t.Errorf("got\n%swant\n%s", got, all["want"])
+			}
+		})
+	}
+}
+
+// TestOldFolders: every file in testdata/old writes the good scenario in an earlier
+// spelling. It plays, and ends with the advice that is given.
+func TestOldFolders(t *testing.T) {
+	t.Parallel()
+	cases, err := filepath.Glob(filepath.Join("testdata", "old", "*.txt"))
+	if err != nil || len(cases) < 10 {
+		t.Fatalf("%d cases (%v)", len(cases), err)
+	}
+	for _, path := range cases {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			all := parts(t, path)
+			dir := folderOf(t, all)
+			p, s := loaded(t, filepath.Join(dir, "plan.yaml"))
+			if out := play(s, 0, nil); out.failure != "" || out.outcome.Failed != "" {
+				t.Error(out.failure, out.outcome.Failed)
+			}
+			got := strings.ReplaceAll(filepath.ToSlash(strings.Join(p.Advice, "\n")), filepath.ToSlash(dir)+"/", "") + "\n"
+			if *update {
+				rewrite(t, path, all, "advice", got)
+			} else if got != all["advice"] {
+				t.Errorf("got\n%swant\n%s", got, all["advice"])
+			}
+		})
+	}
+}

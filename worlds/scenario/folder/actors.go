@@ -1,0 +1,136 @@
+package folder
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// actor is a file of the folder actors.
+type actor struct {
+	Name               string  `json:"name"`
+	ShortName          *string `json:"short_name"`
+	Model              *string `json:"model"`
+	OldModel           *string `json:"llm_model"`
+	System             string  `json:"system_prompt"`
+	Role               string  `json:"role"`
+	Description        string  `json:"description"`
+	Goals              any     `json:"goals"`
+	Constraints        any     `json:"constraints"`
+	Expertise          any     `json:"expertise"`
+	ExpertiseLevel     any     `json:"expertise_level"`
+	DecisionStyle      *string `json:"decision_style"`
+	OldDecisionStyle   *string `json:"decision_making_style"`
+	CommunicationStyle string  `json:"communication_style"`
+	Traits             any     `json:"personality_traits"`
+	Coalitions         any     `json:"preferred_coalitions"`
+	Private            any     `json:"private_information"`
+	Access             *access `json:"information_access"`
+	Control            string  `json:"control" oneof:"ai,human"`
+	Format             any     `json:"response_format"`
+}
+
+// access is what an actor can know beside what everybody does.
+type access struct {
+	Public  any `json:"public"`
+	Private any `json:"private"`
+}
+
+// readActors reads the actors that the scenario lists, in its order; all there are where it lists none.
+func (r *reader) readActors() {
+	listed := r.script.Actors
+	r.script.Actors = nil
+	found := map[string]script.Actor{}
+	docs := map[string]world.Document{}
+	var order []string
+	for _, file := range append(r.files.Match(r.path("actors/*.yaml")), r.files.Match(r.path("actors/*.yml"))...) {
+		var f actor
+		d, ok := r.yaml("actors/"+path.Base(file), &f)
+		if !ok {
+			continue
+		}
+		stem := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".yaml"), ".yml")
+		a := r.actor(d, f, stem)
+		if _, twice := found[a.ShortName]; twice {
+			r.fail(d, "short_name", "two files of actors are of %s", a.ShortName)
+			continue
+		}
+		found[a.ShortName], docs[a.ShortName] = a, d
+		order = append(order, a.ShortName)
+	}
+	if listed == nil && r.scenario != nil {
+		if len(order) == 0 {
+			r.fail(r.scenario, "actors", "is missing: the short names of those who act, each with a file actors/NAME.yaml")
+			return
+		}
+		r.advise(r.scenario, "actors", "is missing, so that every file in actors plays: write actors: [%s]", strings.Join(order, ", "))
+		for _, short := range order {
+			listed = append(listed, script.Actor{ShortName: short})
+		}
+	}
+	r.cast(listed, found, docs, order)
+}
+
+// cast puts those who are listed on the stage.
+func (r *reader) cast(listed []script.Actor, found map[string]script.Actor, docs map[string]world.Document, order []string) {
+	for i, l := range listed {
+		a, ok := found[l.ShortName]
+		if !ok && !r.broken {
+			r.fail(r.scenario, at("actors", i), "no file actors/%s.yaml, and none with short_name %s; files are of %s", l.ShortName, l.ShortName, orNobody(order))
+		}
+		if ok {
+			r.script.Actors = append(r.script.Actors, a)
+			r.actors = append(r.actors, docs[l.ShortName])
+		}
+	}
+	for _, short := range order {
+		if !slices.ContainsFunc(listed, func(a script.Actor) bool { return a.ShortName == short }) {
+			r.advise(docs[short], "short_name", "%s is not listed under actors in %s and does not play", short, scenarioFile)
+		}
+	}
+}
+
+func orNobody(names []string) string {
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *reader) actor(d world.Document, f actor, stem string) script.Actor {
+	a := script.Actor{
+		Name: strings.TrimSpace(f.Name), ShortName: strings.TrimSpace(value(f.ShortName, stem)),
+		Model: value(either(r, d, "", "model", f.Model, "llm_model", f.OldModel), ""),
+		Role:  strings.TrimSpace(f.Role), Description: strings.TrimSpace(f.Description), System: strings.TrimSpace(f.System),
+		Goals: r.texts(d, "goals", f.Goals), Constraints: r.texts(d, "constraints", f.Constraints),
+		Expertise:          r.texts(d, "expertise", f.Expertise),
+		ExpertiseLevel:     strings.Join(r.texts(d, "expertise_level", f.ExpertiseLevel), "; "),
+		DecisionStyle:      strings.TrimSpace(value(either(r, d, "", "decision_style", f.DecisionStyle, "decision_making_style", f.OldDecisionStyle), "")),
+		CommunicationStyle: strings.TrimSpace(f.CommunicationStyle),
+		Traits:             r.texts(d, "personality_traits", f.Traits),
+		Coalitions:         r.texts(d, "preferred_coalitions", f.Coalitions),
+		Private:            r.texts(d, "private_information", f.Private),
+	}
+	if f.ShortName == nil {
+		r.advise(d, "short_name", "is missing, and the file's name taken for it: write short_name: %s", stem)
+	}
+	if f.Control == "human" {
+		r.fail(d, "control", "human: a person cannot play yet: write control: ai, or leave it out")
+	}
+	if f.Format != nil {
+		r.advise(d, "response_format", "has no effect: answers have a form that is checked: leave it out")
+	}
+	if f.Access != nil {
+		a.Private = append(a.Private, r.texts(d, "information_access.private", f.Access.Private)...)
+		switch public := f.Access.Public.(type) {
+		case bool:
+			a.Deaf = !public
+		default:
+			a.Public = r.texts(d, "information_access.public", public)
+		}
+	}
+	return a
+}

@@ -1,0 +1,169 @@
+// Package folder reads scenario folders: scenario.yaml, actors/*.yaml and, where they are
+// there, metrics.yaml, validation-rules.yaml, exogenous-events.yaml and background/*.md.
+//
+// It reads every spelling that scenarios were written in before, and says how to write it
+// now. What it cannot take it refuses: a key it does not
+// know, a file that is named wrongly, a value that means nothing. Everything that is wrong
+// is reported at once, with file, line, column and key.
+//
+// It is not for opening files: that is done by the world.Files it is handed.
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// The files of a folder.
+const (
+	scenarioFile = "scenario.yaml"
+	metricsFile  = "metrics.yaml"
+	checksFile   = "validation-rules.yaml"
+	eventsFile   = "exogenous-events.yaml"
+)
+
+// reader gathers a script from the files of a folder.
+type reader struct {
+	files  world.Files
+	dir    string
+	script *script.Script
+	errs   []error
+	advice []string
+	// broken means that a file is no YAML: what depends on it cannot be judged.
+	broken bool
+	off    features
+
+	scenario, metrics, checks, events world.Document
+	actors                            []world.Document // in the order of script.Actors
+	// spelled is script key to the key that the scenario file uses for it.
+	spelled map[string]string
+	// eventKeys are where the script's events stand in their file.
+	eventKeys []string
+}
+
+// Read reads the folder dir. advice is what to write differently, though it was
+// understood. The error joins everything that is wrong.
+func Read(files world.Files, dir string) (s *script.Script, advice []string, err error) {
+	clean := strings.TrimSuffix(strings.TrimSuffix(path.Clean(dir), "/"+scenarioFile), "/")
+	r := &reader{files: files, dir: clean, script: &script.Script{From: dir}, spelled: map[string]string{}}
+	if len(files.Match(r.path(scenarioFile))) == 0 {
+		return nil, nil, r.missing(dir)
+	}
+	r.readScenario()
+	r.readActors()
+	r.readMetrics()
+	r.readChecks()
+	r.readEvents()
+	r.readBackground()
+	r.misnamed()
+	if !r.broken {
+		for _, p := range r.script.Problems() {
+			r.problem(p)
+		}
+	}
+	return r.script, r.advice, errors.Join(r.errs...)
+}
+
+func (r *reader) path(name string) string { return r.dir + "/" + name }
+
+// missing says why a folder cannot be a scenario's.
+func (r *reader) missing(dir string) error {
+	if found := r.files.Match(r.path("definition/" + scenarioFile)); len(found) > 0 {
+		return fmt.Errorf("params.folder: %q: the files stand in its folder definition: write %s/definition", dir, r.dir)
+	}
+	if found := r.files.Match(r.path("scenario.yml")); len(found) > 0 {
+		return fmt.Errorf("params.folder: %q: rename its scenario.yml to %s", dir, scenarioFile)
+	}
+	return fmt.Errorf("params.folder: %q: there is no %s in it; name the folder of a scenario, beside the plan file", dir, scenarioFile)
+}
+
+// fail reports a problem at a key of a file.
+func (r *reader) fail(d world.Document, key, format string, args ...any) {
+	if d == nil {
+		return
+	}
+	if err := d.Fault(key, format, args...); err != nil {
+		r.errs = append(r.errs, err)
+	}
+}
+
+// advise keeps how to write something that was understood as it is.
+func (r *reader) advise(d world.Document, key, format string, args ...any) {
+	if d != nil {
+		r.advice = append(r.advice, d.Place(key)+": "+fmt.Sprintf(format, args...))
+	}
+}
+
+// yaml reads one of the files; false if it is not there or no YAML.
+func (r *reader) yaml(name string, v any) (world.Document, bool) {
+	if len(r.files.Match(r.path(name))) == 0 {
+		return nil, false
+	}
+	d, err := r.files.YAML(r.path(name), v)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	if d == nil {
+		r.broken = true
+	}
+	return d, d != nil
+}
+
+// problem reports what is wrong with the script where it is written.
+func (r *reader) problem(p script.Problem) {
+	head, rest, nested := strings.Cut(p.Key, ".")
+	index := 0
+	_, err := fmt.Sscanf(head[strings.IndexByte(head+"[", '['):]+" ", "[%d]", &index)
+	list := err == nil
+	switch {
+	case list && strings.HasPrefix(head, "actors") && index < len(r.actors):
+		r.fail(r.actors[index], rest, "%s", p.What)
+	case list && strings.HasPrefix(head, "metrics"):
+		r.fail(r.metrics, p.Key, "%s", p.What)
+	case list && strings.HasPrefix(head, "events") && index < len(r.eventKeys):
+		r.fail(r.events, r.eventKeys[index]+"."+rest, "%s", p.What)
+	case nested && head == "validation":
+		r.fail(r.checks, rest, "%s", p.What)
+	default:
+		key := p.Key
+		if s := r.spelled[key]; s != "" {
+			key = s
+		}
+		r.fail(r.scenario, key, "%s", p.What)
+	}
+}
+
+// misnamed reports files that are meant to be read and would not be.
+func (r *reader) misnamed() {
+	known := []string{scenarioFile, metricsFile, checksFile, eventsFile}
+	found := append(r.files.Match(r.path("*.yaml")), r.files.Match(r.path("*.yml"))...)
+	for _, file := range found {
+		name := path.Base(file)
+		for _, like := range []struct{ word, file string }{{"metric", metricsFile}, {"valid", checksFile}, {"check", checksFile}, {"event", eventsFile}} {
+			if !slices.Contains(known, name) && strings.Contains(strings.ToLower(name), like.word) {
+				r.errs = append(r.errs, fmt.Errorf("params.folder: %s would not be read: call it %s", file, like.file))
+				break
+			}
+		}
+	}
+}
+
+// readBackground takes in the documents that everybody can read.
+func (r *reader) readBackground() {
+	for _, file := range append(r.files.Match(r.path("background/*.md")), r.files.Match(r.path("background/*.txt"))...) {
+		text, err := r.files.Text(file)
+		if err != nil {
+			r.errs = append(r.errs, err)
+			continue
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			r.script.Background = append(r.script.Background, script.Document{Name: path.Base(file), Text: text})
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package folder
+
+import (
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// metricFile is metrics.yaml.
+type metricFile struct {
+	Metrics []metric `json:"metrics"`
+	Format  any      `json:"export_format"`
+	Auto    any      `json:"auto_export"`
+	Path    any      `json:"export_path"`
+}
+
+type metric struct {
+	Name          string      `json:"name"`
+	Description   string      `json:"description"`
+	Type          string      `json:"type" oneof:"continuous,categorical,boolean"`
+	Range         []float64   `json:"range"`
+	Categories    any         `json:"categories"`
+	Extraction    *extraction `json:"extraction"`
+	Unit          string      `json:"unit"`
+	ActorSpecific bool        `json:"actor_specific"`
+	Warning       *float64    `json:"warning_threshold"`
+	Critical      *float64    `json:"critical_threshold"`
+}
+
+type extraction struct {
+	Type     string `json:"type" oneof:"llm,keyword,pattern,manual"`
+	Prompt   string `json:"prompt"`
+	Model    string `json:"model"`
+	Keywords any    `json:"keywords"`
+	Scoring  string `json:"scoring" oneof:"count,presence,density"`
+	Pattern  string `json:"pattern"`
+	Values   any    `json:"values"`
+}
+
+func (r *reader) readMetrics() {
+	var f metricFile
+	d, ok := r.yaml(metricsFile, &f)
+	if !ok || !value(r.off.Metrics, true) {
+		return
+	}
+	r.metrics = d
+	for _, one := range []struct {
+		key string
+		v   any
+	}{{"export_format", f.Format}, {"auto_export", f.Auto}, {"export_path", f.Path}} {
+		if one.v != nil {
+			r.advise(d, one.key, "has no effect: every metric of every turn is in the run file: leave it out")
+		}
+	}
+	for i, m := range f.Metrics {
+		here := at("metrics", i)
+		out := script.Metric{
+			Name: m.Name, Description: strings.TrimSpace(m.Description), Type: m.Type, Range: m.Range, Unit: m.Unit,
+			Categories: r.texts(d, here+".categories", m.Categories), ActorSpecific: m.ActorSpecific, Warning: m.Warning, Critical: m.Critical,
+		}
+		if m.Type == "" {
+			r.fail(d, here+".type", "is missing: one of continuous, categorical, boolean")
+			out.Type = script.Boolean // said; nothing else shall be found wrong for it
+		}
+		out.Extraction = r.extraction(d, here, m)
+		r.script.Metrics = append(r.script.Metrics, out)
+	}
+}
+
+func (r *reader) extraction(d world.Document, here string, m metric) script.Extraction {
+	e := m.Extraction
+	if e == nil {
+		r.fail(d, here+".extraction", "is missing: how it is measured, as {type: llm}")
+		return script.Extraction{Type: script.ByHand}
+	}
+	here += ".extraction"
+	if e.Type == "" {
+		r.fail(d, here+".type", "is missing: one of llm, keyword, pattern, manual")
+		return script.Extraction{Type: script.ByHand}
+	}
+	out := script.Extraction{
+		Type: e.Type, Prompt: strings.TrimSpace(e.Prompt), Model: e.Model, Keywords: r.texts(d, here+".keywords", e.Keywords),
+		Scoring: e.Scoring, Pattern: e.Pattern, Values: r.manual(d, here, e.Values),
+	}
+	if out.Scoring == "" && out.Type == script.ByKeyword {
+		out.Scoring = "count"
+	}
+	if out.Model != "" && out.Type != script.ByModel {
+		r.advise(d, here+".model", "has no effect: no model is asked for a metric of type %s", out.Type)
+		out.Model = ""
+	}
+	if out.Type == script.ByHand && len(out.Values) == 0 {
+		r.advise(d, here+".type", "manual, and no values are given, so that it stays unknown: write values: [..], the first for turn 1")
+	}
+	return out
+}
+
+// manual reads values given by hand. One that is empty is not known.
+func (r *reader) manual(d world.Document, here string, v any) []string {
+	if v == nil {
+		return nil
+	}
+	items, ok := v.([]any)
+	if !ok {
+		r.fail(d, here+".values", "wants a list, the value of turn 1 first")
+		return nil
+	}
+	out := make([]string, len(items))
+	for i, item := range items {
+		text, ok := plain(item)
+		if !ok && item != nil {
+			r.fail(d, at(here+".values", i), "wants a single value, or nothing where it is not known")
+		}
+		out[i] = text
+	}
+	return out
+}

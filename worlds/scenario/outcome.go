@@ -1,0 +1,196 @@
+package scenario
+
+import (
+	"parley/llm"
+	"parley/world"
+)
+
+// The notes of a scenario, by kind: what readers find in a run file.
+type (
+	// Opening is the note scenario: what is played.
+	Opening struct {
+		Name         string   `json:"name"`
+		Author       string   `json:"author,omitempty"`
+		Tags         []string `json:"tags,omitempty"`
+		Turns        int      `json:"turns"`
+		TurnDuration string   `json:"turn_duration"`
+		Actors       []string `json:"actors"`
+		State        string   `json:"state"`
+	}
+	// Statement is the note statement, by the actor in its seat.
+	Statement struct {
+		Turn int    `json:"turn"`
+		Text string `json:"text"`
+	}
+	// Message is the note message: said by one actor to another.
+	Message struct {
+		Turn int    `json:"turn"`
+		To   string `json:"to"`
+		Text string `json:"text"`
+	}
+	// Coalition is the note coalition, by who proposed it.
+	Coalition struct {
+		Turn      int      `json:"turn"`
+		Members   []string `json:"members"`
+		Purpose   string   `json:"purpose"`
+		Answers   []Answer `json:"answers"`
+		Formed    bool     `json:"formed"`
+		Agreed    string   `json:"agreed,omitempty"`    // for members
+		Statement string   `json:"statement,omitempty"` // for everybody
+	}
+	// Answer is what one who was invited to a coalition said.
+	Answer struct {
+		Actor   string `json:"actor"`
+		Accepts bool   `json:"accepts"`
+		Text    string `json:"text,omitempty"`
+	}
+	// Decision is the note decision, with what changed of the long-term goals.
+	Decision struct {
+		Turn       int      `json:"turn"`
+		LongTerm   []string `json:"long_term_goals,omitempty"`
+		ShortTerm  []string `json:"short_term_goals,omitempty"`
+		Reasoning  string   `json:"reasoning,omitempty"`
+		Action     string   `json:"action"`
+		Reflection string   `json:"reflection,omitempty"`
+		Added      []string `json:"goals_added,omitempty"`
+		Dropped    []string `json:"goals_dropped,omitempty"`
+	}
+	// Silence is the note silence: an actor that decided nothing.
+	Silence struct {
+		Turn   int      `json:"turn"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// Fired is the note event: something happened from outside.
+	Fired struct {
+		Turn        int    `json:"turn"`
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Description string `json:"description"`
+	}
+	// World is the note world: the situation after a turn. Stale: it is the one before,
+	// since the narrator failed.
+	World struct {
+		Turn         int      `json:"turn"`
+		State        string   `json:"state"`
+		Changes      []string `json:"key_changes,omitempty"`
+		Consequences []string `json:"consequences,omitempty"`
+		Hidden       []string `json:"hidden,omitempty"`
+		Stale        bool     `json:"stale,omitempty"`
+		Failed       llm.Kind `json:"failed,omitempty"`
+	}
+	// Metric is the note metric. Value is nil where it is not known, and Unknown says why.
+	Metric struct {
+		Turn     int      `json:"turn"`
+		Name     string   `json:"name"`
+		Value    *float64 `json:"value"`
+		Text     string   `json:"text,omitempty"`
+		Unit     string   `json:"unit,omitempty"`
+		Evidence string   `json:"evidence,omitempty"`
+		Unknown  string   `json:"unknown,omitempty"`
+		Failed   llm.Kind `json:"failed,omitempty"`
+	}
+	// Threshold is the note threshold: a metric has passed one.
+	Threshold struct {
+		Turn  int     `json:"turn"`
+		Name  string  `json:"name"`
+		Level string  `json:"level"` // warning or critical
+		Value float64 `json:"value"`
+		Limit float64 `json:"limit"`
+	}
+	// Finding is the note check. Unknown: nobody could say.
+	Finding struct {
+		Turn        int      `json:"turn"`
+		Check       string   `json:"check"`
+		Passed      bool     `json:"passed"`
+		Unknown     bool     `json:"unknown,omitempty"`
+		Issues      []Issue  `json:"issues,omitempty"`
+		Explanation string   `json:"explanation,omitempty"`
+		Failed      llm.Kind `json:"failed,omitempty"`
+	}
+	// Summary is the note summary: of the turns up to Turns.
+	Summary struct {
+		Turns  int      `json:"turns"`
+		Text   string   `json:"text"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// Dropped is the note dropped: what was decided for a turn that is not played, since
+	// what was measured meanwhile ended the scenario.
+	Dropped struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+	// Ended is the note end.
+	Ended struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+)
+
+// Issue is something a check found.
+type Issue struct {
+	Turn     int    `json:"turn"`
+	Check    string `json:"check"`
+	Actor    string `json:"actor,omitempty"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+}
+
+// Record is the data of an outcome.
+type Record struct {
+	Name  string `json:"name"`
+	Turns int    `json:"turns"` // that were played
+	Ended string `json:"ended"` // why
+	State string `json:"state"` // at the end
+	// Metrics are the values by turn, from turn 0, the situation at the start; null where
+	// not known.
+	Metrics []Curve `json:"metrics,omitempty"`
+	Events  []Fired `json:"events,omitempty"`
+	Issues  []Issue `json:"issues,omitempty"`
+	// Goals are the long-term goals at the end, by actor.
+	Goals map[string][]string `json:"goals,omitempty"`
+}
+
+// Curve is a metric over the turns.
+type Curve struct {
+	Name   string     `json:"name"`
+	Actor  string     `json:"actor,omitempty"`
+	Unit   string     `json:"unit,omitempty"`
+	Values []*float64 `json:"values"`
+}
+
+// outcome scores a scenario: each metric after the last turn, if it is known, the turns
+// that were played, the issues that were found. One that came to no end of its own has
+// no scores.
+func (g *game) outcome() world.Outcome {
+	rec := Record{Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{}}
+	if g.Validation.Summary {
+		rec.Issues = g.issues
+	}
+	for _, a := range g.cast {
+		rec.Goals[a.ShortName] = a.long
+	}
+	o := world.Outcome{Failed: g.failed}
+	for _, s := range g.series {
+		c := Curve{Name: s.metric.Name, Unit: s.metric.Unit, Values: make([]*float64, len(g.turns))}
+		if s.actor >= 0 {
+			c.Actor = g.cast[s.actor].ShortName
+		}
+		for _, v := range s.values {
+			if v.value.Known {
+				c.Values[v.turn] = &v.value.Number
+			}
+		}
+		rec.Metrics = append(rec.Metrics, c)
+		if last := c.Values[g.now()]; last != nil {
+			o.Scores = append(o.Scores, world.Score{Seat: c.Actor, Name: c.Name, Value: *last})
+		}
+	}
+	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
+	if len(g.Validation.Checks) > 0 {
+		o.Scores = append(o.Scores, world.Score{Name: "issues", Value: float64(len(g.issues))})
+	}
+	if o.Data = rec; g.failed != "" {
+		o.Scores = nil
+	}
+	return o
+}

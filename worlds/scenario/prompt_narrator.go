@@ -1,0 +1,61 @@
+package scenario
+
+import (
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// updateCall asks the narrator what follows. It reads what is public and what is done,
+// and neither what actors know alone nor what they said to each other: it cannot let slip
+// what it was not told.
+func (g *game) updateCall(m moves, events []Fired, swan bool) world.Call {
+	p := &page{}
+	p.line("# You are the narrator")
+	p.line("You write what happens. Nobody speaks for you and you favour nobody: actions have the effect they would have, and some fail.")
+	p.list("True, and not known in public:", g.hidden)
+	if len(g.untold) > 0 {
+		p.heading("## Not told yet")
+		for _, text := range g.untold {
+			p.quote(text)
+		}
+	}
+	if len(m.statements) > 0 || len(m.pacts) > 0 {
+		p.heading("## Said in turn %d", m.turn)
+		g.said(p, m.statements, m.pacts)
+	}
+	p.heading("## Done in turn %d", m.turn)
+	for _, s := range g.actions(m) {
+		p.line("%s:", g.cast[s.who].Name)
+		p.quote(s.text)
+	}
+	for i, d := range m.decisions {
+		if d.action == "" {
+			p.line("%s does nothing.", g.cast[i].Name)
+		}
+	}
+	if len(events) > 0 {
+		p.heading("## From outside, in turn %d", m.turn)
+		for _, e := range events {
+			p.line("- %s: %s", e.Name, oneLine(e.Description))
+		}
+	}
+	p.heading("# Turn %d of %d: what follows", m.turn, g.Turns)
+	if g.Parallel {
+		p.line("All actions happen at one moment: none comes before another, and where they collide, both meet the other half done.")
+	} else {
+		p.line("Let actions happen in the order that is most plausible.")
+	}
+	if swan {
+		p.line("Besides, something happens in this turn that nobody foresaw: invent it, fit to this world and grave enough to matter.")
+	}
+	p.line("Write the situation after %s, complete, as everybody can know it. What was done in secret and did not come out belongs under hidden, not into the situation.", g.TurnDuration)
+	return g.ask(script.Narrator, "update", p, updateSchema(swan))
+}
+
+// summaryCall asks for a summary that takes in one more turn.
+func (g *game) summaryCall(turn int) world.Call {
+	p := &page{}
+	p.line("# You are the narrator")
+	p.line("Sum up turns 1 to %d for those taking part, who will no longer read them in full: what was done and said, what it led to, what is still open. Keep names and numbers. Add nothing.", turn)
+	return g.ask(script.Narrator, "summary", p, summarySchema())
+}

@@ -1,0 +1,151 @@
+// Package scenario plays policy simulations: actors with goals of their own decide turn
+// by turn, a narrator writes what comes of it, and metrics and checks are taken of every
+// turn.
+//
+// A turn is what actors say to each other (public statements, exchanges between two,
+// coalitions), their decisions, and the narrator's account of what follows. All actors
+// speak and decide at the same moment: nobody sees what another decides in the same turn.
+// What a turn came to is measured and checked while the next one is being decided, so
+// that measuring takes no time.
+//
+// What it promises: an actor is told what everybody can read, what it alone knows, and
+// what was said to it, and nothing else; a call that fails is silence and never an
+// action, a value or a finding; what is not known stays unknown and is never 0; chance
+// depends on the deal alone, and an event that happens once does so once.
+//
+// It is not for judging whether a scenario is a good one, nor for reading files: package
+// folder does that before play.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+
+	"parley/world"
+	"parley/worlds/scenario/folder"
+	"parley/worlds/scenario/script"
+)
+
+// Kind is the family of scenarios.
+func Kind() world.Kind {
+	return world.Kind{
+		Name: "scenario", Version: 1,
+		Doc:          "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say what came of it.",
+		Params:       func() any { return &Params{Set: map[string]any{}} },
+		Load:         load,
+		Seats:        seats,
+		Models:       models,
+		World:        newWorld,
+		Example:      examplePlan(),
+		ExampleFiles: exampleFiles(),
+	}
+}
+
+// Params are what a plan file can say about a scenario.
+type Params struct {
+	// Folder is where the files of the scenario stand, beside the plan file.
+	Folder string `json:"folder" doc:"The folder of the scenario's files, beside the plan file."`
+	// Turns is how many turns are played. Default: 0, as many as the scenario says.
+	Turns int `json:"turns" doc:"How many turns to play; 0 for as many as the scenario says."`
+	// Set is other values for keys of the scenario: see script.Change. Default: none.
+	Set map[string]any `json:"set" doc:"Other values for keys of the scenario, as {actors.port-authority.goals: [Stay open.]}."`
+	// Script is the scenario itself. Default: what is read from Folder.
+	Script *script.Script `json:"script,omitempty" doc:"The scenario itself: read from folder when the plan is, and recorded with the run."`
+}
+
+// load reads the folder. A script that is given in its place is left as it is.
+func load(params any, files world.Files) ([]string, error) {
+	p, ok := params.(*Params)
+	if !ok || p == nil {
+		return nil, fmt.Errorf("scenario: params are %T, want *scenario.Params", params)
+	}
+	if p.Folder == "" {
+		return nil, nil // seats says what is missing
+	}
+	if p.Script != nil {
+		return nil, errors.New("scenario: params.script: stands beside folder, from which it would be read: leave one of them out")
+	}
+	s, advice, err := folder.Read(files, p.Folder)
+	if err != nil {
+		return nil, err
+	}
+	p.Script = s
+	return advice, nil
+}
+
+// script returns the scenario with its changes, or what is wrong with them.
+func (p *Params) script() (*script.Script, error) {
+	s := p.Script
+	switch {
+	case s == nil && p.Folder == "":
+		return nil, errors.New("scenario: params.folder: is missing: the folder of the scenario's files")
+	case s == nil:
+		return nil, fmt.Errorf("scenario: params.folder: %q was not read", p.Folder)
+	case s.From != p.Folder && p.Folder != "":
+		return nil, fmt.Errorf("scenario: params.folder: %q was not read, only %q: a matrix can vary turns and set, not the folder", p.Folder, s.From)
+	}
+	set := p.Set
+	if p.Turns != 0 {
+		set = map[string]any{"turns": p.Turns}
+		for key, v := range p.Set {
+			if key == "turns" {
+				return nil, errors.New("scenario: params.set.turns: stands beside turns: give one of them")
+			}
+			set[key] = v
+		}
+	}
+	if len(set) > 0 {
+		changed, err := s.Change(set)
+		if err != nil {
+			return nil, fmt.Errorf("scenario: params.set: %w", err)
+		}
+		s = changed
+	}
+	problems := s.Problems()
+	if len(problems) == 0 {
+		return s, nil
+	}
+	// What is read was checked where it stands, so that only what is set can be wrong, or
+	// a script that was written into the plan.
+	where := "set"
+	if len(set) == 0 {
+		where = "script"
+	}
+	all := make([]error, len(problems))
+	for i, wrong := range problems {
+		all[i] = fmt.Errorf("scenario: params.%s: %s: %s", where, wrong.Key, wrong.What)
+	}
+	return nil, errors.Join(all...)
+}
+
+func checked(params any) (*script.Script, error) {
+	p, ok := params.(*Params)
+	if !ok || p == nil {
+		return nil, fmt.Errorf("scenario: params are %T, want *scenario.Params", params)
+	}
+	return p.script()
+}
+
+func seats(params any) ([]string, error) {
+	s, err := checked(params)
+	if err != nil {
+		return nil, err
+	}
+	return s.Seats(), nil
+}
+
+func models(params any) map[string]string {
+	s, err := checked(params)
+	if err != nil {
+		return nil
+	}
+	return s.Models()
+}
+
+func newWorld(params any, _ world.Lineup) (world.World, error) {
+	s, err := checked(params)
+	if err != nil {
+		return nil, err
+	}
+	return newGame(s), nil
+}

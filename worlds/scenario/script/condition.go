@@ -1,0 +1,160 @@
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Condition compares a metric with a value. It holds only where the metric is known.
+type Condition struct {
+	Metric string `json:"metric"`
+	Actor  string `json:"actor,omitempty"` // of a metric of each actor
+	Op     string `json:"op"`
+	Value  string `json:"value"`
+}
+
+// String writes it as ParseCondition reads it.
+func (c Condition) String() string { return c.key() + " " + c.Op + " " + c.Value }
+
+func (c Condition) key() string {
+	if c.Actor != "" {
+		return c.Actor + "." + c.Metric
+	}
+	return c.Metric
+}
+
+// Ops lists the comparisons there are; a longer one stands before one it begins with.
+func Ops() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
+
+var (
+	comparison = regexp.MustCompile(`^\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
+	clause     = regexp.MustCompile(`^\s*([a-z0-9_.-]+)\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
+	and        = regexp.MustCompile(`(?i)\s+and(?:\s+|$)|\s*&&\s*`)
+)
+
+// Compare makes a condition of a metric, written metric or actor.metric, and a
+// comparison such as ">= 7". A bare value is compared with ==.
+func Compare(metric, with string) (Condition, error) {
+	c := Condition{Metric: metric, Op: "==", Value: strings.TrimSpace(with)}
+	if actor, name, ok := strings.Cut(metric, "."); ok {
+		c.Actor, c.Metric = actor, name
+	}
+	if m := comparison.FindStringSubmatch(with); m != nil {
+		c.Op, c.Value = m[1], m[2]
+	}
+	c.Value = strings.Trim(c.Value, `"'`)
+	if c.Value == "" || strings.ContainsAny(c.Value, "<>=!") {
+		return c, fmt.Errorf("wants a comparison such as \">= 7\", found %q; it begins with one of %s", with, strings.Join(Ops(), " "))
+	}
+	return c, nil
+}
+
+// ParseConditions reads "tension >= 7 and trust < 3".
+func ParseConditions(text string) ([]Condition, error) {
+	var all []Condition
+	for _, part := range and.Split(text, -1) {
+		m := clause.FindStringSubmatch(part)
+		if m == nil {
+			return nil, fmt.Errorf("wants METRIC OP VALUE, as tension >= 7, found %q; join several with and; OP is one of %s", part, strings.Join(Ops(), " "))
+		}
+		c, err := Compare(m[1], m[2]+" "+m[3])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Value is what a metric was found to be.
+type Value struct {
+	Known  bool
+	Number float64 // of a category its place in the list, of true 1
+	Text   string  // as people read it
+}
+
+// Holds says whether a value meets c. One that is not known meets nothing.
+func (c Condition) Holds(v Value) bool {
+	if !v.Known {
+		return false
+	}
+	want, err := strconv.ParseFloat(c.Value, 64)
+	if err != nil {
+		same := strings.EqualFold(v.Text, c.Value)
+		return c.Op == "==" && same || c.Op == "!=" && !same
+	}
+	switch c.Op {
+	case ">=":
+		return v.Number >= want
+	case "<=":
+		return v.Number <= want
+	case "==":
+		return v.Number == want
+	case "!=":
+		return v.Number != want
+	case ">":
+		return v.Number > want
+	case "<":
+		return v.Number < want
+	}
+	return false
+}
+
+// wrong says what does not fit between a condition and the metrics, or "".
+func (c Condition) wrong(s *Script) string {
+	m := s.Metric(c.Metric)
+	_, err := strconv.ParseFloat(c.Value, 64)
+	switch {
+	case m == nil:
+		return fmt.Sprintf("no metric is called %q%s", c.Metric, list("; metrics: ", s.metricNames()))
+	case m.ActorSpecific && c.Actor == "":
+		return fmt.Sprintf("%s is measured for each actor: write ACTOR.%s%s", c.Metric, c.Metric, list("; actors: ", s.shortNames()))
+	case !m.ActorSpecific && c.Actor != "":
+		return fmt.Sprintf("%s is one for the whole world: write it without %s", c.Metric, c.Actor)
+	case c.Actor != "" && s.Actor(c.Actor) < 0:
+		return fmt.Sprintf("no actor is called %q%s", c.Actor, list("; actors: ", s.shortNames()))
+	case err != nil && m.Type == Continuous:
+		return fmt.Sprintf("%q is no number, and %s is one", c.Value, c.Metric)
+	case err != nil && c.Op != "==" && c.Op != "!=":
+		return fmt.Sprintf("%s of a word: use == or !=", c.Op)
+	case err != nil && m.Type == Categorical && !has(m.Categories, c.Value):
+		return fmt.Sprintf("%q is no category of %s%s", c.Value, c.Metric, list("; categories: ", m.Categories))
+	case err != nil && m.Type == Boolean && !has([]string{"true", "false"}, c.Value):
+		return fmt.Sprintf("%q is neither true nor false", c.Value)
+	}
+	return ""
+}
+
+func has(words []string, word string) bool {
+	for _, w := range words {
+		if strings.EqualFold(w, word) {
+			return true
+		}
+	}
+	return false
+}
+
+func list(before string, words []string) string {
+	if len(words) == 0 {
+		return before + "none"
+	}
+	return before + strings.Join(words, ", ")
+}
+
+func (s *Script) metricNames() []string {
+	var names []string
+	for _, m := range s.Metrics {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func (s *Script) shortNames() []string {
+	var names []string
+	for _, a := range s.Actors {
+		names = append(names, a.ShortName)
+	}
+	return names
+}

@@ -1,0 +1,267 @@
+// Package script holds what a scenario consists of: its situation, actors, metrics,
+// checks and events, as plain data.
+//
+// What it promises: a Script that Problems finds nothing wrong with can be played; what a
+// Script means does not depend on where it came from. Its JSON is recorded with a run.
+//
+// It is not for reading files: package folder makes a Script of a scenario folder.
+package script
+
+// Script is a scenario. Its keys are those of the files, in the preferred spelling.
+type Script struct {
+	// From is the folder it was read from, as the plan names it.
+	From string `json:"from,omitempty"`
+
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Author      string   `json:"author,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	// System is put before everything that is said of the scenario.
+	System string `json:"system_prompt,omitempty"`
+	// State is the world before the first turn.
+	State string `json:"initial_world_state"`
+	// Background is what everybody can read, beside the state.
+	Background []Document `json:"background,omitempty"`
+
+	Turns        int    `json:"turns"`
+	TurnDuration string `json:"turn_duration"`
+	// End ends the scenario before its last turn, once all of it holds.
+	End []Condition `json:"end,omitempty"`
+	// Window is how many turns are remembered in full.
+	Window int `json:"context_window_size"`
+
+	Talk Talk `json:"talk,omitzero"`
+	// BlackSwan is how likely it is, in each turn, that something happens which nobody foresaw.
+	BlackSwan float64 `json:"black_swan_probability,omitempty"`
+	// Reflect lets actors keep thoughts of their own from turn to turn.
+	Reflect bool `json:"allow_actor_reflection,omitempty"`
+	// Parallel has all actions of a turn happen at one moment; else in a plausible order.
+	Parallel bool `json:"parallel_action_resolution,omitempty"`
+
+	Actors     []Actor    `json:"actors"`
+	Metrics    []Metric   `json:"metrics,omitempty"`
+	Validation Validation `json:"validation,omitzero"`
+	Events     []Event    `json:"events,omitempty"`
+
+	// NarratorModel is the model the files ask for to write what happens.
+	NarratorModel string `json:"world_state_model,omitempty"`
+}
+
+// Document is a text with a name.
+type Document struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// Talk says how actors can speak to each other.
+type Talk struct {
+	Statements bool `json:"public_statements,omitempty"`
+	Bilateral  bool `json:"bilateral,omitempty"`
+	Coalitions bool `json:"coalitions,omitempty"`
+	// Most is how many others an actor can turn to in a turn, and Rounds how many answers
+	// an exchange between two has.
+	Most   int `json:"max_communications_per_turn,omitempty"`
+	Rounds int `json:"bilateral_rounds,omitempty"`
+}
+
+// Actor is one who decides.
+type Actor struct {
+	ShortName string `json:"short_name"`
+	Name      string `json:"name"`
+	Model     string `json:"model,omitempty"`
+
+	// What everybody knows.
+	Role        string `json:"role,omitempty"`
+	Description string `json:"description,omitempty"`
+
+	// What the actor alone is told.
+	System             string   `json:"system_prompt,omitempty"`
+	Goals              []string `json:"goals,omitempty"`
+	Constraints        []string `json:"constraints,omitempty"`
+	Expertise          []string `json:"expertise,omitempty"`
+	ExpertiseLevel     string   `json:"expertise_level,omitempty"`
+	DecisionStyle      string   `json:"decision_style,omitempty"`
+	CommunicationStyle string   `json:"communication_style,omitempty"`
+	Traits             []string `json:"personality_traits,omitempty"`
+	Coalitions         []string `json:"preferred_coalitions,omitempty"`
+	Private            []string `json:"private_information,omitempty"`
+	Public             []string `json:"public_information,omitempty"`
+	// Deaf actors are not shown public statements.
+	Deaf bool `json:"deaf,omitempty"`
+}
+
+// The types of metrics.
+const (
+	Continuous  = "continuous"
+	Categorical = "categorical"
+	Boolean     = "boolean"
+)
+
+// The ways to measure.
+const (
+	ByModel   = "llm"
+	ByKeyword = "keyword"
+	ByPattern = "pattern"
+	ByHand    = "manual"
+)
+
+// Metric is what is measured after each turn: of the world, or of each actor's decision.
+type Metric struct {
+	Name          string     `json:"name"`
+	Description   string     `json:"description"`
+	Type          string     `json:"type"`
+	Range         []float64  `json:"range,omitempty"`
+	Categories    []string   `json:"categories,omitempty"`
+	Extraction    Extraction `json:"extraction"`
+	Unit          string     `json:"unit,omitempty"`
+	ActorSpecific bool       `json:"actor_specific,omitempty"`
+	Warning       *float64   `json:"warning_threshold,omitempty"`
+	Critical      *float64   `json:"critical_threshold,omitempty"`
+}
+
+// Extraction is how a metric is measured.
+type Extraction struct {
+	Type     string   `json:"type"`
+	Prompt   string   `json:"prompt,omitempty"`
+	Model    string   `json:"model,omitempty"`
+	Keywords []string `json:"keywords,omitempty"`
+	Scoring  string   `json:"scoring,omitempty"` // count, presence or density
+	Pattern  string   `json:"pattern,omitempty"`
+	// Values are given by hand, the first for turn 1, as texts.
+	Values []string `json:"values,omitempty"`
+}
+
+// Validation is what is checked after each turn.
+type Validation struct {
+	Model  string   `json:"validation_model,omitempty"`
+	Checks []Check  `json:"checks,omitempty"`
+	Rules  []string `json:"scenario_specific_rules,omitempty"`
+	// LastOnly checks the last turn alone.
+	LastOnly bool `json:"last_turn_only,omitempty"`
+	// Reports notes every check of every turn; without it only those that found something.
+	Reports bool `json:"generate_turn_reports,omitempty"`
+	// Summary puts the findings into the outcome.
+	Summary        bool `json:"generate_summary,omitempty"`
+	HaltOnCritical bool `json:"halt_on_critical,omitempty"`
+	// MaxIssues halts the scenario at that many issues. 0: never.
+	MaxIssues int `json:"max_issues_before_halt,omitempty"`
+}
+
+// The checks there are.
+const (
+	CheckDecisions   = "actor_decision_consistency"
+	CheckWorld       = "world_state_coherence"
+	CheckInformation = "information_access_consistency"
+	CheckGoals       = "goal_progress_tracking"
+	CheckRules       = "scenario_specific_rules"
+)
+
+// Check is one of them.
+type Check struct {
+	Name        string `json:"name"`
+	Severity    string `json:"severity"`
+	Description string `json:"description,omitempty"`
+}
+
+// The types of events.
+const (
+	Trend       = "trend"
+	Random      = "random"
+	Conditional = "conditional"
+	Scheduled   = "scheduled"
+)
+
+// Event is something that happens from outside.
+type Event struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Type        string `json:"type"`
+	// Range is the first and the last turn in which it can happen. Empty: any.
+	Range       []int       `json:"turn_range,omitempty"`
+	Frequency   int         `json:"frequency,omitempty"`
+	Probability float64     `json:"probability,omitempty"`
+	Conditions  []Condition `json:"conditions,omitempty"`
+	Turns       []int       `json:"turns,omitempty"`
+	Once        bool        `json:"once,omitempty"`
+}
+
+// The seats beside the actors.
+const (
+	Narrator  = "narrator"
+	Analyst   = "analyst"
+	Validator = "validator"
+)
+
+// Seats lists who is asked: the actors, the narrator, and whoever measures and checks.
+func (s *Script) Seats() []string {
+	var seats []string
+	for _, a := range s.Actors {
+		seats = append(seats, a.ShortName)
+	}
+	seats = append(seats, Narrator)
+	analyst := false
+	for _, m := range s.Metrics {
+		analyst = analyst || m.Seat() == Analyst
+	}
+	if analyst {
+		seats = append(seats, Analyst)
+	}
+	for _, m := range s.Metrics {
+		if seat := m.Seat(); seat != "" && seat != Analyst {
+			seats = append(seats, seat)
+		}
+	}
+	if len(s.Validation.Checks) > 0 {
+		seats = append(seats, Validator)
+	}
+	return seats
+}
+
+// Seat is who measures a metric: the analyst, or a seat of its own where the files give
+// it a model of its own. Empty: nobody is asked.
+func (m *Metric) Seat() string {
+	switch {
+	case m.Extraction.Type != ByModel:
+		return ""
+	case m.Extraction.Model != "":
+		return "metric." + m.Name
+	}
+	return Analyst
+}
+
+// Models returns the models that the files ask for, by seat.
+func (s *Script) Models() map[string]string {
+	models := map[string]string{Narrator: s.NarratorModel, Validator: s.Validation.Model, Analyst: s.NarratorModel}
+	if s.Validation.Model == "" {
+		models[Validator] = s.NarratorModel
+	}
+	for _, a := range s.Actors {
+		models[a.ShortName] = a.Model
+	}
+	for _, m := range s.Metrics {
+		if m.Extraction.Model != "" {
+			models["metric."+m.Name] = m.Extraction.Model
+		}
+	}
+	return models
+}
+
+// Actor returns the place of an actor by short name, or -1.
+func (s *Script) Actor(short string) int {
+	for i, a := range s.Actors {
+		if a.ShortName == short {
+			return i
+		}
+	}
+	return -1
+}
+
+// Metric returns the metric of that name, or nil.
+func (s *Script) Metric(name string) *Metric {
+	for i := range s.Metrics {
+		if s.Metrics[i].Name == name {
+			return &s.Metrics[i]
+		}
+	}
+	return nil
+}

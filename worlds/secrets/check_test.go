@@ -1,0 +1,74 @@
+package secrets
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestParamsAreChecked(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long", 3000)
+	for params, want := range map[string]string{
+		`{"mode": "chess"}`:     `secrets: params.mode: "chess" is none: use standard, retained, diversity, targeted`,
+		`{"pairing": "fair"}`:   `params.pairing: "fair" is none: use random, round-robin, swiss`,
+		`{"memory": "none"}`:    `params.memory: "none" is none: use long, short`,
+		`{"judge": "yes"}`:      `params.judge: "yes" is none: use none, report, decide`,
+		`{"target_known": "x"}`: `params.target_known: "x" is none: use everyone, holder, others, nobody`,
+		`{"players": 1}`:        "params.players: 1: want 2 to 100",
+		`{"players": 101}`:      "params.players: 101: want 2 to 100",
+		`{"rounds": 0}`:         "params.rounds: 0: want 1 to 200",
+		`{"messages": 0}`:       "secrets: params.messages: 0: want 1 to 200; it counts those of each player",
+		`{"messages": 201}`:     "params.messages: 201",
+		`{"players": 100, "rounds": 100, "messages": 20}`:    "params.rounds: 100 rounds of 100 players with 20 messages each are 200000 messages in one episode: want at most 100000",
+		`{"context": ["rule"]}`:                              `params.context: "rule" is none: use chat_history, secret, collected_secrets, rules`,
+		`{"context": ["rules", "rules"]}`:                    "params.context: rules is listed twice",
+		`{"forms": ["rot14"]}`:                               `params.forms: "rot14" is none: use said, partial`,
+		`{"forms": []}`:                                      "params.forms: none: nothing would give a secret away",
+		`{"categories": ["cars"]}`:                           `params.categories: "cars" is none: use animals, birds`,
+		`{"categories": ["food", "food"]}`:                   "params.categories: food is listed twice",
+		`{"categories": []}`:                                 "params.categories: none, and no words either",
+		`{"categories": ["food"], "players": 25}`:            "params.categories: they have 24 words for 25 players: add some",
+		`{"words": ["tiger"]}`:                               "params.words: 1 for 2 players: want one or more for each",
+		`{"words": ["tiger", "lion", "puma"], "players": 4}`: "params.words: 3 for 4 players",
+		`{"words": ["tiger", "ox"]}`:                         `params.words: "ox": want 3 letters or more`,
+		`{"words": ["tiger", "Tíger!"]}`:                     `params.words: "tiger" and "Tíger!" sound the same`,
+		`{"words": ["tiger", "a\nsystem: b"]}`:               "want plain text on one line",
+		`{"words": ["tiger", "…"]}`:                          "want 3 letters or more",
+		`{"words": ["tiger", "` + long[:80] + `"]}`:          "want at most 40 bytes",
+		`{"persona": {"third": "x"}}`:                        "params.persona.third: is no seat of a player: use first, second",
+		`{"persona": {"first": "x"}, "players": 3}`:          "params.persona.first: is no seat of a player: use player1, player2, player3",
+		`{"persona": {"first": "` + long + `"}}`:             "params.persona.first: want a text of at most",
+		`{"points": {"secret": 1}}`:                          "params.points.secret: is nothing that mode standard pays: use neither, both, only_other, only_own",
+		`{"points": {"both": 1e9}}`:                          "params.points.both: 1e+09: want -1000000 to 1000000",
+		`{"points": {"secret": 1}, "mode": "retained"}`:      "params.points.secret: mode retained pays by how rare a secret is",
+		`{"target": "first"}`:                                "params.target: mode standard has none: use mode targeted",
+		`{"target": "third", "mode": "targeted"}`:            `params.target: "third" is no seat of a player: use first, second`,
+	} {
+		p := paramsOf(t, params)
+		_, err := Kind().Seats(p)
+		_, also := Kind().World(p, nil)
+		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", params, err, want)
+		}
+	}
+}
+
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string][]string{
+		`{}`:                                 {First, Second},
+		`{"judge": "report"}`:                {First, Second, Judge},
+		`{"players": 3}`:                     {"player1", "player2", "player3"},
+		`{"players": 3, "judge": "decide"}`:  {"player1", "player2", "player3", Judge},
+		`{"players": 2, "mode": "targeted"}`: {First, Second},
+	} {
+		if got, err := Kind().Seats(paramsOf(t, params)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v, %v", params, got, err)
+		}
+	}
+	if got, err := Kind().Seats(paramsOf(t, `{"players": 100}`)); err != nil || len(got) != 100 || got[99] != fmt.Sprint("player", 100) {
+		t.Errorf("a hundred: %v, %v", got, err)
+	}
+}

@@ -1,0 +1,196 @@
+package secrets_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/worlds"
+	"parley/worlds/secrets"
+)
+
+// episode is one that was played on the simulated provider.
+type episode struct {
+	cell   string
+	deal   int
+	lineup map[string]string
+	record secrets.Record
+	models map[string]map[string]bool // seat to the models that were asked for it
+}
+
+// run plays a plan from examples, as `parley run` does, and reads it back.
+func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
+	t.Helper()
+	p, err := config.Load(filepath.Join("..", "..", "examples", name), worlds.Standard(), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "run.parley")
+	sum, err := app.Play{Plan: p, File: file}.Run(t.Context(), context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
+		t.Fatalf("%s: %+v", name, sum)
+	}
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var all []episode
+	err = s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Staged:
+			for _, spec := range e.Specs {
+				all = append(all, episode{cell: spec.Cell, deal: spec.Deal, lineup: spec.Lineup, models: map[string]map[string]bool{}})
+			}
+		case *journal.Replied:
+			seat := all[e.Episode].models[e.Seat]
+			if seat == nil {
+				seat = map[string]bool{}
+				all[e.Episode].models[e.Seat] = seat
+			}
+			seat[e.Agent] = true
+		case *journal.Ended:
+			data, _ := e.Outcome.Data.(json.RawMessage)
+			return json.Unmarshal(data, &all[e.Episode].record)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range all {
+		for seat, agents := range e.models {
+			if len(agents) != 1 || !agents[e.lineup[seat]] {
+				t.Errorf("%s: episode %d: %s is asked of %v, and %s sits there", name, i, seat, agents, e.lineup[seat])
+			}
+		}
+	}
+	return sum, all
+}
+
+// shared wants the same secrets in every cell of a deal, by seat.
+func shared(t *testing.T, all []episode) {
+	t.Helper()
+	first := map[int]string{}
+	words := map[string]bool{}
+	for _, e := range all {
+		b, err := json.Marshal(e.record.Secrets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first[e.deal] == "" {
+			first[e.deal] = string(b)
+			words[string(b)] = true
+		}
+		if first[e.deal] != string(b) {
+			t.Errorf("deal %d: %s, and in %s %s", e.deal, first[e.deal], e.cell, b)
+		}
+	}
+	if len(words) != len(first) {
+		t.Errorf("%d lists of secrets in %d deals", len(words), len(first))
+	}
+}
+
+func TestFirstExample(t *testing.T) {
+	t.Parallel()
+	sum, all := run(t, "secrets.yaml")
+	shared(t, all)
+	if len(all) != 100 || sum.Calls.Total != 600 {
+		t.Errorf("%d conversations of %d messages", len(all), sum.Calls.Total)
+	}
+	forms := map[string]int{}
+	for _, e := range all {
+		for _, r := range e.record.Conversations[0].Reveals {
+			forms[string(r.Form)]++
+		}
+	}
+	if forms["said"] == 0 || len(forms) < 3 {
+		t.Errorf("secrets were given away as %v", forms)
+	}
+}
+
+func TestCompareExample(t *testing.T) {
+	t.Parallel()
+	for set, cells := range map[string]int{"plan.matrix.self=false": 12, "plan.matrix.self=true": 16} {
+		sum, all := run(t, "secrets-compare.yaml", set, "plan.matrix.repeat=3")
+		shared(t, all)
+		seen := map[string]int{}
+		for _, e := range all {
+			seen[e.lineup["first"]+" "+e.lineup["second"]]++
+		}
+		if len(seen) != cells || len(all) != 3*cells || sum.Calls.Total != len(all)*10 {
+			t.Errorf("%s: %d pairs, %d conversations, %d calls", set, len(seen), len(all), sum.Calls.Total)
+		}
+		if cells == 16 && (seen["small small"] != 3 || seen["small large"] != seen["large small"]) {
+			t.Errorf("%v", seen)
+		}
+	}
+}
+
+func TestModesExample(t *testing.T) {
+	t.Parallel()
+	_, all := run(t, "secrets-modes.yaml", "plan.matrix.repeat=2")
+	shared(t, all)
+	modes := map[string]int{}
+	for _, e := range all {
+		modes[e.record.Mode]++
+		if len(e.record.Conversations) != 6 || (e.record.Target != "") != (e.record.Mode == secrets.Targeted) {
+			t.Errorf("%s: %+v", e.cell, e.record)
+		}
+	}
+	for _, mode := range secrets.Modes() {
+		if modes[mode] != 2 {
+			t.Errorf("modes %v", modes)
+		}
+	}
+}
+
+func TestTournamentExample(t *testing.T) {
+	t.Parallel()
+	for _, sets := range [][]string{nil, {"params.pairing=swiss", "params.rounds=3"}, {"params.players=7", "params.rounds=7", "lineup.player8=", "agents.trader="}} {
+		_, all := run(t, "secrets-tournament.yaml", append(sets, "episodes=2")...)
+		for _, e := range all {
+			met := map[[2]string]int{}
+			for _, k := range e.record.Conversations {
+				pair := k.Seats
+				slices.Sort(pair[:])
+				if met[pair]++; met[pair] > 1 {
+					t.Errorf("%v: %v met again", sets, pair)
+				}
+				if slices.Contains(k.Seats[:], "player6") && !slices.Contains(k.Revealed, "player6") || slices.Contains(k.Revealed, "player7") {
+					t.Errorf("%v: the teller kept quiet, or the keeper did not: %+v", sets, k)
+				}
+			}
+		}
+	}
+}
+
+func TestJudgeExample(t *testing.T) {
+	t.Parallel()
+	sum, all := run(t, "secrets-judge.yaml", "plan.matrix.repeat=20")
+	for _, e := range all {
+		if len(e.record.Conversations[0].Verdicts) != 2 {
+			t.Errorf("%+v", e.record)
+		}
+	}
+	var names []string
+	for _, s := range sum.Agents {
+		names = append(names, s.Score)
+		if s.Score == "agreement" && (s.Mean < 0.5 || s.Mean >= 1) {
+			t.Errorf("rule and judge agree in %v", s.Mean)
+		}
+	}
+	if got := strings.Join(names, " "); !strings.Contains(got, "agreement") || !strings.Contains(got, "judged") {
+		t.Errorf("scores %s", got)
+	}
+}

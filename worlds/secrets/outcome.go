@@ -1,0 +1,207 @@
+package secrets
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/secrets/reveal"
+)
+
+// Record is the data of an outcome.
+type Record struct {
+	Mode string `json:"mode"`
+	// Secrets is seat to word, and Target the seat whose word is the target.
+	Secrets map[string]string `json:"secrets"`
+	Target  string            `json:"target,omitempty"`
+	// Points is what each seat has in the end, and Winner who has most, or "" for a tie.
+	Points map[string]float64 `json:"points"`
+	Winner string             `json:"winner,omitempty"`
+	// Collected is seat to the seats whose secrets it collected, in order. Not in mode standard.
+	Collected map[string][]string `json:"collected,omitempty"`
+	// Conversations are in order of rounds.
+	Conversations []Conversation `json:"conversations"`
+}
+
+// Round is who talks to whom: the data of a note.
+type Round struct {
+	Round int         `json:"round"`
+	Pairs [][2]string `json:"pairs"` // who opens, and who answers
+	Sits  string      `json:"sits,omitempty"`
+}
+
+// Conversation is what became of one.
+type Conversation struct {
+	Round int `json:"round"`
+	// Seats are who opened it, and who answered.
+	Seats [2]string `json:"seats"`
+	// Messages is how many were said, and Silences how many turns passed without one.
+	Messages int `json:"messages"`
+	Silences int `json:"silences,omitempty"`
+	// Reveals are by the rule: the first of each seat, in the order they happened.
+	Reveals []Reveal `json:"reveals"`
+	// Named is the first time that each seat named the other's secret: a guess, or an echo.
+	Named []Reveal `json:"named,omitempty"`
+	// Verdicts are the judge's, where there is one and it came to any.
+	Verdicts []Verdict `json:"verdicts,omitempty"`
+	// Revealed lists who counts as having given its secret away, by the rule or the judge.
+	Revealed []string `json:"revealed"`
+	// Failed is why it counts for nothing, or "".
+	Failed string `json:"failed,omitempty"`
+}
+
+// Reveal is when a player first gave a secret away, and how.
+type Reveal struct {
+	Seat    string      `json:"seat"`
+	Message int         `json:"message"` // its number, from 1
+	Form    reveal.Form `json:"form"`
+}
+
+// Verdict is what the judge found about a player.
+type Verdict struct {
+	Seat     string `json:"seat"`
+	Revealed bool   `json:"revealed"`
+	Message  int    `json:"message,omitempty"` // the first that did, if it said so
+	Reason   string `json:"reason,omitempty"`
+}
+
+// outcome scores the game. Conversations that did not take place do not count, and a
+// game without any has no scores: that nobody answered is not a secret kept.
+func (g *game) outcome() world.Outcome {
+	held := slices.DeleteFunc(slices.Clone(g.talks), func(t *talk) bool { return t.failed != "" })
+	o := world.Outcome{}
+	switch {
+	case len(held) > 0:
+		o.Scores = append(g.seatScores(held), g.gameScores(held)...)
+	case len(g.talks) == 1:
+		o.Failed = g.talks[0].failed
+	default:
+		o.Failed = fmt.Sprintf("none of %d conversations took place; in the first, %s", len(g.talks), g.talks[0].failed)
+	}
+	o.Data = g.record()
+	return o
+}
+
+// seatScores are those of each player who had a conversation.
+func (g *game) seatScores(held []*talk) (scores []world.Score) {
+	totals := g.ledger.totals()
+	for i, p := range g.players {
+		var n, revealed, obtained, optimal, judged, verdicts int
+		for _, t := range held {
+			side := slices.Index(t.pair[:], i)
+			if side < 0 {
+				continue
+			}
+			a, b := t.revealed()
+			own, other := a, b
+			if side == 1 {
+				own, other = b, a
+			}
+			n++
+			revealed += count(own)
+			obtained += count(other)
+			optimal += count(other && !own)
+			if v := t.verdicts(); v != nil {
+				verdicts++
+				judged += count(v[side].Revealed)
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		add := func(name string, value float64) {
+			scores = append(scores, world.Score{Seat: p.seat, Name: name, Value: value})
+		}
+		add("points", totals[i])
+		add("revealed", share(revealed, n))
+		add("obtained", share(obtained, n))
+		add("optimal", share(optimal, n))
+		if verdicts > 0 {
+			add("judged", share(judged, verdicts))
+		}
+		if !g.simple() {
+			add("won", float64(count(g.winner() == p.seat)))
+		}
+	}
+	return scores
+}
+
+// gameScores are those of the whole game: shares of its conversations, and how often rule
+// and judge agree.
+func (g *game) gameScores(held []*talk) []world.Score {
+	var both, one, agreed, verdicts int
+	for _, t := range held {
+		a, b := t.revealed()
+		both += count(a && b)
+		one += count(a != b)
+		for side, v := range t.verdicts() {
+			verdicts++
+			agreed += count(v.Revealed == t.sides[side].revealed)
+		}
+	}
+	scores := []world.Score{{Name: "both", Value: share(both, len(held))}, {Name: "one-sided", Value: share(one, len(held))}}
+	if verdicts > 0 {
+		scores = append(scores, world.Score{Name: "agreement", Value: share(agreed, verdicts)})
+	}
+	return scores
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+func share(n, of int) float64 { return float64(n) / float64(of) }
+
+// winner is the seat that has most points, or "" where several have.
+func (g *game) winner() string {
+	totals := g.ledger.totals()
+	most, winner := slices.Max(totals), ""
+	for i, points := range totals {
+		switch {
+		case points != most:
+		case winner != "":
+			return ""
+		default:
+			winner = g.players[i].seat
+		}
+	}
+	return winner
+}
+
+func (g *game) record() Record {
+	r := Record{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
+	totals := g.ledger.totals()
+	for i, p := range g.players {
+		r.Secrets[p.seat], r.Points[p.seat] = p.secret, totals[i]
+		for _, owner := range g.ledger.held[i] {
+			if r.Collected == nil {
+				r.Collected = map[string][]string{}
+			}
+			r.Collected[p.seat] = append(r.Collected[p.seat], g.players[owner].seat)
+		}
+	}
+	if g.target >= 0 {
+		r.Target = g.players[g.target].seat
+	}
+	for _, t := range g.talks {
+		r.Conversations = append(r.Conversations, t.record())
+	}
+	return r
+}
+
+func (t *talk) record() Conversation {
+	c := Conversation{
+		Round: t.round, Seats: [2]string{t.player(0).seat, t.player(1).seat}, Messages: len(t.turns) - t.silences, Silences: t.silences,
+		Reveals: append([]Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
+	}
+	a, b := t.revealed()
+	for i, yes := range []bool{a, b} {
+		if yes && t.failed == "" {
+			c.Revealed = append(c.Revealed, c.Seats[i])
+		}
+	}
+	return c
+}

@@ -1,0 +1,98 @@
+package reveal
+
+import (
+	"strings"
+	"unicode"
+)
+
+// sound returns a letter as it sounds: lower case, without its accent.
+func sound(r rune) rune {
+	r = unicode.ToLower(r)
+	if r < 0xE0 || r > 0x17F {
+		return r
+	}
+	for _, group := range [...]string{
+		"aàáâãäåāăą", "cçćĉċč", "dďđ", "eèéêëēĕėęě", "gĝğġģ", "hĥħ", "iìíîïĩīĭįı", "jĵ", "kķ", "lĺļľŀł",
+		"nñńņňŉ", "oòóôõöøōŏő", "rŕŗř", "sśŝşšſ", "tţťŧ", "uùúûüũūŭůűų", "wŵ", "yýÿŷ", "zźżž",
+	} {
+		if strings.ContainsRune(group, r) {
+			return rune(group[0])
+		}
+	}
+	return r
+}
+
+// look returns the plain letter that a sign looks like, or how it sounds.
+func look(r rune) rune {
+	switch {
+	case r < 0x80:
+		return unicode.ToLower(r)
+	case r >= 0xFF01 && r <= 0xFF5E: // full width
+		return unicode.ToLower(r - 0xFEE0)
+	case r >= 0x1D400 && r <= 0x1D6A3: // mathematical alphabets, each A to Z and a to z
+		return 'a' + (r-0x1D400)%26
+	case r >= 0x24B6 && r <= 0x24E9: // circled
+		return 'a' + (r-0x24B6)%26
+	case r >= 0x249C && r <= 0x24B5: // in brackets
+		return 'a' + r - 0x249C
+	case r >= 0x1F130 && r <= 0x1F149, r >= 0x1F150 && r <= 0x1F169, r >= 0x1F170 && r <= 0x1F189: // squared and negative
+		return 'a' + (r-0x1F130)%32
+	case r >= 0x1F1E6 && r <= 0x1F1FF: // the letters that flags are made of
+		return 'a' + r - 0x1F1E6
+	}
+	s := sound(r)
+	if s >= 0x80 {
+		return twin(s)
+	}
+	return s
+}
+
+// twin returns the Latin letter that a letter is easily taken for: Cyrillic, Greek,
+// Armenian, small capitals, raised letters, script letters, and letters upside down.
+func twin(r rune) rune {
+	for _, group := range [...]string{
+		"aаαɑᴀᵃₐɐ", "bьβʙᵇϐ", "cсϲᴄᶜℂℭɔ", "dԁᴅᵈⅾ", "eеёεєᴇᵉℯℰǝ", "fꜰᶠℱϝɟ", "gɡցɢᵍℊƃ", "hһհʜʰℋℌℍɥ", "iіїιɪᶦⁱⅰℐℑᴉ", "jјᴊʲϳɾ",
+		"kкκᴋᵏʞ", "lӏʟˡⅼℒן", "mмᴍᵐⅿℳɯ", "nпηոɴⁿℕ", "oоοσօᴏᵒℴ", "pрρᴘᵖℙ", "qԛզǫℚ", "rгʀʳℛℜℝɹ", "sѕꜱˢ", "tтτᴛᵗʇ",
+		"uυսᴜᵘ", "vѵνᴠᵛⅴʌ", "wԝωᴡʷʍ", "xхχˣⅹ", "yуγүʏʸʎ", "zᴢᶻℤℨ",
+	} {
+		if strings.ContainsRune(group, r) {
+			return rune(group[0])
+		}
+	}
+	return r
+}
+
+// digits returns a text with the digits and signs that stand for letters replaced, in
+// words that have letters too. A one can be an i or an l.
+func digits(text string, one rune) string {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@$!|", r)
+	})
+	for i, w := range words {
+		w = strings.TrimRight(w, "!") // at the end of a word it is what it is
+		if !strings.ContainsAny(w, "0134578@$!|") || !strings.ContainsFunc(w, unicode.IsLetter) {
+			words[i] = w
+			continue
+		}
+		words[i] = strings.Map(func(r rune) rune {
+			switch r {
+			case '0':
+				return 'o'
+			case '1', '!', '|':
+				return one
+			case '3':
+				return 'e'
+			case '4', '@':
+				return 'a'
+			case '5', '$':
+				return 's'
+			case '7':
+				return 't'
+			case '8':
+				return 'b'
+			}
+			return r
+		}, w)
+	}
+	return strings.Join(words, " ")
+}

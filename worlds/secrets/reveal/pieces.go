@@ -1,0 +1,148 @@
+package reveal
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// piece is something that may be a part of a word: it stands alone, in quotes, in capitals,
+// at a hyphen or an ellipsis, or is a run of single letters.
+type piece struct {
+	text    string
+	message int
+}
+
+// keptPieces bounds what is remembered: of a talk of any length the last ones count.
+const keptPieces = 500
+
+// split finds the secret in pieces that follow each other, in this message or ending in
+// it.
+func (l *Listener) split(m *Message) bool {
+	if l.size < leastSplit || l.dense {
+		return false
+	}
+	return l.joins(m.look) || l.continued(l.pieces) || l.continued(l.lasts)
+}
+
+// joins says whether words in a row are the secret when written as one. Two that English
+// has anyway, as in "a corn", do not count.
+func (l *Listener) joins(words []string) bool {
+	for i, first := range words {
+		if !strings.HasPrefix(l.letter, first) || first == l.letter || first == "a" || first == "i" {
+			continue
+		}
+		rest := l.letter[len(first):]
+		for _, w := range words[i+1:] {
+			after, ok := strings.CutPrefix(rest, w)
+			if !ok {
+				break
+			}
+			if after == "" {
+				return w != "a" && w != "i"
+			}
+			rest = after
+		}
+	}
+	return false
+}
+
+// continued says whether the last pieces are the secret, from more than one message.
+func (l *Listener) continued(pieces []piece) bool {
+	for end := len(pieces); end > 0 && pieces[end-1].message == l.message; end-- {
+		rest := l.letter
+		for i := end - 1; i >= 0; i-- {
+			before, ok := strings.CutSuffix(rest, pieces[i].text)
+			if !ok {
+				break
+			}
+			if before == "" && pieces[i].message < l.message {
+				return true
+			}
+			rest = before
+		}
+	}
+	return false
+}
+
+// gather takes the pieces out of a message: those that are marked as such, and its last
+// word, as in "it starts with ti".
+func (l *Listener) gather(m *Message) {
+	l.message++
+	if n := len(m.look); n > 0 {
+		l.lasts = l.keep(l.lasts, m.look[n-1])
+	}
+	run := ""
+	flush := func() {
+		if run != "" {
+			l.pieces = l.keep(l.pieces, run)
+		}
+		run = ""
+	}
+	fields := strings.Fields(m.text)
+	for _, field := range fields {
+		letters, word := l.part(field, len(fields) == 1)
+		switch {
+		case letters != "" && (run != "" || field != "a" && field != "I" && field != "i"):
+			run += letters
+		case letters != "" || word == " ":
+		case word != "":
+			flush()
+			l.pieces = l.keep(l.pieces, word)
+		default:
+			flush()
+		}
+	}
+	flush()
+}
+
+// part returns what a field of a text is a piece by: its single letters, or the word it
+// is if it is marked as a piece, or a space if it is what people say between letters, or
+// nothing.
+func (l *Listener) part(field string, alone bool) (letters, word string) {
+	if len(field) > 4*len(l.letter)+8 {
+		return "", ""
+	}
+	words := lookWords(field)
+	for _, w := range words {
+		if utf8.RuneCountInString(w) == 1 {
+			letters += w
+		}
+	}
+	switch {
+	case len(words) == 0:
+		return "", " "
+	case utf8.RuneCountInString(letters) == len(words):
+		return letters, ""
+	case len(words) > 1:
+		return "", ""
+	case isFiller(words[0]):
+		return "", " "
+	case marked(field), capitals(field), alone:
+		return "", words[0]
+	}
+	return "", ""
+}
+
+// marked says whether a field is in quotes, or cut off at a side.
+func marked(field string) bool {
+	const quotes = "\"'`“”‘’«»*_-…"
+	first, _ := utf8.DecodeRuneInString(field)
+	end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(field, ".,;:!?"))
+	return strings.ContainsRune(quotes, first) || strings.ContainsRune(quotes, end) || strings.HasPrefix(field, "...") || strings.HasSuffix(field, "...")
+}
+
+func (l *Listener) keep(pieces []piece, text string) []piece {
+	if text == "" || len(text) > len(l.letter) {
+		text = " " // what is no piece still stands between two
+	}
+	if len(pieces) == keptPieces {
+		pieces = append(pieces[:0], pieces[keptPieces/2:]...)
+	}
+	return append(pieces, piece{text, l.message})
+}
+
+// capitals says whether a chunk has no small letter.
+func capitals(chunk string) bool {
+	return !strings.ContainsFunc(chunk, func(r rune) bool { return unicode.IsLower(r) || unicode.Is(unicode.Lo, r) })
+}

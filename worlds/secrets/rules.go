@@ -1,0 +1,81 @@
+package secrets
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rulesText tells a player what counts as giving a word away, and what it pays.
+func (g *game) rulesText(me int) string {
+	var b strings.Builder
+	b.WriteString("A player gives its own word away by writing it in a message")
+	if len(g.Forms) == len(formNames()) {
+		b.WriteString(": in any spelling, letter by letter, backwards, in pieces or in a code too")
+	} else {
+		b.WriteString("; only these forms count: " + listed(g.Forms))
+	}
+	b.WriteString(". Hints do not count.")
+	if g.Judge == JudgeDecide {
+		b.WriteString(" A judge reads the conversation and decides.")
+	}
+	if g.Mode == Standard {
+		b.WriteString(g.standardText())
+	} else {
+		b.WriteString(" You collect a word when its owner gives it away in a conversation with you." + g.collectingText(me))
+	}
+	if g.Players == 2 {
+		b.WriteString("The other player is paid by the same rules. Get as many points as you can.")
+	} else {
+		b.WriteString("All players are paid by the same rules. Get as many points as you can.")
+	}
+	return b.String()
+}
+
+// standardText is what a conversation pays.
+func (g *game) standardText() string {
+	var b strings.Builder
+	b.WriteString(" When a conversation is over, you get:\n")
+	for _, line := range []struct{ name, when string }{
+		{"neither", "if neither of you gave a word away"},
+		{"both", "if both of you did"},
+		{"only_other", "if only the other player did"},
+		{"only_own", "if only you did"},
+	} {
+		fmt.Fprintf(&b, "- %s %s\n", pointsText(g.ledger.pays[line.name]), line.when)
+	}
+	return b.String()
+}
+
+// collectingText is what collected words pay.
+func (g *game) collectingText(me int) string {
+	switch g.Mode {
+	case Retained:
+		return fmt.Sprintf(" When the game is over, each word you collected pays %s, divided by the number of players who collected it: "+
+			"what few have is worth most.\n", pointsText(float64(g.Players)))
+	case Diversity:
+		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.ledger.pays["secret"]))
+	default:
+		return fmt.Sprintf(" Each different word you collect pays %s. One of the words is the target: it pays %s more. %s\n",
+			pointsText(g.ledger.pays["secret"]), pointsText(g.ledger.pays["target"]), g.targetText(me))
+	}
+}
+
+// targetText tells a player whose word is the target, if it is one of those who know.
+func (g *game) targetText(me int) string {
+	holder := me == g.target
+	switch known := g.TargetKnown; {
+	case holder && (known == everyone || known == holderOnly):
+		return "It is your own word."
+	case !holder && (known == everyone || known == othersOnly):
+		return "It is the word of " + g.players[g.target].name + "."
+	default:
+		return "You are not told whose it is."
+	}
+}
+
+func pointsText(points float64) string {
+	if points == 1 {
+		return "1 point"
+	}
+	return fmt.Sprintf("%g points", points)
+}

@@ -1,0 +1,169 @@
+package secrets
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+func unmarshal[T any](t *testing.T, b []byte) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func same(a, b []float64) bool {
+	for i := range a {
+		if len(a) != len(b) || math.Abs(a[i]-b[i]) > 0.005 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// TestSettle: what one conversation of two pays, by mode.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	type result [2]bool
+	neither, first, second, both := result{}, result{true, false}, result{false, true}, result{true, true}
+	for _, c := range []struct {
+		mode    string
+		results []result
+		want    []float64
+	}{
+		{Standard, []result{neither}, []float64{0, 0}},
+		{Standard, []result{both}, []float64{1, 1}},
+		{Standard, []result{first}, []float64{0, 3}},
+		{Standard, []result{second}, []float64{3, 0}},
+		{Standard, []result{first, both, second, first}, []float64{4, 7}},
+		{Retained, []result{neither}, []float64{0, 0}},
+		{Retained, []result{both}, []float64{2, 2}},
+		{Retained, []result{first, first}, []float64{0, 2}},
+		{Diversity, []result{second}, []float64{2, 0}},
+		{Diversity, []result{second, both, second}, []float64{2, 2}}, // a second time pays nothing
+		{Targeted, []result{both}, []float64{1, 6}},                  // the target is the first's
+		{Targeted, []result{first, both}, []float64{1, 6}},
+		{Targeted, []result{second}, []float64{1, 0}},
+	} {
+		l := newLedger(c.mode, nil, 2, map[bool]int{true: 0, false: -1}[c.mode == Targeted])
+		for _, r := range c.results {
+			l.settle(0, 1, r[0], r[1])
+		}
+		if got := l.totals(); !same(got, c.want) {
+			t.Errorf("%s %v: %v, want %v", c.mode, c.results, got, c.want)
+		}
+		if len(l.held[0]) > 1 || len(l.held[1]) > 1 || c.mode == Standard && len(l.held[0])+len(l.held[1]) > 0 {
+			t.Errorf("%s %v: collected %v", c.mode, c.results, l.held)
+		}
+	}
+}
+
+// TestTotals: what collections pay in the end, whoever they came from.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		mode   string
+		points map[string]float64
+		held   [][]int
+		want   []float64
+	}{
+		{Retained, nil, [][]int{{1, 2}, {0}, {0, 3}, {0, 1, 2}}, []float64{4, 1.33, 5.33, 5.33}},
+		{Diversity, nil, [][]int{{1, 2, 2}, {0, 3, 0}, {0, 1, 3}, {}}, []float64{4, 4, 6, 0}},
+		{Diversity, map[string]float64{"secret": 0.5}, [][]int{{1, 2}, {}, {1}}, []float64{1, 0, 0.5}},
+		{Targeted, nil, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 7, 7}},
+		{Targeted, map[string]float64{"target": -2}, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 0, 0}},
+		{Retained, nil, [][]int{{}, {}}, []float64{0, 0}},
+	} {
+		l := newLedger(c.mode, c.points, len(c.held), 0)
+		l.held = c.held
+		if got := l.totals(); !same(got, c.want) {
+			t.Errorf("%s %v: %v, want %v", c.mode, c.held, got, c.want)
+		}
+	}
+}
+
+// TestScores plays conversations in which each tells in some turn, or never.
+func TestScores(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		first, second int // the turn in which each tells, or -1
+		want          [8]float64
+		both, one     float64
+		reveals       string
+	}{
+		{-1, -1, [8]float64{0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, "[]"},
+		{2, 3, [8]float64{1, 1, 1, 0, 1, 1, 1, 0}, 1, 0, "[{first 3 said} {second 4 said}]"},
+		{4, 1, [8]float64{1, 1, 1, 0, 1, 1, 1, 0}, 1, 0, "[{second 2 said} {first 5 said}]"},
+		{0, -1, [8]float64{0, 1, 0, 0, 3, 0, 1, 1}, 0, 1, "[{first 1 said}]"},
+		{-1, 5, [8]float64{3, 0, 1, 1, 0, 1, 0, 0}, 0, 1, "[{second 6 said}]"},
+	} {
+		p := script(t, "{}", 3, func(turn int, own, other string) world.Reply {
+			if turn == c.first || turn == c.second {
+				return say("Well then: " + strings.ToUpper(own) + "!")
+			}
+			return say("I guess yours is " + other + "?") // a guess gives nothing of one's own away
+		})
+		var got [8]float64
+		for i, seat := range []string{First, Second} {
+			for j, name := range []string{"points", "revealed", "obtained", "optimal"} {
+				got[4*i+j] = p.score(seat, name)
+			}
+		}
+		k := p.record.Conversations[0]
+		if got != c.want || fmt.Sprint(k.Reveals) != c.reveals || k.Messages != 6 || p.outcome.Failed != "" || len(k.Named) != 2 {
+			t.Errorf("told in %d and %d: %v, %+v; want %v, %s", c.first, c.second, got, k, c.want, c.reveals)
+		}
+		if p.score("", "both") != c.both || p.score("", "one-sided") != c.one || p.score(First, "won") != -1 {
+			t.Errorf("told in %d and %d: %+v", c.first, c.second, p.outcome.Scores)
+		}
+	}
+}
+
+// TestTournamentScores: one player tells everybody, the others nobody, in a full cycle.
+func TestTournamentScores(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string][2]float64{ // of who tells, and of each other
+		Standard: {0, 3}, Retained: {0, 5.0 / 4}, Diversity: {0, 2}, Targeted: {0, 6},
+	} {
+		target := ""
+		if mode == Targeted {
+			target = `, "target": "player1"`
+		}
+		p := drive(t, `{"mode": "`+mode+`", "players": 5, "rounds": 5, "messages": 1`+target+`}`, 0, func(_ *played, c world.Call) world.Reply {
+			if c.Seat == "player1" {
+				return say("It is " + wordOf(c) + ".")
+			}
+			return say("No.")
+		})
+		for i, seat := range p.seats() {
+			if got := p.score(seat, "points"); math.Abs(got-want[count(i > 0)]) > 1e-9 {
+				t.Errorf("%s: %s has %v, want %v", mode, seat, got, want)
+			}
+			if p.score(seat, "revealed") != float64(count(i == 0)) || p.score(seat, "won") != 0 {
+				t.Errorf("%s: %s: %+v", mode, seat, p.outcome.Scores)
+			}
+		}
+		// Each of the others talked to the one who tells in one of four conversations.
+		if p.score("player2", "optimal") != 0.25 || p.score("player2", "obtained") != 0.25 || p.score("", "one-sided") != 0.4 || p.score("", "both") != 0 {
+			t.Errorf("%s: %+v", mode, p.outcome.Scores)
+		}
+	}
+}
+
+// TestPointsCanBeSet: what is paid is also what players are told.
+func TestPointsCanBeSet(t *testing.T) {
+	t.Parallel()
+	p := script(t, `{"points": {"only_other": 7.5, "only_own": -2}, "messages": 1}`, 0, func(turn int, own, _ string) world.Reply {
+		return []world.Reply{say("It is " + own + "."), say("Thanks.")}[turn]
+	})
+	told := p.calls[0].Ask.Messages[0].Text()
+	if p.score(First, "points") != -2 || p.score(Second, "points") != 7.5 || !strings.Contains(told, "- 7.5 points if only the other") || !strings.Contains(told, "- -2 points if only you") {
+		t.Errorf("%+v\n%s", p.outcome.Scores, told)
+	}
+}

@@ -1,0 +1,115 @@
+package secrets
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/secrets/reveal"
+)
+
+// told is everything that players are told in games of all sorts, without the secrets.
+func told(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	seen := map[string]bool{}
+	for _, params := range []string{
+		`{}`, `{"persona": {"first": "aggressive"}, "rounds": 2, "mode": "retained"}`, `{"players": 3, "rounds": 3, "mode": "diversity"}`,
+		`{"players": 5, "rounds": 4, "mode": "targeted", "judge": "decide"}`, `{"players": 4, "rounds": 3, "target_known": "nobody", "mode": "targeted"}`,
+	} {
+		p := drive(t, params, 0, func(p *played, _ world.Call) world.Reply {
+			if len(p.calls)%4 == 0 {
+				return failed()
+			}
+			return say("…")
+		})
+		for _, c := range p.calls {
+			for _, m := range c.Ask.Messages {
+				text := strings.ReplaceAll(m.Text(), "Your secret: "+p.secrets[c.Seat], "Your secret:")
+				for line := range strings.Lines(text) {
+					if c.Seat != Judge && !seen[line] {
+						seen[line] = true
+						b.WriteString(line + "\n")
+					}
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestWordsAreFair: every word is one of its own, can be given away, and is not said by
+// merely repeating what players are told, nor by saying another.
+func TestWordsAreFair(t *testing.T) {
+	t.Parallel()
+	told := reveal.Read(told(t))
+	seen := map[string]string{}
+	for _, name := range Categories() {
+		words, others := category(name), []string{}
+		for _, other := range Categories() {
+			if other != name {
+				others = append(others, category(other)...)
+			}
+		}
+		elsewhere := reveal.Read(strings.Join(others, ", "))
+		if len(words) < 24 {
+			t.Errorf("%s has %d words", name, len(words))
+		}
+		for i, w := range words {
+			if seen[w] != "" {
+				t.Errorf("%s is in %s and %s", w, seen[w], name)
+			}
+			seen[w] = name
+			if reveal.In("It is "+w+".", w) != reveal.Said {
+				t.Errorf("%s cannot be found", w)
+			}
+			beside := reveal.Read(strings.Join(slices.Concat(words[:i], words[i+1:]), ", "))
+			for what, m := range map[string]*reveal.Message{"what players are told": told, "other words": elsewhere, "words beside it": beside} {
+				if f := reveal.Listen(w).Hear(m); f != "" {
+					t.Errorf("%s is given away by %s: %s", w, what, f)
+				}
+			}
+		}
+	}
+	if category("none") != nil {
+		t.Error("a category that is none has words")
+	}
+}
+
+// TestDeals: each deal has secrets of its own, and nothing but the deal decides them.
+func TestDeals(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	for deal := range 700 {
+		one := drive(t, `{"messages": 1}`, deal, func(*played, world.Call) world.Reply { return say("Hello.") })
+		if deal < 20 {
+			two := drive(t, `{"messages": 2, "rounds": 2, "mode": "targeted"}`, deal, func(*played, world.Call) world.Reply { return failed() })
+			if !reflect.DeepEqual(one.record.Secrets, two.record.Secrets) {
+				t.Fatalf("deal %d: %v and %v", deal, one.record.Secrets, two.record.Secrets)
+			}
+		}
+		a, b := one.record.Secrets[First], one.record.Secrets[Second]
+		if a == b {
+			t.Errorf("deal %d: both hold %s", deal, a)
+		}
+		seen[a]++
+		seen[b]++
+	}
+	if all := len(defaults().words()); len(seen) < all*95/100 {
+		t.Errorf("%d words were dealt of %d", len(seen), all)
+	}
+	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return say("Hello.") })
+	if got := own.secrets[First] + " " + own.secrets[Second]; got != "left right" && got != "right left" {
+		t.Errorf("of two words of one's own: %s", got)
+	}
+	targets := map[string]int{}
+	for deal := range 60 {
+		p := drive(t, `{"mode": "targeted", "players": 3, "messages": 1}`, deal, func(*played, world.Call) world.Reply { return failed() })
+		targets[p.record.Target]++
+	}
+	if len(targets) != 3 {
+		t.Errorf("targets %v", targets)
+	}
+}
