@@ -114,6 +114,8 @@ func safe(text string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, "\\x%02x", text[i])
+		case r > 0xffff && hostile(r):
+			fmt.Fprintf(&b, "\\U%08x", r)
 		case hostile(r):
 			fmt.Fprintf(&b, "\\u%04x", r)
 		default:
@@ -134,6 +136,8 @@ func hostile(r rune) bool {
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c: // direction
 		return true
 	case r == 0x2028, r == 0x2029, r == 0xfeff: // line and paragraph ends, byte order mark
+		return true
+	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r >= 0xe0000 && r <= 0xe007f: // nothing to see: tags hide whole prompts
 		return true
 	default:
 		return false

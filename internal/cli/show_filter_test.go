@@ -100,11 +100,11 @@ func TestShowChoosesInEpisode(t *testing.T) {
 	}
 }
 
-// TestShowHuge: an answer of many megabytes is shown whole, and a cell of a table is cut.
+// TestShowHuge: an answer of a megabyte is shown whole, and a cell of a table is cut.
 func TestShowHuge(t *testing.T) {
 	t.Parallel()
 	entries := sample()
-	words := strings.Repeat("long \u4e16 ", 1<<20)
+	words := strings.Repeat("long \u4e16 ", 1<<17)
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && r.Response != nil && r.Response.Text == "in the second strand" {
 			r.Response.Text = words
