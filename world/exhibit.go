@@ -25,9 +25,10 @@ type Show interface{ show() }
 
 // Sample is what episodes gave of one number. The zero value is empty.
 type Sample struct {
-	tally    stats.Tally // of what came alone
-	clusters stats.Clusters
-	several  bool // some episode gave more than one
+	tally    stats.Tally
+	alone    []float64      // what each episode gave, as long as none gave more than one
+	clusters stats.Clusters // of what they gave, from then on
+	several  bool
 }
 
 // Add takes in what one episode gave. Several numbers of one episode are not independent,
@@ -36,15 +37,23 @@ func (s *Sample) Add(values ...float64) {
 	for _, v := range values {
 		s.tally.Add(v)
 	}
+	if !s.several && len(values) <= 1 {
+		s.alone = append(s.alone, values...)
+		return
+	}
+	s.several = true
+	for _, v := range s.alone {
+		s.clusters.Add(v)
+	}
+	s.alone = nil
 	s.clusters.Add(values...)
-	s.several = s.several || len(values) > 1
 }
 
 // N is how many episodes gave something.
-func (s *Sample) N() int { return s.clusters.N() }
+func (s *Sample) N() int { return len(s.alone) + s.clusters.N() }
 
 // Observations is how much they gave.
-func (s *Sample) Observations() int { return s.clusters.Observations() }
+func (s *Sample) Observations() int { return s.tally.N() }
 
 // Mean is the mean with its interval: Student's, by episode.
 func (s *Sample) Mean(confidence float64) stats.Quantity {

@@ -57,6 +57,8 @@ type grammar struct {
 	Check      checkCmd      `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
 	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
 	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
+	Report     reportCmd     `cmd:"" help:"Say what runs came to: tables with intervals, and a page with charts."`
+	Compare    compareCmd    `cmd:"" help:"Say what differs between runs, agents, models or cells, and what cannot be told yet."`
 	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
 	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
@@ -146,6 +148,9 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 			{Key: "limits", Title: "Limits:"},
 			{Key: "faults", Title: "Faults:"},
 			{Key: "batches", Title: "Batches:"},
+			{Key: "upstreams", Title: "Upstreams:"},
+			{Key: "sessions", Title: "Sessions:"},
+			{Key: "clients", Title: "Clients:"},
 		}),
 		kong.Writers(s.Stdout, s.Stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

@@ -30,13 +30,14 @@ func Kind() world.Kind {
 	return world.Kind{
 		Name: "secrets",
 		// 2: many players, rounds and modes; messages are counted by player; other prompts.
-		Version: 2,
-		Doc:     "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
-		Params:  func() any { return defaults() },
-		Seats:   seats,
-		World:   newWorld,
-		Bots:    bots(),
-		Example: example,
+		Version:   2,
+		Doc:       "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
+		Params:    func() any { return defaults() },
+		Seats:     seats,
+		Exhibitor: exhibitor,
+		World:     newWorld,
+		Bots:      bots(),
+		Example:   example,
 	}
 }
 

@@ -210,27 +210,63 @@ func (r *reader) stages(in span, keep keepFunc) error {
 	})
 }
 
+// specs reads the episodes of a stage. Most have the params and the lineup of others: these
+// are shared, since a run may have a million episodes.
 func (r *reader) specs(e *journal.Staged, count int) error {
+	e.Specs = make([]world.Spec, 0, min(count, 1<<20))
+	allParams, lineups, cells := map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}
 	return r.rows(`SELECT kind, params, lineup, deal, cell FROM specs WHERE episode >= ? AND episode < ? ORDER BY episode`, []int64{int64(e.First), int64(e.First + count)}, func(c columns) error {
-		s := world.Spec{Kind: c.str()}
-		params, err := r.text(c.int64())
-		if err != nil {
+		s := world.Spec{Kind: intern(cells, c.str())}
+		var err error
+		if s.Params, err = readOnce(allParams, c.int64(), r.params); err != nil {
 			return err
 		}
-		if params.words != "" {
-			s.Params = json.RawMessage(params.words)
-		}
-		lineup, err := r.text(c.int64())
-		if err != nil {
+		if s.Lineup, err = readOnce(lineups, c.int64(), r.lineup); err != nil {
 			return err
 		}
-		if err := json.Unmarshal([]byte(lineup.words), &s.Lineup); err != nil {
-			return errors.Join(ErrDamaged, err)
-		}
-		s.Deal, s.Cell = c.int(), c.str()
+		s.Deal, s.Cell = c.int(), intern(cells, c.str())
 		e.Specs = append(e.Specs, s)
 		return nil
 	})
+}
+
+// readOnce returns what read makes of a text, and reads it once.
+func readOnce[V any](known map[int64]V, id int64, read func(int64) (V, error)) (v V, err error) {
+	v, ok := known[id]
+	if !ok {
+		if v, err = read(id); err == nil {
+			known[id] = v
+		}
+	}
+	return v, err
+}
+
+// intern returns the first text that was equal.
+func intern(known map[string]string, text string) string {
+	if first, ok := known[text]; ok {
+		return first
+	}
+	known[text] = text
+	return text
+}
+
+func (r *reader) params(id int64) (json.RawMessage, error) {
+	t, err := r.text(id)
+	if err != nil || t.words == "" {
+		return nil, err
+	}
+	return json.RawMessage(t.words), nil
+}
+
+func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
+	t, err := r.text(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal([]byte(t.words), &lineup); err != nil {
+		return nil, errors.Join(ErrDamaged, err)
+	}
+	return lineup, nil
 }
 
 func (r *reader) outcomes(in span, keep keepFunc) error {

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	doc "parley/internal/report/page"
+	"parley/internal/stats"
+)
+
+// document adds what of a report is for the terminal: facts, words, and tables that are
+// not too long.
+func (p *page) document(d *doc.Document) {
+	for _, s := range d.Sections {
+		b := page{out: p.out}
+		for _, block := range s.Blocks {
+			b.block(block)
+		}
+		if b.b.Len() == 0 && len(s.Blocks) > 0 {
+			continue // it is for the page only
+		}
+		if p.b.Len() > 0 {
+			p.line()
+		}
+		p.put(inkHead, s.Title+"\n")
+		if b.b.Len() == 0 {
+			p.line(s.Text)
+		}
+		p.b.WriteString(b.b.String()) // made harmless where it was put
+	}
+}
+
+func (p *page) block(b doc.Block) {
+	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
+		if p.b.Len() > 0 {
+			p.line()
+		}
+		if b.Title != "" {
+			p.put(inkFaint, b.Title+"\n")
+		}
+		p.report(t)
+		return
+	}
+	lines := b.List
+	if b.Text != "" && b.Table == nil && b.Drawing == "" && !b.Pre {
+		lines = append(lines, b.Text)
+	}
+	if len(lines) == 0 {
+		return
+	}
+	if p.b.Len() > 0 {
+		p.line()
+	}
+	if b.Title != "" {
+		p.put(inkFaint, b.Title+"\n")
+	}
+	for _, l := range lines {
+		p.behind(inkFaint, "-", l)
+	}
+}
+
+// report adds a table of a report. Where it is too
+// wide for the terminal, intervals are.
+func (p *page) report(t *doc.Table) {
+	t = t.Trimmed()
+	rows := reportRows(t, false)
+	if width := p.out.width(); width > 0 && tableWidth(rows) > width {
+		short := reportRows(t, true)
+		if tableWidth(short) < tableWidth(rows) {
+			rows = short
+			defer p.put(inkFaint, "(intervals are left out: they need a wider terminal, or --json)\n")
+		}
+	}
+	p.table(rows)
+}
+
+func reportRows(t *doc.Table, short bool) [][]cell {
+	var head []cell
+	for _, c := range t.Columns {
+		head = append(head, cell{text: strings.ToUpper(c.Name), number: c.Number})
+	}
+	rows := [][]cell{head}
+	for _, r := range t.Rows {
+		var row []cell
+		for i, c := range r {
+			text, ink := oneLine(c.Text), inkPlain
+			if q, ok := c.Value.(stats.Quantity); ok && short {
+				text, _, _ = strings.Cut(doc.Interval(q), " ")
+			}
+			if t.Columns[i].Key {
+				ink = inkName
+			}
+			row = append(row, cell{ink: ink, text: text, number: t.Columns[i].Number})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// tableWidth is how wide a table would be if no column were cut below its head.
+func tableWidth(rows [][]cell) int {
+	width := 0
+	for i := range rows[0] {
+		widest := 0
+		for _, r := range rows {
+			n := utf8.RuneCountInString(r[i].text)
+			if !r[i].number {
+				n = min(n, 8)
+			}
+			widest = max(widest, n)
+		}
+		width += widest + 2
+	}
+	return width - 2
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/journal"
+)
+
+// duelPlan plays two simulated models against each other, both ways round.
+const duelPlan = `kind: secrets
+seed: 5
+agents: {small: sim/small, large: sim/large}
+plan: {matrix: {agents: [small, large], repeat: 20}}
+`
+
+// duel plays duelPlan into a file and returns its path.
+func duel(t *testing.T, name string, sets ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	args := []string{"run", write(t, "plan.yaml", duelPlan), "--out", file, "--quiet"}
+	for _, s := range sets {
+		args = append(args, "--set", s)
+	}
+	parley(t, State{}, args...).want(t, ExitOK)
+	return file
+}
+
+// TestReport has one of everything: what is not there is not said.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	got := parley(t, State{}, "report", file).want(t, ExitOK)
+	golden(t, "report", got.stdout)
+	narrow := parley(t, State{Terminal: func(any) int { return 40 }}, "report", file).want(t, ExitOK)
+	for line := range strings.Lines(stripped(narrow.stdout)) {
+		if strings.Contains(line, "points") && strings.Contains(line, "[") {
+			t.Errorf("an interval where there is no room for it: %s", line)
+		}
+	}
+}
+
+// stripped takes a page's colours out.
+func stripped(text string) string {
+	for _, code := range []ink{inkHead, inkFaint, inkBad, inkGood, inkName} {
+		text = strings.ReplaceAll(text, "\x1b["+string(code)+"m", "")
+	}
+	return strings.ReplaceAll(text, "\x1b[0m", "")
+}
+
+// TestReportHostile keeps what models said from reaching a terminal or a page raw.
+func TestReportHostile(t *testing.T) {
+	t.Parallel()
+	entries := sample()
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Replied:
+			if e.Response != nil {
+				e.Response.Text = hostileText + "<script>alert(1)</script>"
+			}
+			if e.Error != nil {
+				e.Error.Message = hostileText
+			}
+		case *journal.Ended:
+			if e.Outcome.Failed != "" {
+				e.Outcome.Failed = hostileText
+			}
+		}
+	}
+	page := filepath.Join(t.TempDir(), "x.html")
+	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", recorded(t, entries...), "--html", page).want(t, ExitOK)
+	if text := stripped(got.stdout); strings.ContainsFunc(text, hostile) {
+		t.Errorf("%q", text)
+	}
+	if text := read(t, page); strings.Contains(text, "<script>alert") || strings.ContainsAny(text, "\x1b\x07\x7f\u009b\u202e\u2066") || !strings.Contains(text, "&lt;script&gt;alert") {
+		t.Error("the page has hostile text as it is, or not at all")
+	}
+}
+
+func TestReportForms(t *testing.T) {
+	t.Parallel()
+	a, b := duel(t, "a.parley"), duel(t, "b.parley", "agents.small.model=sim/tiny")
+	dir := filepath.Join(t.TempDir(), "new", "tables")
+	got := parley(t, State{}, "report", a, b, "--json", "--csv", dir).want(t, ExitOK)
+	var doc struct {
+		Tables []struct {
+			Name    string
+			Columns []string
+			Rows    []map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Tables) < 8 {
+		t.Fatalf("%d tables", len(doc.Tables))
+	}
+	seen := map[string]bool{}
+	for _, table := range doc.Tables {
+		if table.Columns[0] != "run" && table.Columns[1] != "run" {
+			t.Errorf("%s does not say which run a row is of", table.Name)
+		}
+		if seen[table.Name] {
+			continue
+		}
+		seen[table.Name] = true
+		rows, err := csv.NewReader(strings.NewReader(read(t, filepath.Join(dir, table.Name+".csv")))).ReadAll()
+		if err != nil || len(rows) != len(table.Rows)+1 {
+			t.Errorf("%s.csv: %d rows, want %d: %v", table.Name, len(rows), len(table.Rows)+1, err)
+		}
+	}
+}
+
+func TestReportRefuses(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, sample()...)
+	other := recorded(t, sample()...)
+	before := read(t, file)
+	for _, out := range []string{file, other} {
+		parley(t, State{}, "report", file, "--html", out).want(t, ExitUsage).wantErr(t, "is a run file: name another")
+	}
+	if read(t, file) != before {
+		t.Error("the run file was changed")
+	}
+	parley(t, State{}, "report", file, "--html", t.TempDir()).want(t, ExitUsage).wantErr(t, "is a folder")
+	parley(t, State{}, "report", file, "--episodes", "-1").want(t, ExitUsage)
+	parley(t, State{}, "report").want(t, ExitUsage)
+	parley(t, State{}, "report", "no-such.parley").want(t, ExitUsage).wantErr(t, "no-such.parley")
+	parley(t, State{}, "report", write(t, "plan.yaml", duelPlan)).want(t, ExitUsage).wantErr(t, "is a plan")
+	parley(t, State{}, "report", recorded(t)).want(t, ExitUsage).wantErr(t, "holds no run yet")
+	parley(t, State{}, "compare", file, "--by", "day").want(t, ExitUsage)
+	parley(t, State{}, "compare", file).want(t, ExitUsage).wantErr(t, "nothing to compare", "--by file")
+}
+
+// TestCompare sees that the simulated models differ, and that a run does not differ from
+// itself.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	a := duel(t, "a.parley")
+	again := filepath.Join(t.TempDir(), "again.parley")
+	if err := os.WriteFile(again, []byte(read(t, a)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := parley(t, State{}, "compare", a).want(t, ExitOK)
+	if !strings.HasPrefix(got.stdout, "Findings\n") || !strings.Contains(got.stdout, "points: ") || !strings.Contains(got.stdout, "\nComparisons\n") {
+		t.Error(got.stdout)
+	}
+	same := parley(t, State{}, "compare", a, again).want(t, ExitOK)
+	if strings.Contains(same.stdout, "Differs") || strings.Contains(same.stdout, "Cannot be told") || !strings.Contains(same.stdout, "exactly the same in all of 20 deals") {
+		t.Error(same.stdout)
+	}
+}
+
+// TestReportDocs runs every command of the documents on real files.
+func TestReportDocs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, from := range map[string]string{
+		"run.parley": duel(t, "run.parley"), "before.parley": duel(t, "before.parley"), "after.parley": duel(t, "after.parley", "agents.small.model=sim/tiny"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(read(t, from)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ran := 0
+	for _, doc := range []string{"report", "compare"} {
+		for line := range strings.Lines(read(t, "../../docs/"+doc+".md")) {
+			words := split(line)
+			if !strings.HasPrefix(line, "    parley "+doc) {
+				continue
+			}
+			for i, w := range words {
+				if strings.HasSuffix(w, ".parley") || strings.HasSuffix(w, ".html") || w == "tables" {
+					words[i] = filepath.Join(dir, w)
+				}
+			}
+			parley(t, State{}, words[1:]...).want(t, ExitOK)
+			ran++
+		}
+	}
+	if ran < 9 {
+		t.Errorf("only %d commands found", ran)
+	}
+	if text := read(t, filepath.Join(dir, "both.html")); !strings.Contains(text, "before.parley, after.parley") {
+		t.Error("the page of two runs does not name them")
+	}
+}

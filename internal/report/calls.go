@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/internal/report/page"
+	"parley/internal/view"
+	"parley/llm"
+)
+
+// calls is what was asked, what it cost and what went wrong.
+func calls(r *view.Run) page.Section {
+	s := page.Section{ID: "calls", Title: "Calls, tokens and cost"}
+	if len(r.Accounts) == 0 {
+		s.Text = "Nothing was asked yet."
+		return s
+	}
+	agents := r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Model: k.Model} })
+	s.Blocks = append(s.Blocks, page.Block{Title: "By agent and model", Table: costTable("calls", "Calls by agent and model", agents, false)})
+	labels := r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Label: k.Label} })
+	if len(labels) != len(agents) {
+		t := costTable("calls-by-label", "Calls by what they were for", labels, true)
+		t.Quiet = true
+		s.Blocks = append(s.Blocks, page.Block{Title: "By what they were for", Table: t})
+	}
+	s.Blocks = append(s.Blocks, answers(r))
+	if len(r.Failures) > 0 {
+		s.Blocks = append(s.Blocks, failures(r))
+	}
+	if len(r.Batches) > 0 {
+		s.Blocks = append(s.Blocks, batches(r))
+	}
+	return s
+}
+
+func costTable(name, title string, all []view.KeyedAccount, label bool) *page.Table {
+	who := "model"
+	if label {
+		who = "for"
+	}
+	t := &page.Table{Name: name, Title: title, Track: -1, Columns: []page.Column{
+		page.Key("agent"), page.Key(who), page.Number("calls"), page.Number("cached"), page.Number("tokens in"), page.Number("of them cached"), page.Number("tokens out"), page.Number("of them thought"), page.Number("cost"), page.Number("cost a call"),
+	}}
+	for _, a := range all {
+		what := a.Model
+		switch {
+		case label:
+			what = a.Label
+		case a.Kind != "ask":
+			what = "(" + a.Kind + ")"
+		}
+		t.Rows = append(t.Rows, []page.Cell{
+			page.Word(a.Agent), page.Word(what), page.Whole(a.Calls), page.Some(a.Cached + a.Copied), page.Some(a.Usage.Input), page.Some(a.Usage.Cached),
+			page.Some(a.Usage.Output), page.Some(a.Usage.Reasoning), page.Money(a.Cost), page.Money(each(a.Account)),
+		})
+	}
+	return t
+}
+
+func each(a view.Account) llm.Money {
+	if n := a.Calls - a.Cached - a.Copied; n > 0 {
+		return a.Cost / llm.Money(n)
+	}
+	return 0
+}
+
+// answers is how well models answered: what failed, what had to be repaired.
+func answers(r *view.Run) page.Block {
+	t := &page.Table{Name: "answers", Title: "Answers by model", Track: -1, Columns: []page.Column{
+		page.Key("model"), page.Number("asked"), page.Number("failed"), page.Number("retried"), page.Number("cut off"), page.Number("refused"),
+		page.Number("structured"), page.Number("tolerant"), page.Number("repaired"), page.Number("malformed"),
+	}}
+	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
+		if a.Kind != "ask" {
+			continue
+		}
+		structured := a.Native + a.Tolerant + a.Repaired
+		t.Rows = append(t.Rows, []page.Cell{
+			page.Word(a.Model), page.Whole(a.Calls), share(a.Failed, a.Calls), share(a.Retried, a.Calls), share(a.Cut, a.Calls), share(a.Refused, a.Calls),
+			page.Some(structured), share(a.Tolerant, structured), share(a.Repaired, structured), share(a.Invalid, a.Calls),
+		})
+	}
+	return page.Block{Title: "Answers by model", Table: t, Caption: "Cut off: at the most tokens allowed. Structured answers that were not what the schema wants are read tolerantly, else asked for again (repaired), else malformed."}
+}
+
+// share is a count with what part of the whole it is.
+func share(n, of int) page.Cell {
+	if n == 0 || of == 0 {
+		return page.Cell{Text: "–", Value: n}
+	}
+	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", page.Grouped(n), 100*float64(n)/float64(of)), Value: n}
+}
+
+func failures(r *view.Run) page.Block {
+	t := &page.Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []page.Column{page.Key("model"), page.Key("kind"), page.Number("calls"), page.Number("status"), page.Words("the first one said")}}
+	for _, f := range r.Failures {
+		status := page.Cell{Text: "–"}
+		if f.Status != 0 {
+			status = page.Cell{Text: fmt.Sprint(f.Status), Value: f.Status}
+		}
+		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(cut(f.Example, 300))})
+	}
+	return page.Block{Title: "Failed calls by kind", Table: t}
+}
+
+// mostBatches is how many have a row of their own.
+const mostBatches = 200
+
+func batches(r *view.Run) page.Block {
+	t := &page.Table{Name: "batches", Title: "Batches", Track: -1, Quiet: true, Columns: []page.Column{page.Words("sent"), page.Key("model"), page.Number("requests"), page.Number("worst cost"), page.Number("took"), page.Words("closed")}}
+	b := page.Block{Title: "Batches", Table: t}
+	for i, k := range r.Batches {
+		if i == mostBatches {
+			b.Caption = fmt.Sprintf("The first %d of %s.", mostBatches, page.Grouped(len(r.Batches)))
+			break
+		}
+		took, closed := page.Cell{Text: "–"}, page.Cell{Text: "open"}
+		if k.Closed != "" {
+			took, closed = page.Seconds(k.Took), page.Word(k.Closed)
+		}
+		t.Rows = append(t.Rows, []page.Cell{page.Word(stamp(k.Sent)), page.Word(k.Model), page.Whole(k.Lines), page.Money(k.Worst), took, closed})
+	}
+	return b
+}
+
+// cut shortens a text to so many characters, with … for what is left out.
+func cut(text string, most int) string {
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}

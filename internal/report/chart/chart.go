@@ -1,0 +1,101 @@
+// Package chart draws the charts of a report as SVG.
+//
+// What it promises: what is drawn is text and shapes and nothing else, whatever labels
+// say; it is as wide as the room there is, and its words keep their size; colours are
+// classes (s0 to s7 for series, ink, grid and the like) for a page to choose, in light
+// and in dark; the same input gives the same bytes; numbers that are not finite are
+// left out.
+//
+// It is not for computing: what is drawn comes with its interval.
+package chart
+
+import (
+	"html/template"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// colours is how many series have a colour of their own; then they are used again.
+const colours = 8
+
+// Class is the class of the i-th series; -1 is the grey of what is nobody's.
+func Class(i int) string {
+	if i < 0 {
+		i = colours - 1
+	}
+	return "s" + strconv.Itoa(i%colours)
+}
+
+// canvas is SVG being written. Every text and attribute is escaped.
+type canvas struct{ b strings.Builder }
+
+// open begins a picture as wide as there is room. One without a label only shows what is
+// written beside it.
+func open(height int, label string) *canvas {
+	c := &canvas{}
+	c.b.WriteString(`<svg class="chart" width="100%" height="` + strconv.Itoa(height) + `"`)
+	if label == "" {
+		c.b.WriteString(` aria-hidden="true">`)
+	} else {
+		c.b.WriteString(` role="img" aria-label="` + template.HTMLEscapeString(label) + `">`)
+	}
+	return c
+}
+
+func (c *canvas) done() template.HTML {
+	c.b.WriteString("</svg>")
+	return template.HTML(c.b.String()) //nolint:gosec // put writes nothing that is not escaped
+}
+
+// put writes an element with attributes, name and value in turn, and a tip that is shown
+// to whoever points at it.
+func (c *canvas) put(name, tip string, attributes ...string) {
+	c.b.WriteString("<" + name)
+	for i := 0; i+1 < len(attributes); i += 2 {
+		c.b.WriteString(" " + attributes[i] + `="` + template.HTMLEscapeString(attributes[i+1]) + `"`)
+	}
+	if tip == "" {
+		c.b.WriteString("/>")
+		return
+	}
+	c.b.WriteString(` data-tip="` + template.HTMLEscapeString(tip) + `"/>`)
+}
+
+// mostText is how many characters of a label are written: words of a drawing do not wrap.
+const mostText = 32
+
+// text writes words. anchor is start, middle or end.
+func (c *canvas) text(x, y, class, anchor, words string) {
+	if r := []rune(words); len(r) > mostText {
+		words = string(r[:mostText-1]) + "…"
+	}
+	c.b.WriteString(`<text x="` + x + `" y="` + y + `" class="` + class + `" text-anchor="` + anchor + `">` + template.HTMLEscapeString(words) + "</text>")
+}
+
+// line draws one.
+func (c *canvas) line(x1, y1, x2, y2, class string) {
+	c.put("line", "", "x1", x1, "y1", y1, "x2", x2, "y2", y2, "class", class)
+}
+
+// pct writes a share of the width.
+func pct(share float64) string { return trim(100*share, 2) + "%" }
+
+// px writes a length.
+func px(n float64) string { return trim(n, 1) }
+
+func trim(x float64, decimals int) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "0"
+	}
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -1,0 +1,180 @@
+package chart
+
+import (
+	"encoding/xml"
+	"errors"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"parley/internal/stats"
+)
+
+const hostile = `"><script>alert(1)</script><svg onload=alert(2)>` + "\x00\x1b\u202e"
+
+// parsed reads a drawing as XML, which is stricter than HTML, and lists its elements.
+func parsed(t interface{ Fatalf(string, ...any) }, drawing template.HTML) (elements []string, text string) {
+	d := xml.NewDecoder(strings.NewReader(string(drawing)))
+	d.Strict = true
+	d.CharsetReader = nil
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return elements, text
+		}
+		if err != nil {
+			t.Fatalf("not well-formed: %v\n%s", err, drawing)
+		}
+		switch e := token.(type) {
+		case xml.StartElement:
+			elements = append(elements, e.Name.Local)
+			for _, a := range e.Attr {
+				if strings.HasPrefix(a.Name.Local, "on") {
+					t.Fatalf("attribute %s", a.Name.Local)
+				}
+			}
+		case xml.CharData:
+			text += string(e)
+		}
+	}
+}
+
+func quantity(v float64) stats.Quantity {
+	return stats.Quantity{Value: v, Interval: stats.Interval{Low: v - 1, High: v + 1}, N: 3, Method: "t"}
+}
+
+// TestDrawings draws everything with hostile names and with numbers that are none.
+func TestDrawings(t *testing.T) {
+	t.Parallel()
+	name := strings.ReplaceAll(hostile, "\x00", "")
+	name = strings.ReplaceAll(name, "\x1b", "")
+	odd := []float64{1, math.NaN(), math.Inf(1), -2, math.Inf(-1), 1e300}
+	var points []Point
+	var spots []Spot
+	for i, x := range odd {
+		points = append(points, Point{X: float64(i), Y: quantity(x)}, Point{X: x, Y: quantity(1)})
+		spots = append(spots, Spot{Name: name, Class: "s0", X: quantity(x), Y: quantity(odd[len(odd)-1-i])})
+	}
+	p := Plot{Label: name, X: name, Y: name}
+	drawings := map[string]template.HTML{
+		"lines":     p.Lines([]Line{{Name: name, Class: "s1", Points: points}, {Name: "empty"}}),
+		"no lines":  p.Lines(nil),
+		"scatter":   p.Scatter(spots, false),
+		"shares":    p.Scatter(spots, true),
+		"bars":      p.Bars([]string{name, "b"}, []Group{{Name: name, Values: odd}, {Values: nil}}),
+		"area":      p.Area(2, odd, "s0", func(int) string { return name }),
+		"histogram": p.Histogram([]float64{0.1, 1, 10}, []float64{3, 4}, []Mark{{X: 1, Name: name}}),
+		"axis":      Axis(NewScale(4, odd...)),
+		"track":     Track(stats.Unknown(0, ""), Unit(), "s0", name),
+		"half":      Track(stats.Quantity{Value: 0.5, Interval: stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}}, Unit(), "s0", name),
+	}
+	for what, d := range drawings {
+		elements, _ := parsed(t, d)
+		if slices.Contains(elements, "script") || strings.Contains(string(d), "NaN") || strings.Contains(string(d), "Inf%") {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+	if _, text := parsed(t, drawings["scatter"]); !strings.Contains(text, `"><script>alert(1)</script>`) {
+		t.Error("a name is not there as it was written")
+	}
+}
+
+// TestScales: every value is on its scale, ticks are in order and few.
+func TestScales(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOf(rapid.Float64()).Draw(t, "values")
+		n := rapid.IntRange(1, 10).Draw(t, "n")
+		s := NewScale(n, values...)
+		for _, v := range values {
+			if at := s.At(v); !(at >= 0 && at <= 1) {
+				t.Fatalf("%v is at %v of %+v", v, at, s)
+			}
+			slack := 1e-8 * (s.Max - s.Min)
+			if math.Abs(v) <= most && (v < s.Min-slack || v > s.Max+slack) {
+				t.Fatalf("%v is outside of %v to %v", v, s.Min, s.Max)
+			}
+		}
+		if !slices.IsSorted(s.Ticks) || len(s.Ticks) > 4*n+6 {
+			t.Fatalf("ticks %v", s.Ticks)
+		}
+	})
+}
+
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	for x, want := range map[float64]string{0: "0", 0.25: "0.25", 1500: "1.5k", 20000: "20k", 2.5e6: "2.5M", 3e9: "3G", -0.1 - 0.2: "-0.3"} {
+		if got := Tick(x); got != want {
+			t.Errorf("%v is %s, want %s", x, got, want)
+		}
+	}
+	if got := NewScale(4, 0, 1.74).Ticks; !slices.Equal(got, []float64{0, 0.5, 1, 1.5, 2}) {
+		t.Errorf("%v", got)
+	}
+	if s := NewLogScale(0.02, 3); s.Min != 0.01 || s.Max != 10 || s.At(0.1) < 0.333 || s.At(0.1) > 0.334 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestClean takes out of a picture whatever could fetch or run something.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	in := `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="alert(1)">
+<style>.a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}</style>
+<script>alert(2)</script><foreignObject><body onload="x"/></foreignObject>
+<image href="http://evil.example/x.png"/><a href="javascript:alert(3)"><text>in a link</text></a>
+<use href="#ok"/><use href="http://evil.example/#x"/><rect class="a" style="fill:url(http://evil.example)" fill="url(#g)" stroke="url(http://evil.example)"/>
+<text x="1" onclick="x()">&lt;b&gt; words</text><animate attributeName="href" to="javascript:x"/></svg>`
+	out, style, err := Clean(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{"script", "evil", "onload", "onclick", "foreignObject", "image", "animate", "in a link", "style"} {
+		if strings.Contains(string(out), bad) {
+			t.Errorf("%s is still there: %s", bad, out)
+		}
+	}
+	for _, good := range []string{`viewBox="0 0 9 9"`, `href="#ok"`, `fill="url(#g)"`, "&lt;b&gt; words", `class="a"`} {
+		if !strings.Contains(string(out), good) {
+			t.Errorf("%s is gone: %s", good, out)
+		}
+	}
+	if style != ".a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}" {
+		t.Errorf("style %q", style)
+	}
+	for _, sheet := range []string{"@import 'x'", "a{b:url(x)}", `a{b:\75rl(x)}`, "a{}&lt;/style>"} {
+		if _, style, _ := Clean("<svg><style>" + sheet + "</style></svg>"); style != "" {
+			t.Errorf("%s was let through", style)
+		}
+	}
+	for _, none := range []string{"", "words", "<p>x</p>", "<svg>"} {
+		if _, _, err := Clean(none); err == nil {
+			t.Errorf("%q is a picture", none)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add(`<svg><g><text>x</text></g></svg>`)
+	f.Add(`<svg><style>a{}</style><script>x</script></svg>`)
+	f.Fuzz(func(t *testing.T, in string) {
+		out, style, err := Clean(in)
+		if err != nil {
+			return
+		}
+		elements, _ := parsed(t, out)
+		for _, e := range elements {
+			if !slices.Contains(harmless(), e) {
+				t.Fatalf("%s in %s", e, out)
+			}
+		}
+		if strings.Contains(string(style), "<") {
+			t.Fatal(style)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package chart
+
+import (
+	"math"
+	"strconv"
+)
+
+// Scale maps numbers to a length of 1.
+type Scale struct {
+	Min, Max float64
+	Ticks    []float64
+	log      bool
+}
+
+// most is how far a scale goes: what is beyond is at its end.
+const most = 1e300
+
+// NewScale makes a scale that holds all values, with about n round ticks. Values that are
+// not finite do not count.
+func NewScale(n int, values ...float64) Scale {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if finite(v) {
+			v = min(most, max(-most, v))
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if low > high {
+		low, high = 0, 1
+	}
+	if low == high {
+		low, high = low-0.5, high+0.5
+	}
+	step := roundStep((high - low) / float64(max(n, 1)))
+	if !finite(step) || step <= 0 {
+		return Scale{Min: low, Max: high}
+	}
+	s := Scale{Min: math.Floor(low/step+1e-9) * step, Max: math.Ceil(high/step-1e-9) * step}
+	if s.Min == s.Max {
+		s.Max += step
+	}
+	for i := 0; i <= 4*n+4; i++ {
+		t := s.Min + float64(i)*step
+		if t > s.Max+step/2 {
+			break
+		}
+		s.Ticks = append(s.Ticks, t)
+	}
+	return s
+}
+
+// Unit is the scale of shares.
+func Unit() Scale {
+	return Scale{Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 1}}
+}
+
+// NewLogScale makes a scale whose ticks are powers of ten. Values must be above 0.
+func NewLogScale(values ...float64) Scale {
+	low, high := math.Inf(1), 0.0
+	for _, v := range values {
+		if finite(v) && v > 0 {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	if high == 0 {
+		low, high = 1, 10
+	}
+	from, to := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
+	if from == to {
+		to++
+	}
+	s := Scale{Min: math.Pow(10, from), Max: math.Pow(10, to), log: true}
+	for e := from; e <= to; e++ {
+		s.Ticks = append(s.Ticks, math.Pow(10, e))
+	}
+	return s
+}
+
+// At is where x is, from 0 to 1; what is outside is at an end.
+func (s Scale) At(x float64) float64 {
+	low, high := s.Min, s.Max
+	if s.log {
+		x, low, high = math.Log10(x), math.Log10(low), math.Log10(high)
+	}
+	at := (x - low) / (high - low)
+	switch {
+	case math.IsNaN(at):
+		return 0
+	default:
+		return min(1, max(0, at))
+	}
+}
+
+// roundStep is the smallest of 1, 2, 2.5 and 5 times a power of ten that is not below x.
+func roundStep(x float64) float64 {
+	if x <= 0 || !finite(x) {
+		return 0
+	}
+	ten := math.Pow(10, math.Floor(math.Log10(x)))
+	for _, m := range []float64{1, 2, 2.5, 5} {
+		if m*ten >= x*(1-1e-9) {
+			return m * ten
+		}
+	}
+	return 10 * ten
+}
+
+// Tick writes a number as it stands beside a tick: 1.5k, 0.25, 20.
+func Tick(x float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if math.Abs(x) >= unit.size {
+			return strconv.FormatFloat(round(x/unit.size), 'g', -1, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(round(x), 'g', -1, 64)
+}
+
+// round takes away what sums of steps leave behind the digits that mean something.
+func round(x float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 10, 64), 64)
+	if err != nil || math.Abs(r) < 1e-12 {
+		return 0
+	}
+	return r
+}

@@ -1,0 +1,64 @@
+package chart
+
+import (
+	"html/template"
+	"math"
+
+	"parley/internal/stats"
+)
+
+// Track draws one number with its interval on a scale: a row of a table that is a chart
+// too. An end that is not known runs out of the picture.
+func Track(q stats.Quantity, s Scale, class, tip string) template.HTML {
+	const middle = "11"
+	c := open(22, "")
+	for _, t := range s.Ticks {
+		c.line(pct(s.At(t)), "0", pct(s.At(t)), "22", "grid")
+	}
+	if s.Min < 0 && s.Max > 0 {
+		c.line(pct(s.At(0)), "0", pct(s.At(0)), "22", "zero")
+	}
+	if !finite(q.Value) {
+		return c.done()
+	}
+	low, high := s.At(q.Low), s.At(q.High)
+	if math.IsInf(q.Low, -1) {
+		low = 0
+	}
+	if math.IsInf(q.High, 1) {
+		high = 1
+	}
+	c.line(pct(low), middle, pct(high), middle, "whisker "+class)
+	for _, end := range []struct{ at, value float64 }{{low, q.Low}, {high, q.High}} {
+		if finite(end.value) {
+			c.line(pct(end.at), "7", pct(end.at), "15", "whisker "+class)
+		}
+	}
+	c.put("circle", tip, "cx", pct(s.At(q.Value)), "cy", middle, "r", "4.5", "class", "dot "+class)
+	return c.done()
+}
+
+// Axis is the ticks of a scale, for the head of a column of tracks.
+func Axis(s Scale) template.HTML {
+	c := open(16, "")
+	for i, t := range s.Ticks {
+		class := "tick"
+		if i > 0 && i < len(s.Ticks)-1 {
+			class = "tick minor" // where it is narrow there is no room for it
+		}
+		c.text(pct(s.At(t)), "12", class, anchor(i, len(s.Ticks)), Tick(t))
+	}
+	return c.done()
+}
+
+// anchor keeps the first and the last of n labels inside the picture.
+func anchor(i, n int) string {
+	switch i {
+	case 0:
+		return "start"
+	case n - 1:
+		return "end"
+	default:
+		return "middle"
+	}
+}

@@ -1,0 +1,190 @@
+// Package compare says what differs between runs, agents, models or cells, what cannot be
+// told yet, and how many more episodes would tell.
+//
+// What it promises: groups are compared deal by deal where they were dealt the same, and
+// as wholes elsewhere, and every comparison says which; what belongs to one deal counts
+// once, however many episodes and seats it has; P is adjusted for the number of
+// comparisons; the same runs give the same digits.
+//
+// The flow: collect groups the scores of runs, pairing finds what can be compared with
+// what, judge tests it, and document puts it into words and tables.
+//
+// It is not for statistics of its own: they are package stats'.
+package compare
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"parley/internal/stats"
+	"parley/internal/view"
+)
+
+// The things that can be compared with each other.
+const (
+	ByFile  = "file"
+	ByAgent = "agent"
+	ByModel = "model"
+	ByCell  = "cell"
+)
+
+// The ways to correct for the number of comparisons.
+const (
+	Holm = "holm"
+	BH   = "bh"
+	None = "none"
+)
+
+// ErrOne is returned where there are not two groups to compare.
+var ErrOne = errors.New("there is nothing to compare")
+
+// Config says what to compare.
+type Config struct {
+	By      string   // default: file where there are several, else agent
+	Correct string   // default: holm
+	Scores  []string // only these; default: all
+	Against string   // compare all groups with this one; default: each with each
+}
+
+const (
+	alpha = 0.05
+	power = 0.8
+)
+
+// Comparison is what became of one.
+type Comparison struct {
+	Score string
+	Of    string // whose score: an agent or a seat; empty where groups say it
+	A, B  string
+
+	Paired     bool // deal by deal
+	N          int  // deals, or those of the smaller group
+	MeanA      stats.Quantity
+	MeanB      stats.Quantity
+	Difference stats.Quantity // of A less B
+	Effect     stats.Quantity // the same in standard deviations, or Cohen's h of shares
+	Test       stats.Test
+	Adjusted   float64 // P for all comparisons together; NaN where it is not known
+
+	// More is how many more deals a difference as it seems would take to show; 0 where it
+	// shows, -1 where nobody can say. Episodes is how many episodes these are.
+	More, Episodes int
+	Note           string // what to bear in mind
+
+	perDeal int // episodes
+}
+
+// Differs says whether the groups differ.
+func (c *Comparison) Differs() bool { return c.Adjusted < alpha }
+
+// Result is all comparisons.
+type Result struct {
+	By, Correct string
+	Groups      []string
+	Comparisons []Comparison
+}
+
+// Runs compares. The names tell runs apart.
+func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
+	c = c.resolved(len(runs))
+	found := collect(runs, names, c)
+	if len(found.groups) < 2 {
+		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrOne, oneGroup(found.groups))
+	}
+	if c.Against != "" && !slices.Contains(found.groups, c.Against) {
+		return nil, fmt.Errorf("compare: against %s: there is no such %s: %w; there are %v", c.Against, c.By, ErrOne, found.groups)
+	}
+	matches := matches(found, c.Against)
+	if len(matches) == 0 {
+		return nil, fmt.Errorf("compare: by %s: %w: no score is there for two of them", c.By, ErrOne)
+	}
+	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups}
+	for _, m := range matches {
+		r.Comparisons = append(r.Comparisons, m.compare(len(matches)))
+	}
+	r.adjust()
+	return r, nil
+}
+
+// match is two groups of a score.
+type match struct {
+	*series
+	a, b string
+}
+
+// matches lists what is to be compared with what.
+func matches(found *collection, against string) (out []match) {
+	for _, s := range found.series {
+		for i, a := range found.groups {
+			for _, b := range found.groups[i+1:] {
+				switch {
+				case s.by[a] == nil || s.by[b] == nil:
+				case against == a:
+					out = append(out, match{s, b, a})
+				case against == "" || against == b:
+					out = append(out, match{s, a, b})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// compare tests one of so many matches.
+func (m match) compare(matches int) Comparison {
+	p := pair(m.by[m.a], m.by[m.b])
+	c := Comparison{Score: m.score, Of: m.of, A: m.a, B: m.b, Paired: p.paired, Note: p.note, perDeal: p.episodes}
+	c.judge(p, m.share, matches)
+	return c
+}
+
+func (c Config) resolved(runs int) Config {
+	if c.By == "" {
+		c.By = ByAgent
+		if runs > 1 {
+			c.By = ByFile
+		}
+	}
+	c.Correct = cmp.Or(c.Correct, Holm)
+	return c
+}
+
+func oneGroup(groups []string) string {
+	if len(groups) == 0 {
+		return "no episode has come to a score yet"
+	}
+	return fmt.Sprintf("%q is the only one", groups[0])
+}
+
+// adjust corrects P for the number of comparisons, and works out how many more deals the
+// open ones would take: at the level that the first of them has to reach.
+func (r *Result) adjust() {
+	ps := make([]float64, len(r.Comparisons))
+	for i, c := range r.Comparisons {
+		ps[i] = c.Test.P
+	}
+	adjusted := ps
+	switch r.Correct {
+	case Holm:
+		adjusted = stats.Holm(ps)
+	case BH:
+		adjusted = stats.BenjaminiHochberg(ps)
+	}
+	open := 0
+	for i := range r.Comparisons {
+		r.Comparisons[i].Adjusted = adjusted[i]
+		if !r.Comparisons[i].Differs() && !math.IsNaN(adjusted[i]) {
+			open++
+		}
+	}
+	level := alpha
+	if r.Correct == Holm {
+		level /= float64(max(1, open))
+	}
+	for i := range r.Comparisons {
+		r.Comparisons[i].plan(level)
+	}
+}

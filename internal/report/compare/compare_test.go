@@ -1,0 +1,272 @@
+package compare
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+)
+
+// episode is one of the tests: what chance and strength make of it.
+type episode struct {
+	cell        string
+	deal        int
+	left, right string
+	l, r        float64
+}
+
+func run(t *testing.T, seed uint64, episodes []episode) *view.Run {
+	t.Helper()
+	var specs []world.Spec
+	var ends []journal.Entry
+	names := map[string]bool{}
+	begun := &journal.Begun{Version: 1, Run: "r", Kind: "duel", Seed: seed}
+	for i, e := range episodes {
+		specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage(`{}`), Lineup: map[string]string{"left": e.left, "right": e.right}, Deal: e.deal, Cell: e.cell})
+		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "left", Name: "points", Value: e.l}, {Seat: "right", Name: "points", Value: e.r}}}})
+		for _, name := range []string{e.left, e.right} {
+			if !names[name] {
+				names[name] = true
+				begun.Agents = append(begun.Agents, world.Agent{Name: name, Model: "lab/" + name[:1]})
+			}
+		}
+	}
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// duels are deals played both ways round. A deal is good or bad for both alike, which only
+// pairs can see through; a is better by gain.
+func duels(r *rand.Rand, deals int, gain float64) (out []episode) {
+	for d := range deals {
+		luck := 3 * r.NormFloat64()
+		score := func(gain float64) float64 { return luck + gain + 0.3*r.NormFloat64() }
+		out = append(out,
+			episode{"a first", d, "a", "b", score(gain), score(0)},
+			episode{"b first", d, "b", "a", score(0), score(gain)})
+	}
+	return out
+}
+
+func one(t *testing.T, runs []*view.Run, names []string, c Config) Comparison {
+	t.Helper()
+	r, err := Runs(runs, names, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Comparisons) != 1 {
+		t.Fatalf("%d comparisons: %+v", len(r.Comparisons), r.Comparisons)
+	}
+	return r.Comparisons[0]
+}
+
+// TestPlanted finds a difference that is far smaller than the luck of deals.
+func TestPlanted(t *testing.T) {
+	t.Parallel()
+	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))
+	for _, by := range []string{ByAgent, ByModel} {
+		c := one(t, []*view.Run{r}, []string{"x"}, Config{By: by})
+		if !c.Paired || c.N != 40 || !c.Differs() || !c.Difference.Holds(0.2) || c.Difference.Value < 0 || c.More != 0 {
+			t.Errorf("by %s: %+v", by, c)
+		}
+	}
+	// Each is better in its own seat than in the other's: cells differ in nothing else.
+	res, err := Runs([]*view.Run{r}, []string{"x"}, Config{By: ByCell})
+	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Of != "left" || res.Comparisons[0].Difference.Value < 0 || res.Comparisons[1].Difference.Value > 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestFiles compares runs of one plan: pairs where the seed is the same, wholes where not.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	names := []string{"old", "new"}
+	luck := func() *rand.Rand { return rand.New(rand.NewPCG(7, 7)) }
+	old, better, other := run(t, 1, duels(luck(), 30, 0)), run(t, 1, duels(luck(), 30, 0.5)), run(t, 2, duels(luck(), 30, 0.5))
+	for _, test := range []struct {
+		run     *view.Run
+		paired  bool
+		differs bool
+	}{{better, true, true}, {other, false, false}} {
+		res, err := Runs([]*view.Run{old, test.run}, names, Config{})
+		if err != nil || len(res.Comparisons) != 2 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		for _, c := range res.Comparisons {
+			differs := test.differs && c.Of == "a" // b is as it was
+			if c.Paired != test.paired || c.Differs() != differs || c.A != "old" || c.B != "new" {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+}
+
+// TestNone makes no finding where there is none: of 100 experiments with three comparisons
+// each, corrected, about one in twenty may be wrong somewhere.
+func TestNone(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	wrong := 0
+	for range 100 {
+		var all []episode
+		for d := range 15 {
+			for _, pair := range [][2]string{{"a", "b"}, {"b", "a"}, {"a", "c"}, {"c", "a"}, {"b", "c"}, {"c", "b"}} {
+				all = append(all, episode{pair[0] + pair[1], d, pair[0], pair[1], r.NormFloat64(), r.NormFloat64()})
+			}
+		}
+		res, err := Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{})
+		if err != nil || len(res.Comparisons) != 3 {
+			t.Fatal(len(res.Comparisons), err)
+		}
+		for _, c := range res.Comparisons {
+			if c.Differs() {
+				wrong++
+				break
+			}
+		}
+	}
+	if wrong > 13 { // 5 are expected; more than 13 come of chance once in two thousand times
+		t.Errorf("%d of 100 experiments found what is not there", wrong)
+	}
+}
+
+// TestNeeded: as many deals as were said to be needed do find the difference, mostly.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 5))
+	noisy := func(n int) (out []episode) {
+		for d := range n {
+			out = append(out, episode{"x", d, "a", "b", 0.3 + r.NormFloat64(), r.NormFloat64()}, episode{"y", d, "b", "a", r.NormFloat64(), 0.3 + r.NormFloat64()})
+		}
+		return out
+	}
+	c := Comparison{Paired: true, N: 10, Adjusted: 1, perDeal: 2}
+	c.Effect.Value = 0.3 // a deal's difference is the mean of two, and so has a spread of 1
+	c.plan(alpha)
+	if c.More < 50 || c.More > 150 || c.Episodes != 2*c.More {
+		t.Fatalf("%+v", c)
+	}
+	found := 0
+	for range 100 {
+		if again := one(t, []*view.Run{run(t, 1, noisy(c.N+c.More))}, []string{"x"}, Config{}); again.Differs() {
+			found++
+		}
+	}
+	if found < 66 || found > 92 { // 80, and three and a half standard deviations
+		t.Errorf("%d of 100 found", found)
+	}
+}
+
+// TestShares uses exact tests for what is won or not.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	var paired, alone []episode
+	for d := range 30 {
+		won := float64(d % 2)
+		paired = append(paired, episode{"", d, "a", "b", 1, won})
+		alone = append(alone, episode{"", d, "c", "d", won, 0})
+	}
+	c := one(t, []*view.Run{run(t, 1, paired)}, []string{"x"}, Config{})
+	if c.Test.Method != "mcnemar" || !c.Paired || !c.Differs() || !strings.Contains(c.Note, "never sat in the same seat") {
+		t.Errorf("%+v", c)
+	}
+	// Two files without an agent in common are compared seat by seat, unpaired.
+	res, err := Runs([]*view.Run{run(t, 1, paired), run(t, 2, alone)}, []string{"p", "q"}, Config{Correct: BH})
+	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Test.Method != "fisher" || res.Comparisons[0].Of != "left" || !res.Comparisons[0].Differs() {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func TestNothingToCompare(t *testing.T) {
+	t.Parallel()
+	r := run(t, 1, []episode{{"", 0, "a", "a", 1, 1}, {"", 1, "a", "a", math.NaN(), 1}})
+	for _, c := range []Config{{}, {By: ByCell}, {By: ByModel}, {Scores: []string{"no such"}}, {By: ByFile, Against: "y"}} {
+		if _, err := Runs([]*view.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestManyCells: P from draws does not keep one of many comparisons from being found.
+func TestManyCells(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(2, 2))
+	var all []episode
+	for d := range 40 {
+		for cell := range 16 {
+			gain := 0.0
+			if cell == 7 {
+				gain = 3
+			}
+			all = append(all, episode{fmt.Sprint("cell ", cell), d, "a", "b", gain + r.NormFloat64(), 0})
+		}
+	}
+	res, err := Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell, Against: "cell 7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range res.Comparisons {
+		if c.Of == "left" && (!c.Differs() || c.B != "cell 7" || c.Difference.Value > 0) {
+			t.Errorf("%+v", c)
+		}
+		if c.Of == "right" && (c.Differs() || c.More != -1) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if res, err = Runs([]*view.Run{run(t, 1, all)}, []string{"x"}, Config{By: ByCell}); err != nil || len(res.Comparisons) != 2*16*15/2 {
+		t.Fatal(len(res.Comparisons), err)
+	}
+	found := 0
+	for _, c := range res.Comparisons {
+		if c.Differs() {
+			found++
+		}
+	}
+	if found != 15 {
+		t.Errorf("%d found, want 15", found)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Parallel()
+	res, err := Runs([]*view.Run{run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 40, 0.2))}, []string{"x"}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	even := Comparison{Score: "won", A: "a", B: "b", N: 1, Adjusted: math.NaN(), More: -1}
+	even.Difference.Value, even.Effect.Value, even.Test.P = math.NaN(), math.NaN(), math.NaN()
+	same := Comparison{Score: "won", A: "a", B: "b", N: 9, Adjusted: 1, More: -1}
+	open := Comparison{Score: "won", Of: "first", A: "a", B: "b", N: 9, Adjusted: 0.3, More: 12, Episodes: 5_000_000, Note: "mind this"}
+	res.Comparisons = append(res.Comparisons, even, same, open)
+	d := res.Document("test")
+	var all []string
+	for _, b := range d.Sections[0].Blocks {
+		all = append(append(all, b.Title), b.List...)
+	}
+	text := strings.Join(all, "\n")
+	for _, want := range []string{
+		"Differs\npoints: a is above b, ", "(p < 0.001).", "Cannot be told yet\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
+		"too few deals to say anything (1)", "exactly the same in all of 9 deals",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if rows := d.Tables()[0].Rows; len(rows) != 4 || rows[3][12].Text != "open" {
+		t.Errorf("%+v", rows)
+	}
+}

@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"parley/internal/report/page"
+)
+
+// Document puts the result into words and tables.
+func (r *Result) Document(tool string) *page.Document {
+	d := &page.Document{Title: title(r), Made: tool}
+	d.Sections = append(d.Sections, r.words(), r.table())
+	return d
+}
+
+func title(r *Result) string {
+	if len(r.Groups) == 2 {
+		return r.Groups[0] + " and " + r.Groups[1]
+	}
+	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
+}
+
+// mostWords is how many comparisons of one kind are put into words.
+const mostWords = 12
+
+// words says what differs, what cannot be told yet, and what never will.
+func (r *Result) words() page.Section {
+	s := page.Section{ID: "findings", Title: "Findings"}
+	for _, part := range []struct {
+		title string
+		of    func(*Comparison) bool
+		say   func(*Comparison) string
+	}{
+		{"Differs", (*Comparison).Differs, (*Comparison).difference},
+		{"Cannot be told yet", func(c *Comparison) bool { return !c.Differs() && c.More > 0 }, (*Comparison).open},
+		{"No difference was seen", func(c *Comparison) bool { return !c.Differs() && c.More < 0 }, (*Comparison).nothing},
+	} {
+		var lines []string
+		n := 0
+		for i := range r.Comparisons {
+			if c := &r.Comparisons[i]; part.of(c) {
+				if n++; n <= mostWords {
+					lines = append(lines, part.say(c))
+				}
+			}
+		}
+		if n > mostWords {
+			lines = append(lines, fmt.Sprintf("and %d more: the table has them all", n-mostWords))
+		}
+		if n > 0 {
+			s.Blocks = append(s.Blocks, page.Block{Title: part.title, List: lines})
+		}
+	}
+	return s
+}
+
+// subject is what is compared: points, or points of small.
+func (c *Comparison) subject() string {
+	if c.Of == "" {
+		return c.Score
+	}
+	return c.Score + " of " + c.Of
+}
+
+func (c *Comparison) difference() string {
+	high, low, q := c.A, c.B, c.Difference
+	meanHigh, meanLow := c.MeanA, c.MeanB
+	if q.Value < 0 {
+		high, low, meanHigh, meanLow = low, high, meanLow, meanHigh
+		q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
+	}
+	return fmt.Sprintf("%s: %s is above %s, %s against %s, by %s (p %s)%s",
+		c.subject(), high, low, short(meanHigh.Value), short(meanLow.Value), page.Interval(q), below(c.Adjusted), c.mind())
+}
+
+func (c *Comparison) open() string {
+	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s). If it is what it seems, about %s more deals (%s episodes) would show it four times in five%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), many(c.More), many(c.Episodes), c.mind())
+}
+
+func (c *Comparison) nothing() string {
+	if !c.Difference.Known() || c.N < 2 {
+		return fmt.Sprintf("%s: %s and %s: there are too few deals to say anything (%d)%s", c.subject(), c.A, c.B, c.N, c.mind())
+	}
+	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
+		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s deals%s", c.subject(), c.A, c.B, page.Grouped(c.N), c.mind())
+	}
+	return fmt.Sprintf("%s: %s and %s, %s against %s: if there is a difference, it is likely within %s to %s%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(c.Difference.Low), short(c.Difference.High), c.mind())
+}
+
+// mind is what to bear in mind, behind a sentence.
+func (c *Comparison) mind() string {
+	if c.Note == "" {
+		return "."
+	}
+	return "; " + c.Note + "."
+}
+
+func many(n int) string {
+	if n > 1_000_000 {
+		return "more than a million"
+	}
+	return page.Grouped(n)
+}
+
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+// below writes P with its sign: = 0.013, < 0.001.
+func below(p float64) string {
+	switch {
+	case math.IsNaN(p):
+		return "unknown"
+	case p < 0.001:
+		return "< 0.001"
+	default:
+		return "= " + strconv.FormatFloat(p, 'f', 3, 64)
+	}
+}
+
+// table is every comparison with its numbers.
+func (r *Result) table() page.Section {
+	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
+		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
+		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("deals"), detail(page.Words("how")), page.Words("finding"), page.Number("more deals"),
+	}}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		t.Rows = append(t.Rows, []page.Cell{
+			page.Word(c.Score), page.Word(c.Of), page.Word(c.A), page.Word(c.B), page.Quantity(c.MeanA), page.Quantity(c.MeanB),
+			page.Quantity(c.Difference), page.Quantity(c.Effect), probability(c.Test.P), probability(c.Adjusted), page.Whole(c.N),
+			page.Word(c.how()), page.Word(c.finding()), c.more(),
+		})
+	}
+	return page.Section{ID: "comparisons", Title: "Comparisons", Text: r.method(), Blocks: []page.Block{{Table: t}}}
+}
+
+func detail(c page.Column) page.Column {
+	c.Detail = true
+	return c
+}
+
+func (c *Comparison) how() string {
+	if c.Paired {
+		return "paired, " + c.Test.Method
+	}
+	return "unpaired, " + c.Test.Method
+}
+
+func (c *Comparison) finding() string {
+	switch {
+	case c.Differs() && c.Difference.Value > 0:
+		return "a higher"
+	case c.Differs():
+		return "b higher"
+	case c.More > 0:
+		return "open"
+	default:
+		return "none seen"
+	}
+}
+
+func (c *Comparison) more() page.Cell {
+	if c.More <= 0 {
+		return page.Cell{Text: "–"}
+	}
+	return page.Cell{Text: many(c.More), Value: c.More}
+}
+
+func probability(p float64) page.Cell {
+	if math.IsNaN(p) {
+		return page.Cell{Text: "–"}
+	}
+	return page.Cell{Text: strings.TrimPrefix(below(p), "= "), Value: p}
+}
+
+// method says how it was done, in two sentences.
+func (r *Result) method() string {
+	correction := map[string]string{
+		Holm: "adjusted by Holm's method, so that even one false finding is unlikely",
+		BH:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
+		None: "not adjusted: of twenty comparisons without any difference, one will look like one",
+	}[r.Correct]
+	return fmt.Sprintf("Paired comparisons are deal by deal: what belongs to one deal counts once. P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison"))
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return page.Grouped(n) + " " + what + "s"
+}

@@ -1,0 +1,116 @@
+package compare
+
+import (
+	"math"
+
+	"parley/internal/stats"
+	"parley/internal/stats/effect"
+	"parley/internal/view"
+)
+
+const confidence = view.Confidence
+
+// seed is what permutations are drawn from: the same in every comparison.
+const seed = 1
+
+// judge tests a pairing, which is one of so many.
+func (c *Comparison) judge(p pairing, share bool, matches int) {
+	shares := share && p.single
+	c.MeanA, c.MeanB = estimate(p.a, shares), estimate(p.b, shares)
+	c.N = min(len(p.a), len(p.b))
+	switch {
+	case p.paired && shares:
+		n := tally(p.a, p.b)
+		c.Difference, c.Test = stats.PairedShareDifference(n, confidence), stats.McNemar(n)
+		c.Effect = effect.Paired(differences(p), confidence)
+	case p.paired:
+		d := differences(p)
+		c.Difference, c.Test = stats.PairedDifference(p.a, p.b, confidence), flip(d, matches)
+		c.Effect = effect.Paired(d, confidence)
+	case shares:
+		k1, k2 := ones(p.a), ones(p.b)
+		c.Difference, c.Test = stats.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), stats.Fisher(k1, len(p.a), k2, len(p.b))
+		c.Effect = effect.CohenH(k1, len(p.a), k2, len(p.b), confidence)
+	default:
+		c.Difference, c.Test = stats.MeanDifference(p.a, p.b, confidence), stats.Welch(p.a, p.b)
+		c.Effect = effect.Hedges(p.a, p.b, confidence)
+	}
+}
+
+// flip tests differences. P from draws is never below one in their number, which must not
+// keep one of many comparisons from being found: where it comes near to that, more are
+// drawn. Of very many differences fewer are, since less is left to chance.
+func flip(differences []float64, matches int) stats.Test {
+	const work = 400_000_000
+	n := max(1, len(differences))
+	draws := min(9999, max(1999, work/n))
+	t := stats.Permutation{Seed: seed, Draws: draws}.SignFlip(differences)
+	if more := min(100*matches, work/n); t.P < 20/float64(draws) && more > draws {
+		t = stats.Permutation{Seed: seed, Draws: more}.SignFlip(differences)
+	}
+	return t
+}
+
+func estimate(xs []float64, share bool) stats.Quantity {
+	if share {
+		return stats.Of(xs, confidence).Quantity()
+	}
+	return stats.Mean(xs, confidence).Quantity()
+}
+
+func differences(p pairing) []float64 {
+	out := make([]float64, len(p.a))
+	for i := range out {
+		out[i] = p.a[i] - p.b[i]
+	}
+	return out
+}
+
+func tally(a, b []float64) (n stats.Pairs) {
+	for i := range a {
+		switch {
+		case a[i] == 1 && b[i] == 1:
+			n.Both++
+		case a[i] == 1:
+			n.OnlyA++
+		case b[i] == 1:
+			n.OnlyB++
+		default:
+			n.Neither++
+		}
+	}
+	return n
+}
+
+func ones(xs []float64) (n int) {
+	for _, x := range xs {
+		if x == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// plan works out how many more deals would tell, if the difference is what it seems.
+func (c *Comparison) plan(level float64) {
+	if c.Differs() {
+		return
+	}
+	var needed int
+	var ok bool
+	switch d := c.Effect.Value; {
+	case math.IsNaN(d) || d == 0:
+	case c.Paired:
+		needed, ok = effect.PairedNeeded(d, level, power)
+	case c.Test.Method == "fisher":
+		needed, ok = effect.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+	default:
+		needed, ok = effect.MeansNeeded(d, level, power)
+	}
+	if !ok {
+		c.More = -1
+		return
+	}
+	c.More = max(1, needed-c.N)
+	c.Episodes = c.More * max(1, c.perDeal)
+}

@@ -1,0 +1,155 @@
+package compare
+
+import (
+	"cmp"
+	"slices"
+)
+
+// pairing is two groups, ready to be tested: a value for each deal.
+type pairing struct {
+	paired   bool
+	a, b     []float64 // of the same deals, where paired
+	single   bool      // each is one observation, no mean of several
+	episodes int       // of both, that one more deal takes
+	note     string
+}
+
+// pair finds what of two groups can be compared deal by deal: where most deals of one are
+// also the other's, in the same place. Where no place is the same, as with agents that
+// never sat in the same seat, deals are still the same.
+func pair(x, y []observation) pairing {
+	if p := matched(x, y); p.paired {
+		return p
+	}
+	x, y = anywhere(x), anywhere(y)
+	if p := matched(x, y); p.paired {
+		p.note = "they never sat in the same seat: the difference may be the seats'"
+		return p
+	}
+	a, alone := means(x)
+	b, single := means(y)
+	return pairing{a: a, b: b, single: alone && single, episodes: perDeal(len(a), x) + perDeal(len(b), y)}
+}
+
+// anywhere forgets where observations were made.
+func anywhere(all []observation) []observation {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].stratum = stratum{}
+	}
+	return out
+}
+
+// cell is what one group came to in one deal, place by place.
+type cell []part
+
+// part is the observations of one place.
+type part struct {
+	at  stratum
+	sum float64
+	n   int
+}
+
+func (c cell) find(at stratum) *part {
+	for i := range c {
+		if c[i].at == at {
+			return &c[i]
+		}
+	}
+	return nil
+}
+
+// cells sorts observations by deal, and lists deals in order.
+func cells(all []observation) (map[deal]cell, []deal) {
+	out := map[deal]cell{}
+	var order []deal
+	for _, o := range all {
+		c, ok := out[o.deal]
+		if !ok {
+			order = append(order, o.deal)
+		}
+		p := c.find(o.stratum)
+		if p == nil {
+			c = append(c, part{at: o.stratum})
+			p = &c[len(c)-1]
+		}
+		p.sum += o.value
+		p.n++
+		out[o.deal] = c
+	}
+	slices.SortFunc(order, func(a, b deal) int { return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number)) })
+	return out, order
+}
+
+// matched pairs deals. It is not paired where fewer than half of the deals of the smaller
+// group have a partner.
+func matched(x, y []observation) pairing {
+	one, order := cells(x)
+	other, deals := cells(y)
+	p := pairing{single: true}
+	for _, d := range order {
+		var sumA, sumB float64
+		places := 0
+		for _, a := range one[d] {
+			if b := other[d].find(a.at); b != nil {
+				sumA += a.sum / float64(a.n)
+				sumB += b.sum / float64(b.n)
+				places++
+				p.single = p.single && a.n == 1 && b.n == 1
+			}
+		}
+		if places > 0 {
+			p.single = p.single && places == 1
+			p.a, p.b = append(p.a, sumA/float64(places)), append(p.b, sumB/float64(places))
+		}
+	}
+	p.paired = len(p.a) >= 2 && 2*len(p.a) >= min(len(order), len(deals))
+	p.episodes = perDeal(len(order), x) + perDeal(len(deals), y)
+	if sameEpisodes(x, y) {
+		p.episodes = perDeal(len(order), x) // they meet in the same ones
+	}
+	return p
+}
+
+// means is what a group came to in each deal, over all places.
+func means(all []observation) (values []float64, single bool) {
+	by, order := cells(all)
+	single = true
+	for _, d := range order {
+		sum, n := 0.0, 0
+		for _, p := range by[d] {
+			sum += p.sum
+			n += p.n
+		}
+		values = append(values, sum/float64(n))
+		single = single && n == 1
+	}
+	return values, single
+}
+
+// perDeal is how many episodes a deal takes, on average and rounded up.
+func perDeal(deals int, all []observation) int {
+	if deals == 0 {
+		return 0
+	}
+	return (len(episodesOf(all)) + deals - 1) / deals
+}
+
+func sameEpisodes(x, y []observation) bool {
+	one, other := episodesOf(x), episodesOf(y)
+	shared := 0
+	for e := range one {
+		if other[e] {
+			shared++
+		}
+	}
+	return 2*shared > len(one)
+}
+
+func episodesOf(all []observation) map[int]bool {
+	out := map[int]bool{}
+	for _, o := range all {
+		out[o.episode] = true
+	}
+	return out
+}

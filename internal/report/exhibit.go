@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"parley/internal/report/chart"
+	"parley/internal/report/page"
+	"parley/internal/stats"
+	"parley/world"
+)
+
+// exhibits are what the kind itself has to show.
+func exhibits(s Source, colours *palette) page.Section {
+	x := s.Kind.Exhibitor()
+	s.Run.Each(x.Add)
+	out := page.Section{ID: "kind", Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
+	for _, e := range x.Exhibits() {
+		if b, ok := exhibit(e, colours); ok {
+			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	return out
+}
+
+// exhibit makes a block of an exhibit.
+func exhibit(e world.Exhibit, colours *palette) (b page.Block, ok bool) {
+	b = page.Block{Title: e.Title, Caption: e.Caption}
+	switch show := e.Show.(type) {
+	case world.Estimates:
+		b.Table = estimates(show, colours)
+	case world.HeatMap:
+		b.Heat, b.Table = heat(show)
+	case world.Curves:
+		curves(&b, e, show, colours)
+	case world.Scatter:
+		scatter(&b, e, show, colours)
+	case world.Bars:
+		bars(&b, e, show, colours)
+	case world.Grid:
+		b.Table = grid(show)
+	case world.Text:
+		b.Text, b.Pre = show.Body, show.Pre
+	case world.Figure:
+		figure(&b, show)
+	case world.Replay:
+		b.Replay, b.Style = replay(show)
+	default:
+		return b, false
+	}
+	if b.Table != nil {
+		b.Table.Name, b.Table.Title = e.Name, e.Title
+	}
+	return b, true
+}
+
+func estimates(e world.Estimates, colours *palette) *page.Table {
+	t := &page.Table{Track: len(e.By), Share: e.Share, Grouped: len(e.By) > 1, Filter: len(e.Rows) > 30}
+	for _, by := range e.By {
+		t.Columns = append(t.Columns, page.Key(by))
+	}
+	t.Columns = append(t.Columns, page.Number(e.What), page.Number("episodes"))
+	for _, r := range e.Rows {
+		q := page.Sample(r.Sample, e.Share)
+		var row []page.Cell
+		for i := range e.By {
+			var c page.Cell
+			if i < len(r.Labels) {
+				c = page.Word(r.Labels[i])
+			}
+			row = append(row, c)
+		}
+		c := page.Quantity(q)
+		if len(row) > 0 {
+			c.Class = colours.class(row[len(row)-1].Text)
+		}
+		t.Rows = append(t.Rows, append(row, c, page.Whole(q.N)))
+	}
+	return t
+}
+
+// heat makes the map, and a table with the same in words.
+func heat(h world.HeatMap) (*page.Heat, *page.Table) {
+	t := &page.Table{Track: -1, Columns: []page.Column{page.Key(h.Row)}}
+	for _, c := range h.Columns {
+		t.Columns = append(t.Columns, page.Number(c))
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	values := make([][]stats.Quantity, len(h.Rows))
+	for i := range h.Rows {
+		values[i] = make([]stats.Quantity, len(h.Columns))
+		for j := range h.Columns {
+			var s *world.Sample
+			if i < len(h.Cells) && j < len(h.Cells[i]) {
+				s = h.Cells[i][j]
+			}
+			q := page.Sample(s, h.Share)
+			values[i][j] = q
+			if q.Known() {
+				low, high = min(low, q.Value), max(high, q.Value)
+			}
+		}
+	}
+	if h.Share {
+		low, high = 0, 1
+	}
+	m := &page.Heat{Row: h.Row, Column: h.Column, Columns: h.Columns, Low: page.Digits(low), High: page.Digits(high)}
+	if low > high {
+		m.Low, m.High = "–", "–"
+	}
+	for i, name := range h.Rows {
+		row, cells := page.HeatRow{Name: name}, []page.Cell{page.Word(name)}
+		for j, q := range values[i] {
+			row.Cells = append(row.Cells, heatCell(q, low, high, fmt.Sprintf("%s, %s: %s", name, h.Columns[j], page.Interval(q))))
+			cells = append(cells, page.Quantity(q))
+		}
+		m.Rows = append(m.Rows, row)
+		t.Rows = append(t.Rows, cells)
+	}
+	return m, t
+}
+
+func heatCell(q stats.Quantity, low, high float64, tip string) page.HeatCell {
+	if !q.Known() {
+		return page.HeatCell{Text: "–", Tip: tip, Level: -1}
+	}
+	c := page.HeatCell{Text: page.Digits(math.Round(q.Value*100) / 100), Tip: fmt.Sprintf("%s (n = %d)", tip, q.N), Level: page.HeatLevels / 2}
+	if high > low {
+		c.Level = int(math.Round((q.Value - low) / (high - low) * page.HeatLevels))
+	}
+	return c
+}
+
+func figure(b *page.Block, f world.Figure) {
+	picture, style, err := chart.Clean(f.SVG)
+	if err != nil {
+		b.Text = f.Alt
+		return
+	}
+	b.Drawing, b.Style = picture, style
+	if b.Caption == "" {
+		b.Caption = f.Alt
+	}
+}
+
+func replay(r world.Replay) (*page.Replay, template.CSS) {
+	base, style, _ := chart.Clean(r.Base) // a picture that is none is left out
+	out := &page.Replay{Base: base}
+	for _, f := range r.Frames {
+		picture, more, _ := chart.Clean(f.SVG)
+		style += more
+		out.Frames = append(out.Frames, page.ReplayFrame{Title: f.Title, Picture: picture, Lines: f.Lines})
+	}
+	return out, style
+}

@@ -1,0 +1,153 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/llm"
+	"parley/world"
+)
+
+// Key is a column that names the row.
+func Key(name string) Column { return Column{Name: name, Key: true} }
+
+// Number is a column of numbers.
+func Number(name string) Column { return Column{Name: name, Number: true} }
+
+// Words is a column of texts.
+func Words(name string) Column { return Column{Name: name} }
+
+// Word is a text.
+func Word(s string) Cell { return Cell{Text: s, Value: s} }
+
+// Whole is a count.
+func Whole(n int) Cell { return Cell{Text: Grouped(n), Value: n} }
+
+// Some is a count where none is not worth a digit.
+func Some(n int) Cell {
+	if n == 0 {
+		return Cell{Text: "–", Value: 0}
+	}
+	return Whole(n)
+}
+
+// Money is an amount.
+func Money(m llm.Money) Cell {
+	if m == 0 {
+		return Cell{Text: "–", Value: m}
+	}
+	return Cell{Text: Dollars(m), Value: m}
+}
+
+// Real is any number.
+func Real(x float64) Cell {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return Cell{Text: "–"}
+	}
+	return Cell{Text: Digits(x), Value: x}
+}
+
+// Seconds is a duration, in seconds for programs.
+func Seconds(d time.Duration) Cell { return Cell{Text: Duration(d), Value: d.Seconds()} }
+
+// Quantity is a number with its interval.
+func Quantity(q stats.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
+
+// Sample is what episodes gave, as a share or a mean.
+func Sample(s *world.Sample, share bool) stats.Quantity {
+	switch {
+	case s == nil:
+		return stats.Unknown(0, "")
+	case share:
+		return s.Share(view.Confidence)
+	default:
+		return s.Mean(view.Confidence)
+	}
+}
+
+// Interval writes a number with its interval as 0.42 [0.35, 0.49].
+func Interval(q stats.Quantity) string {
+	if !q.Known() {
+		return "–"
+	}
+	half := q.Half()
+	if math.IsInf(half, 0) || math.IsNaN(half) {
+		return Digits(q.Value) + " [unknown]"
+	}
+	n := decimals(half)
+	f := func(x float64) string { return strconv.FormatFloat(x, 'f', n, 64) }
+	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
+}
+
+// decimals is how many are worth writing where something is known to ±half: two mostly, so
+// that numbers stand under each other, and more or fewer where it is far from that.
+func decimals(half float64) int {
+	switch {
+	case half >= 100:
+		return 0
+	case half >= 10:
+		return 1
+	case half >= 0.005 || half <= 0:
+		return 2
+	default:
+		return min(6, -int(math.Floor(math.Log10(half))))
+	}
+}
+
+// Digits writes a number to four digits.
+func Digits(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e7 {
+		return Grouped(int(x))
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// Grouped writes 1234567 as 1,234,567.
+func Grouped(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Dollars writes an amount with the digits that matter: $0.0042, $1.23, $1,234.
+func Dollars(m llm.Money) string {
+	d := m.Dollars()
+	switch a := math.Abs(d); {
+	case a >= 1000:
+		return "$" + Grouped(int(math.Round(d)))
+	case a >= 1 || a == 0:
+		return fmt.Sprintf("$%.2f", d)
+	default:
+		return "$" + strconv.FormatFloat(d, 'f', min(6, 1-int(math.Floor(math.Log10(max(a, 1e-9))))), 64)
+	}
+}
+
+// Duration writes 340 ms, 1.52 s, 4 min 20 s, 3 h 05 min.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "–"
+	case d == 0:
+		return "0"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+}

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"html/template"
+	"math"
+
+	"parley/internal/report/chart"
+	"parley/internal/stats"
+)
+
+// group is rows of a table that belong together, with a scale of their own.
+type group struct {
+	Name  string // empty: there is only one
+	Rows  [][]Cell
+	scale chart.Scale
+}
+
+// groups lists those of a table.
+func groups(t *Table) []*group {
+	if !t.Grouped {
+		return []*group{{Rows: t.Rows, scale: t.scale(t.Rows)}}
+	}
+	var out []*group
+	for _, r := range t.Rows {
+		if len(out) == 0 || out[len(out)-1].Name != r[0].Text {
+			out = append(out, &group{Name: r[0].Text})
+		}
+		g := out[len(out)-1]
+		g.Rows = append(g.Rows, r)
+	}
+	for _, g := range out {
+		g.scale = t.scale(g.Rows)
+	}
+	return out
+}
+
+// Axis is the group's scale with its ticks.
+func (g *group) Axis() template.HTML { return chart.Axis(g.scale) }
+
+// scale is that of shares, where all that is drawn is between 0 and 1.
+func (t *Table) scale(rows [][]Cell) chart.Scale {
+	if t.Share || t.Track < 0 {
+		return chart.Unit()
+	}
+	var values []float64
+	unit := true
+	for _, r := range rows {
+		q, ok := r[t.Track].Value.(stats.Quantity)
+		if !ok || !q.Known() {
+			continue
+		}
+		values = append(values, q.Value)
+		unit = unit && q.Value >= 0 && q.Value <= 1
+		for _, end := range []float64{q.Low, q.High} {
+			if !math.IsInf(end, 0) {
+				values = append(values, end)
+				unit = unit && end >= -0.1 && end <= 1.1
+			}
+		}
+	}
+	if unit {
+		return chart.Unit()
+	}
+	return chart.NewScale(4, append(values, 0)...)
+}

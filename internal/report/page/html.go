@@ -1,0 +1,160 @@
+package page
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/internal/report/chart"
+	"parley/internal/stats"
+	"parley/llm"
+)
+
+//go:embed page.gohtml
+var pageText string
+
+//go:embed page.css
+var styleText string
+
+//go:embed page.js
+var scriptText string
+
+// WriteHTML writes the document as one page.
+func (d *Document) WriteHTML(w io.Writer) error {
+	t, err := template.New("page").Funcs(functions()).Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("page: template: %w", err)
+	}
+	var styles template.HTML
+	var allowed []string
+	for _, sheet := range d.styles() {
+		styles += template.HTML("<style>" + sheet + "</style>\n") //nolint:gosec // ours, or clean
+		allowed = append(allowed, hash(sheet))
+	}
+	return t.Execute(w, map[string]any{
+		"Document": d,
+		"Styles":   styles,
+		"Script":   template.HTML("<script>" + scriptText + "</script>"), //nolint:gosec // ours
+		"Policy": "default-src 'none'; style-src " + strings.Join(allowed, " ") + "; script-src " + hash(scriptText) +
+			"; base-uri 'none'; form-action 'none'",
+	})
+}
+
+// styles lists the style sheets of the page: ours, and those of drawings, once each.
+func (d *Document) styles() []string {
+	sheets := []string{styleText}
+	add := func(b Block) {
+		if sheet := string(b.Style); sheet != "" && !slices.Contains(sheets, sheet) {
+			sheets = append(sheets, sheet)
+		}
+	}
+	for _, s := range d.Sections {
+		for _, b := range s.Blocks {
+			add(b)
+			for _, t := range b.Transcripts {
+				for _, r := range t.Replays {
+					add(r)
+				}
+			}
+		}
+	}
+	return sheets
+}
+
+// hash names a script or a style sheet in the policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"visible":    Visible,
+		"paragraphs": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n\n") },
+		"groups":     groups,
+		"width":      width,
+		"track":      track,
+		"sortable":   sortable,
+		"isTrack":    func(t *Table, i int) bool { return t.Track == i },
+		"plus":       func(a, b int) int { return a + b },
+		"heatScale": func() []int {
+			levels := make([]int, HeatLevels+1)
+			for i := range levels {
+				levels[i] = i
+			}
+			return levels
+		},
+	}
+}
+
+// width is how many columns a table has on the page.
+func width(t *Table) int {
+	n := len(t.Columns)
+	if t.Track >= 0 {
+		n++
+	}
+	if t.Grouped {
+		n--
+	}
+	return n
+}
+
+// track draws the tracked cell of a row.
+func track(g *group, c Cell) template.HTML {
+	q, ok := c.Value.(stats.Quantity)
+	if !ok {
+		return ""
+	}
+	class := c.Class
+	if class == "" {
+		class = chart.Class(0)
+	}
+	return chart.Track(q, g.scale, class, fmt.Sprintf("%s, n = %d, %s", Interval(q), q.N, q.Method))
+}
+
+// sortable is what a cell is sorted by: a number, or "" where its text is.
+func sortable(c Cell) string {
+	switch v := c.Value.(type) {
+	case int:
+		return fmt.Sprint(v)
+	case float64:
+		return fmt.Sprint(v)
+	case llm.Money:
+		return fmt.Sprint(int64(v))
+	case stats.Quantity:
+		if math.IsNaN(v.Value) {
+			return "-1e308"
+		}
+		return fmt.Sprint(v.Value)
+	case nil:
+		return "-1e308"
+	default:
+		return ""
+	}
+}
+
+// Visible shows characters that would do something instead of being seen: controls as
+// their pictures, and what is no text as a replacement.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < 0x20:
+			return 0x2400 + r
+		case r == 0x7f:
+			return 0x2421
+		case unicode.Is(unicode.Cc, r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
+			return unicode.ReplacementChar
+		default:
+			return r
+		}
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}

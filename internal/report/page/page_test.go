@@ -1,0 +1,179 @@
+package page
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/llm"
+	"parley/world"
+)
+
+const hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[5m\u202eexe\x00 end\xff"
+
+func interval(value, low, high float64) stats.Quantity {
+	return stats.Quantity{Value: value, Interval: stats.Interval{Low: low, High: high}, N: 80, Method: "wilson"}
+}
+
+// table has one of every cell.
+func table(name string) *Table {
+	return &Table{
+		Name: name, Title: hostile, Track: 2, Grouped: true, Filter: true,
+		Columns: []Column{Key("score"), Key("agent"), Number("mean"), Number("cost"), Words("said"), Number("idle")},
+		Rows: [][]Cell{
+			{Word("won"), Word(hostile), Quantity(interval(0.42, 0.35, 0.49)), Money(llm.Dollar / 8), Word("a,b"), Some(0)},
+			{Word("won"), Word("b"), Quantity(stats.Unknown(1, "t")), Money(0), Word(hostile), Some(0)},
+			{Word("points"), Word("b"), Quantity(interval(-3, -5, math.Inf(1))), Money(5 * llm.Dollar), Word(""), Some(0)},
+		},
+	}
+}
+
+func document() *Document {
+	transcript := Transcript{ID: "e-0", Title: "Episode 0", State: "ended", Scores: hostile, Lines: []TranscriptLine{{Line: view.Line{Seat: hostile, Agent: hostile, Label: hostile, Said: view.SaidAnswer, Text: hostile}, Class: "s0", Cut: true}}}
+	return &Document{Title: hostile, Made: hostile, Sections: []Section{{
+		ID: "one", Title: hostile, Text: hostile, Blocks: []Block{
+			{Title: hostile, Caption: hostile, Table: table("first"), Folded: true},
+			{Facts: []Fact{{hostile, hostile, hostile}}},
+			{Text: hostile, Pre: true}, {Text: hostile}, {List: []string{hostile}},
+			{Heat: &Heat{Row: hostile, Column: hostile, Columns: []string{hostile}, Rows: []HeatRow{{Name: hostile, Cells: []HeatCell{{Text: hostile, Tip: hostile, Level: 3}}}}}},
+			{Replay: &Replay{Frames: []ReplayFrame{{Title: hostile, Lines: []world.FrameLine{{Who: hostile, To: hostile, Text: hostile}}}}}},
+			{Transcripts: []Transcript{transcript}},
+			{OffPage: true, Text: "not on the page", Table: table("hidden")},
+		},
+	}}}
+}
+
+// TestHTML: hostile text stays text, and the page asks for nothing.
+func TestHTML(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := document().WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if n := strings.Count(page, "<script"); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	for _, bad := range []string{"<img", "\x1b", "\x00", "\u202e", "http://", "https://", "@import", "not on the page", "url("} {
+		if strings.Contains(page, bad) {
+			t.Errorf("%q is on the page", bad)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") {
+		t.Error("what was said is not there")
+	}
+	_, script, _ := strings.Cut(page, "<script>")
+	script, _, _ = strings.Cut(script, "</script>")
+	_, style, _ := strings.Cut(page, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	for _, text := range []string{script, style} {
+		if name := strings.ReplaceAll(hash(text), "'", "&#39;"); !strings.Contains(strings.ReplaceAll(page, "&#43;", "+"), name) {
+			t.Errorf("the policy does not allow %s", name)
+		}
+	}
+	if strings.Contains(page, ">idle<") {
+		t.Error("a column that says nothing is shown")
+	}
+}
+
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := table("x").WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"score", "agent", "mean", "mean_low", "mean_high", "mean_n", "cost", "said", "idle"},
+		{"won", hostile, "0.42", "0.35", "0.49", "80", "0.125", "a,b", "0"},
+		{"won", "b", "", "", "", "1", "0", hostile, "0"},
+		{"points", "b", "-3", "-5", "", "80", "5", "", "0"},
+	}
+	for i := range want {
+		if strings.Join(rows[i], "|") != strings.Join(want[i], "|") {
+			t.Errorf("row %d: %q\nwant %q", i, rows[i], want[i])
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	b, err := json.Marshal(document())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Tables []struct {
+			Name    string
+			Columns []string
+			Rows    []map[string]any
+		}
+	}
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Tables) != 2 || got.Tables[1].Name != "hidden" || len(got.Tables[0].Columns) != 6 {
+		t.Fatalf("%+v", got)
+	}
+	mean := got.Tables[0].Rows[0]["mean"].(map[string]any)
+	if mean["value"] != 0.42 || mean["low"] != 0.35 || mean["n"] != 80.0 || got.Tables[0].Rows[2]["mean"].(map[string]any)["high"] != nil {
+		t.Errorf("%v", got.Tables[0].Rows)
+	}
+}
+
+// TestJoin puts runs side by side: a column says which is which, groups stay together.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	d := &Document{}
+	for _, run := range []string{"a", "b"} {
+		s := Section{ID: "s", Blocks: []Block{{Table: table("t")}, {Title: "drawn", Drawing: "<svg></svg>"}}}
+		s.Label(run)
+		d.Join([]Section{s})
+	}
+	blocks := d.Sections[0].Blocks
+	if len(d.Sections) != 1 || len(blocks) != 3 || blocks[1].Title != "drawn · a" || blocks[2].Title != "drawn · b" {
+		t.Fatalf("%+v", blocks)
+	}
+	got := blocks[0].Table
+	var rows []string
+	for _, r := range got.Rows {
+		rows = append(rows, r[0].Text+" "+r[1].Text)
+	}
+	if strings.Join(rows, ",") != "won a,won a,won b,won b,points a,points b" || got.Track != 3 || got.Columns[1].Name != "run" {
+		t.Errorf("%v, track %d", rows, got.Track)
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for got, want := range map[string]string{
+		Interval(interval(0.421, 0.354, 0.486)):    "0.42 [0.35, 0.49]",
+		Interval(interval(0.0012, 0.0010, 0.0014)): "0.0012 [0.0010, 0.0014]",
+		Interval(interval(1234.5, 1000, 1500)):     "1234 [1000, 1500]",
+		Interval(interval(0.5, math.Inf(-1), 1)):   "0.5 [unknown]",
+		Interval(stats.Unknown(0, "")):             "–",
+		Interval(interval(1, 1, 1)):                "1.00 [1.00, 1.00]",
+		Dollars(0):                                 "$0.00",
+		Dollars(llm.Dollar * 12345):                "$12,345",
+		Dollars(llm.Dollar / 800):                  "$0.0013",
+		Duration(1520 * time.Millisecond):          "1.52 s",
+		Duration(3*time.Hour + 5*time.Minute):      "3 h 05 min",
+		Duration(260 * time.Second):                "4 min 20 s",
+		Duration(-1):                               "–",
+		Grouped(-1234567):                          "-1,234,567",
+		Visible("a\x1bb\x7f\u0085\u2066c\td\xff"):  "a␛b␡\uFFFD\uFFFDc\td\uFFFD",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

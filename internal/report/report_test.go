@@ -1,0 +1,214 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/report/page"
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+const hostile = "<script>alert(1)</script>\x1b \u202e end"
+
+// played is a run of n episodes between two agents, in which ann wins every third.
+func played(t *testing.T, file string, n int) Source {
+	t.Helper()
+	j := &journal.Memory{}
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	specs := make([]world.Spec, n)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "duel", Lineup: map[string]string{"left": "ann", "right": "bob"}, Deal: i}
+	}
+	entries := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, At: at, Plan: json.RawMessage(`{"kind":"duel"}`), Agents: []world.Agent{{Name: "ann", Model: "lab/a"}, {Name: "bob", Model: "lab/b"}}},
+		&journal.Opened{At: at}, &journal.Staged{Specs: specs},
+	}
+	for i := range n {
+		at = at.Add(time.Second)
+		turn := journal.Turn{Episode: i}
+		entries = append(entries,
+			&journal.Turned{Turn: turn, Calls: 1, Notes: []world.Note{{Kind: "deal", Data: json.RawMessage(`"ace"`)}}},
+			&journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: "ann", At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile, Usage: llm.Usage{Input: 10, Output: 5}, Trail: llm.Trail{Attempts: 1, Cost: llm.Dollar / 100, Latency: time.Second}}},
+			&journal.Ended{Episode: i, At: at, Outcome: world.Outcome{
+				Scores: []world.Score{{Seat: "left", Name: "won", Value: float64((i%3 + 1) / 3)}, {Seat: "right", Name: "won", Value: 1 - float64((i%3+1)/3)}},
+				Data:   json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
+			}})
+	}
+	if err := j.Append(t.Context(), append(entries, &journal.Closed{At: at, State: journal.Complete})...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Source{Run: r, Journal: j, Kind: world.Kind{Name: "duel", Exhibitor: func() world.Exhibitor { return &gallery{} }, Replay: replayOf}}
+}
+
+// gallery shows one of everything.
+type gallery struct {
+	all      world.Sample
+	episodes []int
+}
+
+func (g *gallery) Add(p world.Played) {
+	var d struct{ N int }
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	if json.Unmarshal(raw, &d) == nil {
+		g.episodes = append(g.episodes, d.N)
+		g.all.Add(float64(d.N % 2))
+	}
+}
+
+func (g *gallery) Exhibits() []world.Exhibit {
+	s := &g.all
+	return []world.Exhibit{
+		{Name: "rates", Title: "rates", Show: world.Estimates{By: []string{"what", "who"}, What: "share", Share: true, Rows: []world.Estimated{{Labels: []string{"odd", "ann"}, Sample: s}, {Labels: []string{"odd"}}}}},
+		{Name: "map", Title: "map", Show: world.HeatMap{Row: "r", Column: "c", Rows: []string{"x", "y"}, Columns: []string{"z"}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: "curves", Show: world.Curves{X: "x", Y: "y", Curves: []world.Curve{{Name: "ann", Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2}}}}}},
+		{Name: "spots", Title: "spots", Show: world.Scatter{X: "x", Y: "y", Points: []world.ScatterPoint{{Name: hostile, X: s, Y: s}, {Name: "none"}}}},
+		{Name: "bars", Title: "bars", Show: world.Bars{X: "x", Y: "y", Labels: []string{"a", "b"}, Series: []world.BarSeries{{Values: []float64{1}}}}},
+		{Name: "grid", Title: "grid", Show: world.Grid{Columns: []string{"a", "b", "c"}, Rows: [][]any{{"x", 1, s}, {nil, 2.5}}}},
+		{Name: "text", Title: "text", Show: world.Text{Body: hostile}},
+		{Name: "figure", Title: "figure", Show: world.Figure{SVG: `<svg onload="x"><text>hi</text></svg>`, Alt: "hi"}},
+		{Name: "broken", Title: "broken", Show: world.Figure{SVG: "none", Alt: "words instead"}},
+		{Name: "nothing", Title: "nothing"},
+	}
+}
+
+func replayOf(p world.Played, notes []world.Note) []world.Exhibit {
+	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
+}
+
+func built(t *testing.T, o Options, sources ...Source) (*page.Document, map[string]*page.Table) {
+	t.Helper()
+	d, err := Build(t.Context(), sources, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := map[string]*page.Table{}
+	for _, table := range d.Tables() {
+		tables[table.Name] = table
+	}
+	return d, tables
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	d, tables := built(t, Options{Tool: "test", Episodes: 5, Transcripts: 2}, played(t, "x.parley", 30))
+	won := tables["scores"].Rows[0]
+	if got, want := won[3].Value.(stats.Quantity), stats.Share(10, 30, 0.95); won[1].Text != "ann" || won[2].Text != "lab/a" || got.Interval != want.Interval {
+		t.Errorf("%v: %v, want %v", won, got, want)
+	}
+	if got := tables["rates"].Rows[0][2].Value.(stats.Quantity); got.Interval != stats.Wilson(15, 30, 0.95) {
+		t.Errorf("the kind's own: %v", got)
+	}
+	if n := len(tables["episodes"].Rows); n != 5 || tables["episodes"].Rows[1][0].Link == "" || tables["episodes"].Rows[2][0].Link != "" {
+		t.Errorf("%d episodes: %+v", n, tables["episodes"].Rows)
+	}
+	if c := tables["calls"].Rows[0]; c[2].Value != 30 || c[8].Value != 30*llm.Dollar/100 {
+		t.Errorf("%+v", c)
+	}
+	for _, name := range []string{"map", "curves", "spots", "bars", "grid", "answers", "latency", "timeline", "latency-distribution", "runs"} {
+		if tables[name] == nil || len(tables[name].Rows) == 0 {
+			t.Errorf("there is no table %s", name)
+		}
+		for _, r := range tables[name].Rows {
+			if len(r) != len(tables[name].Columns) {
+				t.Errorf("%s: a row of %d cells under %d heads", name, len(r), len(tables[name].Columns))
+			}
+		}
+	}
+	text := html(t, d)
+	for _, want := range []string{"The first 5 of 30", "The first 2 of 30 episodes", "of 1, &#34;ace&#34;", "words instead", "<style>.x{fill:red}</style>", `class="picture"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if strings.Contains(text, "<script>alert") || strings.Contains(text, "onload") || strings.Count(text, ".x{fill:red}") != 1 {
+		t.Error("hostile text is on the page as it is, or a style sheet twice")
+	}
+}
+
+func html(t *testing.T, d *page.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := d.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestSideBySide puts two runs into one report, also where files have the same name.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	d, tables := built(t, Options{Episodes: 3, Transcripts: 1}, played(t, "a/x.parley", 6), played(t, "b/x.parley", 9))
+	if rows := tables["runs"].Rows; len(rows) != 2 || rows[0][0].Text != "a/x.parley" || rows[1][3].Value != 9 {
+		t.Errorf("%+v", rows)
+	}
+	if rows := tables["scores"].Rows; len(rows) != 4 || rows[2][1].Text != "b/x.parley" {
+		t.Errorf("%+v", rows)
+	}
+	text := html(t, d)
+	for _, id := range []string{`id="e-a-x-parley-0"`, `id="e-b-x-parley-0"`, "Throughput · a/x.parley"} {
+		if !strings.Contains(text, id) {
+			t.Errorf("the page does not have %s", id)
+		}
+	}
+}
+
+// TestSameAgain: the same run gives the same page, byte for byte.
+func TestSameAgain(t *testing.T) {
+	t.Parallel()
+	one, _ := built(t, Options{Episodes: 10, Transcripts: 10}, played(t, "x", 12))
+	two, _ := built(t, Options{Episodes: 10, Transcripts: 10}, played(t, "x", 12))
+	if html(t, one) != html(t, two) {
+		t.Error("two pages of one run differ")
+	}
+}
+
+func TestLittle(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x", 0)
+	d, tables := built(t, Options{Episodes: 10, Transcripts: 10}, s)
+	if tables["scores"] != nil || !strings.Contains(html(t, d), "No episode has come to a score yet.") {
+		t.Error("a run without episodes")
+	}
+	s.Kind = world.Kind{}
+	built(t, Options{}, s)
+}
+
+// TestCuts keeps long transcripts from making a page that cannot be opened, and says so.
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	read := &view.Transcript{}
+	for range mostLines + 5 {
+		read.Lines = append(read.Lines, view.Line{Seat: "left", Said: view.SaidAnswer, Text: strings.Repeat("é", mostLine+1)})
+	}
+	left := 3 * mostLine
+	got := newTranscript(view.Episode{}, read, &left)
+	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
+		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
+	}
+	doc, err := os.ReadFile("../../docs/report.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, say := range []string{page.Grouped(mostLines) + " lines", page.Grouped(mostLine) + " characters", "beyond four million"} {
+		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
+			t.Errorf("docs/report.md does not say %q", say)
+		}
+	}
+	left = mostWords
+	if got := newTranscript(view.Episode{}, read, &left); len(got.Lines) != mostLines {
+		t.Errorf("%d lines", len(got.Lines))
+	}
+}

@@ -1,0 +1,246 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/report/page"
+	"parley/internal/view"
+	"parley/world"
+)
+
+// headline is what ran, how it stands, what it cost: as facts, or as a row of a table
+// where there are several runs.
+func headline(r *view.Run, several bool) page.Section {
+	s := page.Section{ID: "overview", Title: "Overview"}
+	if !several {
+		s.Blocks = append(s.Blocks, facts(r))
+	}
+	b, all, e := r.Head.Begun, r.Total(), r.Episodes
+	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
+		Name: "runs", Title: "Runs", Track: -1,
+		Columns: []page.Column{
+			page.Words("kind"), page.Words("state"), page.Number("episodes"), page.Number("failed"), page.Number("unfinished"), page.Number("calls"),
+			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"),
+		},
+		Rows: [][]page.Cell{{
+			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played),
+		}},
+	}})
+	return s
+}
+
+func facts(r *view.Run) page.Block {
+	b, all, e := r.Head.Begun, r.Total(), r.Episodes
+	cost, each := costs(r, all)
+	return page.Block{Facts: []page.Fact{
+		{Name: "kind", Value: b.Kind, More: agentsText(r)},
+		{Name: "state", Value: r.State, More: r.Reason},
+		{Name: "episodes", Value: page.Grouped(e.Ended), More: episodesText(e)},
+		{Name: "calls", Value: page.Grouped(all.Calls), More: failedText(all.Failed)},
+		{Name: "cost", Value: cost, More: each},
+		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), sittingsText(r.Sittings))},
+	}}
+}
+
+// costs is what was recorded. A model without a known price leaves nothing to record.
+func costs(r *view.Run, all view.Account) (cost, more string) {
+	var free []string
+	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
+		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {
+			free = append(free, a.Model)
+		}
+	}
+	switch {
+	case all.Cost == 0:
+		return "none recorded", "models without a known price leave none"
+	case len(free) > 0:
+		return page.Dollars(all.Cost), "nothing was recorded for " + strings.Join(free, ", ")
+	default:
+		return page.Dollars(all.Cost), ""
+	}
+}
+
+func agentsText(r *view.Run) string {
+	var parts []string
+	for _, a := range r.Head.Begun.Agents {
+		model := r.Model(a.Name)
+		if model == a.Name {
+			parts = append(parts, a.Name)
+			continue
+		}
+		parts = append(parts, a.Name+" = "+model)
+	}
+	if len(parts) > 4 {
+		return fmt.Sprintf("%s and %d more agents", strings.Join(parts[:3], ", "), len(parts)-3)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func episodesText(e view.Counts) string {
+	text := "all ended"
+	if e.Ended < e.Total {
+		text = fmt.Sprintf("ended of %s", page.Grouped(e.Total))
+	}
+	if e.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", page.Grouped(e.Failed))
+	}
+	return text
+}
+
+func failedText(n int) string {
+	if n == 0 {
+		return "none failed"
+	}
+	return page.Grouped(n) + " failed"
+}
+
+func sittingsText(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", in %d sittings", n)
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// scores are what agents and models came to: first by agent, and then by whatever else
+// makes a difference in this run.
+func scores(r *view.Run, colours *palette) page.Section {
+	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; those that failed do not count."}
+	byAgent := scoreTable(r, colours, "scores", "By agent", func(g view.Group) view.Group {
+		return view.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
+	})
+	if len(byAgent.Rows) == 0 {
+		s.Text = "No episode has come to a score yet."
+		return s
+	}
+	s.Blocks = append(s.Blocks, page.Block{Title: byAgent.Title, Table: byAgent})
+	for _, more := range []struct {
+		name, title string
+		needs       func(view.Group) string // two values of it, or the table says nothing new
+		by          func(view.Group) view.Group
+	}{
+		{"scores-by-model", "By model", func(g view.Group) string { return g.Model }, func(g view.Group) view.Group { return view.Group{Score: g.Score, Model: g.Model} }},
+		{"scores-by-seat", "By agent and seat", func(g view.Group) string { return g.Seat }, func(g view.Group) view.Group { return view.Group{Score: g.Score, Agent: g.Agent, Seat: g.Seat} }},
+		{"scores-by-cell", "By cell", func(g view.Group) string { return g.Cell }, func(g view.Group) view.Group {
+			return view.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent, Seat: g.Seat}
+		}},
+	} {
+		if !varied(r, more.needs) {
+			continue
+		}
+		t := scoreTable(r, colours, more.name, more.title, more.by)
+		if len(t.Rows) != len(byAgent.Rows) {
+			t.Quiet = more.name != "scores-by-model"
+			s.Blocks = append(s.Blocks, page.Block{Title: t.Title, Table: t, Folded: t.Quiet})
+		}
+	}
+	return s
+}
+
+// varied says whether a part of groups has several values.
+func varied(r *view.Run, part func(view.Group) string) bool {
+	first, several := "", false
+	r.Each(func(p world.Played) {
+		for _, s := range p.Outcome.Scores {
+			if several {
+				return
+			}
+			agent := p.Spec.Lineup[s.Seat]
+			v := part(view.Group{Cell: p.Spec.Cell, Agent: agent, Model: r.Model(agent), Seat: s.Seat})
+			several = first != "" && v != "" && v != first
+			first = cmp.Or(first, v)
+		}
+	})
+	return several
+}
+
+func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.Group) view.Group) *page.Table {
+	all := r.Scores(by)
+	sortScores(r, all)
+	t := &page.Table{Name: name, Title: title, Grouped: true, Filter: len(all) > 30}
+	parts := []struct {
+		name string
+		of   func(view.Group) string
+	}{
+		{"score", func(g view.Group) string { return g.Score }}, {"cell", func(g view.Group) string { return g.Cell }},
+		{"agent", func(g view.Group) string { return g.Agent }}, {"model", func(g view.Group) string { return g.Model }},
+		{"seat", func(g view.Group) string { return g.Seat }},
+	}
+	used := map[string]bool{}
+	for _, s := range all {
+		for _, p := range parts {
+			used[p.name] = used[p.name] || p.of(s.Group) != ""
+		}
+	}
+	for _, p := range parts {
+		if used[p.name] {
+			t.Columns = append(t.Columns, page.Key(p.name))
+		}
+	}
+	t.Track = len(t.Columns)
+	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"))
+	for _, s := range all {
+		q := s.Estimate()
+		var row []page.Cell
+		for _, p := range parts {
+			if used[p.name] {
+				row = append(row, page.Word(orEveryone(p.of(s.Group), p.name)))
+			}
+		}
+		c := page.Quantity(q)
+		c.Class = colours.class(cmp.Or(s.Agent, s.Model))
+		t.Rows = append(t.Rows, append(row, c, page.Whole(q.N)))
+	}
+	return t
+}
+
+// sortScores puts agents in the order the plan has them in. Scores stay in theirs.
+func sortScores(r *view.Run, all []view.Score) {
+	name, agent := map[string]int{}, map[string]int{}
+	for _, s := range all {
+		if _, ok := name[s.Score]; !ok {
+			name[s.Score] = len(name)
+		}
+	}
+	for i, a := range r.Head.Begun.Agents {
+		agent[a.Name] = i
+	}
+	slices.SortStableFunc(all, func(a, b view.Score) int {
+		return cmp.Or(cmp.Compare(name[a.Score], name[b.Score]), cmp.Compare(a.Cell, b.Cell), cmp.Compare(agent[a.Agent], agent[b.Agent]), cmp.Compare(a.Seat, b.Seat))
+	})
+}
+
+// orEveryone names who a score is of that is no single seat's.
+func orEveryone(text, part string) string {
+	if text == "" && part == "agent" {
+		return "(all)"
+	}
+	return text
+}
+
+// reproduce says how to get the same again.
+func reproduce(r *view.Run) page.Section {
+	b := r.Head.Begun
+	s := page.Section{ID: "reproduce", Title: "How to reproduce", Text: "The run file holds everything: what was asked, what was answered, and the plan below, with every default written out. The same plan and seed deal the same; models may answer differently."}
+	facts := []page.Fact{
+		{Name: "run", Value: b.Run, More: "written by " + b.Tool},
+		{Name: "seed", Value: fmt.Sprint(b.Seed)},
+		{Name: "kind", Value: b.Kind, More: fmt.Sprintf("version %d; file format %d", b.KindVersion, b.Version)},
+	}
+	if f := b.Fork; f != nil {
+		facts = append(facts, page.Fact{Name: "forked from", Value: f.File, More: fmt.Sprintf("run %s, episode %d, turn %d", f.Run, f.Episode, f.Turn)})
+	}
+	s.Blocks = append(s.Blocks, page.Block{Facts: facts}, page.Block{Title: "Plan", Text: r.Plan(), Pre: true})
+	return s
+}

@@ -1,0 +1,188 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"parley/internal/dispatch"
+	"parley/journal"
+	"parley/llm"
+)
+
+// Key is what calls are accounted by.
+type Key struct {
+	Kind  string `json:"kind"` // ask, bot or act
+	Agent string `json:"agent"`
+	Model string `json:"model"` // as it was asked for; of an ask only
+	Label string `json:"label"`
+}
+
+// Account is what some calls were and cost. What was copied from another run is counted,
+// and cost nothing here.
+type Account struct {
+	Calls    int       `json:"calls"`
+	Failed   int       `json:"failed"`
+	Cached   int       `json:"cached"`  // answered from our own cache, or by an equal call in flight
+	Copied   int       `json:"copied"`  // from the run this one was forked from
+	Retried  int       `json:"retried"` // took more than one try
+	Tries    int       `json:"tries"`
+	Native   int       `json:"native"`   // structured answers that were read as they came
+	Tolerant int       `json:"tolerant"` // … by the tolerant parser
+	Repaired int       `json:"repaired"` // … after asking again
+	Invalid  int       `json:"invalid"`  // … or not at all
+	Cut      int       `json:"cut"`      // ended at the most tokens allowed
+	Refused  int       `json:"refused"`
+	Usage    llm.Usage `json:"usage"`
+	Cost     llm.Money `json:"cost_usd"`
+}
+
+// KeyedAccount is the account of one key.
+type KeyedAccount struct {
+	Key
+	Account
+}
+
+// Rollup sums accounts of equal keys, after by has taken out of a key what is not asked
+// for. They are sorted by key, asks first.
+func (r *Run) Rollup(by func(Key) Key) []KeyedAccount {
+	sums := map[Key]*Account{}
+	for _, a := range r.Accounts {
+		k := by(a.Key)
+		if sums[k] == nil {
+			sums[k] = &Account{}
+		}
+		sums[k].plus(a.Account)
+	}
+	return sorted(sums)
+}
+
+// Total is the account of everything.
+func (r *Run) Total() (all Account) {
+	for _, a := range r.Accounts {
+		all.plus(a.Account)
+	}
+	return all
+}
+
+func sorted(sums map[Key]*Account) []KeyedAccount {
+	out := make([]KeyedAccount, 0, len(sums))
+	for k, a := range sums {
+		out = append(out, KeyedAccount{k, *a})
+	}
+	rank := map[string]int{"ask": 0, "act": 1, "bot": 2}
+	slices.SortFunc(out, func(a, b KeyedAccount) int {
+		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Label, b.Label))
+	})
+	return out
+}
+
+func (a *Account) plus(b Account) {
+	for _, f := range []struct {
+		to   *int
+		from int
+	}{
+		{&a.Calls, b.Calls}, {&a.Failed, b.Failed}, {&a.Cached, b.Cached}, {&a.Copied, b.Copied}, {&a.Retried, b.Retried},
+		{&a.Tries, b.Tries}, {&a.Native, b.Native}, {&a.Tolerant, b.Tolerant}, {&a.Repaired, b.Repaired},
+		{&a.Invalid, b.Invalid}, {&a.Cut, b.Cut}, {&a.Refused, b.Refused},
+	} {
+		*f.to += f.from
+	}
+	a.Usage = a.Usage.Plus(b.Usage)
+	a.Cost += b.Cost
+}
+
+// add counts one reply.
+func (a *Account) add(e *journal.Replied) {
+	usage, trail := spentOn(e)
+	a.Calls++
+	a.Tries += trail.Attempts
+	a.Retried += count(trail.Attempts > 1)
+	a.Cached += count(trail.Cached || trail.Coalesced)
+	a.Copied += count(e.Copied)
+	a.Cost += e.Cost()
+	a.Usage = a.Usage.Plus(usage)
+	switch trail.Parsed {
+	case "native":
+		a.Native++
+	case "tolerant":
+		a.Tolerant++
+	case "repaired":
+		a.Repaired++
+	}
+	if e.Error != nil {
+		a.Failed++
+		a.Invalid += count(e.Error.Kind == llm.KindInvalid || e.Error.Kind == llm.KindMalformed)
+		a.Refused += count(e.Error.Kind == llm.KindRefused)
+		return
+	}
+	if e.Response != nil {
+		a.Cut += count(e.Response.Finish == llm.FinishLength)
+		a.Refused += count(e.Response.Finish == llm.FinishRefused)
+	}
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// spentOn is what a reply took: no tokens, where nobody had to be asked.
+func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Trail) {
+	switch {
+	case e.Error != nil:
+		usage, trail = e.Error.Usage, e.Error.Trail
+	case e.Response != nil:
+		usage, trail = e.Response.Usage, e.Response.Trail
+	}
+	if e.Copied || trail.Cached || trail.Coalesced {
+		usage = llm.Usage{}
+	}
+	return usage, trail
+}
+
+// ModelTimes is how long the answers of a model took: those that were really asked for.
+type ModelTimes struct {
+	Model     string
+	Latency   dispatch.Sketch // of the last try
+	FirstByte dispatch.Sketch
+	Waited    dispatch.Sketch // in queues before
+}
+
+func (t *ModelTimes) add(trail llm.Trail) {
+	t.Latency.Add(trail.Latency)
+	t.Waited.Add(trail.Waited)
+	if trail.FirstByte > 0 {
+		t.FirstByte.Add(trail.FirstByte)
+	}
+}
+
+// Failure is calls of a model that failed in one way.
+type Failure struct {
+	Model   string   `json:"model"`
+	Kind    llm.Kind `json:"kind"`
+	Calls   int      `json:"calls"`
+	Status  int      `json:"status,omitempty"`
+	Example string   `json:"example"` // what the first of them said
+}
+
+// Spending is what an episode took.
+type Spending struct {
+	Calls  int       `json:"calls"`
+	Tokens int       `json:"tokens"`
+	Cost   llm.Money `json:"cost_usd"`
+}
+
+// Batch is a batch at a provider.
+type Batch struct {
+	Key      string        `json:"key"`
+	Provider string        `json:"provider"`
+	Model    string        `json:"model"`
+	Lines    int           `json:"lines"`
+	Worst    llm.Money     `json:"worst_usd"`
+	Sent     time.Time     `json:"sent"`
+	Took     time.Duration `json:"took_ns"`          // until it was closed
+	Closed   string        `json:"closed,omitempty"` // why; empty while it is open
+}

@@ -1,0 +1,163 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// books are the accounts of a run while they are kept.
+type books struct {
+	run      *Run
+	accounts map[Key]*Account
+	times    map[string]*ModelTimes
+	failures map[failureKey]*Failure
+	batches  map[string]*Batch
+	clock    clock
+}
+
+type failureKey struct {
+	model string
+	kind  llm.Kind
+}
+
+func newBooks(r *Run) *books {
+	r.Spent = make([]Spending, r.Episodes.Total)
+	return &books{
+		run: r, accounts: map[Key]*Account{}, times: map[string]*ModelTimes{},
+		failures: map[failureKey]*Failure{}, batches: map[string]*Batch{},
+	}
+}
+
+// add takes in an entry.
+func (b *books) add(e journal.Entry) error {
+	switch e := e.(type) {
+	case *journal.Opened:
+		b.run.Sittings++
+		b.clock.open(e.At)
+	case *journal.Closed:
+		b.clock.see(e.At)
+	case *journal.Ended:
+		b.clock.see(e.At)
+	case *journal.Batched:
+		b.batch(e)
+	case *journal.Replied:
+		b.reply(e)
+	}
+	return nil
+}
+
+func (b *books) reply(e *journal.Replied) {
+	k := keyOf(e)
+	if b.accounts[k] == nil {
+		b.accounts[k] = &Account{}
+	}
+	b.accounts[k].add(e)
+	usage, trail := spentOn(e)
+	if i := e.Episode; i >= 0 && i < len(b.run.Spent) {
+		s := &b.run.Spent[i]
+		s.Calls++
+		s.Tokens += usage.Input + usage.Output
+		s.Cost += e.Cost()
+	}
+	if e.Error != nil {
+		b.fail(k.Model, e.Error)
+	}
+	if e.Copied {
+		return // it was answered in another run, at another time
+	}
+	b.run.Timeline.add(b.clock.see(e.At), usage, e.Cost(), e.Error != nil)
+	if e.Request != nil && e.Error == nil && !trail.Cached && !trail.Coalesced {
+		if b.times[k.Model] == nil {
+			b.times[k.Model] = &ModelTimes{Model: k.Model}
+		}
+		b.times[k.Model].add(trail)
+	}
+}
+
+func keyOf(e *journal.Replied) Key {
+	k := Key{Kind: "bot", Agent: e.Agent, Label: e.Label}
+	switch {
+	case e.Act != nil:
+		k.Kind = "act"
+	case e.Request != nil:
+		k.Kind, k.Model = "ask", e.Request.Model
+	}
+	return k
+}
+
+func (b *books) fail(model string, err *llm.Error) {
+	k := failureKey{model, err.Kind}
+	if b.failures[k] == nil {
+		b.failures[k] = &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: err.Message}
+	}
+	b.failures[k].Calls++
+}
+
+func (b *books) batch(e *journal.Batched) {
+	k := b.batches[e.Key]
+	if k == nil {
+		k = &Batch{Key: e.Key}
+		b.batches[e.Key] = k
+	}
+	switch e.Step {
+	case journal.BatchIntended:
+		k.Provider, k.Model, k.Lines, k.Worst, k.Sent = e.Provider, e.Model, len(e.Lines), e.Worst, e.At
+	case journal.BatchClosed:
+		k.Closed, k.Took = cmp.Or(e.Why, "closed"), e.At.Sub(k.Sent)
+	default: // it is on its way
+	}
+}
+
+// close puts everything in order.
+func (b *books) close() {
+	r := b.run
+	r.Played = b.clock.played()
+	r.Accounts = sorted(b.accounts)
+	for _, m := range slices.Sorted(maps.Keys(b.times)) {
+		r.Times = append(r.Times, *b.times[m])
+	}
+	for _, f := range b.failures {
+		r.Failures = append(r.Failures, *f)
+	}
+	slices.SortFunc(r.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, k := range b.batches {
+		r.Batches = append(r.Batches, *k)
+	}
+	slices.SortFunc(r.Batches, func(a, b Batch) int { return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.Key, b.Key)) })
+}
+
+// clock tells how long has been played, without the time between sittings.
+type clock struct {
+	before     time.Duration // of earlier sittings
+	from, last time.Time     // of this one
+}
+
+// open begins a sitting.
+func (c *clock) open(at time.Time) {
+	c.before = c.played()
+	c.from, c.last = at, at
+}
+
+// see says how long had been played when something happened. A clock that was put back
+// does not make it less.
+func (c *clock) see(at time.Time) time.Duration {
+	if at.IsZero() {
+		return c.played()
+	}
+	if c.from.IsZero() {
+		c.from, c.last = at, at
+	}
+	if at.After(c.last) {
+		c.last = at
+	}
+	return c.before + max(0, at.Sub(c.from))
+}
+
+func (c *clock) played() time.Duration { return c.before + c.last.Sub(c.from) }

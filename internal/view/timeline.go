@@ -1,0 +1,59 @@
+package view
+
+import (
+	"math"
+	"time"
+
+	"parley/llm"
+)
+
+// Timeline is what happened over the time played, in a bounded number of equal parts.
+type Timeline struct {
+	Width time.Duration // of a part
+	Parts []TimelinePart
+}
+
+// TimelinePart is what happened in one.
+type TimelinePart struct {
+	Calls  int       `json:"calls"`
+	Failed int       `json:"failed"`
+	Tokens int       `json:"tokens"`
+	Cost   llm.Money `json:"cost_usd"`
+}
+
+// The most parts of a timeline, and how wide they are at first.
+const (
+	timelineParts = 120
+	timelineWidth = 10 * time.Millisecond
+)
+
+// add counts a reply. Where the time is beyond the last part, parts are joined two by two
+// until it is not, so the width is 10 ms times a power of two.
+func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed bool) {
+	if t.Width == 0 {
+		t.Width = timelineWidth
+	}
+	for at/t.Width >= timelineParts && t.Width < math.MaxInt64/2 {
+		t.Width *= 2
+		for i := range t.Parts {
+			if i%2 == 1 {
+				t.Parts[i/2].plus(t.Parts[i])
+			} else {
+				t.Parts[i/2] = t.Parts[i]
+			}
+		}
+		t.Parts = t.Parts[:(len(t.Parts)+1)/2]
+	}
+	i := min(int(at/t.Width), timelineParts-1)
+	for len(t.Parts) <= i {
+		t.Parts = append(t.Parts, TimelinePart{})
+	}
+	t.Parts[i].plus(TimelinePart{Calls: 1, Failed: count(failed), Tokens: usage.Input + usage.Output, Cost: cost})
+}
+
+func (p *TimelinePart) plus(q TimelinePart) {
+	p.Calls += q.Calls
+	p.Failed += q.Failed
+	p.Tokens += q.Tokens
+	p.Cost += q.Cost
+}

@@ -1,0 +1,180 @@
+package view
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Transcript is what happened in the last attempt at an episode, in the order it is read:
+// a fork is followed by its strands, one after the other, however they were played.
+type Transcript struct {
+	Episode int
+	Lines   []Line
+	Notes   []world.Note // all of them
+}
+
+// Line is something that was said, done or noted.
+type Line struct {
+	Turn  string // 3, or 4.2/0 in a strand
+	Seat  string // who; empty for a note about everybody
+	Agent string
+	Label string // what was asked for, or the kind of the note
+	Said  Said
+	Text  string // of a failure: its kind, never its words
+}
+
+// Said is what a line is.
+type Said string
+
+// What lines are.
+const (
+	SaidAnswer  Said = "answer"
+	SaidThought Said = "thought" // what a model said to itself before its answer
+	SaidAct     Said = "act"     // what came of something done on the outside
+	SaidFailed  Said = "failed"
+	SaidNote    Said = "note"
+)
+
+// ReadTranscript reads one.
+func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int) (*Transcript, error) {
+	entries, err := journal.Episode(ctx, j, episode)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transcript{Episode: episode}
+	said := map[string]bool{}
+	for _, at := range arranged(entries, r.Head.Progress(episode).Attempt) {
+		if at.turned != nil {
+			for _, n := range at.turned.Notes {
+				t.Notes = append(t.Notes, n)
+				if text, repeats := noteText(n, said); !repeats {
+					t.Lines = append(t.Lines, Line{Turn: at.name, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text})
+				}
+			}
+		}
+		for _, e := range at.replies {
+			for _, l := range replyLines(at.name, e) {
+				said[strings.TrimSpace(l.Text)] = true
+				t.Lines = append(t.Lines, l)
+			}
+		}
+	}
+	return t, nil
+}
+
+// arrangement is a turn with its replies.
+type arrangement struct {
+	name    string
+	place   []int
+	turned  *journal.Turned
+	replies []*journal.Replied
+}
+
+func arranged(entries []journal.Entry, attempt int) []*arrangement {
+	var all []*arrangement
+	byName := map[string]*arrangement{}
+	at := func(t journal.Turn) *arrangement {
+		name := t.Strand + strconv.Itoa(t.Turn)
+		if byName[name] == nil {
+			byName[name] = &arrangement{name: name, place: place(t)}
+			all = append(all, byName[name])
+		}
+		return byName[name]
+	}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				at(e.Turn).turned = e
+			}
+		case *journal.Replied:
+			if e.Attempt == attempt {
+				a := at(e.Turn)
+				a.replies = append(a.replies, e)
+			}
+		}
+	}
+	for _, a := range all {
+		slices.SortStableFunc(a.replies, func(x, y *journal.Replied) int { return cmp.Compare(x.Index, y.Index) })
+	}
+	slices.SortStableFunc(all, func(x, y *arrangement) int { return slices.Compare(x.place, y.place) })
+	return all
+}
+
+// place is the numbers of a turn's name, which sort as a transcript is read.
+func place(t journal.Turn) []int {
+	var at []int
+	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
+		n, _ := strconv.Atoi(word) // the engine writes nothing else
+		at = append(at, n)
+	}
+	return append(at, t.Turn)
+}
+
+// replyLines are the thoughts of a reply, if it has any, and what it came to.
+func replyLines(turn string, e *journal.Replied) []Line {
+	l := Line{Turn: turn, Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer}
+	reply := e.Reply()
+	if !reply.OK() {
+		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
+		return []Line{l}
+	}
+	if e.Act != nil {
+		l.Said, l.Label = SaidAct, e.Act.Name
+	}
+	var out []Line
+	for _, th := range reply.Thoughts {
+		if strings.TrimSpace(th.Text) != "" {
+			thought := l
+			thought.Said, thought.Text = SaidThought, th.Text
+			out = append(out, thought)
+		}
+	}
+	l.Text = answerText(e.Response)
+	return append(out, l)
+}
+
+func answerText(a *llm.Response) string {
+	parts := []string{a.Text}
+	if a.Text == "" && a.JSON != nil {
+		parts[0] = compact(a.JSON)
+	}
+	if a.Refusal != "" {
+		parts = append(parts, "(refused) "+a.Refusal)
+	}
+	for _, c := range a.ToolCalls {
+		parts = append(parts, c.Name+"("+c.Arguments+")")
+	}
+	return strings.TrimSpace(strings.Join(parts, "\n"))
+}
+
+// noteText is what a note says, and whether that is only what somebody just said.
+func noteText(n world.Note, said map[string]bool) (text string, repeats bool) {
+	if json.Unmarshal(n.Data, &text) == nil {
+		return text, said[strings.TrimSpace(text)]
+	}
+	var fields struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(n.Data, &fields) == nil && fields.Text != "" && said[strings.TrimSpace(fields.Text)] {
+		return "", true
+	}
+	return compact(n.Data), false
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}

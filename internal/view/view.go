@@ -1,0 +1,197 @@
+// Package view folds the journal of a run for readers: what was played, what it came to,
+// what it cost and how long it took.
+//
+// What it promises: the same run gives the same view, whatever the concurrency it was
+// played with, since outcomes are folded in episode order and everything of calls is
+// counted in whole numbers; memory grows with episodes, never with calls; a run that is
+// being played, was cut off or has only begun can be looked at too.
+//
+// It is not for showing anything: that is package report. It keeps no statistics of its
+// own: samples go to package stats.
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// The states of a run beside those of a journal.
+const (
+	StateNew  = "new"  // nobody has played it
+	StateOpen = "open" // somebody plays it, or was cut off
+)
+
+// ErrEmpty is returned for a journal that nobody has begun a run in.
+var ErrEmpty = errors.New("holds no run yet")
+
+// Run is a run as a reader sees it.
+type Run struct {
+	File string
+	Head *journal.Head // its Begun is set
+
+	State    string
+	Reason   string
+	Sittings int
+	Played   time.Duration // all sittings together
+	Episodes Counts
+
+	Accounts []KeyedAccount
+	Times    []ModelTimes
+	Failures []Failure
+	Timeline Timeline
+	Batches  []Batch
+	// Spent is what each episode took, by its number.
+	Spent []Spending
+}
+
+// Counts are episodes by state.
+type Counts struct {
+	Total   int `json:"total"`
+	Ended   int `json:"ended"`
+	Failed  int `json:"failed"`
+	Playing int `json:"playing"`
+	Waiting int `json:"waiting"`
+}
+
+// Briefer is a journal that can leave out what was said: see sqlite.Store.Brief. One that
+// cannot is read whole.
+type Briefer interface {
+	Brief(ctx context.Context, each func(journal.Entry) error) error
+}
+
+// Fold reads a run. file is what it is called.
+func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head.Begun == nil {
+		return nil, fmt.Errorf("view: %s %w", file, ErrEmpty)
+	}
+	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason}
+	switch {
+	case head.Cut:
+		r.State = StateOpen
+	case r.State == "":
+		r.State = StateNew
+	}
+	r.count()
+	books := newBooks(r)
+	if b, ok := j.(Briefer); ok {
+		err = b.Brief(ctx, books.add)
+	} else {
+		err = j.Read(ctx, journal.Whole(), books.add)
+	}
+	if err != nil {
+		return nil, err
+	}
+	books.close()
+	return r, nil
+}
+
+func (r *Run) count() {
+	for _, st := range r.Head.Stages {
+		r.Episodes.Total += len(st.Specs)
+	}
+	for _, e := range r.Head.Ended {
+		if e.Outcome.Failed != "" {
+			r.Episodes.Failed++
+		}
+	}
+	r.Episodes.Ended = len(r.Head.Ended) - r.Episodes.Failed
+	r.Episodes.Playing = len(r.Head.Playing)
+	r.Episodes.Waiting = r.Episodes.Total - len(r.Head.Ended) - r.Episodes.Playing
+}
+
+// Each calls f with every episode that ended, in episode order.
+func (r *Run) Each(f func(world.Played)) {
+	for _, st := range r.Head.Stages {
+		for i, spec := range st.Specs {
+			if e, ok := r.Head.Ended[st.First+i]; ok {
+				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome})
+			}
+		}
+	}
+}
+
+// Model is what an agent is asked at: provider/model, or the bot it is.
+func (r *Run) Model(agent string) string {
+	for _, a := range r.Head.Begun.Agents {
+		switch {
+		case a.Name != agent:
+		case a.Bot != "":
+			return "bot " + a.Bot
+		default:
+			return a.Model
+		}
+	}
+	return ""
+}
+
+// Episode is a line about an episode.
+type Episode struct {
+	Number   int               `json:"episode"`
+	Cell     string            `json:"cell,omitempty"`
+	Deal     int               `json:"deal"`
+	Lineup   map[string]string `json:"lineup"`
+	State    string            `json:"state"` // waiting, playing, ended, failed
+	Failed   string            `json:"failed,omitempty"`
+	Scores   []world.Score     `json:"scores,omitempty"`
+	Spending `json:"spent"`
+}
+
+// All gives every episode, in order.
+func (r *Run) All() iter.Seq[Episode] {
+	return func(yield func(Episode) bool) {
+		for _, st := range r.Head.Stages {
+			for i, spec := range st.Specs {
+				if !yield(r.episode(st.First+i, spec)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Spec is an episode before it was played; not ok where there is none of that number.
+func (r *Run) Spec(episode int) (spec world.Spec, ok bool) {
+	for _, st := range r.Head.Stages {
+		if i := episode - st.First; i >= 0 && i < len(st.Specs) {
+			return st.Specs[i], true
+		}
+	}
+	return spec, false
+}
+
+func (r *Run) episode(n int, spec world.Spec) Episode {
+	e := Episode{Number: n, Cell: spec.Cell, Deal: spec.Deal, Lineup: spec.Lineup, State: "waiting"}
+	if _, playing := r.Head.Playing[n]; playing {
+		e.State = "playing"
+	}
+	if end, ok := r.Head.Ended[n]; ok {
+		e.State, e.Failed, e.Scores = "ended", end.Outcome.Failed, end.Outcome.Scores
+		if e.Failed != "" {
+			e.State = "failed"
+		}
+	}
+	if n < len(r.Spent) {
+		e.Spending = r.Spent[n]
+	}
+	return e
+}
+
+// Plan is the resolved plan of the run, indented.
+func (r *Run) Plan() string {
+	b, err := json.MarshalIndent(r.Head.Begun.Plan, "", "  ")
+	if err != nil {
+		return string(r.Head.Begun.Plan)
+	}
+	return string(b)
+}

@@ -1,0 +1,165 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// tab opens a browser, or skips where there is none.
+func tab(t *testing.T) context.Context {
+	t.Helper()
+	var path string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("there is no browser: install chromium to check the pages of reports (on Debian: apt-get install chromium)")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// do runs actions.
+func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eval asks the page.
+func eval[T any](t *testing.T, ctx context.Context, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return v
+}
+
+// saved writes a page and returns its address.
+func saved(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path
+}
+
+// TestQuiet: the page has nothing to complain of, and asks for nothing but itself.
+func TestQuiet(t *testing.T) {
+	ctx := tab(t)
+	page, end := saved(t, "report.html", hostilePage(t)), saved(t, "end.html", "<!DOCTYPE html><title>end</title>")
+	do(t, ctx, chromedp.Navigate("about:blank"))
+	console := chromedp.Console(ctx)
+	requests := chromedp.Events(ctx, network.RequestWillBeSent)
+	do(t, ctx, chromedp.Navigate(page))
+	eval[bool](t, ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; }); true`)
+	if n := eval[int](t, ctx, `performance.getEntriesByType("resource").length`); n != 0 {
+		t.Errorf("the page asked for %d other things", n)
+	}
+	eval[bool](t, ctx, `console.log("all was said"); true`)
+	for m, err := range console {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Text == "all was said" {
+			break
+		}
+		t.Errorf("the console says: %s", m.Text)
+	}
+	do(t, ctx, chromedp.Navigate(end))
+	for r, err := range requests {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(r.Request.URL, "/end.html") {
+			break
+		}
+		if r.Request.URL != page {
+			t.Errorf("the page asked for %s", r.Request.URL)
+		}
+	}
+}
+
+// TestHostileTextStaysText: what models say is there to be read, and does nothing.
+func TestHostileTextStaysText(t *testing.T) {
+	ctx := tab(t)
+	do(t, ctx, chromedp.Navigate(saved(t, "report.html", hostilePage(t))))
+	for script, want := range map[string]int{
+		`document.scripts.length`: 1,
+		`document.querySelectorAll("img,iframe,object,embed,link,form,base").length`:                                      0,
+		`[...document.querySelectorAll("*")].filter((e) => e.getAttributeNames().some((n) => n.startsWith("on"))).length`: 0,
+		`Number(window.owned !== undefined)`: 0,
+	} {
+		if got := eval[int](t, ctx, script); got != want {
+			t.Errorf("%s is %d, want %d", script, got, want)
+		}
+	}
+	said := eval[string](t, ctx, `document.querySelector(".said.answer .words").textContent`)
+	for _, want := range []string{`<script>window.owned=1</script>`, `<img src=x onerror="window.owned=2">`, "␛[2J"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not there to be read: %q", want, said)
+		}
+	}
+}
+
+// TestFits: no word is so long that the page grows wider than the window.
+func TestFits(t *testing.T) {
+	ctx := tab(t)
+	page := saved(t, "report.html", hostilePage(t))
+	for _, width := range []int64{400, 800, 1400} {
+		do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(page))
+		eval[bool](t, ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; }); true`)
+		if got := eval[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
+			t.Errorf("at %d the page is %d wide", width, got)
+		}
+	}
+}
+
+// TestWorks uses what the script offers: filter, sort, replay, dark and light.
+func TestWorks(t *testing.T) {
+	ctx := tab(t)
+	do(t, ctx, chromedp.Navigate(saved(t, "report.html", hostilePage(t))))
+	rows := `[...document.querySelectorAll("#t-episodes tbody tr")].filter((r) => !r.hidden)`
+	all := eval[int](t, ctx, rows+".length")
+	eval[bool](t, ctx, `{const f = document.querySelector('[data-filter="t-episodes"]'); f.value = "failed"; f.dispatchEvent(new Event("input")); true}`)
+	if got := eval[int](t, ctx, rows+".length"); got != 1 || all != episodes {
+		t.Errorf("the filter leaves %d of %d episodes", got, all)
+	}
+	first := `document.querySelector("#t-episodes tbody tr th").textContent`
+	eval[bool](t, ctx, `document.querySelector("#t-episodes .sort").click(); true`)
+	if got := eval[string](t, ctx, first); got != "11" {
+		t.Errorf("sorted, episode %s is first", got)
+	}
+	frame := `document.querySelector(".replay section:not([hidden]) h5").textContent`
+	before := eval[string](t, ctx, frame)
+	eval[bool](t, ctx, `document.querySelector('.replay [data-step="1"]').click(); true`)
+	if after := eval[string](t, ctx, frame); before != "spring" || after != "autumn" {
+		t.Errorf("the replay goes from %s to %s", before, after)
+	}
+	paper := `getComputedStyle(document.body).backgroundColor`
+	light := eval[string](t, ctx, paper)
+	eval[bool](t, ctx, `document.getElementById("theme").click(); true`)
+	if dark := eval[string](t, ctx, paper); dark == light {
+		t.Errorf("dark is as light as light: %s", dark)
+	}
+}

@@ -1,0 +1,101 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/report"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+const episodes = 12
+
+// hostile is what a model may say to whoever reads it.
+func hostile() string {
+	return `<script>window.owned=1</script><img src=x onerror="window.owned=2"></div></body>{{.}} javascript:window.owned=3` +
+		"\x1b[2J \u202egnp.exe \x00\x07 " + strings.Repeat("W", 5000) + " שלום عليكم"
+}
+
+// hostilePage is a report of a run in which everything that can be said is hostile.
+func hostilePage(t *testing.T) string {
+	t.Helper()
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), entries()...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "run.parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := world.Kind{Name: "duel", Exhibitor: func() world.Exhibitor { return &gallery{} }, Replay: replay}
+	d, err := report.Build(t.Context(), []report.Source{{Run: r, Journal: j, Kind: kind}}, report.Options{Tool: "parley test", Episodes: 100, Transcripts: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := d.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func entries() []journal.Entry {
+	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	note, _ := json.Marshal(map[string]string{"board": hostile()})
+	specs := make([]world.Spec, episodes)
+	for i := range specs {
+		specs[i] = world.Spec{Kind: "duel", Lineup: map[string]string{"left": hostile(), "right": "bob"}, Deal: i}
+	}
+	all := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, At: at, Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: hostile(), Model: "lab/a"}, {Name: "bob", Model: "lab/b"}}},
+		&journal.Opened{At: at}, &journal.Staged{Specs: specs},
+	}
+	for i := range episodes {
+		at = at.Add(time.Second)
+		turn := journal.Turn{Episode: i}
+		reply := &journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: hostile(), At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile(), Trail: llm.Trail{Attempts: 1, Cost: 1e7, Latency: time.Duration(i+1) * time.Second}}}
+		failed := &journal.Replied{Turn: turn, Index: 1, Seat: "right", Label: "word", Agent: "bob", At: at, Request: &llm.Request{Model: "lab/b"}, Error: &llm.Error{Kind: llm.KindServer, Message: hostile()}}
+		end := &journal.Ended{Episode: i, At: at, Outcome: world.Outcome{Scores: []world.Score{{Seat: "left", Name: "points", Value: float64(i)}}}}
+		if i == 3 {
+			end.Outcome = world.Outcome{Failed: hostile()}
+		}
+		all = append(all, &journal.Turned{Turn: turn, Calls: 2, Notes: []world.Note{{Kind: "board", Data: note}}}, reply, failed, end)
+	}
+	return append(all, &journal.Closed{At: at, State: journal.Complete})
+}
+
+// gallery has one of every exhibit.
+type gallery struct{ points world.Sample }
+
+func (g *gallery) Add(p world.Played) {
+	for _, s := range p.Outcome.Scores {
+		g.points.Add(s.Value)
+	}
+}
+
+func (g *gallery) Exhibits() []world.Exhibit {
+	s, bad := &g.points, hostile()
+	return []world.Exhibit{
+		{Name: "estimates", Title: bad, Caption: bad, Show: world.Estimates{By: []string{bad, bad}, What: bad, Rows: []world.Estimated{{Labels: []string{bad, bad}, Sample: s}}}},
+		{Name: "heat", Title: bad, Show: world.HeatMap{Row: bad, Column: bad, Rows: []string{bad}, Columns: []string{bad}, Cells: [][]*world.Sample{{s}}}},
+		{Name: "curves", Title: bad, Show: world.Curves{X: bad, Y: bad, Curves: []world.Curve{{Name: bad, Points: []world.CurvePoint{{X: 1, Sample: s}, {X: 2, Sample: s}}}}}},
+		{Name: "scatter", Title: bad, Show: world.Scatter{X: bad, Y: bad, Points: []world.ScatterPoint{{Name: bad, X: s, Y: s}}}},
+		{Name: "bars", Title: bad, Show: world.Bars{X: bad, Y: bad, Labels: []string{bad, "b"}, Series: []world.BarSeries{{Name: bad, Values: []float64{1, 2}}}}},
+		{Name: "grid", Title: bad, Show: world.Grid{Columns: []string{bad}, Rows: [][]any{{bad}}}},
+		{Name: "text", Title: bad, Show: world.Text{Body: bad, Pre: true}},
+		{Name: "figure", Title: bad, Show: world.Figure{SVG: `<svg onload="window.owned=4" viewBox="0 0 9 9"><script>window.owned=5</script><style>.r{fill:red}</style><rect class="r" width="9" height="9"/></svg>`}},
+	}
+}
+
+func replay(world.Played, []world.Note) []world.Exhibit {
+	frame := func(title string) world.Frame {
+		return world.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []world.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
+	}
+	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: `<svg viewBox="0 0 9 9"><rect width="9" height="9"/></svg>`, Frames: []world.Frame{frame("spring"), frame("autumn")}}}}
+}
