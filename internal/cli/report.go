@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"parley/internal/report"
@@ -33,6 +34,10 @@ type tableFlags struct {
 	JSON bool   `name:"json" help:"Print every table as JSON."`
 }
 
+// frugal is how much memory a reader of runs takes before it looks harder for what it can
+// give back: a run may have a million calls, and a laptop other things to do.
+const frugal = 300 << 20
+
 // Run reports.
 func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Episodes < 0 || c.Transcripts < 0 {
@@ -41,6 +46,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := spare(c.HTML, c.Files); err != nil {
 		return err
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	runs, closeAll, err := openRuns(ctx, c.Files)
 	if err != nil {
 		return err
