@@ -27,7 +27,7 @@ func (r *run) submit(ctx context.Context, s *strand, calls []*call) {
 			if r.stopping {
 				continue
 			}
-			r.flying++
+			r.acting++
 			r.asked++
 			r.acts.Go(func() { r.act(ctx, c) })
 			continue
@@ -157,7 +157,7 @@ func (r *run) act(ctx context.Context, c *call) {
 func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) {
 	if reason, state := stops(ctx, err); state != "" {
 		r.mu.Lock()
-		r.flying--
+		r.landed(c)
 		r.asked--
 		if state == journal.Failed && r.err == nil && !r.stopping {
 			r.err = err
@@ -178,7 +178,7 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.flying--
+		r.landed(c)
 		s := c.strand
 		if kept && s.episode.strands != nil {
 			i := c.index
@@ -192,6 +192,15 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 		}
 		r.wake.Broadcast()
 	})
+}
+
+// landed notes that a call is in flight no more.
+func (r *run) landed(c *call) {
+	if c.act != nil {
+		r.acting--
+	} else {
+		r.flying--
+	}
 }
 
 // stops says whether an error is about the run and not about the call.

@@ -33,7 +33,8 @@ type run struct {
 	ready  queue[*strand]   // may be played on
 	lanes  map[string]*lane // by provider
 	queued int              // asks in all lanes
-	flying int              // calls with Models or Actor
+	flying int              // asks with Models or Batches
+	acting int              // acts with Actor
 	asked  int
 
 	stage   []world.Spec
@@ -46,6 +47,7 @@ type run struct {
 	stages  int
 	outcome []journal.Ended // of the run, by episode
 
+	closing  string // why no episode is begun any more, though those that are live go on
 	stopping bool
 	state    journal.State
 	reason   string
@@ -111,7 +113,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	if r.Drain.Err() != nil { // already: nothing is begun at all
 		r.stop(journal.Stopped, causeOf(r.Drain)) //nolint:contextcheck // a signal of its own
 	}
-	stopWatching := context.AfterFunc(r.Drain, func() { r.stop(journal.Stopped, causeOf(r.Drain)) }) //nolint:contextcheck // a signal of its own
+	stopWatching := context.AfterFunc(r.Drain, func() { r.drain(causeOf(r.Drain)) }) //nolint:contextcheck // a signal of its own
 	stopAbort := context.AfterFunc(ctx, func() { r.stop(journal.Stopped, causeOf(ctx)) })
 	r.serve(ctx, &players)
 	for range runtime.GOMAXPROCS(0) {
@@ -172,36 +174,6 @@ func (r *run) watch(e Event) {
 	r.Watch(e)
 }
 
-func causeOf(ctx context.Context) string { return context.Cause(ctx).Error() }
-
-// stop begins nothing more. What is in flight is finished and kept.
-func (r *run) stop(state journal.State, reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopLocked(state, reason)
-}
-
-func (r *run) stopLocked(state journal.State, reason string) {
-	if r.stopping {
-		return
-	}
-	r.stopping, r.state, r.reason = true, state, reason
-	r.wake.Broadcast()
-	if r.Models != nil && state != journal.Complete {
-		go r.Models.Drain() // returns at once, but takes locks that a caller of ours may hold
-	}
-}
-
-// fail stops the run for an error.
-func (r *run) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = err
-	}
-	r.stopLocked(journal.Failed, err.Error())
-}
-
 // work plays whatever is ready until the run is over.
 func (r *run) work(ctx context.Context) {
 	r.mu.Lock()
@@ -231,6 +203,8 @@ func (r *run) work(ctx context.Context) {
 			r.start(ctx, n, spec)
 		case r.next == len(r.stage) && r.ended == len(r.stage) && r.busy == 0:
 			r.advance()
+		case r.closing != "" && len(r.live) == 0 && r.busy == 0:
+			r.stopLocked(journal.Stopped, r.closing)
 		case r.mayWave():
 			for _, l := range r.lanes {
 				l.asks, l.next = l.next, l.asks
@@ -244,7 +218,7 @@ func (r *run) work(ctx context.Context) {
 }
 
 // over says whether a worker may go home: the run stops and nothing is in flight.
-func (r *run) over() bool { return r.stopping && r.flying == 0 && r.busy == 0 }
+func (r *run) over() bool { return r.stopping && r.flying == 0 && r.acting == 0 && r.busy == 0 }
 
 // mostQueued is how many asks may wait before no more episodes are begun for the sake of
 // a provider that has nothing to do.
@@ -253,7 +227,7 @@ const mostQueued = 4096
 // mayBegin says whether another episode should begin: only while what is live does not
 // keep the providers busy.
 func (r *run) mayBegin() bool {
-	if r.next == len(r.stage) || len(r.live) >= r.Live {
+	if r.next == len(r.stage) || len(r.live) >= r.Live || r.closing != "" {
 		return false
 	}
 	if r.Wave {
@@ -272,7 +246,7 @@ func (r *run) mayBegin() bool {
 
 // mayWave says whether every live strand waits for a call of the next wave.
 func (r *run) mayWave() bool {
-	if !r.Wave || r.queued == 0 || r.flying > 0 || r.busy > 0 {
+	if !r.Wave || r.queued == 0 || r.flying > 0 || r.acting > 0 || r.busy > 0 {
 		return false
 	}
 	for _, l := range r.lanes {

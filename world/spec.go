@@ -126,6 +126,9 @@ type Kind struct {
 	// Replay makes what there is to look at of one episode out of what its world noted, in
 	// the order of a transcript. Nil: nothing but the transcript.
 	Replay func(p Played, notes []Note) []Exhibit
+	// Files makes files to read of one episode out of the same, by name: Markdown texts,
+	// and tables that end in .csv and have a line of column names. Nil: none.
+	Files func(p Played, notes []Note) map[string]string
 	// External means that an unfinished episode cannot be played on, since something
 	// outside has forgotten it: it starts again as a new attempt.
 	External bool

@@ -6,6 +6,9 @@ package worlds
 
 import (
 	"parley/world"
+	"parley/worlds/diplomacy"
+	"parley/worlds/evolve"
+	"parley/worlds/rollout"
 	"parley/worlds/scenario"
 	"parley/worlds/secrets"
 )
@@ -13,6 +16,9 @@ import (
 // Standard returns every kind, by name.
 func Standard() []world.Kind {
 	return []world.Kind{
+		diplomacy.Kind(),
+		evolve.Kind(),
+		rollout.Kind(),
 		scenario.Kind(),
 		secrets.Kind(),
 	}

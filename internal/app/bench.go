@@ -111,13 +111,19 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 		plan = first(plan, episodes)
 	}
 	memory := &journal.Memory{}
-	res, err := engine.Run(ctx, engine.Config{
-		Journal: memory, Kind: b.Plan.Kind, Plan: plan, Models: models, Actor: noActor{}, Calls: calls, Wave: wave,
+	c := engine.Config{
+		Journal: memory, Kind: b.Plan.Kind, Plan: plan, Models: models, Calls: calls, Wave: wave,
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "bench", Kind: b.Plan.Kind.Name, KindVersion: b.Plan.Kind.Version,
 			Seed: b.Plan.Seed, Agents: b.Plan.Agents, Plan: b.Plan.JSON(),
 		},
-	})
+	}
+	leave, err := inside(&c, b.Plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave(ctx)
+	res, err := engine.Run(ctx, c)
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot be played: %w", err)

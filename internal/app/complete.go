@@ -26,7 +26,7 @@ func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
 	if err != nil || changed {
 		return nil, err
 	}
-	return p.sit(ctx, drain, store, head, plan)
+	return p.sit(ctx, drain, store, head, plan, &waves{})
 }
 
 // complete says whether everything that a run's plan asks for was played.

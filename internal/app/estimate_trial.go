@@ -111,13 +111,19 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 		return err
 	}
 	memory := &journal.Memory{}
-	res, err := engine.Run(ctx, engine.Config{
-		Journal: memory, Kind: t.plan.Kind, Plan: sample, Models: models, Actor: noActor{},
+	c := engine.Config{
+		Journal: memory, Kind: t.plan.Kind, Plan: sample, Models: models,
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
 			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
 		},
-	})
+	}
+	leave, err := inside(&c, t.plan)
+	if err != nil {
+		return err
+	}
+	defer leave(ctx)
+	res, err := engine.Run(ctx, c)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot be played: %w", err)

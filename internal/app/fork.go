@@ -87,6 +87,9 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
+	if err := ready(plan); err != nil { // before there is a file that stands in the way of the next try
+		return nil, err
+	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}
 	kept, err := f.refold(plan, spec, past)
 	if err != nil {

@@ -146,6 +146,10 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 			return nil, err
 		}
 	}
+	w, err := newWaves(ctx, plan, store, head)
+	if err != nil {
+		return nil, err
+	}
 	if changed {
 		begun := *head.Begun
 		begun.Plan = plan.JSON()
@@ -153,18 +157,14 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 			return nil, err
 		}
 	}
-	return p.sit(ctx, drain, store, head, plan)
+	return p.sit(ctx, drain, store, head, plan, w)
 }
 
 // sit plays plan on from head.
-func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan) (*Summary, error) {
+func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan, w *waves) (*Summary, error) {
 	spent := head.Spent + head.Risked
 	if head.Cut {
 		spent += head.Owed
-	}
-	w, err := newWaves(ctx, plan, store, head)
-	if err != nil {
-		return nil, err
 	}
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
@@ -193,7 +193,15 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		c.Journal = closed{store}
 	}
 	w.setUp(&c, plan, a)
+	if head.Begun != nil {
+		c.Begun.Run = head.Begun.Run
+	}
+	leave, err := outside(&c, plan)
+	if err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
 	res, err := engine.Run(ctx, c)
+	leave(ctx)
 	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
 	after, headErr := store.Head(context.WithoutCancel(ctx))
 	if headErr != nil {
@@ -237,6 +245,11 @@ func (p Play) plan(head *journal.Head) (_ *config.Plan, other bool, _ error) {
 		if is, err = config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets); err != nil {
 			return nil, false, err
 		}
+	}
+	if is.Budget == 0 && was.Budget > 0 && p.Plan != nil {
+		kept := *is
+		kept.Budget = was.Budget // what was last given holds, where the plan says nothing
+		is = &kept
 	}
 	switch what := changed(was, is); {
 	case what != "" && p.Plan == nil:

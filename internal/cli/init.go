@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 
 	"parley/internal/config"
 	"parley/worlds"
@@ -45,24 +47,46 @@ func (c *initCmd) Run(s *State) error {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
 		files = append(files, initFile{path, []byte(kind.ExampleFiles[name])})
 	}
+	if err := writeFiles(files, c.Force); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n%s\n"+
+		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, pathList(files[2:]), shellWord(plan), shellWord(plan))
+	return err
+}
+
+// writeFiles writes the plan, its schema, and what the plan names, in folders of its own.
+// All of them are looked at before anything is made.
+func writeFiles(files []initFile, force bool) error {
 	for i, f := range files {
-		if i > 1 { // what the plan names: in folders of its own
-			if err := os.MkdirAll(filepath.Dir(f.path), 0o755); err != nil {
-				return usage("%w", err)
-			}
+		check := f.check
+		if i > 1 {
+			check = f.checkBelow
 		}
-		if err := f.check(c.Force); err != nil {
+		if err := check(force); err != nil {
 			return err
 		}
 	}
+	for _, f := range files[2:] {
+		if err := os.MkdirAll(filepath.Dir(f.path), 0o750); err != nil {
+			return usage("%w", err)
+		}
+	}
 	for _, f := range files {
-		if err := f.write(c.Force); err != nil {
+		if err := f.write(force); err != nil {
 			return fmt.Errorf("init: %w", err)
 		}
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n\n"+
-		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, shellWord(plan), shellWord(plan))
-	return err
+	return nil
+}
+
+// pathList names files, one a line.
+func pathList(files []initFile) string {
+	var b strings.Builder
+	for _, f := range files {
+		b.WriteString("      " + f.path + "\n")
+	}
+	return b.String()
 }
 
 // initFile is a file to be written.
@@ -88,6 +112,25 @@ func (f initFile) check(force bool) error {
 		return nil
 	}
 	return usage("%s is there already: name another with --out, or write over it with --force", f.path)
+}
+
+// checkBelow is check for a file whose folders may have to be made: what stands in their
+// place must not be a file.
+func (f initFile) checkBelow(force bool) error {
+	for dir := filepath.Dir(f.path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && dir != filepath.Dir(dir):
+			continue
+		case err != nil:
+			return usage("%w", err)
+		case !info.IsDir():
+			return usage("%s is there and is no folder: name another place with --out", dir)
+		case dir != filepath.Dir(f.path):
+			return nil // it is made
+		}
+		return f.check(force)
+	}
 }
 
 // folder makes sure that there is one to write to.

@@ -129,19 +129,26 @@ func batched(p office.Progress, now time.Time) []string {
 	if len(p.Open) == 0 {
 		return parts
 	}
-	lines, answered, oldest := 0, 0, now
+	lines, answered, oldest, trouble := 0, 0, now, ""
 	for _, b := range p.Open {
 		lines += b.Lines
 		answered += b.Answered + b.Failed
 		if b.Began.Before(oldest) {
 			oldest = b.Began
 		}
+		if b.Trouble != "" {
+			trouble = b.Provider + ": " + b.Trouble
+		}
 	}
 	out := "1 batch out"
 	if len(p.Open) > 1 {
 		out = number(len(p.Open)) + " batches out"
 	}
-	return append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, number(answered), number(lines), now.Sub(oldest).Round(time.Second)))
+	parts = append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, number(answered), number(lines), now.Sub(oldest).Round(time.Second)))
+	if trouble != "" {
+		parts = append(parts, trouble)
+	}
+	return parts
 }
 
 // left is how long what is known to be left takes at the speed so far.

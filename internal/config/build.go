@@ -51,7 +51,7 @@ func (b *builder) build(n ast.Node, p path, depth int) *node {
 		return b.alias(out, n, p, depth)
 	case *ast.TagNode:
 		out.form = broken
-		b.rep.add(out.at, p, "a plan has no tags such as %s: leave it out", b.rep.quote(n.GetToken().Value))
+		b.rep.add(out.at, p, "tags such as %s are not read: leave it out", b.rep.quote(n.GetToken().Value))
 	default:
 		b.scalar(out, n)
 	}
@@ -68,7 +68,7 @@ func (b *builder) stop(at place, _ path, depth int) {
 		b.rep.add(at, nil, "is nested too deeply: at most %d levels", maxDepth)
 		return
 	}
-	b.rep.add(at, nil, "the plan is too large: more than %d values when its aliases (*) are followed", maxNodes)
+	b.rep.add(at, nil, "is too large: more than %d values when its aliases (*) are followed", maxNodes)
 }
 
 func (b *builder) alias(out *node, n *ast.AliasNode, p path, depth int) *node {
@@ -207,7 +207,7 @@ func (b *builder) scalar(out *node, n ast.Node) {
 		out.decimal(n.GetToken().Value)
 	default:
 		out.form = broken
-		b.rep.add(out.at, nil, "is not something a plan can hold")
+		b.rep.add(out.at, nil, "is not something that can stand here")
 	}
 }
 

@@ -102,14 +102,10 @@ func (c *checker) mapping(n *node, s *shape, p path) map[string]any {
 	out := make(map[string]any, len(n.fields))
 	for _, f := range n.fields {
 		here := p.to(f.name)
-		elem := s.elem
-		if s.free == "" {
-			k := s.key(f.name)
-			if k == nil {
-				c.unknown(f, s, here)
-				continue
-			}
-			elem = k.shape
+		elem := s.member(f.name)
+		if elem == nil {
+			c.unknown(f, s, here)
+			continue
 		}
 		if v, ok := c.value(f.value, elem, here); ok {
 			out[f.name] = v
@@ -154,7 +150,7 @@ func (c *checker) unknown(f field, s *shape, p path) {
 	if c.full() {
 		return
 	}
-	name := near.Name(f.name, s.names())
+	name := near.Name(f.name, append(s.names(), s.within.paths()...))
 	for _, k := range s.keys {
 		if slices.Contains(k.also, strings.ToLower(f.name)) {
 			name = k.name

@@ -89,7 +89,7 @@ type Batch struct {
 // overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
 // Errors.
 func Load(path string, kinds []world.Kind, sets []string) (*Plan, error) {
-	b, err := read(path)
+	b, err := read(path, "plan file", maxSize)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/env/dataset"
 	"parley/internal/provider"
 	"parley/world"
 )
@@ -45,31 +46,37 @@ func (f files) Match(pattern string) []string {
 
 // Text returns a file whose text is nobody's business but the kind's.
 func (f files) Text(name string) (string, error) {
-	rep, err := f.open(name)
+	rep, err := f.open(name, maxText)
 	if err != nil {
 		return "", err
 	}
 	return rep.src.text, nil
 }
 
-func (f files) open(name string) (*report, error) {
-	b, err := read(f.path(name))
+// Rows reads a file of rows: JSON, JSON lines, YAML or Parquet. It is beyond what
+// world.Files promises, for kinds that want data sets.
+func (f files) Rows(name string) ([]json.RawMessage, error) {
+	return dataset.Rows(f.path(name))
+}
+
+func (f files) open(name string, most int) (*report, error) {
+	b, err := read(f.path(name), "file", int64(most))
 	if err != nil {
-		return nil, noPlan(err)
+		return nil, err
 	}
-	rep := newSource(f.path(name), b)
-	return rep, noPlan(rep.err())
+	rep := newText(&source{name: f.path(name), beside: true}, b, most)
+	return rep, rep.err()
 }
 
 // YAML reads a file against the shape of v, as a plan is read against its keys.
 func (f files) YAML(name string, v any) (world.Document, error) {
-	rep, err := f.open(name)
+	rep, err := f.open(name, maxSize)
 	if err != nil {
 		return nil, err
 	}
 	root := parse(rep)
 	if root == nil {
-		return nil, noPlan(rep.err())
+		return nil, rep.err()
 	}
 	if root.form != mapping {
 		rep.add(root.at, nil, "wants a mapping (key: value), found %s", rep.found(root))
@@ -81,23 +88,7 @@ func (f files) YAML(name string, v any) (world.Document, error) {
 	if err := remarshal(values, v); err != nil {
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 	}
-	return d, noPlan(rep.err())
-}
-
-// noPlan takes the word plan out of problems with a file that is none.
-func noPlan(err error) error {
-	es, ok := err.(Errors)
-	if !ok {
-		return err
-	}
-	words := strings.NewReplacer("a plan file", "such a file", "is it a plan file", "is it the right file", "a plan", "such a file", "the plan", "the file",
-		"holds one plan", "holds one document", "name the plan file in it", "name a file in it",
-		"is empty: a plan needs at least kind and agents; `parley init KIND` writes one to begin with", "is empty",
-		"; `parley init KIND` writes one to begin with", "")
-	for _, e := range es {
-		e.Problem = words.Replace(e.Problem)
-	}
-	return es
+	return d, rep.err()
 }
 
 // document is a file that was decoded.
@@ -206,9 +197,10 @@ func (r *resolver) seatModels() {
 	}
 	var varied []string // seats of the matrix
 	if p := r.file.Plan; p != nil && p.Matrix != nil {
-		if varied = p.Matrix.Seats; len(varied) == 0 {
+		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
 			return // it fills every seat that is empty
 		}
+		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.Lineup))
 	}
 	models := r.plan.Kind.Models(r.plan.Params)
 	lineup := maps.Clone(r.plan.Lineup)

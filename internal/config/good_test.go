@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -141,8 +142,12 @@ func TestWorld(t *testing.T) {
 		"small":           {100, []string{""}},
 		"matrix":          {9 * 4 * 50, []string{"messages=4 mode=standard: first=a second=a", "messages=4 mode=standard: first=a second=b"}},
 		"matrix-one-seat": {2, []string{"first=a second=b judge=c", "first=a second=c judge=c"}},
-		"until":           {50, []string{""}},
-		"matrix-until":    {30, []string{"first=a second=b"}},
+		"matrix-within": {16, []string{
+			"style.tone=dry weights.of.words=0.1: first=a second=c", "style.tone=dry weights.of.words=0.1: first=b second=c", "style.tone=dry weights.of.words=0.5: first=a second=c",
+		}},
+		"matrix-params-only": {4, []string{"messages=2 style.tone=dry: first=a second=a", "messages=2 style.tone=warm: first=a second=a"}},
+		"until":              {50, []string{""}},
+		"matrix-until":       {30, []string{"first=a second=b"}},
 	} {
 		plan, err := load(t, name).World()
 		if err != nil {
@@ -160,6 +165,29 @@ func TestWorld(t *testing.T) {
 	}
 }
 
+// TestMatrixWithin: a path with dots changes what stands there, and leaves its neighbours.
+func TestMatrixWithin(t *testing.T) {
+	t.Parallel()
+	plan, err := load(t, "matrix-within").World()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, spec := range plan.Next(nil) {
+		p := talk().Params().(*talkParams)
+		if err := json.Unmarshal(spec.Params, p); err != nil {
+			t.Fatal(err)
+		}
+		if p.Weights["letters"] != 1 || len(p.Weights) != 2 || p.Mode != "standard" {
+			t.Errorf("%s: %+v", spec.Cell, p)
+		}
+		got[fmt.Sprint(p.Style.Tone, p.Weights["of.words"])] = true
+	}
+	if len(got) != 4 || !got["warm0.5"] {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestSeatings(t *testing.T) {
 	t.Parallel()
 	abc := []string{"a", "b", "c"}
@@ -174,6 +202,10 @@ func TestSeatings(t *testing.T) {
 		{Matrix{Agents: abc, Seats: []string{"x"}}, 3},
 		{Matrix{Agents: abc[:2], Seats: []string{"x", "y", "z"}, Swap: true}, 0},
 		{Matrix{Agents: abc, Seats: []string{"x", "y", "z"}, Swap: true}, 6},
+		{Matrix{Lineup: map[string][]string{"x": abc, "y": abc[:2]}}, 6},
+		{Matrix{Agents: abc, Seats: []string{"x"}, Lineup: map[string][]string{"y": abc}}, 9},
+		{Matrix{}, 1},
+		{Matrix{Lineup: map[string][]string{"x": make([]string, 1000), "y": make([]string, 1000)}}, maxCells + 1},
 		{Matrix{Agents: make([]string, 100), Seats: make([]string, 20), Swap: true, Self: true}, maxCells + 1},
 	} {
 		if got := len(c.m.seatings()); got != c.want {

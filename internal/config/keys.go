@@ -53,11 +53,12 @@ func planKeys(params *shape) *shape {
 func matrixKeys(params *shape) *shape {
 	names := &shape{form: list, elem: word(), least: 1}
 	return record(
-		key{name: "agents", shape: names, needed: true, doc: "The agents to put into the seats."},
+		key{name: "agents", shape: names, preset: "none; the lineup stays as it is", doc: "The agents to put into the seats, in every way."},
 		key{name: "seats", shape: names, preset: "those that lineup leaves empty", doc: "The seats to put them into. All other seats are filled by lineup."},
+		key{name: "lineup", shape: dict("SEAT", names), preset: "none", doc: "Agents to try in a seat, a list for each seat: every combination of them is played."},
 		key{name: "self", shape: truth(), preset: "false", doc: "Whether an agent may sit in several of the seats, and so play itself."},
 		key{name: "swap", shape: truth(), preset: "true", doc: "Whether the same agents are also played in other seats: both ways round, with two."},
-		key{name: "params", shape: grid(params), preset: "none", doc: "Values to try, a list for each param: every combination of them is played."},
+		key{name: "params", shape: grid(params), preset: "none", doc: "Values to try, a list for each param, or for what stands within one, as `set.turns`: every combination of them is played."},
 		key{name: "repeat", shape: whole(1, maxEpisodes), preset: "1", doc: "How many episodes to play of each cell. Not together with until.", also: []string{"episodes", "repetitions"}},
 	)
 }

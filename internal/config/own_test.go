@@ -3,6 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,5 +89,26 @@ func TestOwnPlanErrors(t *testing.T) {
 	}
 	if _, err := p.World(); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("a plan that the kind refuses: %v", err)
+	}
+}
+
+// TestLargeText: a set of problems may be larger than any plan.
+func TestLargeText(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	large := strings.Repeat("{\"question\": \"1+1?\"}\n", maxSize/16)
+	for name, text := range map[string]string{"set.jsonl": large, "set.yaml": "a: " + large, "odd.jsonl": "a\x00b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := (files{dir}).Text("set.jsonl"); err != nil || got != large {
+		t.Errorf("%d of %d bytes, %v", len(got), len(large), err)
+	}
+	if _, err := (files{dir}).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1024 KiB") {
+		t.Errorf("%v", err)
+	}
+	if _, err := (files{dir}).Text("odd.jsonl"); err == nil {
+		t.Error("what is no text is read as one")
 	}
 }

@@ -28,12 +28,14 @@ func paramsShape(k world.Kind) *shape {
 	return shapeOf(v.Type(), v, 0)
 }
 
-// grid returns the shape of lists of values for each of params.
+// grid returns the shape of lists of values for each of params, and for what stands
+// within them.
 func grid(params *shape) *shape {
 	if params.free != "" {
 		return dict("PARAM", &shape{form: list, elem: params.elem, least: 1})
 	}
 	s := record()
+	s.within = params
 	for _, k := range params.keys {
 		k.shape, k.preset, k.needed = &shape{form: list, elem: k.shape, least: 1}, "", false
 		s.keys = append(s.keys, k)

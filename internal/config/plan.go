@@ -15,9 +15,12 @@ const maxCells = 100_000
 
 // Matrix is every way to put agents into seats, with every setting of params.
 type Matrix struct {
-	Agents []string `json:"agents"`
+	// Agents are those to put into seats. Default: none; the lineup stays as it is.
+	Agents []string `json:"agents,omitempty"`
 	// Seats are those to put them into. Default: those that the lineup leaves empty.
-	Seats []string `json:"seats"`
+	Seats []string `json:"seats,omitempty"`
+	// Lineup are agents to try in a seat, by seat, whatever sits elsewhere. Default: none.
+	Lineup map[string][]string `json:"lineup,omitempty"`
 	// Self is whether an agent may sit in several of the seats. Default: false.
 	Self bool `json:"self"`
 	// Swap is whether the same agents are also played in other seats. Default: true.
@@ -26,6 +29,11 @@ type Matrix struct {
 	Params map[string][]any `json:"params,omitempty"`
 	// Repeat is how many episodes to play of each cell. Default: 1; 0 under Until.
 	Repeat int `json:"repeat,omitempty"`
+}
+
+// seats says whether it puts anybody into a seat; else it varies params alone.
+func (m *Matrix) seats() bool {
+	return m != nil && (len(m.Agents) > 0 || len(m.Seats) > 0 || len(m.Lineup) > 0)
 }
 
 // UnmarshalJSON sets what is not false or 0 by default.
@@ -129,8 +137,27 @@ func (p *Plan) vary(change map[string]any) (any, json.RawMessage, error) {
 	if err := unmarshal(p.ParamsJSON, &values); err != nil {
 		return nil, nil, err
 	}
-	maps.Copy(values, change)
+	// A path with dots changes what the whole param was set to, so shorter names go first.
+	shape := paramsShape(p.Kind)
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		vary(values, shape, name, change[name])
+	}
 	return decodeParams(p.Kind, values)
+}
+
+// vary sets a param, or what stands at a path within one, which is copied before.
+func vary(values map[string]any, s *shape, name string, value any) {
+	head, rest, dotted := strings.Cut(name, ".")
+	if !dotted || s == nil || s.free != "" || s.key(name) != nil {
+		values[name] = value
+		return
+	}
+	inner, _ := values[head].(map[string]any)
+	if inner = maps.Clone(inner); inner == nil {
+		inner = map[string]any{}
+	}
+	vary(inner, s.under(head), rest, value)
+	values[head] = inner
 }
 
 // seatings lists the ways to put the agents into the seats, at most maxCells and one.
@@ -159,6 +186,25 @@ func (m *Matrix) seatings() []map[string]string {
 		}
 	}
 	choose(0)
+	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
+		all = m.seatIn(seat, all)
+	}
+	return all
+}
+
+// seatIn tries each of a seat's own agents with each of the lineups.
+func (m *Matrix) seatIn(seat string, lineups []map[string]string) []map[string]string {
+	var all []map[string]string
+	for _, lineup := range lineups {
+		for _, agent := range m.Lineup[seat] {
+			if len(all) > maxCells {
+				return all
+			}
+			one := maps.Clone(lineup)
+			one[seat] = agent
+			all = append(all, one)
+		}
+	}
 	return all
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,19 +16,11 @@ func (r *resolver) matrix() {
 	here := path{"plan", "matrix"}
 	r.distinct(m.Agents, here.to("agents"), r.agentKnown)
 	r.distinct(m.Seats, here.to("seats"), r.matrixSeat)
+	r.matrixLineup(m, here.to("lineup"))
 	if !r.seated {
 		return
 	}
-	empty := r.emptySeats()
-	if len(m.Seats) == 0 {
-		m.Seats = empty
-		if len(empty) == 0 {
-			r.complain(here, "has no seat to fill: take those it shall fill out of lineup; the seats are %s", anyOf(r.plan.Seats))
-		}
-	}
-	if left := slices.DeleteFunc(slices.Clone(empty), func(s string) bool { return slices.Contains(m.Seats, s) }); len(left) > 0 {
-		r.complain(here.to("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
-	}
+	r.matrixSeats(m, here)
 	switch {
 	case r.file.Plan.Until != nil && m.Repeat > 0:
 		r.complain(here.to("repeat"), "stands beside until, which decides how many to play: leave it out")
@@ -38,6 +31,42 @@ func (r *resolver) matrix() {
 		r.complain(here.to("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), anyOf(m.Seats))
 	}
 	r.cells(m, here)
+}
+
+// matrixLineup checks the agents that are to be tried in seats of their own.
+func (r *resolver) matrixLineup(m *Matrix, here path) {
+	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
+		at := here.to(seat)
+		if r.matrixSeat(seat, at) && slices.Contains(m.Seats, seat) {
+			r.complainOfKey(at, "stands under seats too: leave it out there or here")
+		}
+		r.distinct(m.Lineup[seat], at, r.agentKnown)
+	}
+}
+
+// matrixSeats makes sure that every seat is filled, and that something is varied.
+func (r *resolver) matrixSeats(m *Matrix, here path) {
+	empty := slices.DeleteFunc(r.emptySeats(), func(s string) bool { return m.Lineup[s] != nil })
+	switch {
+	case len(m.Agents) == 0 && len(m.Seats) > 0:
+		r.complain(here.to("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
+		return
+	case len(m.Agents) == 0 && len(m.Lineup) == 0 && len(m.Params) == 0:
+		r.complain(here, "varies nothing: give agents, lineup or params")
+		return
+	case len(m.Agents) == 0 && len(empty) > 0:
+		r.complain(here.to("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
+		return
+	case len(m.Agents) == 0:
+		return
+	case len(m.Seats) == 0 && len(empty) == 0:
+		r.complain(here, "has no seat to fill: take those it shall fill out of lineup; the seats are %s", anyOf(r.plan.Seats))
+	case len(m.Seats) == 0:
+		m.Seats = empty
+	}
+	if left := slices.DeleteFunc(slices.Clone(empty), func(s string) bool { return slices.Contains(m.Seats, s) }); len(left) > 0 {
+		r.complain(here.to("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
+	}
 }
 
 // cells counts the cells of a matrix and tries each setting of its params.

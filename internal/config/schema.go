@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,15 +26,21 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 		names[i] = k.Name
 		fmt.Fprintf(&docs, "\n- %s: %s", k.Name, k.Doc)
 		params := paramsShape(k)
-		each = append(each, object{
-			"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}},
-			"then": object{"properties": object{
-				"params": params.schema(),
-				"plan":   object{"properties": object{"matrix": object{"properties": object{"params": grid(params).schema()}}}},
-			}},
-		})
+		then := object{"properties": object{
+			"params": params.schema(),
+			"plan":   object{"properties": object{"matrix": object{"properties": object{"params": grid(params).schema()}}}},
+		}}
+		if k.Models == nil {
+			then["required"] = []string{"agents"}
+			then["properties"].(object)["agents"] = object{"minProperties": 1}
+		}
+		each = append(each, object{"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
 	}
-	root := keys(names, dict("PARAM", whatever())).schema()
+	all := keys(names, dict("PARAM", whatever()))
+	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Models != nil }) {
+		agents.needed, agents.shape.least = false, 0 // some kinds need none: see each
+	}
+	root := all.schema()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "A Parley plan file"
 	if len(each) > 0 {
@@ -126,6 +134,9 @@ func (s *shape) mappingSchema() object {
 		}
 	}
 	o["properties"], o["additionalProperties"] = properties, false
+	if inner := s.within.innerSchemas(); len(inner) > 0 {
+		o["patternProperties"] = inner
+	}
 	if needed != nil {
 		o["required"] = needed
 	}
@@ -139,6 +150,25 @@ func (s *shape) mappingSchema() object {
 		return object{"anyOf": []any{s.key(s.short).shape.schema(), o}}
 	}
 	return o
+}
+
+// innerSchemas are the lists of values for paths within params, by pattern.
+func (s *shape) innerSchemas() object {
+	if s == nil {
+		return nil
+	}
+	inner := object{}
+	for _, k := range s.keys {
+		if k.shape.form != mapping {
+			continue
+		}
+		list := object{"type": "array", "minItems": 1}
+		if k.shape.free != "" {
+			list["items"] = k.shape.elem.schema()
+		}
+		inner["^"+regexp.QuoteMeta(k.name)+"[.]."] = list
+	}
+	return inner
 }
 
 // describe says what a key means, and its default.

@@ -17,7 +17,12 @@ import (
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	b, err := Schema(testKinds())
+	return compiledFor(t, testKinds())
+}
+
+func compiledFor(t *testing.T, kinds []world.Kind) *jsonschema.Schema {
+	t.Helper()
+	b, err := Schema(kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +128,26 @@ func TestSchemaRefusesBrokenPlans(t *testing.T) {
 	}
 	if tried < 20 {
 		t.Errorf("only %d plans were tried", tried)
+	}
+}
+
+// TestSchemaAgentsByKind: a kind whose files may name the models needs no agents, and others
+// do, as it is when a plan is read.
+func TestSchemaAgentsByKind(t *testing.T) {
+	t.Parallel()
+	named := solo()
+	named.Name, named.Models = "named", func(any) map[string]string { return map[string]string{"player": "sim/small"} }
+	kinds := append(testKinds(), named)
+	s := compiledFor(t, kinds)
+	for src, want := range map[string]bool{
+		"kind: named\n": true, "kind: named\nagents: {}\n": true, "kind: named\nagents: {a: sim/a}\n": true,
+		"kind: solo\n": false, "kind: solo\nagents: {}\n": false, "kind: solo\nagents: {a: sim/a}\n": true,
+	} {
+		_, err := Parse("plan.yaml", []byte(src), kinds, nil)
+		v, ok := instance(t, []byte(src))
+		if !ok || (s.Validate(v) == nil) != want || (err == nil) != want {
+			t.Errorf("%q: the schema says %v, the decoder %v", src, s.Validate(v), err)
+		}
 	}
 }
 

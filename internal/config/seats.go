@@ -43,12 +43,17 @@ func (r *resolver) paramsProblem(err error, params path) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
 		here := params
 		if m := namedParam.FindStringSubmatchIndex(line); m != nil {
-			steps := strings.Split(line[m[2]:m[3]], ".")
-			if r.tree.find(params).field(steps[0]) == nil {
-				here = path{"params"} // a matrix varies others
+			named, rest := line[m[2]:m[3]], line[m[1]:]
+			line = line[:m[0]] + rest
+			if inner := r.variedWithin(params, named, rest); inner != "" {
+				here = params.to(inner)
+			} else {
+				steps := strings.Split(named, ".")
+				if r.tree.find(params).field(steps[0]) == nil {
+					here = path{"params"} // a matrix varies others
+				}
+				here = append(slices.Clone(here), steps...)
 			}
-			here = append(slices.Clone(here), steps...)
-			line = line[:m[0]] + line[m[1]:]
 		}
 		if line != "" {
 			r.complain(here, "%s", oneLine(line, 500))
@@ -56,11 +61,26 @@ func (r *resolver) paramsProblem(err error, params path) {
 	}
 }
 
+// variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the
+// param it names, or one whose problem begins with the rest of the key.
+func (r *resolver) variedWithin(params path, named, problem string) string {
+	if len(params) < 2 {
+		return "" // no matrix
+	}
+	for _, f := range r.tree.find(params).fields {
+		head, rest, dotted := strings.Cut(f.name, ".")
+		if dotted && (f.name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
+			return f.name
+		}
+	}
+	return ""
+}
+
 // lineup checks who sits where.
 func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
-	matrix := r.file.Plan != nil && r.file.Plan.Matrix != nil
+	matrix := r.file.Plan != nil && r.file.Plan.Matrix.seats()
 	if r.tree.field("lineup") == nil && !matrix && (len(p.Agents) > 0 || p.Kind.Models == nil) {
 		r.seatAll()
 		return
@@ -145,7 +165,7 @@ func (r *resolver) unseated() {
 		seated[name] = true
 	}
 	if r.plan.Matrix != nil {
-		for _, name := range r.plan.Matrix.Agents {
+		for _, name := range slices.Concat(r.plan.Matrix.Agents, slices.Concat(slices.Collect(maps.Values(r.plan.Matrix.Lineup))...)) {
 			seated[name] = true
 		}
 	}

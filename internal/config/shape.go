@@ -24,6 +24,9 @@ type shape struct {
 	// free is what the free keys of a mapping are called, as NAME. Empty: it has keys.
 	free string
 	keys []key
+	// within are params whose inner keys may be given as paths with dots, each with a list of
+	// values: set.turns: [4, 8]. Nil: none.
+	within *shape
 	// short is the key that a text instead of the mapping stands for. Empty: none.
 	short string
 	// least is how many items a list, keys a mapping or characters a text must have.
@@ -133,4 +136,52 @@ func (s *shape) bounds() string {
 		return ", " + low + " and less than " + plain(s.max)
 	}
 	return ", " + plain(s.min) + " to " + plain(s.max)
+}
+
+// member returns the shape of what stands under a key, or nil if there is no such key.
+func (s *shape) member(name string) *shape {
+	if s.free != "" {
+		return s.elem
+	}
+	if k := s.key(name); k != nil {
+		return k.shape
+	}
+	if inner := s.within.inner(name); inner != nil {
+		return &shape{form: list, elem: inner, least: 1}
+	}
+	return nil
+}
+
+// inner returns the shape of what stands at a path with a dot or more. Below free keys the
+// rest of the path is one key, dots and all.
+func (s *shape) inner(name string) *shape {
+	head, rest, dotted := strings.Cut(name, ".")
+	if s == nil || !dotted || rest == "" {
+		return nil
+	}
+	k := s.key(head)
+	switch {
+	case k == nil || k.shape.form != mapping:
+		return nil
+	case k.shape.free != "":
+		return k.shape.elem
+	}
+	if below := k.shape.key(rest); below != nil {
+		return below.shape
+	}
+	return k.shape.inner(rest)
+}
+
+// paths lists what stands one step within the keys, as style.tone.
+func (s *shape) paths() []string {
+	if s == nil {
+		return nil
+	}
+	var all []string
+	for _, k := range s.keys {
+		for _, inner := range k.shape.keys {
+			all = append(all, k.name+"."+inner.name)
+		}
+	}
+	return all
 }

@@ -17,6 +17,10 @@ import (
 // file, a data set) from being read as one.
 const maxSize = 1 << 20
 
+// maxText bounds a file that params name and a kind reads as text, such as a set of
+// problems.
+const maxText = 64 << 20
+
 // source is the text of a plan file.
 type source struct {
 	name    string
@@ -25,10 +29,20 @@ type source struct {
 	secrets []string // what errors must not show
 
 	recorded bool // it is no file, but the plan of a run
+	beside   bool // it is no plan, but a file that one names
 }
 
-// read reads the file at path, or says why it cannot be a plan.
-func read(path string) ([]byte, error) {
+// begin says how to come by a plan, where one is wanted.
+func (s *source) begin() string {
+	if s.beside {
+		return ""
+	}
+	return "; `parley init KIND` writes a plan to begin with"
+}
+
+// read reads the file at path, or says why it cannot be what is wanted: a plan file. Of a file that is larger
+// than most it reads enough to tell.
+func read(path, what string, most int64) ([]byte, error) {
 	fail := func(format string, args ...any) error {
 		return Errors{{File: path, Problem: fmt.Sprintf(format, args...)}}
 	}
@@ -44,9 +58,9 @@ func read(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fail("is a directory: name the plan file in it")
+		return nil, fail("is a directory: name the %s in it", what)
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, fail("cannot be read: %v", err)
 	}
@@ -61,22 +75,25 @@ func meantPath(path string) string {
 	return ""
 }
 
-// newSource makes a source of bytes. What is wrong with them as a text goes to the report.
-func newSource(name string, b []byte) *report {
-	src := &source{name: name}
+// newSource makes a source of a plan's bytes. What is wrong with them as a text goes to the
+// report.
+func newSource(name string, b []byte) *report { return newText(&source{name: name}, b, maxSize) }
+
+// newText puts at most so many bytes into a source.
+func newText(src *source, b []byte, most int) *report {
 	rep := &report{src: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
 		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` plays it on, `parley show` shows it")
 		return rep
-	case len(b) > maxSize:
-		rep.add(place{}, nil, "is larger than %d KiB: is it a plan file?", maxSize>>10)
+	case len(b) > most:
+		rep.add(place{}, nil, "is larger than %d KiB: is it the right file?", most>>10)
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
 		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
 		return rep
 	case binary(b):
-		rep.add(place{}, nil, "is no text: a plan file is UTF-8 text; `parley init KIND` writes one to begin with")
+		rep.add(place{}, nil, "is no text: it must be UTF-8 text%s", src.begin())
 		return rep
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
@@ -90,7 +107,7 @@ func newSource(name string, b []byte) *report {
 			what = fmt.Sprintf("the byte 0x%02x, which is not UTF-8", b[i])
 		}
 		src.conceal(secretsGuessed(src.text))
-		rep.add(place{line: line, column: column}, nil, "holds %s: a plan file is UTF-8 text", what)
+		rep.add(place{line: line, column: column}, nil, "holds %s: it must be UTF-8 text", what)
 		return rep
 	}
 	return rep

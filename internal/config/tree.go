@@ -140,7 +140,7 @@ func tokenize(text string) (tokens token.Tokens, bad *problem) {
 	}()
 	tokens = lexer.Tokenize(text)
 	if len(tokens) > maxTokens {
-		return nil, &problem{at: placeOf(tokens[maxTokens]), what: "the plan is too large: more than " + strconv.Itoa(maxTokens) + " words and signs up to here"}
+		return nil, &problem{at: placeOf(tokens[maxTokens]), what: "is too large: more than " + strconv.Itoa(maxTokens) + " words and signs up to here"}
 	}
 	flow, line, inLine := 0, 0, 0
 	for _, t := range tokens {
@@ -232,21 +232,21 @@ func oneDocument(file *ast.File, rep *report) ast.Node {
 		switch {
 		case d.Body == nil:
 		case d.Body.Type() == ast.DirectiveType:
-			rep.add(placeOf(d.Body.GetToken()), nil, "a plan file has no %% directives")
+			rep.add(placeOf(d.Body.GetToken()), nil, "%% directives are not read: leave the line out")
 			return nil
 		case body != nil:
 			at := placeOf(d.Start)
 			if d.Start == nil {
 				at = placeOf(d.Body.GetToken())
 			}
-			rep.add(at, nil, "a second document begins here: a plan file holds one plan, without --- between")
+			rep.add(at, nil, "a second document begins here: a file holds one, without --- between")
 			return nil
 		default:
 			body = d.Body
 		}
 	}
 	if body == nil {
-		rep.add(place{}, nil, "is empty: a plan needs at least kind and agents; `parley init KIND` writes one to begin with")
+		rep.add(place{}, nil, "is empty%s", rep.src.begin())
 	}
 	return body
 }

@@ -36,8 +36,8 @@ func (s Score) Estimate() stats.Quantity {
 }
 
 // Scores folds the scores of all episodes that did not fail, in episode order, after by
-// has taken out of a score's group what is not asked for. What an episode has several of
-// in a group belongs together. Scores come in the order in which worlds name them, then
+// has taken out of a score's group what is not asked for. An episode counts once in a group:
+// of several values it has there, by their mean. Scores come in the order in which worlds name them, then
 // cells, agents and seats as they first occur.
 func (r *Run) Scores(by func(Group) Group) []Score {
 	f := scoreFold{at: map[Group]*Score{}, place: map[string]int{}, other: map[string]bool{}}
@@ -82,7 +82,7 @@ type scoreFold struct {
 	at    map[Group]*Score
 	order []*Score
 	place map[string]int  // of a score's name
-	other map[string]bool // was neither 0 nor 1 somewhere
+	other map[string]bool // is something else than 0 or 1 somewhere
 }
 
 func (f *scoreFold) name(s world.Score) {
@@ -98,6 +98,14 @@ func (f *scoreFold) add(g Group, values []float64) {
 	if f.at[g] == nil {
 		f.at[g] = &Score{Group: g, Sample: &world.Sample{}}
 		f.order = append(f.order, f.at[g])
+	}
+	if len(values) > 1 {
+		f.other[g.Score] = true // a mean of shares is no share
+		sum := 0.0
+		for _, v := range values {
+			sum += v
+		}
+		values = []float64{sum / float64(len(values))}
 	}
 	f.at[g].Sample.Add(values...)
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"strings"
 
 	"parley/llm"
@@ -21,6 +22,14 @@ type assessment struct {
 	summary       string
 	summarized    int // up to which turn; 0: there is none
 	summaryFailed llm.Kind
+	asides        []aside
+}
+
+// aside is a summary of what was said to one actor in private, and of what it said.
+type aside struct {
+	who    int
+	text   string
+	failed llm.Kind
 }
 
 // assessing lists what is asked about the last turn that was told: metrics and checks
@@ -36,6 +45,27 @@ func (g *game) assessing(last bool) []question {
 			if a.summary = readText(r, "summary"); a.summary == "" {
 				a.summary = g.plainSummary(turn)
 			}
+		}})
+		asks = append(asks, g.asides(turn)...)
+	}
+	return asks
+}
+
+// asides lists the questions for summaries of private talk that is about to leave the
+// window. Each actor that took part is asked itself: nobody else may read it.
+func (g *game) asides(turn int) []question {
+	var asks []question
+	for i := range g.cast {
+		mem := g.cast[i].past[turn-1]
+		if len(mem.exchanges)+len(mem.pacts) == 0 {
+			continue
+		}
+		asks = append(asks, question{g.asideCall(i, turn), func(a *assessment, r world.Reply) {
+			one := aside{who: i, text: readText(r, "summary"), failed: r.Failed}
+			if one.text == "" {
+				one.text = g.plainAside(i, turn)
+			}
+			a.asides = append(a.asides, one)
 		}})
 	}
 	return asks
@@ -60,6 +90,26 @@ func (g *game) plainSummary(turn int) string {
 	lines := append([]string{g.summary}, now.changes...)
 	if len(now.changes) == 0 {
 		lines = append(lines, cut(now.state, 400))
+	}
+	return tail(strings.Join(lines, "\n"), mostWords)
+}
+
+// plainAside stands in for a summary of private talk that nobody wrote: the beginning of
+// what was said and agreed.
+func (g *game) plainAside(i, turn int) string {
+	mem := g.cast[i].past[turn-1]
+	lines := []string{g.cast[i].aside}
+	for _, x := range mem.exchanges {
+		for _, l := range x.lines {
+			lines = append(lines, fmt.Sprintf("Turn %d, %s to %s: %s", turn, g.cast[l.who].Name, g.cast[x.other(l.who)].Name, cut(oneLine(l.text), 200)))
+		}
+	}
+	for _, c := range mem.pacts {
+		came := "nothing came of it"
+		if c.formed {
+			came = "agreed: " + cut(oneLine(c.agreed), 200)
+		}
+		lines = append(lines, fmt.Sprintf("Turn %d, a coalition of %s, %s: %s", turn, g.names(c.members), cut(oneLine(c.purpose), 200), came))
 	}
 	return tail(strings.Join(lines, "\n"), mostWords)
 }

@@ -59,6 +59,7 @@ func (g *game) found(t *world.Table, f finding) {
 		g.issues = append(g.issues, issue)
 	}
 	note.Passed = !f.unknown && len(note.Issues) == 0
+	g.tally(f.check, note)
 	if g.Validation.Reports || !note.Passed {
 		t.Note("check", seat, note)
 	}
@@ -68,5 +69,21 @@ func (g *game) found(t *world.Table, f finding) {
 		g.fail("halted: %s found a critical issue in turn %d", f.check, f.turn)
 	case g.Validation.MaxIssues > 0 && len(g.issues) >= g.Validation.MaxIssues:
 		g.fail("halted: %d issues were found by turn %d", len(g.issues), f.turn)
+	}
+}
+
+func (g *game) tally(check string, f Finding) {
+	for i := range g.checks {
+		c := &g.checks[i]
+		if c.Check != check {
+			continue
+		}
+		c.Made++
+		if f.Passed {
+			c.Passed++
+		}
+		if f.Unknown {
+			c.Unknown++
+		}
 	}
 }

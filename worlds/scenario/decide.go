@@ -30,14 +30,19 @@ func (g *game) decide(t *world.Table, m *moves) {
 
 // noteDecision says what an actor decided, and how its goals changed.
 func (g *game) noteDecision(t *world.Table, turn, who int, d decision) {
-	a := &g.cast[who]
+	a, did := &g.cast[who], &g.conduct[who]
 	if d.action == "" {
 		t.Note("silence", a.ShortName, Silence{Turn: turn, Failed: d.failed})
+		did.Silences++
 	} else {
-		t.Note("decision", a.ShortName, Decision{
+		note := Decision{
 			Turn: turn, LongTerm: d.long, ShortTerm: d.short, Reasoning: d.reasoning, Action: d.action, Reflection: d.reflection,
 			Added: without(d.long, a.long), Dropped: without(a.long, d.long),
-		})
+		}
+		t.Note("decision", a.ShortName, note)
+		did.Decisions++
+		did.GoalsAdded += len(note.Added)
+		did.GoalsDropped += len(note.Dropped)
 	}
 	if len(d.long) > 0 {
 		a.long = d.long

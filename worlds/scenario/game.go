@@ -33,6 +33,11 @@ type game struct {
 	issues []Issue
 	warned map[string]string // metric to the worst threshold it passed
 	events []Fired
+	// What was done, for the outcome.
+	conduct   []Conduct // by actor
+	proposals []Proposal
+	checks    []Tally
+
 	ended  string // why it is over
 	failed string // why it has not come to an end of its own
 }
@@ -42,6 +47,8 @@ type actor struct {
 	script.Actor
 	long, short []string // its goals now
 	past        []memory // by turn, from turn 1
+	// aside is a summary of what it said and was told in private before the window.
+	aside string
 }
 
 // memory is what an actor alone knows of a turn.
@@ -80,6 +87,10 @@ func newGame(s *script.Script) *game {
 	g := &game{Script: s, fired: make([]bool, len(s.Events)), warned: map[string]string{}, turns: []turn{{state: s.State}}}
 	for _, a := range s.Actors {
 		g.cast = append(g.cast, actor{Actor: a, long: a.Goals})
+		g.conduct = append(g.conduct, Conduct{Actor: a.ShortName, Wrote: map[string]int{}})
+	}
+	for _, c := range s.Validation.Checks {
+		g.checks = append(g.checks, Tally{Check: c.Name})
 	}
 	g.series = newSeries(s)
 	g.refresh()
@@ -147,11 +158,11 @@ func (g *game) fail(format string, args ...any) {
 
 // note says what is played.
 func (g *game) note(t *world.Table) {
-	names := make([]string, len(g.cast))
-	for i, a := range g.cast {
-		names[i] = a.ShortName
+	o := Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
+	for _, a := range g.cast {
+		o.Actors, o.Names = append(o.Actors, a.ShortName), append(o.Names, a.Name)
 	}
-	t.Note("scenario", "", Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, Actors: names, State: g.State})
+	t.Note("scenario", "", o)
 }
 
 // act is what the actors do in the next turn: they talk, and then decide.

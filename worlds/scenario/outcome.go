@@ -3,6 +3,7 @@ package scenario
 import (
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/script"
 )
 
 // The notes of a scenario, by kind: what readers find in a run file.
@@ -15,6 +16,7 @@ type (
 		Turns        int      `json:"turns"`
 		TurnDuration string   `json:"turn_duration"`
 		Actors       []string `json:"actors"`
+		Names        []string `json:"names"` // of the actors, as people call them
 		State        string   `json:"state"`
 	}
 	// Statement is the note statement, by the actor in its seat.
@@ -107,7 +109,8 @@ type (
 		Explanation string   `json:"explanation,omitempty"`
 		Failed      llm.Kind `json:"failed,omitempty"`
 	}
-	// Summary is the note summary: of the turns up to Turns.
+	// Summary is the note summary: of the turns up to Turns, or of what the actor in its
+	// seat said and was told in private until then.
 	Summary struct {
 		Turns  int      `json:"turns"`
 		Text   string   `json:"text"`
@@ -148,6 +151,39 @@ type Record struct {
 	Issues  []Issue `json:"issues,omitempty"`
 	// Goals are the long-term goals at the end, by actor.
 	Goals map[string][]string `json:"goals,omitempty"`
+	// Actors are what each did, in their order.
+	Actors []Conduct `json:"actors"`
+	// Coalitions are those that were proposed.
+	Coalitions []Proposal `json:"coalitions,omitempty"`
+	// Checks are how often each check was made.
+	Checks []Tally `json:"checks,omitempty"`
+}
+
+// Conduct is what an actor did, counted.
+type Conduct struct {
+	Actor      string `json:"actor"`
+	Decisions  int    `json:"decisions"`
+	Silences   int    `json:"silences,omitempty"`
+	Statements int    `json:"statements,omitempty"`
+	// Wrote is how many private messages it wrote, by whom they were for.
+	Wrote        map[string]int `json:"wrote,omitempty"`
+	GoalsAdded   int            `json:"goals_added,omitempty"`
+	GoalsDropped int            `json:"goals_dropped,omitempty"`
+}
+
+// Proposal is a coalition that was proposed.
+type Proposal struct {
+	Turn    int      `json:"turn"`
+	Members []string `json:"members"`
+	Formed  bool     `json:"formed,omitempty"`
+}
+
+// Tally is how often a check was made, and how often nobody could say.
+type Tally struct {
+	Check   string `json:"check"`
+	Made    int    `json:"made"`
+	Passed  int    `json:"passed,omitempty"`
+	Unknown int    `json:"unknown,omitempty"`
 }
 
 // Curve is a metric over the turns.
@@ -156,13 +192,21 @@ type Curve struct {
 	Actor  string     `json:"actor,omitempty"`
 	Unit   string     `json:"unit,omitempty"`
 	Values []*float64 `json:"values"`
+	// Categories are what the values 0, 1, … of a category stand for.
+	Categories []string `json:"categories,omitempty"`
+	Boolean    bool     `json:"boolean,omitempty"`
+	Warning    *float64 `json:"warning_threshold,omitempty"`
+	Critical   *float64 `json:"critical_threshold,omitempty"`
 }
 
 // outcome scores a scenario: each metric after the last turn, if it is known, the turns
 // that were played, the issues that were found. One that came to no end of its own has
 // no scores.
 func (g *game) outcome() world.Outcome {
-	rec := Record{Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{}}
+	rec := Record{
+		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
+		Actors: g.conduct, Coalitions: g.proposals, Checks: g.checks,
+	}
 	if g.Validation.Summary {
 		rec.Issues = g.issues
 	}
@@ -170,16 +214,8 @@ func (g *game) outcome() world.Outcome {
 		rec.Goals[a.ShortName] = a.long
 	}
 	o := world.Outcome{Failed: g.failed}
-	for _, s := range g.series {
-		c := Curve{Name: s.metric.Name, Unit: s.metric.Unit, Values: make([]*float64, len(g.turns))}
-		if s.actor >= 0 {
-			c.Actor = g.cast[s.actor].ShortName
-		}
-		for _, v := range s.values {
-			if v.value.Known {
-				c.Values[v.turn] = &v.value.Number
-			}
-		}
+	for i := range g.series {
+		c := g.curve(&g.series[i])
 		rec.Metrics = append(rec.Metrics, c)
 		if last := c.Values[g.now()]; last != nil {
 			o.Scores = append(o.Scores, world.Score{Seat: c.Actor, Name: c.Name, Value: *last})
@@ -193,4 +229,22 @@ func (g *game) outcome() world.Outcome {
 		o.Scores = nil
 	}
 	return o
+}
+
+// curve is a metric over the turns that were played.
+func (g *game) curve(s *series) Curve {
+	m := s.metric
+	c := Curve{
+		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Categories: m.Categories,
+		Boolean: m.Type == script.Boolean, Warning: m.Warning, Critical: m.Critical,
+	}
+	if s.actor >= 0 {
+		c.Actor = g.cast[s.actor].ShortName
+	}
+	for _, v := range s.values {
+		if v.value.Known {
+			c.Values[v.turn] = &v.value.Number
+		}
+	}
+	return c
 }

@@ -51,6 +51,10 @@ func (g *game) memories(p *page, i int) {
 	if len(a.past) == 0 {
 		return
 	}
+	if a.aside != "" {
+		p.heading("## What was said to you and by you in private, up to turn %d, in short", g.summarized)
+		p.quote(a.aside)
+	}
 	p.heading("## What you did")
 	for n, mem := range a.past {
 		turn, d := n+1, mem.decision
@@ -198,4 +202,20 @@ func (g *game) decisionCall(m *moves, i int) world.Call {
 	p.line("Decide what you do in this turn. Everybody decides at the same moment: you do not know what the others do now. " +
 		"What you do in secret, say so: others learn of it only if it comes out. Stay who you are, within your means and constraints.")
 	return g.ask(g.cast[i].ShortName, "decision", p, g.decisionSchema())
+}
+
+// asideCall asks an actor to sum up what it said and was told in private, with one turn
+// more.
+func (g *game) asideCall(i, turn int) world.Call {
+	p := &page{}
+	p.line("# You are %s", g.cast[i].Name)
+	if g.cast[i].aside != "" {
+		p.line("What was said to you and by you in private before turn %d, in short:", turn)
+		p.quote(g.cast[i].aside)
+	}
+	p.line("In turn %d:", turn)
+	mem := g.cast[i].past[turn-1]
+	g.heard(p, i, mem.exchanges, mem.pacts)
+	p.line("You will no longer read these words. Sum up for yourself what was offered, promised, asked and agreed in private in all turns so far, and by whom; what was kept and what is still open. Nobody else reads it. Add nothing.")
+	return g.ask(g.cast[i].ShortName, "private summary", p, summarySchema())
 }

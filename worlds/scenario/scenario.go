@@ -29,13 +29,16 @@ import (
 // Kind is the family of scenarios.
 func Kind() world.Kind {
 	return world.Kind{
-		Name: "scenario", Version: 1,
+		Name: "scenario", Version: 2,
 		Doc:          "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say what came of it.",
 		Params:       func() any { return &Params{Set: map[string]any{}} },
 		Load:         load,
 		Seats:        seats,
 		Models:       models,
 		World:        newWorld,
+		Exhibitor:    exhibitor,
+		Replay:       replay,
+		Files:        files,
 		Example:      examplePlan(),
 		ExampleFiles: exampleFiles(),
 	}

@@ -155,10 +155,13 @@ func (g *game) join(t *world.Table, m *moves, p *pact) {
 func (g *game) noteTalk(t *world.Table, m moves) {
 	for _, s := range m.statements {
 		t.Note("statement", g.cast[s.who].ShortName, Statement{Turn: m.turn, Text: s.text})
+		g.conduct[s.who].Statements++
 	}
 	for _, x := range m.exchanges {
 		for _, line := range x.lines {
-			t.Note("message", g.cast[line.who].ShortName, Message{Turn: m.turn, To: g.cast[x.other(line.who)].ShortName, Text: line.text})
+			to := g.cast[x.other(line.who)].ShortName
+			t.Note("message", g.cast[line.who].ShortName, Message{Turn: m.turn, To: to, Text: line.text})
+			g.conduct[line.who].Wrote[to]++
 		}
 	}
 	for _, p := range m.pacts {
@@ -170,5 +173,6 @@ func (g *game) noteTalk(t *world.Table, m moves) {
 			c.Answers = append(c.Answers, Answer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
 		}
 		t.Note("coalition", g.cast[p.proposer].ShortName, c)
+		g.proposals = append(g.proposals, Proposal{Turn: m.turn, Members: c.Members, Formed: c.Formed})
 	}
 }

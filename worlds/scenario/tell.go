@@ -50,6 +50,10 @@ func (g *game) tell(t *world.Table, m moves) {
 	if a := g.coming; a.summarized > 0 {
 		g.summary, g.summarized = a.summary, a.summarized
 		t.Note("summary", "", Summary{Turns: a.summarized, Text: a.summary, Failed: a.summaryFailed})
+		for _, one := range a.asides {
+			g.cast[one.who].aside = one.text
+			t.Note("summary", g.cast[one.who].ShortName, Summary{Turns: a.summarized, Text: one.text, Failed: one.failed})
+		}
 	}
 	g.refresh()
 	t.Note("world", "", World{

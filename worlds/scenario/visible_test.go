@@ -55,6 +55,8 @@ func (a *aviary) answer(c world.Call) world.Reply {
 	case "decision":
 		own := []string{a.word(who)}
 		v = map[string]any{"reasoning": a.word(who), "long_term_goals": own, "short_term_goals": own, "reflection": a.word(who), "action": a.word(who)}
+	case "private summary":
+		v = map[string]any{"summary": a.word(who)}
 	case "update":
 		v = map[string]any{"state": "public", "key_changes": []string{"public"}, "consequences": []string{}, "hidden": []string{a.word(99)}}
 	default:
@@ -140,7 +142,7 @@ func TestVisibility(t *testing.T) {
 			}
 		}
 	})
-	for _, label := range []string{"opening", "answer", "coalition", "joint statement", "decision"} {
+	for _, label := range []string{"opening", "answer", "coalition", "joint statement", "decision", "private summary"} {
 		if read[label] == 0 {
 			t.Errorf("no actor read anything private when it was asked for its %s: the test sees nothing", label)
 		}

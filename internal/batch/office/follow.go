@@ -14,7 +14,9 @@ import (
 type ending struct {
 	how end
 	err *llm.Error // of fails
-	why string     // of again, live and lost
+	why string     // of again, live, lost and never
+	// never, of fails, means that there is no such batch, for certain.
+	never bool
 }
 
 type end int
@@ -34,6 +36,7 @@ const (
 	goneMost  = 8         // times in a row that a batch is not there before it is lost: a minute and more
 	readMost  = 5         // times that its results cannot be read before they are
 	errorMost = 20        // times in a row that a provider cannot be asked
+	reachMost = 4         // times that nothing listens where a batch is to be created before the run stops
 )
 
 // tend sees to a batch until there is nothing more to see to.
@@ -44,7 +47,7 @@ func (w *Wave) tend(ctx context.Context, t *ticket) {
 		t.counter.leave(t.Model, t.tokens)
 		t.entered = false
 	}
-	if t.intended && (e.how == again || e.how == live) {
+	if t.intended && (e.how == again || e.how == live || e.never) {
 		// What is sent anew must not be found in this one too.
 		if err := o.note(ctx, batch.Mark{Step: batch.Closed, Key: t.Key, Why: e.why}); err != nil {
 			e = ending{how: fails, err: err}
@@ -85,6 +88,9 @@ func (w *Wave) settle(ctx context.Context, t *ticket, e ending) {
 	case fails:
 		for _, p := range t.waiters() {
 			p.wake(Fate{Err: e.err})
+		}
+		if e.never {
+			o.strike(t)
 		}
 	case left:
 		w.leave(ctx, t)
@@ -207,7 +213,12 @@ func (w *Wave) tryCreate(ctx context.Context, t *ticket) ending {
 			continue
 		case !e.Kind.Retryable() || e.Final:
 			return w.refused(t, e)
+		case e.Kind == llm.KindTransport && n+1 >= reachMost:
+			final := *e
+			final.Final = true // it was tried often enough
+			return ending{how: fails, err: &final, why: "not sent: " + e.Message, never: true}
 		}
+		o.trouble(t, e)
 		if time.Since(t.Began) > createFor {
 			return ending{how: live, why: "not created: " + e.Message}
 		}
@@ -260,6 +271,7 @@ func (w *Wave) search(ctx context.Context, t *ticket, since time.Time) ending {
 		case ctx.Err() != nil:
 			return ending{how: left}
 		case err != nil:
+			o.trouble(t, e)
 			if errs++; !e.Kind.Retryable() || e.Final || errs > errorMost {
 				return ending{how: fails, err: e}
 			}

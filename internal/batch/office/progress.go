@@ -41,6 +41,7 @@ type Standing struct {
 	Total    int         `json:"total"`
 	Answered int         `json:"answered"`
 	Failed   int         `json:"failed"`
+	Trouble  string      `json:"trouble,omitempty"` // when the provider was last asked
 }
 
 // Progress returns how things stand.
@@ -52,7 +53,7 @@ func (o *Office) Progress() Progress {
 		p.Open = append(p.Open, Standing{
 			Provider: t.Provider, Model: t.Model, ID: t.ID, Began: t.Began, Expires: t.state.Expires, Phase: t.state.Phase,
 			Lines: len(t.Lines), Waiting: t.waiting, Bytes: t.bytes,
-			Total: t.state.Total, Answered: t.state.Answered, Failed: t.state.Failed,
+			Total: t.state.Total, Answered: t.state.Answered, Failed: t.state.Failed, Trouble: t.error,
 		})
 	}
 	slices.SortFunc(p.Open, func(a, b Standing) int {

@@ -31,6 +31,14 @@ type ticket struct {
 	lost      string // why it is, if it is
 	risk      llm.Money
 	state     batch.State
+	error     string // what went wrong when the provider was last asked
+}
+
+// trouble notes that the provider could not be asked about a batch.
+func (o *Office) trouble(t *ticket, e *llm.Error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t.error = e.Message
 }
 
 // slot is a line and the call that waits for it.

@@ -27,6 +27,7 @@ func (w *Wave) watch(ctx context.Context, t *ticket) ending {
 		pause := o.rule.Poll.pause(n)
 		if err != nil {
 			e := llm.AsError(err)
+			o.trouble(t, e)
 			if end := look.failed(e); end.how != under {
 				return end
 			}
@@ -34,7 +35,7 @@ func (w *Wave) watch(ctx context.Context, t *ticket) ending {
 		} else {
 			look.gone, look.errs = 0, 0
 			o.mu.Lock()
-			t.state = st
+			t.state, t.error = st, ""
 			o.mu.Unlock()
 			switch st.Phase {
 			case batch.Ended:

@@ -58,8 +58,8 @@ type Config struct {
 	// Default: 10 minutes
 	StallFor time.Duration
 
-	// Personas are asked in order before anything is made up. Default: Echo, and Secrets,
-	// which plays the game of that name
+	// Personas are asked in order before anything is made up. Default: Echo, and those that
+	// play the worlds they are named after
 	Personas []Persona
 }
 
@@ -84,6 +84,18 @@ func Echo(v View) (string, bool) {
 
 // Secrets is the persona that plays the secret game.
 func Secrets(v View) (string, bool) { return persona.Secrets(v.Model, v.Request, v.Seed) }
+
+// Scenario is the persona that takes every part in a scenario.
+func Scenario(v View) (string, bool) { return persona.Scenario(v.Model, v.Request, v.Seed) }
+
+// Solver is the persona that solves the arithmetic problems of evolve.
+func Solver(v View) (string, bool) { return persona.Solver(v.Model, v.Request, v.Seed) }
+
+// Breeder is the persona that writes prompts for evolve, and grades answers for it.
+func Breeder(v View) (string, bool) { return persona.Breeder(v.Model, v.Request, v.Seed) }
+
+// Diplomacy is the persona that plays the powers of Diplomacy.
+func Diplomacy(v View) (string, bool) { return persona.Diplomacy(v.Model, v.Request, v.Seed) }
 
 // Brain makes up answers, delays and faults. Its methods may be called from any
 // number of goroutines at once.
@@ -120,7 +132,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 		return nil, err
 	}
 	if cfg.Personas == nil {
-		cfg.Personas = []Persona{Echo, Secrets}
+		cfg.Personas = []Persona{Echo, Scenario, Secrets, Solver, Breeder, Diplomacy}
 	}
 	return &Brain{
 		cfg: cfg, words: prose.New(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),

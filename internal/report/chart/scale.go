@@ -105,8 +105,11 @@ func roundStep(x float64) float64 {
 	return 10 * ten
 }
 
-// Tick writes a number as it stands beside a tick: 1.5k, 0.25, 20.
+// Tick writes a number as it stands beside a tick: 15k, 0.25, 20, and 1901, which may be a year.
 func Tick(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 10_000 {
+		return strconv.Itoa(int(x))
+	}
 	for _, unit := range []struct {
 		size float64
 		name string

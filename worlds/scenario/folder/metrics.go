@@ -39,6 +39,10 @@ type extraction struct {
 }
 
 func (r *reader) readMetrics() {
+	if r.oldMetrics() {
+		r.broken = true // what depends on metrics cannot be judged
+		return
+	}
 	var f metricFile
 	d, ok := r.yaml(metricsFile, &f)
 	if !ok || !value(r.off.Metrics, true) {

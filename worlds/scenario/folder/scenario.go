@@ -61,8 +61,6 @@ type features struct {
 // The defaults of a scenario.
 const (
 	defaultWindow = 3
-	defaultMost   = 2
-	defaultRounds = 1
 	defaultSwan   = 0.05
 )
 
@@ -165,7 +163,7 @@ func (r *reader) readTalk(f *situation) {
 	}
 	t.Statements, t.Bilateral, t.Coalitions = value(f.Statements, false), value(f.Bilateral, false), value(f.Coalitions, false)
 	if t.Bilateral || t.Coalitions {
-		t.Most, t.Rounds = value(f.Most, defaultMost), value(f.Rounds, defaultRounds)
+		t.Most, t.Rounds = value(f.Most, script.DefaultMost), value(f.Rounds, script.DefaultRounds)
 		return
 	}
 	const idle = "has no effect: neither enable_bilateral_communication nor enable_coalition_formation is true"

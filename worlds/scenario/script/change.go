@@ -12,9 +12,15 @@ import (
 
 // Change returns s with other values at some keys. A key is a path of names with dots;
 // actors, metrics and events go by name: turns, actors.north-port.goals,
-// metrics.tension.range, events.strike.probability. Errors name the key.
+// metrics.tension.range, events.strike.probability. Keys of scenario.yaml that stand
+// elsewhere in a Script, as enable_coalition_formation, are understood too, and so are
+// mappings in the place of dots. Errors name the key.
 func (s *Script) Change(set map[string]any) (*Script, error) {
-	b, err := json.Marshal(s)
+	begin := *s
+	if talk := &begin.Talk; !talk.Bilateral && !talk.Coalitions {
+		talk.Most, talk.Rounds = DefaultMost, DefaultRounds // for whoever switches it on
+	}
+	b, err := json.Marshal(begin)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +28,13 @@ func (s *Script) Change(set map[string]any) (*Script, error) {
 	if err := json.Unmarshal(b, &tree); err != nil {
 		return nil, err
 	}
+	set = flat(set)
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		if err := put(tree, strings.Split(key, "."), set[key]); err != nil {
+		path := key
+		if here := filed(key); here != "" {
+			path = here
+		}
+		if err := put(tree, scriptKeys(), strings.Split(path, "."), set[key]); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		// Decoding after each change tells which of them does not fit.
@@ -32,24 +43,74 @@ func (s *Script) Change(set map[string]any) (*Script, error) {
 		}
 	}
 	changed := &Script{}
-	return changed, decode(tree, changed)
+	if err := decode(tree, changed); err != nil {
+		return nil, err
+	}
+	if talk := &changed.Talk; !talk.Bilateral && !talk.Coalitions {
+		talk.Most, talk.Rounds = 0, 0
+	}
+	return changed, nil
 }
 
-// put sets the value at a path. Names of mappings may be new: what a script does not have
-// shows when it is decoded.
-func put(in any, path []string, value any) error {
+// flat writes mappings within set as paths: a Script has none with names of one's own.
+func flat(set map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range set {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			out[key] = value
+			continue
+		}
+		for rest, v := range flat(inner) {
+			out[key+"."+rest] = v
+		}
+	}
+	return out
+}
+
+// filed returns where a Script has what scenario.yaml says under a key of another name.
+func filed(key string) string {
+	switch key {
+	case "num_turns":
+		return "turns"
+	case "context_window":
+		return "context_window_size"
+	case "enable_public_statements":
+		return "talk.public_statements"
+	case "enable_bilateral_communication":
+		return "talk.bilateral"
+	case "enable_coalition_formation":
+		return "talk.coalitions"
+	case "max_communications_per_turn", "bilateral_rounds":
+		return "talk." + key
+	}
+	return ""
+}
+
+// put sets the value at a path in a record, or in a list of such.
+func put(in any, r *record, path []string, value any) error {
 	step, rest := path[0], path[1:]
 	switch in := in.(type) {
 	case map[string]any:
+		if r == nil {
+			break
+		}
+		if !slices.Contains(r.keys, step) {
+			return fmt.Errorf("%s has no key %q%s", r.name, step, among(step, "keys", r.keys))
+		}
 		if len(rest) == 0 {
 			in[step] = value
 			return nil
 		}
-		if in[step] == nil {
+		inner := r.inside[step]
+		if in[step] == nil && inner != nil {
 			in[step] = map[string]any{}
 		}
-		return put(in[step], rest, value)
+		return put(in[step], inner, rest, value)
 	case []any:
+		if r == nil {
+			break
+		}
 		var names []string
 		for i, item := range in {
 			name := called(item)
@@ -60,9 +121,9 @@ func put(in any, path []string, value any) error {
 				in[i] = value
 				return nil
 			}
-			return put(item, rest, value)
+			return put(item, r, rest, value)
 		}
-		return fmt.Errorf("none is called %q%s", step, list("; there are ", names))
+		return fmt.Errorf("none is called %q%s", step, among(step, "there are", names))
 	}
 	return fmt.Errorf("%q stands below a single value", step)
 }
@@ -92,7 +153,7 @@ func decode(tree map[string]any, into *Script) error {
 		return fmt.Errorf("wants %s, found %s", plainType(wrong.Type.Kind().String()), plainType(wrong.Value))
 	}
 	if err != nil {
-		return errors.New(strings.Replace(err.Error(), "json: unknown field", "a scenario has no key", 1))
+		return errors.New(strings.Replace(err.Error(), "json: unknown field", "there is no key", 1))
 	}
 	return nil
 }

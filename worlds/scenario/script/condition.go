@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"parley/world"
 )
 
 // Condition compares a metric with a value. It holds only where the metric is known.
@@ -108,19 +110,19 @@ func (c Condition) wrong(s *Script) string {
 	_, err := strconv.ParseFloat(c.Value, 64)
 	switch {
 	case m == nil:
-		return fmt.Sprintf("no metric is called %q%s", c.Metric, list("; metrics: ", s.metricNames()))
+		return fmt.Sprintf("no metric is called %q%s", c.Metric, among(c.Metric, "metrics", s.metricNames()))
 	case m.ActorSpecific && c.Actor == "":
-		return fmt.Sprintf("%s is measured for each actor: write ACTOR.%s%s", c.Metric, c.Metric, list("; actors: ", s.shortNames()))
+		return fmt.Sprintf("%s is measured for each actor: write ACTOR.%s%s", c.Metric, c.Metric, among("", "actors", s.shortNames()))
 	case !m.ActorSpecific && c.Actor != "":
 		return fmt.Sprintf("%s is one for the whole world: write it without %s", c.Metric, c.Actor)
 	case c.Actor != "" && s.Actor(c.Actor) < 0:
-		return fmt.Sprintf("no actor is called %q%s", c.Actor, list("; actors: ", s.shortNames()))
+		return fmt.Sprintf("no actor is called %q%s", c.Actor, among(c.Actor, "actors", s.shortNames()))
 	case err != nil && m.Type == Continuous:
 		return fmt.Sprintf("%q is no number, and %s is one", c.Value, c.Metric)
 	case err != nil && c.Op != "==" && c.Op != "!=":
 		return fmt.Sprintf("%s of a word: use == or !=", c.Op)
 	case err != nil && m.Type == Categorical && !has(m.Categories, c.Value):
-		return fmt.Sprintf("%q is no category of %s%s", c.Value, c.Metric, list("; categories: ", m.Categories))
+		return fmt.Sprintf("%q is no category of %s%s", c.Value, c.Metric, among(c.Value, "categories", m.Categories))
 	case err != nil && m.Type == Boolean && !has([]string{"true", "false"}, c.Value):
 		return fmt.Sprintf("%q is neither true nor false", c.Value)
 	}
@@ -136,11 +138,16 @@ func has(words []string, word string) bool {
 	return false
 }
 
-func list(before string, words []string) string {
-	if len(words) == 0 {
-		return before + "none"
+// among lists what there is, after the name that was probably meant.
+func among(name, what string, names []string) string {
+	text := "; "
+	if n := world.Nearest(name, names); n != "" {
+		text = "; did you mean " + n + "? "
 	}
-	return before + strings.Join(words, ", ")
+	if len(names) == 0 {
+		return text + what + ": none"
+	}
+	return text + what + ": " + strings.Join(names, ", ")
 }
 
 func (s *Script) metricNames() []string {

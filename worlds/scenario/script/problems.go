@@ -135,7 +135,7 @@ func (p *problems) actors() {
 	for i, a := range s.Actors {
 		for _, other := range a.Coalitions {
 			if s.Actor(other) < 0 {
-				p.add(fmt.Sprintf("actors[%d].preferred_coalitions", i), "no actor is called %q%s", other, list("; actors: ", s.shortNames()))
+				p.add(fmt.Sprintf("actors[%d].preferred_coalitions", i), "no actor is called %q%s", other, among(other, "actors", s.shortNames()))
 			}
 		}
 	}

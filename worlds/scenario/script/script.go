@@ -64,6 +64,12 @@ type Talk struct {
 	Rounds int `json:"bilateral_rounds,omitempty"`
 }
 
+// The limits of talk in private where none are given.
+const (
+	DefaultMost   = 2
+	DefaultRounds = 1
+)
+
 // Actor is one who decides.
 type Actor struct {
 	ShortName string `json:"short_name"`

@@ -74,19 +74,92 @@ func TestChange(t *testing.T) {
 	if got.Turns != 5 || !reflect.DeepEqual(got.Actors[1].Goals, []string{"x"}) || got.Metrics[0].Range[1] != 9 || got.Events[0].Probability != 1 || !got.Talk.Bilateral || got.Validation.MaxIssues != 4 {
 		t.Errorf("%+v", got)
 	}
+	nested, err := s.Change(map[string]any{"actors": map[string]any{"west": map[string]any{"goals": []any{"x"}}}, "turns": 4})
+	if err != nil || nested.Turns != 4 || !reflect.DeepEqual(nested.Actors[1].Goals, []string{"x"}) || nested.Actors[1].ShortName != "west" {
+		t.Errorf("%+v (%v)", nested, err)
+	}
 	if s.Turns != 3 || s.Actors[1].Goals != nil {
 		t.Error("the script itself was changed")
 	}
 	for key, want := range map[string]string{
-		"turnz":             `turnz: a scenario has no key "turnz"`,
-		"actors.north.name": `actors.north.name: none is called "north"; there are east, west`,
+		"actors.north.name": `actors.north.name: none is called "north"; there are: east, west`,
+		"actors.wets.name":  `actors.wets.name: none is called "wets"; did you mean west? there are: east, west`,
+		"metrics.m.more":    `metrics.m.more: a metric has no key "more"; keys: name, description, type, range, categories, extraction, unit, actor_specific, warning_threshold, critical_threshold`,
+		"talk.roundz":       `talk.roundz: talk has no key "roundz"; keys: public_statements, bilateral, coalitions, max_communications_per_turn, bilateral_rounds`,
+		"end.tension.value": `end.tension.value: a condition has no key "tension"; keys: metric, actor, op, value`,
 		"turns.more":        `turns.more: "more" stands below a single value`,
-		"actors.east.goal":  `actors.east.goal: a scenario has no key "goal"`,
 		"name":              "name: wants a text, found a number",
 		"actors.east.goals": "actors.east.goals: wants a list, found a number",
 	} {
 		if _, err := s.Change(map[string]any{key: 7}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", key, err, want)
+		}
+	}
+}
+
+// TestKeysAreThoseOfAScript holds the list of keys against the types it is about.
+func TestKeysAreThoseOfAScript(t *testing.T) {
+	t.Parallel()
+	var check func(typ reflect.Type, r *record)
+	check = func(typ reflect.Type, r *record) {
+		var keys []string
+		inside := map[string]bool{}
+		for f := range typ.Fields() {
+			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			keys = append(keys, key)
+			field := f.Type
+			if field.Kind() == reflect.Slice || field.Kind() == reflect.Pointer {
+				field = field.Elem()
+			}
+			if field.Kind() != reflect.Struct {
+				continue
+			}
+			inside[key] = true
+			if r.inside[key] == nil {
+				t.Errorf("%s: %s is not listed as a mapping", typ, key)
+				continue
+			}
+			check(field, r.inside[key])
+		}
+		if !reflect.DeepEqual(keys, r.keys) || len(inside) != len(r.inside) {
+			t.Errorf("%s has %v, listed are %v", typ, keys, r.keys)
+		}
+	}
+	check(reflect.TypeFor[Script](), scriptKeys())
+}
+
+// TestChangeNamesTheNearest: a slip in a key names the one that was meant.
+func TestChangeNamesTheNearest(t *testing.T) {
+	t.Parallel()
+	s := &Script{Name: "n", Turns: 3, Actors: []Actor{{ShortName: "east"}}, Metrics: []Metric{{Name: "tension", Type: Continuous, Range: []float64{0, 10}}}}
+	for key, want := range map[string]string{"turnz": "did you mean turns?", "actors.east.goal": "did you mean goals?", "metrics.tensoin.range": "did you mean tension?"} {
+		if _, err := s.Change(map[string]any{key: 7}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", key, err, want)
+		}
+	}
+	if got := (Condition{Metric: "tnesion", Op: ">", Value: "1"}).wrong(s); !strings.Contains(got, "did you mean tension?") {
+		t.Error(got)
+	}
+}
+
+// TestChangeTalk: talk that is switched on has limits, whether its key is written as in the
+// file or as in a script; a limit of 0 is not taken for none.
+func TestChangeTalk(t *testing.T) {
+	t.Parallel()
+	s := &Script{Name: "n", Turns: 3}
+	for _, c := range []struct {
+		set  map[string]any
+		want Talk
+	}{
+		{map[string]any{"enable_bilateral_communication": true}, Talk{Bilateral: true, Most: 2, Rounds: 1}},
+		{map[string]any{"talk.coalitions": true, "bilateral_rounds": 3}, Talk{Coalitions: true, Most: 2, Rounds: 3}},
+		{map[string]any{"talk.bilateral": true, "max_communications_per_turn": 0}, Talk{Bilateral: true, Rounds: 1}},
+		{map[string]any{"enable_public_statements": true}, Talk{Statements: true}},
+		{map[string]any{"num_turns": 9}, Talk{}},
+	} {
+		got, err := s.Change(c.set)
+		if err != nil || got.Talk != c.want {
+			t.Errorf("%v: %+v (%v), want %+v", c.set, got, err, c.want)
 		}
 	}
 }

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/journal"
+	"parley/worlds"
+)
+
+// smaller are overrides that make an example quick to play, by its path.
+func smaller() map[string][]string {
+	return map[string][]string{
+		"secrets.yaml":                   {"plan.matrix.repeat=5"},
+		"secrets-compare.yaml":           {"plan.matrix.repeat=2"},
+		"secrets-modes.yaml":             nil,
+		"secrets-judge.yaml":             nil,
+		"secrets-tournament.yaml":        nil,
+		"evolve.yaml":                    {"params.max_generations=2"},
+		"evolve-file.yaml":               {"params.max_generations=2"},
+		"evolve-reflect.yaml":            {"params.max_generations=2"},
+		"evolve-against-random.yaml":     {"params.max_generations=1", "plan.matrix.repeat=1"},
+		"rollout.yaml":                   {"episodes=2"},
+		"rollout-maze.yaml":              {"episodes=2"},
+		"rollout-negotiation.yaml":       {"episodes=2"},
+		"rollout-tasks.yaml":             nil,
+		"scenario/plan.yaml":             nil,
+		"scenario-grid/plan.yaml":        nil,
+		"scenario-threshold/plan.yaml":   {"plan.until.min=2", "plan.until.max=2"},
+		"diplomacy.yaml":                 {"episodes=1", "params.max_year=1901"},
+		"diplomacy-baseline.yaml":        {"params.max_year=1901"},
+		"diplomacy-critical.yaml":        {"episodes=2"},
+		"diplomacy-judge.yaml":           {"episodes=1", "params.max_year=1901", "params.draw_from=1901"},
+		"diplomacy-one-against-six.yaml": {"params.max_year=1901"},
+	}
+}
+
+// elsewhere are examples that need a server beside them; their own tests play them.
+func elsewhere() []string {
+	return []string{"secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
+}
+
+// TestExamples plays every plan of the examples on the simulated provider, one call at a
+// time and many at once: both complete, without a failure, with the same outcomes.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..", "examples")
+	files, err := filepath.Glob(filepath.Join(root, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := filepath.Glob(filepath.Join(root, "*", "plan.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, folders...) {
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = filepath.ToSlash(name)
+		sets, known := smaller()[name]
+		switch {
+		case slices.Contains(elsewhere(), name):
+			continue
+		case !known:
+			t.Errorf("examples/%s is played by no test: put it into smaller or elsewhere", name)
+			continue
+		}
+		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			one := playExample(t, file, append(sets, "limits.concurrency=1"))
+			many := playExample(t, file, append(sets, "limits.concurrency=200"))
+			if one.Digest != many.Digest {
+				t.Errorf("one call at a time came to %s, many to %s", one.Digest, many.Digest)
+			}
+		})
+	}
+}
+
+func playExample(t *testing.T, file string, sets []string) *Summary {
+	t.Helper()
+	plan, err := config.Load(file, worlds.Standard(), sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
+	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	return sum
+}

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/envhttp"
+	"parley/worlds/rollout"
+)
+
+// leaveTime is how long environments are given back for when a run ends.
+const leaveTime = 20 * time.Second
+
+// outside gives the run what carries out its acts, where its kind has any: the environments
+// of a rollout. leave gives them back.
+func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
+	params, ok := plan.Params.(*rollout.Params)
+	if !ok {
+		return func(context.Context) {}, nil
+	}
+	actor, err := envhttp.New(params, c.Begun.Run)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	c.Actor = actor
+	if n := actor.Capacity(); n > 0 && (c.Live == 0 || c.Live > n) {
+		c.Live = n // more would only wait for an environment
+	}
+	return func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		defer cancel()
+		actor.Close(ctx)
+	}, nil
+}
+
+// inside is outside for who must touch nothing: environments of this process are played,
+// and acts on anything else fail.
+func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
+	if params, ok := plan.Params.(*rollout.Params); ok && len(params.Servers) == 0 {
+		return outside(c, plan)
+	}
+	c.Actor = noActor{}
+	return func(context.Context) {}, nil
+}

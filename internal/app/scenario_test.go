@@ -1,0 +1,148 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/worlds"
+)
+
+// drought is the example scenario, played a few times.
+func drought(t *testing.T, sets ...string) *config.Plan {
+	t.Helper()
+	p, err := config.Load(filepath.Join("..", "..", "examples", "scenario", "plan.yaml"), worlds.Standard(), append([]string{"episodes=3", "params.turns=3"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func inFolder(t *testing.T) string { return filepath.Join(t.TempDir(), "run.parley") }
+
+// TestScenarioOneDigest plays a scenario at several concurrencies and wants one digest.
+func TestScenarioOneDigest(t *testing.T) {
+	t.Parallel()
+	want := ""
+	for _, set := range []string{"limits.concurrency=1", "limits.concurrency=5", "limits.concurrency=500", "pace=wave", "limits.live=1"} {
+		sum := played(t, Play{Plan: drought(t, set), File: inFolder(t)})
+		if sum.State != journal.Complete {
+			t.Fatalf("%s: %+v", set, sum)
+		}
+		if want == "" {
+			want = sum.Digest
+		}
+		if sum.Digest != want {
+			t.Errorf("%s: %s, want %s", set, sum.Digest, want)
+		}
+	}
+}
+
+// TestScenarioStopsInsideATurn: where the budget ends, some actors have decided and others
+// have not. More money goes on there: nobody is asked twice, and it comes to the same.
+func TestScenarioStopsInsideATurn(t *testing.T) {
+	t.Parallel()
+	bounded := []string{"episodes=1", "agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
+	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
+	halves := 0
+	for percent := 20; percent <= 80; percent += 15 {
+		file, budget := inFolder(t), whole.Cost.Dollars()*float64(percent)/100
+		sum := played(t, Play{Plan: drought(t, append(bounded, fmt.Sprintf("budget=%.9f", budget))...), File: file})
+		if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") || sum.Cost.Dollars() > budget {
+			t.Fatalf("%d%%: %+v", percent, sum)
+		}
+		if insideATurn(t, file) {
+			halves++
+		}
+		sum = played(t, Play{Plan: drought(t, append(bounded, "budget=5")...), File: file})
+		// What it costs may differ by what the provider's cache of prompts has forgotten.
+		if c := sum.Calls; sum.State != journal.Complete || sum.Digest != whole.Digest || c.Total != whole.Calls.Total || c.Asked+c.Replayed != c.Total || c.Replayed == 0 {
+			t.Errorf("%d%%: played on: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
+		}
+	}
+	if halves == 0 {
+		t.Error("it never stopped inside a turn: the test sees nothing")
+	}
+}
+
+// insideATurn says whether the calls of some turn were answered in part.
+func insideATurn(t *testing.T, file string) bool {
+	t.Helper()
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, answered := map[journal.Turn]int{}, map[journal.Turn]int{}
+	err = store.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Turned:
+			asked[e.Turn] = e.Calls
+		case *journal.Replied:
+			answered[e.Turn]++
+		}
+		return nil
+	})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for turn, n := range answered {
+		if n < asked[turn] {
+			return true
+		}
+	}
+	return false
+}
+
+// TestScenarioBranch: a branch at turn 3 has the world of turn 2 as it was, and from then on
+// what was changed: an event that cannot fail to happen.
+func TestScenarioBranch(t *testing.T) {
+	t.Parallel()
+	from := inFolder(t)
+	played(t, Play{Plan: drought(t, "params.turns=4"), File: from, Tool: "test"})
+	file := written(t, Fork{From: from, Episode: 1, Turn: 4, Repeat: 2, Sets: []string{"params.set.events.council_session.turns=[4]"}})
+	played(t, Play{File: file, MustExist: true, Tool: "test"})
+	was, is := readRun(t, from), readRun(t, file)
+	worlds := func(r recordedRun, episode int) (all []string) {
+		for turn := range 12 {
+			var notes []struct {
+				Kind string
+				Data struct {
+					State string
+					Name  string
+				}
+			}
+			text := r.notes[fmt.Sprintf("%d %d", episode, turn)]
+			if text == "" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(text), &notes); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range notes {
+				if n.Kind == "world" {
+					all = append(all, n.Data.State)
+				}
+				if n.Kind == "event" && n.Data.Name == "council_session" {
+					all = append(all, "council")
+				}
+			}
+		}
+		return all
+	}
+	before := worlds(was, 1)
+	for i := range 2 {
+		after := worlds(is, i)
+		if len(after) != 5 || len(before) != 5 || after[0] != before[0] || after[1] != before[1] || after[2] == before[2] {
+			t.Errorf("branch %d: %q\nwas %q", i, after, before)
+		}
+		if before[2] != "council" || after[3] != "council" {
+			t.Errorf("branch %d: the council meets at another time: %q", i, after)
+		}
+	}
+}

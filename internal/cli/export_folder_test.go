@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// droughtRun plays the example scenario twice, three turns each.
+func droughtRun(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "mine.yaml")
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--set", "episodes=2", "--set", "params.turns=3").want(t, ExitOK)
+	return filepath.Join(dir, "mine.parley")
+}
+
+// TestExportFolder: every episode has a folder of files to read, and the tables of all are
+// one.
+func TestExportFolder(t *testing.T) {
+	t.Parallel()
+	file := droughtRun(t)
+	out := filepath.Join(t.TempDir(), "read")
+	got := parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, ExitOK)
+	if !strings.Contains(got.stdout, "2 episodes, and metrics.csv of all of them") || folderOf(t, out) != "episode-0000 episode-0001 metrics.csv" {
+		t.Errorf("%s: %s", got.stdout, folderOf(t, out))
+	}
+	if text := read(t, filepath.Join(out, "episode-0001", "world-state-003.md")); !strings.HasPrefix(text, "# The situation after turn 3\n\n> ") {
+		t.Error(text)
+	}
+	rows, err := csv.NewReader(strings.NewReader(read(t, filepath.Join(out, "metrics.csv")))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, r := range rows[1:] {
+		seen[r[0]]++
+	}
+	if head := strings.Join(rows[0], " "); !strings.HasPrefix(head, "episode deal cell turn metric actor value") || len(seen) != 2 || seen["0"] != seen["1"] || seen["0"] == 0 {
+		t.Errorf("%s: %v", head, seen)
+	}
+	parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, ExitUsage).wantErr(t, "not empty", "--force")
+	parley(t, State{}, "export", file, "--format", "folder", "--out", out, "--force").want(t, ExitOK)
+	for want, args := range map[string][]string{
+		"--out":                {file},
+		"leave --table away":   {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
+		"has no files to read": {recorded(t, sample()...), "--out", filepath.Join(out, "x")},
+		"no such file":         {file, "--out", filepath.Join(out, "no", "such")},
+		"not a directory":      {file, "--out", filepath.Join(out, "metrics.csv")},
+	} {
+		parley(t, State{}, append([]string{"export", "--format", "folder"}, args...)...).want(t, ExitUsage).wantErr(t, want)
+	}
+	if _, err := os.Stat(filepath.Join(out, "x")); err == nil {
+		t.Error("a folder was made for nothing")
+	}
+}
+
+// TestShowStory tells an episode as its kind does.
+func TestShowStory(t *testing.T) {
+	t.Parallel()
+	file := droughtRun(t)
+	got := parley(t, State{}, "show", file, "--episode", "1", "--story").want(t, ExitOK).stdout
+	for _, want := range []string{"episode 1 of ", "The start\n", "Turn 3 of 3\n", "  narrator: ", "Town Waterworks: Does: ", "    | Why: ", "It is over: its last turn was played."} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+	}
+	if json := parley(t, State{}, "show", file, "--episode", "1", "--story", "--json").want(t, ExitOK).stdout; !strings.Contains(json, `"Turn 3 of 3"`) || strings.Contains(json, "<svg") {
+		t.Error(json)
+	}
+	parley(t, State{}, "show", file, "--story").want(t, ExitUsage).wantErr(t, "--episode")
+	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, ExitUsage).wantErr(t, "no episode 9")
+	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, ExitUsage).wantErr(t, "does not tell")
+}
+
+// TestInitLooksFirst: where something is in the way, no folder is made; what is written is
+// named.
+func TestInitLooksFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "mine.yaml")
+	blocked := write(t, "drought", "a file")
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(filepath.Dir(blocked), "mine.yaml")).want(t, ExitUsage).wantErr(t, "drought is there and is no folder")
+	if err := os.MkdirAll(filepath.Join(dir, "drought"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(dir, "drought", "scenario.yaml")
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitUsage).wantErr(t, mine, "--force")
+	if got := folderOf(t, dir) + ": " + folderOf(t, filepath.Join(dir, "drought")); got != "drought: scenario.yaml" || read(t, mine) != "mine" {
+		t.Errorf("something was made: %s", got)
+	}
+	got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, ExitOK).stdout
+	if !strings.Contains(got, mine+"\n") || !strings.Contains(got, filepath.Join(dir, "drought", "actors", "hydro.yaml")+"\n") {
+		t.Errorf("it does not name what it wrote:\n%s", got)
+	}
+}

@@ -1,0 +1,74 @@
+package dataset
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+type problem struct {
+	Question string   `parquet:"question"`
+	Answer   int64    `parquet:"answer"`
+	Hints    []string `parquet:"hints,list"`
+	Level    *float64 `parquet:"level,optional"`
+}
+
+func TestRows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	half := 0.5
+	if err := parquet.WriteFile(filepath.Join(dir, "p.parquet"), []problem{{"1+1", 2, []string{"two"}, &half}, {"2+2", 4, nil, nil}}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, "p.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"a.json":      `[{"q":1}, {"q":2}]`,
+		"a.jsonl":     "{\"q\":1}\n\n{\"q\":2}",
+		"a.yaml":      "- q: 1\n- q: 2\n",
+		"empty.json":  `[]`,
+		"no.json":     `{"q":1}`,
+		"no.jsonl":    "{\"q\":1}\n{",
+		"no.yaml":     "a: [",
+		"no.csv":      "a,b",
+		"no.parquet":  "PAR1 no",
+		"cut.parquet": string(whole[:len(whole)/2]) + string(whole[len(whole)-8:]),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ name, want, err string }{
+		{"a.json", `[{"q":1} {"q":2}]`, ""},
+		{"a.jsonl", `[{"q":1} {"q":2}]`, ""},
+		{"a.yaml", `[{"q": 1} {"q": 2}]`, ""},
+		{"p.parquet", `[{"answer":2,"hints":["two"],"level":0.5,"question":"1+1"} {"answer":4,"hints":[],"level":null,"question":"2+2"}]`, ""},
+		{"empty.json", "", "has no rows"},
+		{"no.json", "", "want a list of rows"},
+		{"no.jsonl", "", "line 2: is not JSON"},
+		{"no.yaml", "", "no.yaml: "},
+		{"no.csv", "", "the name must end in"},
+		{"no.parquet", "", "no.parquet: "},
+		{"cut.parquet", "", "cut.parquet: "},
+		{"missing.json", "", "no such file"},
+		{".", "", "is no file"},
+	} {
+		rows, err := Rows(filepath.Join(dir, c.name))
+		var texts []string
+		for _, r := range rows {
+			texts = append(texts, string(r))
+		}
+		if got := fmt.Sprint(texts); c.err == "" && (err != nil || got != c.want) {
+			t.Errorf("%s: %s %v", c.name, got, err)
+		}
+		if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.err)
+		}
+	}
+}

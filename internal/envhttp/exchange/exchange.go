@@ -1,0 +1,166 @@
+// Package exchange sends requests to environment servers over HTTP: one at most once, with
+// every failure as an *llm.Error that says whether the server may have acted on it.
+//
+// It promises that no request is sent twice, by it or by what is under it, and that no answer
+// is read beyond its bound. It is not for any protocol: packages v1 and openenv are.
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"parley/llm"
+)
+
+// MaxBody is the most that is read of an answer: screenshots are large.
+const MaxBody = 64 << 20
+
+// KeyHeader carries the name of a step.
+const KeyHeader = "Idempotency-Key"
+
+// Client sends requests to one server. It may be used from any number of goroutines.
+type Client struct {
+	base   string
+	client *http.Client
+}
+
+// New returns a client of the server at an address, with as many connections as there are
+// sessions.
+func New(address string, sessions int) *Client {
+	return &Client{base: strings.TrimRight(address, "/"), client: &http.Client{
+		Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			MaxIdleConns:        sessions + 8,
+			MaxIdleConnsPerHost: sessions + 8,
+			// Below the five seconds after which common servers hang up: a connection that is
+			// closed while a step is put on it would leave its outcome unknown.
+			IdleConnTimeout: 4 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Name is the server's address.
+func (c *Client) Name() string { return c.base }
+
+// Close closes connections that nobody uses.
+func (c *Client) Close() { c.client.CloseIdleConnections() }
+
+// Do sends one request and decodes its answer into into, unless that is nil. key names what
+// is asked for, or is empty.
+func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
+	var payload []byte
+	if body != nil {
+		var err error
+		if payload, err = json.Marshal(body); err != nil {
+			return &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Provider: c.base, Message: err.Error(), Err: err}
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
+	if err != nil {
+		return &llm.Error{Kind: llm.KindBadRequest, Provider: c.base, Message: "is no address", Err: err}
+	}
+	// With a body that cannot be read again net/http never sends a request twice, neither one
+	// with a key nor a GET, which some environments change at. An empty one is not sent.
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
+	if len(payload) == 0 {
+		req.ContentLength = -1
+	}
+	req.Header.Set("User-Agent", "parley")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set(KeyHeader, key)
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return c.broken(ctx, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	if err != nil {
+		return c.broken(ctx, err)
+	}
+	if len(text) > MaxBody {
+		return c.malformed(fmt.Errorf("an answer of more than %d bytes", MaxBody))
+	}
+	if resp.StatusCode != http.StatusOK {
+		return c.refused(resp, text)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return c.malformed(err)
+	}
+	return nil
+}
+
+// broken is an exchange that did not come to its end.
+func (c *Client) broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		e := *llm.ContextError(ctx)
+		e.Uncertain = true
+		return &e
+	}
+	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: c.base, Message: cause(err), Err: err}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		e.Uncertain = false // nothing was sent
+	}
+	return e
+}
+
+// cause is what went wrong, without the address: that is said beside it.
+func cause(err error) string {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+func (c *Client) malformed(err error) error {
+	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: c.base, Message: err.Error(), Err: err}
+}
+
+// refused is an answer with another status than 200.
+func (c *Client) refused(resp *http.Response, text []byte) error {
+	e := &llm.Error{Kind: llm.KindServer, Status: resp.StatusCode, Provider: c.base, Message: short(text)}
+	switch code := resp.StatusCode; {
+	case code == http.StatusNotFound:
+		// The session is gone with a server that was started anew: another try may fare better.
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		e.Kind = llm.KindAuth
+	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
+		e.Kind = llm.KindOverloaded
+	case code >= 500:
+		e.Uncertain = true
+	case code >= 400:
+		e.Kind = llm.KindBadRequest
+	default: // a redirect, or a success that is none
+		e.Kind, e.Uncertain = llm.KindMalformed, true
+	}
+	return e
+}
+
+// short returns the beginning of what a server said.
+func short(text []byte) string {
+	var detail struct {
+		Detail string `json:"detail"`
+		Error  string `json:"error"`
+	}
+	if json.Unmarshal(text, &detail) == nil && detail.Detail+detail.Error != "" {
+		text = []byte(detail.Detail + detail.Error)
+	}
+	return strings.ToValidUTF8(fmt.Sprintf("%.300s", strings.TrimSpace(string(text))), "")
+}

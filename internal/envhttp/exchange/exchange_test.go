@@ -1,0 +1,109 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func serve(t *testing.T, f http.HandlerFunc) *Client {
+	t.Helper()
+	s := httptest.NewServer(f)
+	c := New(s.URL+"/", 4)
+	t.Cleanup(func() { c.Close(); s.CloseClientConnections(); s.Close() })
+	return c
+}
+
+// TestOnce: a request on a connection that the server closes without a word is not sent
+// again, though it has a key, and though it is a GET: net/http would.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	var arrived atomic.Int64
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/warm" {
+			return
+		}
+		arrived.Add(1)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_ = conn.Close()
+		}
+	})
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+		for range 5 {
+			if err := c.Do(t.Context(), http.MethodGet, "/warm", "", nil, nil); err != nil {
+				t.Fatal(err) // from here on a connection is kept alive
+			}
+			arrived.Store(0)
+			var body any
+			if method == http.MethodPost {
+				body = map[string]string{"action": "x"}
+			}
+			err := llm.AsError(c.Do(t.Context(), method, "/step", "key", body, nil))
+			if err == nil || err.Kind != llm.KindTransport || !err.Uncertain || arrived.Load() != 1 {
+				t.Errorf("%s arrived %d times: %v", method, arrived.Load(), err)
+			}
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/400", "/422", "/418":
+			w.WriteHeader(map[string]int{"/400": 400, "/422": 422, "/418": 418}[r.URL.Path])
+			_, _ = w.Write([]byte(`{"detail":"no such thing"}`))
+		case "/401", "/403":
+			w.WriteHeader(401)
+		case "/404":
+			w.WriteHeader(404)
+		case "/429", "/503":
+			w.WriteHeader(503)
+		case "/500":
+			w.WriteHeader(500)
+			_, _ = w.Write([]byte(strings.Repeat("x", 10_000)))
+		case "/302":
+			http.Redirect(w, r, "/400", http.StatusFound)
+		case "/html":
+			_, _ = w.Write([]byte("<html>"))
+		case "/half":
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte("{"))
+		}
+	})
+	for _, x := range []struct {
+		path      string
+		kind      llm.Kind
+		uncertain bool
+	}{
+		{"/400", llm.KindBadRequest, false}, {"/422", llm.KindBadRequest, false}, {"/401", llm.KindAuth, false}, {"/404", llm.KindServer, false},
+		{"/429", llm.KindOverloaded, false}, {"/500", llm.KindServer, true}, {"/302", llm.KindMalformed, true}, {"/html", llm.KindMalformed, true},
+		{"/half", llm.KindTransport, true}, {"/empty", llm.KindMalformed, true},
+	} {
+		var into map[string]any
+		e := llm.AsError(c.Do(t.Context(), http.MethodPost, x.path, "", map[string]int{}, &into))
+		if e == nil || e.Kind != x.kind || e.Uncertain != x.uncertain || e.Provider != c.Name() || len(e.Message) > 400 {
+			t.Errorf("%s: %+v", x.path, e)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if e := llm.AsError(c.Do(ctx, http.MethodGet, "/", "", nil, nil)); e == nil || e.Kind != llm.KindCanceled {
+		t.Errorf("%v", e)
+	}
+	gone := New("http://127.0.0.1:1", 1)
+	if e := llm.AsError(gone.Do(t.Context(), http.MethodGet, "/", "", nil, nil)); e == nil || e.Kind != llm.KindTransport || e.Uncertain {
+		t.Errorf("nobody there: %+v", e)
+	}
+}

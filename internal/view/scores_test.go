@@ -1,0 +1,27 @@
+package view
+
+import (
+	"testing"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// TestAnEpisodeCountsOnce: what an episode has several of in a group is its mean there, as
+// in the closing table of a run.
+func TestAnEpisodeCountsOnce(t *testing.T) {
+	t.Parallel()
+	many := end(0, 1, 1)
+	many.Outcome.Scores = append(many.Outcome.Scores, world.Score{Seat: "left", Name: "won", Value: 1})
+	r := fold(t, append(begin(2), many, end(1, 0, 0), journal.Entry(&journal.Closed{State: journal.Complete}))...)
+	for _, s := range r.Scores(func(g Group) Group { return Group{Score: g.Score} }) {
+		if s.Score != "won" {
+			continue
+		}
+		if got := s.Sample.Mean(0.95); got.Value != 0.5 || s.Sample.N() != 2 {
+			t.Errorf("the mean is %v of %d episodes, want 0.5 of 2", got.Value, s.Sample.N())
+		}
+		return
+	}
+	t.Error("no score")
+}

@@ -1,0 +1,96 @@
+package bot
+
+import (
+	"encoding/json"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+func orders(t *testing.T, r world.Reply) []string {
+	t.Helper()
+	var answer struct{ Orders []string }
+	if err := json.Unmarshal(r.JSON, &answer); err != nil {
+		t.Fatal(err)
+	}
+	return answer.Orders
+}
+
+// TestBotsAreLegal: in games of bots every order is legal, every unit has one, and builds
+// and removals are no more than due.
+func TestBotsAreLegal(t *testing.T) {
+	t.Parallel()
+	r := rules.New()
+	for name, bot := range All(r) {
+		p := r.Start()
+		steps := map[rules.Step]int{}
+		for i := range 120 {
+			steps[p.Phase.Step]++
+			var all rules.Orders
+			for _, w := range board.Powers() {
+				for _, text := range orders(t, bot(Call(w.String(), "orders", nil, r.State(&p), uint64(i)))) {
+					o, err := order.Parse(r.Board, text)
+					if err == nil {
+						_, err = r.Check(&p, w, o)
+					}
+					if err != nil {
+						t.Fatalf("%s: %s: %s: %q: %v", name, p.Phase, w.Name(), text, err)
+					}
+					all[w] = append(all[w], o)
+				}
+				if n := len(all[w]); p.Phase.Step == rules.Movement && n != p.Count(w) {
+					t.Fatalf("%s: %s: %s: %d orders for %d units", name, p.Phase, w.Name(), n, p.Count(w))
+				}
+			}
+			out := r.Adjudicate(&p, &all)
+			for w, list := range out.Results {
+				for _, res := range list {
+					if res.Code == rules.Illegal {
+						t.Fatalf("%s: %s: %s: %v", name, p.Phase, board.Power(w).Name(), res.Err)
+					}
+				}
+			}
+			p = r.Advance(&out.After)
+		}
+		if steps[rules.Retreats] == 0 || steps[rules.Adjustments] == 0 {
+			t.Errorf("%s: %v", name, steps)
+		}
+	}
+}
+
+func TestBotsAskedNonsense(t *testing.T) {
+	t.Parallel()
+	for name, bot := range All(rules.New()) {
+		for _, text := range []string{"", "{", `{"power":"MARS"}`, `{"power":"FRANCE","state":{"name":"S1901M","units":{"FRANCE":["A ZZZ"]}}}`, "You are France."} {
+			if got := orders(t, bot(world.Call{Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}})); len(got) != 0 {
+				t.Errorf("%s: %q is answered with %q", name, text, got)
+			}
+		}
+		if got := orders(t, bot(world.Call{})); len(got) != 0 {
+			t.Errorf("%s: nothing is answered with %q", name, got)
+		}
+	}
+}
+
+// TestGreedyTakesWhatIsThere: an open centre is taken, and a contested one is attacked
+// with support.
+func TestGreedyTakesWhatIsThere(t *testing.T) {
+	t.Parallel()
+	r := rules.New()
+	state := rules.State{
+		Name: "F1903M", Units: map[string][]string{"FRANCE": {"A BUR", "A RUH", "A GAS"}, "GERMANY": {"A MUN"}},
+		Centers: map[string][]string{"FRANCE": {"PAR", "BRE", "MAR", "BEL", "HOL", "KIE"}, "GERMANY": {"MUN", "BER"}},
+	}
+	got := orders(t, All(r)["greedy"](Call("FRANCE", "orders", nil, state, 1)))
+	has := map[string]bool{}
+	for _, o := range got {
+		has[o] = true
+	}
+	if !has["A GAS - SPA"] || has["A BUR - MUN"] != has["A RUH S A BUR - MUN"] || has["A RUH - MUN"] != has["A BUR S A RUH - MUN"] || has["A BUR - MUN"] == has["A RUH - MUN"] {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,161 @@
+// Package brief writes positions of Diplomacy for players to read: the board in a few
+// lines, what happened, and what each unit of a power can do.
+//
+// It promises to be short and always in the same order, so that providers can cache
+// what does not change, and to know nothing that a player may not know: the board is
+// public.
+//
+// It is not for drawing: that is package board beside it.
+package brief
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// Brief is a position, ready to be told.
+type Brief struct {
+	Rules    *rules.Rules
+	Position *rules.Position
+	choices  []rules.Choice
+	board    string
+}
+
+// New looks at a position once for all powers. The position must not change any more.
+func New(r *rules.Rules, p *rules.Position) *Brief {
+	b := &Brief{Rules: r, Position: p, choices: r.Choices(p)}
+	b.board = b.tellBoard()
+	return b
+}
+
+// Tag is a power in three letters; nobody is a dash.
+func Tag(w board.Power) string {
+	if w == board.None {
+		return "-"
+	}
+	return w.Name()[:3]
+}
+
+// Board tells the units and centres of every power, a line each.
+func (b *Brief) Board() string { return b.board }
+
+func (b *Brief) tellBoard() string {
+	var lines []string
+	for _, w := range board.Powers() {
+		if !b.Position.Alive(w) {
+			lines = append(lines, w.Name()+": out")
+			continue
+		}
+		units := b.Rules.UnitTexts(b.Position, w)
+		for i := range b.Position.Dislodged {
+			if d := b.Position.Dislodged[i].Unit; d.Power == w {
+				units = append(units, b.Rules.UnitText(d)+" (dislodged)")
+			}
+		}
+		centres := b.Rules.CentreTexts(b.Position, w)
+		lines = append(lines, fmt.Sprintf("%s: %s; %d centres: %s", w.Name(), orNone(strings.Join(units, ", ")), len(centres), orNone(strings.Join(centres, " "))))
+	}
+	if free := b.free(); free != "" {
+		lines = append(lines, "Nobody's: "+free)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// free lists the centres of nobody.
+func (b *Brief) free() string {
+	var free []string
+	for c := range b.Rules.Board.SupplyCentres().All() {
+		if b.Position.Owners[c] == board.None {
+			free = append(free, b.Rules.Board.Code(board.Place(c)))
+		}
+	}
+	return strings.Join(free, " ")
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// Choices are what a power can order, by province.
+func (b *Brief) Choices(w board.Power) []rules.Choice {
+	var own []rules.Choice
+	for _, c := range b.choices {
+		if c.Power == w {
+			own = append(own, c)
+		}
+	}
+	return own
+}
+
+// Options tells what a power can order, at the provinces of only or, if that is empty,
+// everywhere.
+func (b *Brief) Options(w board.Power, only board.Set[board.Province]) string {
+	switch b.Position.Phase.Step {
+	case rules.Retreats:
+		return b.retreats(w, only)
+	case rules.Adjustments:
+		return b.adjustments(w)
+	}
+	lines := []string{"(* has a centre, *Ger one of Germany, *- one of nobody; [A Ger] an army of Germany is there; +A MAR your A MAR can support that)"}
+	for _, c := range b.Choices(w) {
+		if only.Empty() || only.Has(c.At) {
+			lines = append(lines, b.unit(c))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *Brief) retreats(w board.Power, only board.Set[board.Province]) string {
+	var lines []string
+	for _, c := range b.Choices(w) {
+		if !only.Empty() && !only.Has(c.At) {
+			continue
+		}
+		var to []string
+		for _, o := range c.Orders {
+			if o.Kind == order.Retreat {
+				to = append(to, b.place(o.To))
+			}
+		}
+		lines = append(lines, b.Rules.UnitText(b.Position.Dislodged[c.At].Unit)+": can retreat to "+orNone(strings.Join(to, ", ")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (b *Brief) adjustments(w board.Power) string {
+	n := b.Rules.Allowed(b.Position, w)
+	var sites []string
+	for _, c := range b.Choices(w) {
+		var orders []string
+		for _, o := range c.Orders {
+			if o.Kind != order.Waive {
+				orders = append(orders, o.Text(b.Rules.Board))
+			}
+		}
+		sites = append(sites, strings.Join(orders, " or "))
+	}
+	if n < 0 {
+		return fmt.Sprintf("You have to remove %d of your units: %s.", -n, strings.Join(sites, ", "))
+	}
+	return fmt.Sprintf("You may build %d, one in a place: %s. WAIVE leaves one out.", n, strings.Join(sites, "; "))
+}
+
+// place is a place with what is there.
+func (b *Brief) place(at board.Place) string {
+	text := b.Rules.Board.Code(at)
+	p := b.Rules.Board.Province(at)
+	if b.Rules.Board.SupplyCentres().Has(p) {
+		text += "*" + Tag(b.Position.Owners[p])
+	}
+	if u := b.Position.Units[p]; u.Power != board.None {
+		text += "[" + u.Type.String() + " " + Tag(u.Power) + "]"
+	}
+	return text
+}

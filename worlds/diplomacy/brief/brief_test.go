@@ -1,0 +1,159 @@
+package brief
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// positions plays random orders and hands each position to look.
+func positions(t *testing.T, phases int, look func(r *rules.Rules, p *rules.Position)) {
+	t.Helper()
+	r := rules.New()
+	p := r.Start()
+	chance := rand.New(rand.NewPCG(7, 7))
+	for range phases {
+		look(r, &p)
+		var orders rules.Orders
+		for _, c := range r.Choices(&p) {
+			orders[c.Power] = append(orders[c.Power], c.Orders[chance.IntN(len(c.Orders))])
+		}
+		out := r.Adjudicate(&p, &orders)
+		p = r.Advance(&out.After)
+	}
+}
+
+var (
+	head    = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
+	helpers = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
+)
+
+// TestOptionsAreLegal: every move and every support that a power is told of is legal, and
+// no move is left out.
+func TestOptionsAreLegal(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	positions(t, 60, func(r *rules.Rules, p *rules.Position) {
+		if p.Phase.Step != rules.Movement {
+			return
+		}
+		b := New(r, p)
+		for _, w := range board.Powers() {
+			legal := map[string]bool{}
+			moves := 0
+			for _, c := range b.Choices(w) {
+				for _, o := range c.Orders {
+					legal[o.Text(r.Board)] = true
+					if o.Kind == order.Move && !o.Via {
+						moves++
+					}
+				}
+			}
+			told := toldOrders(b.Options(w, board.Set[board.Province]{}))
+			for _, o := range told {
+				if !legal[o] {
+					t.Errorf("%s %s is told of %q, which is not legal", p.Phase, w.Name(), o)
+				}
+				if strings.Count(o, " ") == 3 {
+					moves--
+				}
+			}
+			if moves != 0 {
+				t.Errorf("%s %s: %d moves more are legal than told of", p.Phase, w.Name(), moves)
+			}
+			checked += len(told)
+		}
+	})
+	if checked < 1000 {
+		t.Errorf("only %d orders were looked at", checked)
+	}
+}
+
+// toldOrders are the moves and supports that a text tells of.
+func toldOrders(text string) []string {
+	var orders []string
+	unit := ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if m := head.FindStringSubmatch(line); m != nil {
+			unit = m[1]
+			for _, h := range helpers.FindAllStringSubmatch(line, -1) {
+				orders = append(orders, h[1]+" S "+unit)
+			}
+		}
+		list, ok := strings.CutPrefix(line, " moves: ")
+		if !ok {
+			continue
+		}
+		for item := range strings.SplitSeq(list, ", ") {
+			to := regexp.MustCompile(`^[A-Z]{3}(/[A-Z]C)?`).FindString(item)
+			orders = append(orders, unit+" - "+to)
+			for _, h := range helpers.FindAllStringSubmatch(item, -1) {
+				orders = append(orders, h[1]+" S "+unit+" - "+to[:3])
+			}
+		}
+	}
+	return orders
+}
+
+// TestBoardTellsAll: every unit and every centre stands on the board once.
+func TestBoardTellsAll(t *testing.T) {
+	t.Parallel()
+	positions(t, 60, func(r *rules.Rules, p *rules.Position) {
+		text := New(r, p).Board()
+		centres := 0
+		for _, w := range board.Powers() {
+			for _, u := range r.UnitTexts(p, w) {
+				if n := strings.Count(text, u); n == 0 {
+					t.Errorf("%s: %s is missing in\n%s", p.Phase, u, text)
+				}
+			}
+			centres += p.Centres(w)
+		}
+		if (centres < board.Centres) != strings.Contains(text, "Nobody's: ") {
+			t.Errorf("%s: %d centres are owned\n%s", p.Phase, centres, text)
+		}
+		for i := range p.Dislodged {
+			if d := p.Dislodged[i]; d.Unit.Power != board.None && !strings.Contains(text, r.UnitText(d.Unit)+" (dislodged)") {
+				t.Errorf("%s: %s is dislodged\n%s", p.Phase, r.UnitText(d.Unit), text)
+			}
+		}
+	})
+}
+
+func TestOtherPhases(t *testing.T) {
+	t.Parallel()
+	r := rules.New()
+	p, err := r.FromState(rules.State{Name: "F1902R", Units: map[string][]string{"FRANCE": {"A PAR"}, "GERMANY": {"A BUR"}},
+		Centers: map[string][]string{"FRANCE": {"PAR", "BRE", "MAR"}, "GERMANY": {"MUN"}}, Retreats: map[string]map[string][]string{"FRANCE": {"A BUR": {"GAS", "MAR"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := New(r, &p).Options(board.France, board.Set[board.Province]{}); got != "A BUR: can retreat to GAS, MAR*Fra" {
+		t.Errorf("%q", got)
+	}
+	p.Phase = rules.Phase{Year: 1902, Season: rules.Winter, Step: rules.Adjustments}
+	got := New(r, &p).Options(board.France, board.Set[board.Province]{})
+	if want := "You may build 2, one in a place: A BRE B or F BRE B; A MAR B or F MAR B. WAIVE leaves one out."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if err := errorsOf(r.Put(&p, board.Germany, "A MUN"), r.Put(&p, board.Germany, "F KIE")); err != nil {
+		t.Fatal(err)
+	}
+	if got := New(r, &p).Options(board.Germany, board.Set[board.Province]{}); !strings.HasPrefix(got, "You have to remove 2 of your units: A BUR D, ") {
+		t.Errorf("%q", got)
+	}
+}
+
+func errorsOf(errs ...error) error {
+	if i := slices.IndexFunc(errs, func(e error) bool { return e != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package diplomacy
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/diplomacy/press"
+	"parley/worlds/diplomacy/prompt"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// How long what a power writes for itself may be, in characters. What is beyond is cut off.
+const (
+	maxEntry = 900
+	maxYear  = 1800
+	maxGoal  = 200
+	maxGoals = 6
+)
+
+// diary is what a power remembers: earlier years in short, then what it wrote since.
+type diary struct {
+	years   string
+	entries []entry
+}
+
+type entry struct {
+	year  int
+	phase string
+	text  string
+}
+
+// text is the whole diary, a line for each entry.
+func (d *diary) text() string {
+	var lines []string
+	if d.years != "" {
+		lines = append(lines, "[earlier] "+d.years)
+	}
+	return strings.Join(append(lines, entryLines(d.entries)...), "\n")
+}
+
+func entryLines(entries []entry) []string {
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[i] = fmt.Sprintf("[%s] %s", e.phase, e.text)
+	}
+	return lines
+}
+
+// before are the entries of years before a given one: they stand first.
+func (d *diary) before(year int) []entry {
+	n := 0
+	for n < len(d.entries) && d.entries[n].year < year {
+		n++
+	}
+	return d.entries[:n:n]
+}
+
+// prepare brings a player up to date before it speaks or orders: first goals, or what the
+// last results mean, and a plan.
+func (g *game) prepare(t *world.Table, p *player) {
+	if p.bot {
+		return
+	}
+	if !p.started {
+		g.write(t, p, record.AboutStart, prompt.Start, g.forms.start, moment{})
+		p.started = true
+	}
+	g.review(t, p)
+	if g.Planning {
+		p.plan = ""
+		answer, ok := decode[textAnswer](t.One(g.call(p, "plan", prompt.Plan, g.forms.text, moment{})))
+		if !ok {
+			p.stats.Failed["plan"]++
+			return
+		}
+		p.plan = press.Line(answer.Text, maxEntry)
+		t.Note(record.NoteDiary, p.seat, record.Entry{Phase: g.pos.Phase.String(), About: record.AboutPlan, Text: p.plan})
+	}
+}
+
+// review lets a player look at the results of the last movement phase, if it has not yet.
+func (g *game) review(t *world.Table, p *player) {
+	if p.behind {
+		p.behind = false
+		g.write(t, p, record.AboutResults, prompt.Review, g.forms.diary, moment{messages: g.last.phase})
+	}
+}
+
+// write asks for an entry and takes in what it says.
+func (g *game) write(t *world.Table, p *player, about, template string, form *llm.Schema, m moment) {
+	answer, ok := decode[diaryAnswer](t.One(g.call(p, about, template, form, m)))
+	if !ok {
+		p.stats.Failed[about]++
+		return
+	}
+	g.enter(t, p, about, answer)
+}
+
+// enter takes in an entry, the relations that changed and the goals.
+func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer) {
+	year, phase := g.pos.Phase.Year, g.pos.Phase.String()
+	if about == record.AboutResults {
+		year, phase = g.last.year, g.last.phase
+	}
+	note := record.Entry{Phase: phase, About: about, Text: press.Line(answer.Diary, maxEntry)}
+	if note.Text != "" {
+		p.diary.entries = append(p.diary.entries, entry{year: year, phase: phase, text: note.Text})
+	}
+	if goals := readGoals(answer.Goals); len(goals) > 0 {
+		p.goals, note.Goals = goals, goals
+	}
+	for _, r := range answer.Relations {
+		w, ok := board.ParsePower(r.Power)
+		label, ok2 := parseRelation(r.Relation)
+		if !ok || !ok2 || w == p.power {
+			p.stats.Refused["relation: unknown"]++
+			continue
+		}
+		p.relations[w] = label
+	}
+	note.Relations = p.relations.record(p.power)
+	t.Note(record.NoteDiary, p.seat, note)
+}
+
+func readGoals(list []string) []string {
+	var goals []string
+	for _, text := range list {
+		if text = press.Line(text, maxGoal); text != "" && len(goals) < maxGoals {
+			goals = append(goals, text)
+		}
+	}
+	return goals
+}
+
+// shorten folds the entries of earlier years into the short account of them, each year's
+// once: what is asked does not grow with the game. It returns the account and how many
+// entries are in it now, and leaves the diary to be changed when everybody is done. Told
+// is the player as prompts have it.
+func (g *game) shorten(t *world.Table, p, told *player) (account string, n int) {
+	old := told.diary.before(g.pos.Phase.Year - 1)
+	m := moment{entries: strings.Join(entryLines(old), "\n")}
+	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(prompt.Years, g.values(told, m)))}, Schema: g.forms.text}
+	answer, ok := decode[textAnswer](t.One(world.Call{Seat: p.seat, Label: "years", Ask: ask}))
+	account = press.Line(answer.Text, maxYear)
+	if !ok || account == "" {
+		p.stats.Failed["years"]++ // next spring it is tried again
+		return "", 0
+	}
+	t.Note(record.NoteDiary, p.seat, record.Entry{Phase: g.pos.Phase.String(), About: record.AboutYears, Text: account})
+	return account, len(old)
+}

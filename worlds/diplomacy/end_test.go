@@ -1,0 +1,149 @@
+package diplomacy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+)
+
+// holding answers everything, holds, and votes as it is told by seat.
+func holding(votes map[string]string) answerer {
+	return func(c world.Call) world.Reply {
+		vote := votes[c.Seat]
+		if vote == "" {
+			vote = votes[""]
+		}
+		return reply(map[string]any{"reason": "", "orders": []string{"A VIE H", "A BUD H", "F TRI H"}, "vote": vote})
+	}
+}
+
+func TestVotes(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name    string
+		votes   map[string]string
+		lineup  world.Lineup
+		ended   string
+		winners int
+	}{
+		{"all for a draw", map[string]string{"": voteDraw}, nil, record.Draw, 7},
+		{"one against", map[string]string{"": voteDraw, "ITALY": playOn}, nil, record.Year, 0},
+		{"one says nothing", map[string]string{"": voteDraw, "ITALY": " "}, nil, record.Year, 0},
+		{"all concede", map[string]string{"": "ITALY", "ITALY": playOn}, nil, record.Concession, 1},
+		{"all but one concede", map[string]string{"": "ITALY", "TURKEY": "FRANCE"}, nil, record.Year, 0},
+		{"everybody for itself", map[string]string{"AUSTRIA": "AUSTRIA", "ITALY": "ITALY", "": "FRANCE", "FRANCE": "FRANCE"}, nil, record.Year, 0},
+		{"bots have no vote", map[string]string{"": "draw"}, world.Lineup{"ITALY": {Bot: "greedy"}}, record.Draw, 7},
+	}
+	for _, c := range cases {
+		p := play(t, 1, c.lineup, holding(c.votes), func(p *Params) { p.Rounds, p.Diary, p.MaxYear, p.DrawFrom = 0, false, 1903, 1902 })
+		s := summary(t, p)
+		if s.Ended != c.ended || len(s.Winners) != c.winners {
+			t.Errorf("%s: %s, %v", c.name, s.Ended, s.Winners)
+		}
+		if c.ended != record.Year && (len(s.Centres) != 2 || record.Read(p.notes).End.Votes == nil) {
+			t.Errorf("%s: ended after %d years", c.name, len(s.Centres)-1)
+		}
+	}
+	p := play(t, 1, nil, holding(map[string]string{"": voteDraw}), func(p *Params) { p.Rounds, p.Diary, p.MaxYear = 0, false, 1902 })
+	if s := summary(t, p); s.Ended != record.Year {
+		t.Errorf("without draw_from votes end nothing: %s", s.Ended)
+	}
+}
+
+// nearly is a position in which Turkey is one fleet's move from eighteen centres.
+func nearly() rules.State {
+	return rules.State{
+		Name: "F1907M", Units: map[string][]string{"TURKEY": {"F ION"}, "ENGLAND": {"F LON"}},
+		Centers: map[string][]string{"TURKEY": strings.Fields("ANK CON SMY BUL GRE RUM SER SEV BUD VIE TRI VEN ROM NAP WAR MOS MUN"), "ENGLAND": strings.Fields("LON EDI LVP TUN")},
+	}
+}
+
+// TestEnds: why games end, when, and what they score.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	solo := func(c world.Call) world.Reply {
+		return reply(map[string]any{"reason": "", "orders": []string{"F ION - TUN", "F LON H"}})
+	}
+	cases := []struct {
+		name            string
+		change          func(*Params)
+		ended, last     string
+		turkey, england float64
+	}{
+		{"solo", func(p *Params) {}, record.Solo, "F1907M", 10 + 3 + 18, 10 + 3},
+		{"solo by share", func(p *Params) { p.Scoring = scoreShare }, record.Solo, "F1907M", 1, 0},
+		{"solo by draw", func(p *Params) { p.Scoring = scoreDraw }, record.Solo, "F1907M", 1, 0},
+		{"welfare goes on", func(p *Params) { p.Scoring, p.MaxYear = scoreWelfare, 1907 }, record.Year, "W1907A", 17, 2},
+		{"phase", func(p *Params) { p.Position.Name, p.EndPhase = "S1907M", "S1907M" }, record.Until, "S1907M", 10 + 17, 10 + 4},
+		{"share", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", scoreShare }, record.Until, "S1907M", 17.0 / 34, 4.0 / 34},
+		{"draw", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", scoreDraw }, record.Until, "S1907M", 0.5, 0.5},
+	}
+	for _, c := range cases {
+		p := play(t, 1, nil, solo, func(p *Params) {
+			p.Rounds, p.Diary, p.Position = 0, false, nearly()
+			c.change(p)
+		})
+		s := summary(t, p)
+		if s.Ended != c.ended || s.Last != c.last {
+			t.Errorf("%s: ended by %s after %s", c.name, s.Ended, s.Last)
+		}
+		if a, b := s.Powers["TURKEY"].Score, s.Powers["ENGLAND"].Score; a != c.turkey || b != c.england {
+			t.Errorf("%s: Turkey scores %v, England %v; want %v and %v", c.name, a, b, c.turkey, c.england)
+		}
+		if out := s.Powers["FRANCE"]; out.Survived || s.Scoring == scoreGame && out.Score != 6 {
+			t.Errorf("%s: France, which has nothing, scores %v (survived: %v)", c.name, out.Score, out.Survived)
+		}
+	}
+}
+
+// TestOutOfTheGame: who loses the last centre and unit is out, and is asked no more.
+func TestOutOfTheGame(t *testing.T) {
+	t.Parallel()
+	position := rules.State{
+		Name: "F1903M", Units: map[string][]string{"FRANCE": {"A PAR"}, "GERMANY": {"A BUR", "A PIC", "A GAS"}, "ITALY": {"A ROM"}},
+		Centers: map[string][]string{"FRANCE": {"PAR"}, "GERMANY": {"MUN", "BER", "KIE"}, "ITALY": {"ROM"}},
+	}
+	p := play(t, 1, nil, func(c world.Call) world.Reply {
+		if c.Label == "orders" && strings.Contains(c.Ask.Messages[0].Text(), "F1903M (") {
+			return reply(map[string]any{"reason": "", "orders": []string{"A BUR - PAR", "A PIC S A BUR - PAR", "A GAS S A BUR - PAR", "A PAR H"}})
+		}
+		if c.Label == "retreats" {
+			return reply(map[string]any{"reason": "", "orders": []string{"A PAR D"}})
+		}
+		return simulated(c)
+	}, func(p *Params) { p.Position, p.MaxYear, p.Rounds = position, 1904, 1 })
+	s := summary(t, p)
+	if st := s.Powers["FRANCE"]; st.Survived || st.Out != 1903 || st.Score != 3 {
+		t.Errorf("%+v", st)
+	}
+	for _, c := range p.calls {
+		if c.Seat == "FRANCE" && strings.Contains(c.Ask.Messages[0].Text(), "It is S1904M") {
+			t.Errorf("France is asked for %s when it is out", c.Label)
+		}
+	}
+	kinds := map[string]bool{}
+	for _, m := range s.Moments {
+		kinds[m.Kind] = true
+	}
+	if !kinds["out"] || !kinds["dislodged"] || !kinds["centre"] {
+		t.Errorf("moments: %+v", s.Moments)
+	}
+}
+
+func TestBestMoments(t *testing.T) {
+	t.Parallel()
+	b := &book{}
+	for i := range 200 {
+		b.moments = append(b.moments, record.Moment{Phase: fmt.Sprint(i), Weight: 3 + i%2})
+	}
+	b.moments[150].Weight = 10
+	best := b.best()
+	if len(best) != mostMoments || !slices.ContainsFunc(best, func(m record.Moment) bool { return m.Weight == 10 }) || best[0].Phase != "1" || best[1].Phase != "3" {
+		t.Errorf("%+v", best)
+	}
+}

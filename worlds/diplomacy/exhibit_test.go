@@ -1,0 +1,98 @@
+package diplomacy
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+)
+
+// ended makes of a game what a report gets.
+func ended(t *testing.T, episode int, p *played) world.Played {
+	t.Helper()
+	data, err := json.Marshal(p.outcome.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineup := map[string]string{}
+	for _, seat := range Seats() {
+		lineup[seat] = "crowd"
+	}
+	lineup["FRANCE"] = "hero"
+	return world.Played{Episode: episode, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Data: json.RawMessage(data)}}
+}
+
+func TestExhibits(t *testing.T) {
+	t.Parallel()
+	x := Kind().Exhibitor()
+	for deal := range 3 {
+		x.Add(ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
+	}
+	shown := map[string]world.Show{}
+	for _, e := range x.Exhibits() {
+		if e.Title == "" || shown[e.Name] != nil {
+			t.Errorf("%q", e.Name)
+		}
+		shown[e.Name] = e.Show
+	}
+	curves, _ := shown["diplomacy-centres"].(world.Curves)
+	if len(curves.Curves) != 7 || len(curves.Curves[0].Points) != 4 || curves.Curves[0].Points[0].Sample.N() != 3 {
+		t.Errorf("%+v", curves)
+	}
+	powers, _ := shown["diplomacy-powers"].(world.HeatMap)
+	if len(powers.Rows) != 2 || powers.Cells[0][2] != nil || powers.Cells[1][2].N() != 3 || powers.Rows[1] != "hero" {
+		t.Errorf("%+v", powers)
+	}
+	relations, _ := shown["diplomacy-relations"].(world.HeatMap)
+	if len(relations.Rows) != 7 || relations.Cells[0][1].N() != 3 || relations.Cells[4][0] != nil {
+		t.Errorf("a bot has no relations: %+v", relations)
+	}
+	conduct, _ := shown["diplomacy-conduct"].(world.Grid)
+	if len(conduct.Rows) != 2 || len(conduct.Rows[0]) != len(conduct.Columns) {
+		t.Errorf("%+v", conduct)
+	}
+	for _, name := range []string{"diplomacy-orders", "diplomacy-mix", "diplomacy-ends", "diplomacy-moments", "diplomacy-refused"} {
+		if shown[name] == nil {
+			t.Errorf("no %s", name)
+		}
+	}
+}
+
+// TestReplay: a frame for every phase with a picture that is XML, and what was said in it.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	p := play(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
+	list := Kind().Replay(world.Played{}, p.notes)
+	if len(list) != 1 {
+		t.Fatalf("%d exhibits", len(list))
+	}
+	show, _ := list[0].Show.(world.Replay)
+	g := record.Read(p.notes)
+	if len(show.Frames) != len(g.Phases)+1 || show.Base == "" {
+		t.Fatalf("%d frames of %d phases", len(show.Frames), len(g.Phases))
+	}
+	for i, f := range show.Frames {
+		if err := wellFormed(f.SVG); err != nil || !strings.HasPrefix(f.SVG, "<svg") {
+			t.Errorf("%s: %v: %.60q", f.Title, err, f.SVG)
+		}
+		if i < len(g.Phases) && strings.Contains(f.Title, "M") && (len(f.Lines) < len(g.Phases[i].Messages)+7 || len(g.Phases[i].Messages) == 0) {
+			t.Errorf("%s: %d lines, %d messages", f.Title, len(f.Lines), len(g.Phases[i].Messages))
+		}
+	}
+}
+
+func wellFormed(text string) error {
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}

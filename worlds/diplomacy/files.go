@@ -1,0 +1,46 @@
+package diplomacy
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/world"
+	picture "parley/worlds/diplomacy/board"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/saved"
+	"parley/worlds/diplomacy/show"
+)
+
+// files writes a game for other programs and for people: the saved games of the Python
+// package diplomacy and of the earlier system, and the board of every phase.
+func (k *kind) files(p world.Played, notes []world.Note) map[string]string {
+	g := record.Read(notes)
+	if len(g.Phases) == 0 {
+		return nil
+	}
+	info := saved.Info{ID: fmt.Sprintf("episode-%d", p.Episode), Models: p.Spec.Lineup}
+	out := map[string]string{}
+	if b, err := saved.Game(g, info); err == nil {
+		out["game.json"] = string(b)
+	}
+	if b, err := saved.LMvsGame(g, info); err == nil {
+		out["lmvsgame.json"] = string(b)
+	}
+	for i := range g.Phases {
+		var b strings.Builder
+		if err := picture.Draw(&b, show.Scene(k.rules.Board, &g.Phases[i])); err == nil {
+			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = b.String()
+		}
+	}
+	return out
+}
+
+// safeName keeps of a phase's name what a file's may have: notes may come from anywhere.
+func safeName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}, text)
+}

@@ -1,0 +1,166 @@
+package diplomacy
+
+import (
+	"parley/world"
+	"parley/worlds/diplomacy/brief"
+	"parley/worlds/diplomacy/press"
+	"parley/worlds/diplomacy/prompt"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// game is one episode.
+type game struct {
+	Params
+	rules   *rules.Rules
+	forms   *forms
+	judge   *prompt.Set
+	until   rules.Phase // the last phase that is played
+	players []*player   // all seven, in their order
+
+	pos   rules.Position
+	brief *brief.Brief // of pos
+	mail  press.Mail
+	last  past // the last movement phase
+	book  *book
+	end   *record.End // nil while the game goes on
+}
+
+// past is a movement phase that is over.
+type past struct {
+	year  int
+	phase string
+	text  string // its orders and what came of them
+}
+
+// player is a power and who plays it. While strands are played, each writes to its own.
+type player struct {
+	power board.Power
+	seat  string
+	bot   bool
+	set   *prompt.Set
+
+	shared    string // what all prompts of the phase begin with
+	options   string // what its units can do in the phase
+	goals     []string
+	relations relations
+	diary     diary
+	plan      string
+	returned  string // what was not delivered in the last round
+	changes   string // what the last movement phase won and lost
+	started   bool
+	behind    bool // the results of the last movement phase were not looked at yet
+	silent    bool // it said nothing when it was last asked
+
+	orders []given
+	reason string
+	vote   string
+
+	stats *record.Power
+}
+
+func (k *kind) newGame(p *Params, lineup world.Lineup) (*game, error) {
+	sets, err := k.sets(p)
+	if err != nil {
+		return nil, err
+	}
+	start, err := k.start(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &game{Params: *p, rules: k.rules, forms: newForms(), judge: sets[board.None], until: rules.Phase{Year: p.MaxYear, Season: rules.Winter, Step: rules.Adjustments}, pos: start}
+	if p.EndPhase != "" {
+		if g.until, err = rules.ParsePhase(p.EndPhase); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range board.Powers() {
+		g.players = append(g.players, &player{
+			power: w, seat: w.String(), bot: lineup[w.String()].Bot != "", set: sets[w], started: !p.Diary,
+			stats: newStats(),
+		})
+		if !start.Alive(w) {
+			g.players[w-1].stats.Out = start.Phase.Year - 1
+		}
+	}
+	return g, nil
+}
+
+// Play plays from phase to phase until the game is over.
+func (g *game) Play(t *world.Table) world.Outcome {
+	g.book = newBook(g)
+	for g.end == nil {
+		g.publish()
+		if g.pos.Phase.Step == rules.Movement {
+			if g.Rounds > 0 {
+				g.talk(t)
+			}
+			g.decide(t)
+		} else {
+			g.settle(t)
+		}
+		g.resolve(t)
+	}
+	t.Note(record.NoteEnd, "", g.end)
+	return g.outcome()
+}
+
+// publish writes down what prompts of the phase begin with: with the standard templates
+// the same for everybody. Each power's is filled in for itself all the same, since
+// templates of somebody's own may say there what only that power knows.
+func (g *game) publish() {
+	pos := g.pos // a copy that stays as it is
+	g.brief = brief.New(g.rules, &pos)
+	for _, p := range g.writers() {
+		p.options = ""
+		if len(g.brief.Choices(p.power)) > 0 {
+			p.options = g.brief.Options(p.power, board.Set[board.Province]{})
+		}
+		value := g.values(p, moment{})
+		p.shared = p.set.Fill(prompt.Rules, value) + "\n\n" + p.set.Fill(prompt.Board, value)
+	}
+}
+
+// alive lists the players with a unit or a centre.
+func (g *game) alive() []*player {
+	var list []*player
+	for _, p := range g.players {
+		if g.pos.Alive(p.power) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// writers are the players that can be asked for words: bots cannot.
+func (g *game) writers() []*player {
+	var list []*player
+	for _, p := range g.alive() {
+		if !p.bot {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// present are the powers that are still there.
+func (g *game) present() board.Set[board.Power] {
+	var set board.Set[board.Power]
+	for _, p := range g.alive() {
+		set.Add(p.power)
+	}
+	return set
+}
+
+// rank puts phases in order.
+func rank(p rules.Phase) int { return 9*p.Year + 3*int(p.Season) + int(p.Step) }
+
+// movesAgain says whether another movement phase can follow the present one.
+func (g *game) movesAgain() bool {
+	next := rules.Phase{Year: g.pos.Phase.Year, Season: rules.Fall}
+	if g.pos.Phase.Season != rules.Spring {
+		next = rules.Phase{Year: g.pos.Phase.Year + 1}
+	}
+	return rank(next) <= rank(g.until)
+}

@@ -1,0 +1,117 @@
+package diplomacy
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"testing"
+
+	"parley/internal/dialect/sim/persona"
+	"parley/llm"
+	"parley/world"
+)
+
+// answerer makes up replies.
+type answerer func(c world.Call) world.Reply
+
+// played is a game that was played to its end.
+type played struct {
+	calls   []world.Call
+	replies []world.Reply
+	notes   []world.Note
+	outcome world.Outcome
+	depth   int // of the longest chain of calls that wait for each other
+}
+
+// line is a strand on its way, and how deep the calls before it are.
+type line struct {
+	strand  *world.Strand
+	parent  *line
+	replies []world.Reply
+	depth   int
+	missing int
+	deepest int // of its forks
+}
+
+// play plays a game with params over the defaults.
+func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
+	t.Helper()
+	k := Kind()
+	params := defaults()
+	if change != nil {
+		change(params)
+	}
+	w, err := k.World(params, lineup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t, w, deal, lineup, k.Bots, answer)
+}
+
+func run(t testing.TB, w world.World, deal int, lineup world.Lineup, bots map[string]world.Bot, answer answerer) *played {
+	t.Helper()
+	p := &played{}
+	root := &line{strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
+	ready := []*line{root}
+	for len(ready) > 0 {
+		l := ready[0]
+		ready = ready[1:]
+		turn := l.strand.Next(l.replies)
+		l.replies = nil
+		p.notes = append(p.notes, turn.Notes...)
+		p.depth = max(p.depth, l.depth)
+		switch {
+		case turn.Panic != "":
+			t.Fatalf("panic: %s\n%s", turn.Panic, turn.Stack)
+		case turn.Done && l.parent == nil:
+			p.outcome = turn.Outcome
+		case turn.Done:
+			up := l.parent
+			up.deepest = max(up.deepest, l.depth)
+			if up.missing--; up.missing == 0 {
+				up.depth, up.deepest = up.deepest, 0
+				ready = append(ready, up)
+			}
+		case len(turn.Forks) > 0:
+			l.missing = len(turn.Forks)
+			for _, f := range turn.Forks {
+				ready = append(ready, &line{strand: f, parent: l, depth: l.depth})
+			}
+		default:
+			l.depth++
+			for _, c := range turn.Calls {
+				reply := answer
+				if bot := bots[lineup[c.Seat].Bot]; bot != nil {
+					reply = answerer(bot)
+				}
+				r := reply(c)
+				p.calls, p.replies = append(p.calls, c), append(p.replies, r)
+				l.replies = append(l.replies, r)
+			}
+			ready = append(ready, l)
+		}
+	}
+	return p
+}
+
+// simulated answers as the simulated provider does.
+func simulated(c world.Call) world.Reply {
+	h := fnv.New64a()
+	for _, m := range c.Ask.Messages {
+		_, _ = h.Write([]byte(m.Text()))
+	}
+	_, _ = h.Write([]byte(c.Seat))
+	text, ok := persona.Diplomacy("medium", &c.Ask, h.Sum64())
+	if !ok {
+		return world.Reply{Failed: llm.KindInvalid}
+	}
+	return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
+}
+
+// all seats a bot everywhere.
+func all(bot string) world.Lineup {
+	l := world.Lineup{}
+	for _, seat := range Seats() {
+		l[seat] = world.Agent{Name: bot, Bot: bot}
+	}
+	return l
+}

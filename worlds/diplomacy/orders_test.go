@@ -1,0 +1,180 @@
+package diplomacy
+
+import (
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+)
+
+// france plays one phase of no press in which France gives some orders, and then others
+// when it is asked again. Everybody else holds.
+func france(t *testing.T, phase string, position rules.State, first, again []string) *played {
+	t.Helper()
+	return play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
+		orders := []string{}
+		if c.Seat == "FRANCE" {
+			orders = first
+			if c.Label == "again" {
+				orders = again
+			}
+		}
+		return reply(map[string]any{"reason": "because", "orders": orders})
+	}, func(p *Params) { p.EndPhase, p.Rounds, p.Diary, p.Position = phase, 0, false, position })
+}
+
+func ordersOf(t *testing.T, p *played, seat string) string {
+	t.Helper()
+	g := record.Read(p.notes)
+	var texts []string
+	for _, o := range g.Phases[0].Orders[seat] {
+		text := o.Order
+		if o.Missing {
+			text += "?"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// TestAskedAgain: illegal orders are asked for once more, for their units only, with the
+// reason; then the units hold.
+func TestAskedAgain(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name         string
+		first, again []string
+		want         string
+		refused      map[string]int
+		mended       int
+		told         []string // in the second question
+		not          []string
+	}{
+		{"all legal", []string{"A PAR - BUR", "army Marseilles supports Paris to Burgundy", "F BRE - MAO"}, nil,
+			"A PAR - BUR; A MAR S A PAR - BUR; F BRE - MAO", nil, 0, nil, nil},
+		{"one is mended", []string{"A PAR - BUR", "A MAR - MUN", "F BRE - MAO"}, []string{"A MAR - SPA", "A PAR - PIC"},
+			"A PAR - BUR; F BRE - MAO; A MAR - SPA", map[string]int{"order: illegal move": 1, "order: too many": 1}, 1,
+			[]string{"A MAR - MUN", "does not touch MUN", "\nA MAR, coast"}, []string{"\nA PAR, inland", "\nF BRE, coast"}},
+		{"never legal", []string{"A PAR - MOS", "dance"}, []string{"A PAR - TUN"},
+			"F BRE H?; A MAR H?; A PAR H?", map[string]int{"order: illegal move": 2, "order: unreadable": 1}, 0, []string{"\nA MAR, coast"}, nil},
+		{"left out is no mistake", []string{"A PAR - BUR"}, nil, "A PAR - BUR; F BRE H?; A MAR H?", nil, 0, nil, nil},
+		{"of others", []string{"A MUN - BUR", "A PAR H", "A MAR H", "F BRE H"}, nil, "A PAR H; A MAR H; F BRE H", map[string]int{"order: illegal move": 1}, 0, nil, nil},
+		{"two for one unit", []string{"A PAR - BUR", "A PAR - PIC", "A MAR H", "F BRE H"}, nil, "A PAR - BUR; A MAR H; F BRE H", map[string]int{"order: too many": 1}, 0, nil, nil},
+	}
+	for _, c := range cases {
+		p := france(t, "S1901M", rules.State{}, c.first, c.again)
+		if got := ordersOf(t, p, "FRANCE"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		st := summary(t, p).Powers["FRANCE"]
+		for reason, n := range c.refused {
+			if st.Refused[reason] != n {
+				t.Errorf("%s: refused %v, want %v", c.name, st.Refused, c.refused)
+			}
+		}
+		if len(st.Refused) != len(c.refused) || st.Mended != c.mended {
+			t.Errorf("%s: refused %v, mended %d", c.name, st.Refused, st.Mended)
+		}
+		second := ""
+		for _, call := range p.calls {
+			if call.Label == "again" {
+				second += call.Ask.Messages[len(call.Ask.Messages)-1].Text()
+				if n := len(call.Ask.Messages); n != 4 || call.Ask.Messages[2].Role != llm.RoleAssistant {
+					t.Errorf("%s: asked again with %d messages", c.name, n)
+				}
+			}
+		}
+		if (second != "") != (c.told != nil) {
+			t.Errorf("%s: asked again %q", c.name, second)
+		}
+		for _, text := range c.told {
+			if !strings.Contains(second, text) {
+				t.Errorf("%s: is not told %q in %q", c.name, text, second)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(second, text) {
+				t.Errorf("%s: is told %q", c.name, text)
+			}
+		}
+	}
+}
+
+// winter is a position in which France may build two and Germany has to remove one.
+func winter() rules.State {
+	return rules.State{
+		Name:  "W1901A",
+		Units: map[string][]string{"FRANCE": {"A SPA", "F POR", "A BUR"}, "GERMANY": {"A MUN", "F KIE"}, "RUSSIA": {"A MOS"}},
+		Centers: map[string][]string{
+			"FRANCE": {"SPA", "POR", "PAR", "BRE", "MAR"}, "GERMANY": {"MUN"}, "RUSSIA": {"MOS"},
+		},
+	}
+}
+
+// TestAdjustments: a waive is respected, nobody builds more than allowed, and what is not
+// said is left to the rules.
+func TestAdjustments(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		orders []string
+		want   string
+		units  int // France's in the end
+	}{
+		{"two built", []string{"A PAR B", "F BRE B"}, "A PAR B; F BRE B", 5},
+		{"one waived", []string{"A PAR B", "WAIVE"}, "A PAR B; WAIVE", 4},
+		{"all waived", []string{"WAIVE", "waive"}, "WAIVE; WAIVE", 3},
+		{"too many", []string{"A PAR B", "F BRE B", "A MAR B"}, "A PAR B; F BRE B", 5},
+		{"nothing said", []string{}, "", 3},
+	}
+	for _, c := range cases {
+		p := france(t, "W1901A", winter(), c.orders, nil)
+		if got := ordersOf(t, p, "FRANCE"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		g := record.Read(p.notes)
+		if n := len(g.End.State.Units["FRANCE"]); n != c.units {
+			t.Errorf("%s: %d units, want %d", c.name, n, c.units)
+		}
+		if len(g.End.State.Units["GERMANY"]) != 1 || len(g.Phases[0].Removed) != 1 {
+			t.Errorf("%s: Germany has %v, removed %v", c.name, g.End.State.Units["GERMANY"], g.Phases[0].Removed)
+		}
+		if n := count(p)["again"]; n != 0 {
+			t.Errorf("%s: asked again %d times though nothing is open", c.name, n)
+		}
+	}
+	if p := france(t, "W1901A", winter(), []string{"A SPA B"}, []string{"A MAR B"}); ordersOf(t, p, "FRANCE") != "A MAR B" || count(p)["again"] != 1 {
+		t.Errorf("an illegal build is asked for again: %q", ordersOf(t, p, "FRANCE"))
+	}
+}
+
+// beaten is a position in which France has to retreat.
+func beaten() rules.State {
+	return rules.State{
+		Name: "S1902R", Units: map[string][]string{"FRANCE": {"A PAR", "*A BUR"}, "GERMANY": {"A BUR", "A MUN"}},
+		Retreats: map[string]map[string][]string{"FRANCE": {"A BUR": {"GAS", "MAR"}}},
+		Centers:  map[string][]string{"FRANCE": {"PAR", "MAR"}, "GERMANY": {"MUN", "BER"}},
+	}
+}
+
+func TestRetreats(t *testing.T) {
+	t.Parallel()
+	for want, orders := range map[string][]string{
+		"A BUR R GAS": {"A BUR - GAS"},
+		"A BUR D":     {"A BUR D"},
+		"":            {},
+	} {
+		p := france(t, "S1902R", beaten(), orders, nil)
+		if got := ordersOf(t, p, "FRANCE"); got != want {
+			t.Errorf("%q: %q", orders, got)
+		}
+		for _, c := range p.calls {
+			if c.Seat != "FRANCE" || c.Label != "retreats" || !strings.Contains(c.Ask.Messages[1].Text(), "A BUR: can retreat to GAS, MAR*Fra") {
+				t.Errorf("%s %s: %s", c.Seat, c.Label, c.Ask.Messages[1].Text())
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package diplomacy
+
+import (
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// How games are scored.
+const (
+	scoreGame    = "game"
+	scoreShare   = "share"
+	scoreDraw    = "draw"
+	scoreWelfare = "welfare"
+)
+
+func scorings() []string { return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare} }
+
+// scoringText tells players what counts.
+func scoringText(scoring string) string {
+	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
+	switch scoring {
+	case scoreShare:
+		return solo + "Without a winner, your share of the centres at the end is your score."
+	case scoreDraw:
+		return solo + "Without a winner, all who are left share the victory equally: the fewer, the better."
+	case scoreWelfare:
+		return "After each winter you score a point for every supply centre that you keep no unit for; the sum of these points is all that counts, and nobody wins by conquest."
+	}
+	return solo + "Without a winner, every year you survive and every centre you own at the end count."
+}
+
+// score is a power's score.
+func (g *game) score(p *player) float64 {
+	centres := g.pos.Centres(p.power)
+	won := g.won(p)
+	switch g.Scoring {
+	case scoreShare:
+		if won {
+			return 1
+		}
+		if g.decided() {
+			return 0
+		}
+		return float64(centres) / board.Centres
+	case scoreDraw:
+		switch {
+		case won:
+			return 1
+		case g.decided() || !g.pos.Alive(p.power):
+			return 0
+		}
+		return 1 / float64(len(g.alive()))
+	case scoreWelfare:
+		return float64(p.stats.Welfare)
+	}
+	last := g.MaxYear - 1900
+	switch {
+	case won:
+		return float64(last + g.MaxYear - g.book.last.Year + 18)
+	case p.stats.Out > 0:
+		return float64(p.stats.Out - 1900)
+	}
+	return float64(last + centres)
+}
+
+// decided says whether one power won.
+func (g *game) decided() bool {
+	return len(g.end.Winners) == 1 && g.end.Reason != record.Draw
+}
+
+func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p.seat }
+
+// outcome scores the game.
+func (g *game) outcome() world.Outcome {
+	o := world.Outcome{}
+	s := &record.Summary{
+		Ended: g.end.Reason, Last: g.book.played, Winners: g.end.Winners, Scoring: g.Scoring, Press: g.Rounds > 0,
+		Powers: map[string]*record.Power{}, Centres: g.book.counts, Relations: g.meanRelations(), Moments: g.book.best(), Unjudged: g.book.unjudged,
+	}
+	for _, p := range g.players {
+		st := p.stats
+		st.Score, st.Centres, st.Units = g.score(p), g.pos.Centres(p.power), g.pos.Count(p.power)
+		st.Survived, st.Solo = g.pos.Alive(p.power), g.won(p)
+		s.Powers[p.seat] = st
+		o.Scores = append(o.Scores, g.scores(p)...)
+	}
+	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: number(g.decided())}, world.Score{Name: "draw", Value: number(g.end.Reason == record.Draw)},
+		world.Score{Name: "years", Value: float64(len(g.book.counts) - 1)})
+	if g.silent() {
+		o.Failed, o.Scores = "nobody ever gave a legal order", nil
+	}
+	o.Data = s
+	return o
+}
+
+// silent says whether orders were wanted and nobody ever gave one that counts: then
+// nothing was played, and there is nothing to score.
+func (g *game) silent() bool {
+	missing := 0
+	for _, p := range g.players {
+		if p.stats.Given() > 0 {
+			return false
+		}
+		missing += p.stats.Missing
+	}
+	return missing > 0
+}
+
+// scores are what is counted of a power.
+func (g *game) scores(p *player) []world.Score {
+	st := p.stats
+	var list []world.Score
+	add := func(name string, value float64) {
+		list = append(list, world.Score{Seat: p.seat, Name: name, Value: value})
+	}
+	add("score", st.Score)
+	add("centres", float64(st.Centres))
+	add("survived", number(st.Survived))
+	add("solo", number(st.Solo))
+	if n, ok := st.Active(); n > 0 {
+		add("success", float64(ok)/float64(n))
+	}
+	if n, illegal := st.Written(); n > 0 && !p.bot {
+		add("invalid", float64(illegal)/float64(n))
+	}
+	if g.Rounds > 0 && !p.bot {
+		add("messages", float64(st.Private+st.Public))
+	}
+	if g.Diary {
+		add("betrayals", float64(st.Betrayed))
+	}
+	if n := st.Kept + st.Broken; n > 0 {
+		add("kept", float64(st.Kept)/float64(n))
+	}
+	return list
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// meanRelations is how powers saw each other over the game.
+func (g *game) meanRelations() map[string]map[string]float64 {
+	if g.book.phases == 0 {
+		return nil
+	}
+	all := map[string]map[string]float64{}
+	for _, p := range g.players {
+		if p.bot {
+			continue
+		}
+		all[p.seat] = map[string]float64{}
+		for _, other := range g.players {
+			if other != p && !other.bot {
+				all[p.seat][other.seat] = float64(g.book.sums[p.power][other.power]) / float64(g.book.phases)
+			}
+		}
+	}
+	return all
+}

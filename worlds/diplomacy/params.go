@@ -1,0 +1,137 @@
+package diplomacy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// Params are what a plan file can say about a game.
+type Params struct {
+	// Rounds is how many rounds of talks come before each movement phase. Default: 3.
+	Rounds int `json:"rounds" doc:"How many rounds of talks come before the orders of spring and fall, at most: 0 to 10. 0: no press. Talks end early when nobody has anything to say."`
+	// Messages is how many messages a power may write in a round. Default: 5.
+	Messages int `json:"messages" doc:"How many messages a power may write in a round: 1 to 20."`
+	// MaxYear is the last year that is played. Default: 1910.
+	MaxYear int `json:"max_year" doc:"The last year that is played, winter included."`
+	// EndPhase is the last phase that is played, if the game is to end before MaxYear does. Default: none.
+	EndPhase string `json:"end_phase" doc:"The last phase that is played, as F1903M, if that is before the end of max_year. Empty: none."`
+	// Scoring is what a power's score is: see scorings. Default: game.
+	Scoring string `json:"scoring" doc:"What the score is: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else shared by the survivors), welfare (centres that no unit was kept for, over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
+	// Diary is whether powers keep a diary, goals and relations. Default: true.
+	Diary bool `json:"diary" doc:"Whether powers keep a diary, goals and relations: calls at the start, after talks and after results."`
+	// Planning is whether powers plan before each movement phase. Default: false.
+	Planning bool `json:"planning" doc:"Whether powers write a plan before the talks (or orders) of spring and fall: one more call for each."`
+	// DrawFrom is the first year in which powers vote on ending the game. Default: 0, never.
+	DrawFrom int `json:"draw_from" doc:"The first year in which powers vote, with their orders, on a draw or on conceding the game to one of them. 0: never."`
+	// Judge is whether an agent in the seat judge lists the promises in messages. Default: false.
+	Judge bool `json:"judge" doc:"Whether an agent in the seat judge lists the promises in the messages of each phase, to be checked against the orders."`
+	// Templates is power, or ALL, to a folder of templates. Default: none.
+	Templates map[string]string `json:"templates" doc:"Folders of prompt templates by power, or ALL for everybody: {FRANCE: prompts/bold}. What a folder does not have stays as it is."`
+	// Prompts are the templates that were read, by power and name. Default: none.
+	Prompts map[string]map[string]string `json:"prompts" doc:"The templates themselves, by power or ALL and name: read from templates when the plan is, and recorded with the run."`
+	// Start is a file with the position to start from. Default: none.
+	Start string `json:"start" doc:"A JSON file with the position to start from: a state of the Python package diplomacy, or a saved game of it. Empty: the usual start."`
+	// StartPhase is the phase to start from, of a saved game. Default: its last.
+	StartPhase string `json:"start_phase" doc:"Which phase of a saved game to start from, as S1905M. Empty: its last."`
+	// Position is the position that was read. Default: the usual start.
+	Position rules.State `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
+}
+
+func defaults() *Params {
+	return &Params{
+		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: scoreGame, Diary: true,
+		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
+		Position: rules.State{Units: map[string][]string{}, Retreats: map[string]map[string][]string{}, Centers: map[string][]string{}},
+	}
+}
+
+// everybody stands for all powers in Templates and Prompts.
+const everybody = "ALL"
+
+// wrong is an error about a param.
+func wrong(param, format string, args ...any) error {
+	return fmt.Errorf("diplomacy: params.%s: %s", param, fmt.Sprintf(format, args...))
+}
+
+// maxYears is how long a game may be.
+const maxYears = 100
+
+// check says what is wrong with p, naming the param.
+func (k *kind) check(p *Params) error {
+	start, err := k.start(p)
+	if err != nil {
+		return err
+	}
+	first := start.Phase.Year
+	for _, c := range []struct {
+		param            string
+		value, low, high int
+	}{
+		{"rounds", p.Rounds, 0, 10},
+		{"messages", p.Messages, 1, 20},
+		{"max_year", p.MaxYear, first, first + maxYears},
+	} {
+		if c.value < c.low || c.value > c.high {
+			return wrong(c.param, "%d: want %d to %d", c.value, c.low, c.high)
+		}
+	}
+	if !slices.Contains(scorings(), p.Scoring) {
+		return wrong("scoring", "%.40q is none: use %s", p.Scoring, strings.Join(scorings(), ", "))
+	}
+	if p.DrawFrom != 0 && (p.DrawFrom < first || p.DrawFrom > p.MaxYear) {
+		return wrong("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
+	}
+	if p.EndPhase != "" {
+		end, err := rules.ParsePhase(p.EndPhase)
+		if err != nil {
+			return wrong("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
+		}
+		if rank(end) < rank(start.Phase) || end.Year > p.MaxYear {
+			return wrong("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
+		}
+	}
+	if p.Judge && p.Rounds == 0 {
+		return wrong("judge", "there is nothing to judge without talks: set rounds to 1 or more")
+	}
+	_, err = k.sets(p)
+	return err
+}
+
+// start is the position the game begins with.
+func (k *kind) start(p *Params) (rules.Position, error) {
+	if p.Position.Name == "" {
+		if p.Start != "" {
+			return rules.Position{}, wrong("start", "%q was not read: a matrix cannot vary it", p.Start)
+		}
+		return k.rules.Start(), nil
+	}
+	pos, err := k.rules.FromState(p.Position)
+	if err != nil {
+		return pos, wrong("position", "%v", err)
+	}
+	if !slices.ContainsFunc(board.Powers(), pos.Alive) {
+		return pos, wrong("position", "nobody has a unit or a centre")
+	}
+	return pos, nil
+}
+
+// keysOf lists whom templates are for, everybody first, and wants them to exist.
+func keysOf[T any](param string, m map[string]T) ([]string, error) {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if key != everybody && !slices.Contains(Seats(), key) {
+			return nil, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(Seats(), ", "), everybody)
+		}
+		if key == everybody {
+			keys = slices.Insert(keys, 0, key)
+		} else {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}

@@ -1,0 +1,156 @@
+// Package press is the mail of a game of Diplomacy: who wrote what to whom, who may
+// read it, what repeats itself and what was never answered.
+//
+// It promises that a private message is shown to the one who wrote it and the one it
+// is for, and to nobody else; that a message to somebody who does not exist is never
+// delivered to anybody; and that a text is one line without control characters,
+// whatever it was written as.
+//
+// It is not for asking: it takes in what was written and gives out what can be read.
+package press
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// MaxText is how long a message may be, in characters. What is beyond is cut off.
+const MaxText = 1200
+
+// All is the name of everybody as a recipient.
+const All = "ALL"
+
+// Message is what a power wrote. It has been delivered once it is in a Mail.
+type Message struct {
+	Phase string
+	Round int
+	From  board.Power
+	To    board.Power // None: everybody
+	Text  string
+}
+
+// Public says whether everybody may read the message.
+func (m Message) Public() bool { return m.To == board.None }
+
+// Seen says whether w may read the message.
+func (m Message) Seen(w board.Power) bool { return m.Public() || m.From == w || m.To == w }
+
+// Recipient is whom the message is for, as files write it.
+func (m Message) Recipient() string {
+	if m.Public() {
+		return All
+	}
+	return m.To.String()
+}
+
+// Mail is every message of a game, in the order of delivery. The zero Mail is empty.
+type Mail struct {
+	all []Message
+	// open counts the private messages of a power to another since that one last wrote back.
+	open [board.Turkey + 1][board.Turkey + 1]int
+}
+
+// Deliver adds messages.
+func (m *Mail) Deliver(messages ...Message) {
+	m.all = append(m.all, messages...)
+	for _, one := range messages {
+		if one.Public() {
+			for w := range named(one.Text).All() {
+				m.open[w][one.From] = 0
+			}
+			continue
+		}
+		m.open[one.To][one.From] = 0
+		m.open[one.From][one.To]++
+	}
+}
+
+// Of are the messages of a phase that w may read, in order.
+func (m *Mail) Of(phase string, w board.Power) []Message {
+	var seen []Message
+	for _, one := range m.phase(phase) {
+		if one.Seen(w) {
+			seen = append(seen, one)
+		}
+	}
+	return seen
+}
+
+// All are the messages of a phase, whoever may read them: for judges and readers.
+func (m *Mail) All(phase string) []Message { return m.phase(phase) }
+
+// phase finds the messages of a phase, which stand together: mostly the last ones.
+func (m *Mail) phase(name string) []Message {
+	end := len(m.all)
+	for end > 0 && m.all[end-1].Phase != name {
+		end--
+	}
+	start := end
+	for start > 0 && m.all[start-1].Phase == name {
+		start--
+	}
+	return m.all[start:end:end]
+}
+
+// Heard says whether somebody else wrote what w may read in a round of a phase.
+func (m *Mail) Heard(phase string, round int, w board.Power) bool {
+	for _, one := range m.phase(phase) {
+		if one.Round == round && one.From != w && one.Seen(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unanswered counts, for each power, the private messages of w since that power last
+// wrote to w, or named it before everybody.
+func (m *Mail) Unanswered(w board.Power) [board.Turkey + 1]int { return m.open[w] }
+
+// named are the powers that a text names.
+func named(text string) board.Set[board.Power] {
+	var set board.Set[board.Power]
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if w, ok := board.ParsePower(word); ok {
+			set.Add(w)
+		}
+	}
+	return set
+}
+
+// Repeats says whether a message says what its writer has said to the same recipient
+// since that one last answered, or to everybody in the same phase. Saying something new
+// is never a repetition, however often nobody answered.
+func (m *Mail) Repeats(next Message) bool {
+	words := wordsOf(next.Text)
+	for _, one := range slices.Backward(m.all) {
+		if next.Public() && one.Phase != next.Phase || !next.Public() && one.From == next.To && one.Seen(next.From) {
+			return false
+		}
+		if one.From == next.From && one.To == next.To && alike(words, wordsOf(one.Text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// alike says whether two texts have nine in ten of their words in common.
+func alike(a, b map[string]bool) bool {
+	both := 0
+	for w := range a {
+		if b[w] {
+			both++
+		}
+	}
+	return 10*both >= 9*(len(a)+len(b)-both)
+}
+
+func wordsOf(text string) map[string]bool {
+	words := map[string]bool{}
+	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		words[w] = true
+	}
+	return words
+}

@@ -1,0 +1,178 @@
+package press
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"parley/worlds/diplomacy/rules/board"
+)
+
+func present(powers ...board.Power) board.Set[board.Power] {
+	var set board.Set[board.Power]
+	for _, w := range powers {
+		set.Add(w)
+	}
+	return set
+}
+
+func like(from board.Power) Message { return Message{Phase: "S1901M", Round: 1, From: from} }
+
+// TestRecipients: whom a draft reaches. A name that is none reaches nobody, never everybody.
+func TestRecipients(t *testing.T) {
+	t.Parallel()
+	here := present(board.France, board.Germany, board.Italy)
+	cases := []struct{ to, want, why string }{
+		{"GERMANY", "GERMANY", ""},
+		{" germany ", "GERMANY", ""},
+		{"EGMANY", "GERMANY", ""},
+		{"ALL", "ALL", ""},
+		{"everyone", "ALL", ""},
+		{"Germany and Italy", "GERMANY ITALY", ""},
+		{"GERMANY, ITALY,", "GERMANY ITALY", ""},
+		{"Atlantis", "", "no power"},
+		{"", "", "no power"},
+		{"GERMANY, Atlantis", "", "no power"},
+		{"all but Germany", "", "no power"},
+		{"France", "", "yourself"},
+		{"Turkey", "", "out of the game"},
+	}
+	for _, c := range cases {
+		var m Mail
+		s := m.Sort([]Draft{{c.to, "Hello."}}, like(board.France), here, 9)
+		var got []string
+		for _, one := range s.Messages {
+			got = append(got, one.Recipient())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q reaches %q, want %q", c.to, got, c.want)
+		}
+		if c.why != "" && (len(s.Refused) != 1 || s.Refused[0].Reason != "recipient" || !strings.Contains(s.Refused[0].Why, c.why)) {
+			t.Errorf("%q: %+v", c.to, s.Refused)
+		}
+	}
+}
+
+func TestSortRefuses(t *testing.T) {
+	t.Parallel()
+	here := present(board.Powers()...)
+	var m Mail
+	m.Deliver(Message{Phase: "S1901M", Round: 1, From: board.France, To: board.Italy, Text: "Shall we keep Piedmont empty this year?"})
+	s := m.Sort([]Draft{
+		{"ITALY", "shall we keep PIEDMONT empty, this year"},
+		{"ITALY", "I will also leave Tunis to you."},
+		{"ITALY", "I will also leave Tunis to you!"},
+		{"GERMANY", " \n "},
+		{"GERMANY", strings.Repeat("long ", 1000)},
+		{"ALL", "Peace."},
+		{"ALL", "One too many."},
+	}, Message{Phase: "S1901M", Round: 2, From: board.France}, here, 3)
+	var reasons []string
+	for _, r := range s.Refused {
+		reasons = append(reasons, r.Reason)
+	}
+	if len(s.Messages) != 3 || s.Cut != 1 || strings.Join(reasons, ",") != "repeated,repeated,empty,too many" {
+		t.Errorf("%d messages, %d cut, refused for %v", len(s.Messages), s.Cut, reasons)
+	}
+	if n := utf8.RuneCountInString(s.Messages[1].Text); n > MaxText+1 {
+		t.Errorf("a message of %d characters", n)
+	}
+}
+
+// TestRepeats: what is new is never held back, and an answer opens the way again.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	var m Mail
+	first := Message{Phase: "S1901M", Round: 1, From: board.France, To: board.Italy, Text: "Keep out of Piedmont."}
+	m.Deliver(first)
+	other, answer := first, Message{Phase: "S1901M", Round: 2, From: board.Italy, To: board.France, Text: "No."}
+	other.Text = "Then at least keep out of Tyrolia and of the Gulf of Lyon."
+	if !m.Repeats(first) || m.Repeats(other) {
+		t.Errorf("the same %v, something new %v", m.Repeats(first), m.Repeats(other))
+	}
+	m.Deliver(answer)
+	if m.Repeats(first) {
+		t.Error("after an answer it may be said again")
+	}
+	public := Message{Phase: "S1901M", From: board.France, Text: "Peace."}
+	m.Deliver(public)
+	later := public
+	later.Phase = "F1901M"
+	if !m.Repeats(public) || m.Repeats(later) {
+		t.Errorf("public: now %v, next phase %v", m.Repeats(public), m.Repeats(later))
+	}
+}
+
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	var m Mail
+	say := func(from, to board.Power, text string) { m.Deliver(Message{From: from, To: to, Text: text}) }
+	say(board.Austria, board.France, "one")
+	say(board.Austria, board.France, "two")
+	say(board.Austria, board.Russia, "one")
+	say(board.Austria, board.Turkey, "one")
+	say(board.Russia, board.Austria, "yes")
+	say(board.Turkey, board.None, "Austria, I have read your letter.")
+	say(board.France, board.None, "I speak to nobody.")
+	got := m.Unanswered(board.Austria)
+	if got[board.France] != 2 || got[board.Russia] != 0 || got[board.Turkey] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestSeen: of every message exactly those know who may.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	var m Mail
+	for _, from := range board.Powers() {
+		for to := board.None; to <= board.Turkey; to++ {
+			if from != to {
+				m.Deliver(Message{Phase: "F1903M", Round: 2, From: from, To: to, Text: from.Name() + ">" + to.Name()})
+			}
+		}
+	}
+	for _, w := range board.Powers() {
+		for _, one := range m.Of("F1903M", w) {
+			if !one.Public() && one.From != w && one.To != w {
+				t.Errorf("%s reads %q", w.Name(), one.Text)
+			}
+		}
+		if n := len(m.Of("F1903M", w)); n != 7+12 || !m.Heard("F1903M", 2, w) || m.Heard("F1903M", 1, w) || len(m.Of("S1903M", w)) != 0 {
+			t.Errorf("%s reads %d messages", w.Name(), n)
+		}
+	}
+	if len(m.All("F1903M")) != 49 {
+		t.Errorf("%d in all", len(m.All("F1903M")))
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                     "",
+		" a\n\nb\tc\u00a0d ":   "a b c d",
+		"\x1b[2Jx\x00y\u202ez": "[2Jx y z",
+		"\xff\xfeok":           "ok",
+		"> a:\n> b":            "> a: > b",
+		"0123456789abc":        "0123456789…",
+		"0123456 8 abc":        "0123456 8…",
+	} {
+		if got := Line(text, 10); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzSort(f *testing.F) {
+	f.Add("GERMANY", "hello")
+	f.Add("Germany and\nItaly", "\x00\xff")
+	f.Fuzz(func(t *testing.T, to, text string) {
+		var m Mail
+		s := m.Sort([]Draft{{to, text}, {to, text}}, like(board.France), present(board.Powers()...), 3)
+		for _, one := range s.Messages {
+			if one.Text == "" || strings.ContainsAny(one.Text, "\n\r\x00") || !utf8.ValidString(one.Text) || one.To == board.France {
+				t.Errorf("%q to %q: %+v", text, to, one)
+			}
+		}
+	})
+}

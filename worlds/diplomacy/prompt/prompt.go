@@ -1,0 +1,205 @@
+// Package prompt is what the players of Diplomacy are told: a set of templates, one for
+// each moment of the game, and how they are filled in.
+//
+// A template is plain text with variables like {{goals}}. A paragraph that has a
+// variable with nothing in it is left out, so that there is nothing else to learn: no
+// conditions, no loops, no functions. What a variable holds is never read as a template
+// again, so that no player can write into another's instructions.
+//
+// It promises that the same values make the same text, and that a template with an
+// unknown variable is refused when it is read, never while a game is played.
+//
+// It is not for what the variables hold: that is for the world.
+package prompt
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Version is that of the standard set. It goes up with every change to what players
+// are told.
+const Version = 1
+
+//go:embed text/*.txt
+var texts embed.FS
+
+// The templates. Rules and Board come first in every prompt and are the same for all
+// powers; Self and one of the others follow in a message of the power's own.
+const (
+	Rules   = "rules"
+	Board   = "board"
+	Self    = "self"
+	Start   = "start"
+	Plan    = "plan"
+	Talk    = "talk"
+	Decide  = "decide"
+	Orders  = "orders"
+	Retreat = "retreat"
+	Adjust  = "adjust"
+	Again   = "again"
+	Review  = "review"
+	Years   = "years"
+	Judge   = "judge"
+)
+
+// Names lists the templates in the order in which a game needs them.
+func Names() []string {
+	return []string{Rules, Board, Self, Start, Plan, Talk, Decide, Orders, Retreat, Adjust, Again, Review, Years, Judge}
+}
+
+// Variable is what a template can have filled in.
+type Variable struct{ Name, Doc string }
+
+// Variables lists them all. Where one means nothing, it is empty.
+func Variables() []Variable {
+	return []Variable{
+		{"power", "the power that is asked: France"},
+		{"phase", "the phase that is played: S1901M (spring 1901, movement)"},
+		{"scoring", "what counts, in a sentence"},
+		{"end", "when the game ends, in a sentence"},
+		{"position", "units and centres of every power, a line each"},
+		{"last_phase", "the last movement phase"},
+		{"last", "its orders, a line for each power, and what came of them"},
+		{"goals", "the power's goals, a line each"},
+		{"relations", "how it sees the others"},
+		{"diary", "its diary: earlier years in short, then entries"},
+		{"plan", "what it planned before the talks, if there is planning"},
+		{"messages", "what was said this turn, or in the last one when results are looked at; only what the power may read"},
+		{"unanswered", "the powers that have not answered it"},
+		{"returned", "what it wrote last and could not be delivered"},
+		{"round", "the number of the round of talks"},
+		{"rounds", "how many rounds there are at most"},
+		{"most", "how many messages may be written in a round"},
+		{"options", "what its units can do"},
+		{"vote", "how to vote on ending the game, if that is possible now"},
+		{"wrong", "orders that could not be carried out, and why"},
+		{"changes", "what the power won and lost"},
+		{"summary", "earlier years of the diary in short"},
+		{"entries", "the entries to add to that"},
+	}
+}
+
+// Set is a set of templates. It never changes, so any number of games may share one.
+type Set struct{ parts map[string][]paragraph }
+
+// paragraph is a text with variables: texts and names in turn, a text first.
+type paragraph []string
+
+var variable = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
+
+// Standard returns the set that comes with Parley.
+func Standard() *Set {
+	s := &Set{parts: map[string][]paragraph{}}
+	for _, name := range Names() {
+		b, err := texts.ReadFile("text/" + name + ".txt")
+		if err == nil {
+			s.parts[name], err = parse(string(b))
+		}
+		if err != nil {
+			panic(fmt.Sprintf("prompt: %s: %v", name, err)) // the file is part of the program, and tested
+		}
+	}
+	return s
+}
+
+// With returns the set with some templates replaced.
+func (s *Set) With(texts map[string]string) (*Set, error) {
+	if len(texts) == 0 {
+		return s, nil
+	}
+	out := &Set{parts: maps.Clone(s.parts)}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if !slices.Contains(Names(), name) {
+			return nil, fmt.Errorf("%.40q is no template: use %s", name, strings.Join(Names(), ", "))
+		}
+		p, err := parse(texts[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out.parts[name] = p
+	}
+	return out, nil
+}
+
+// Check says what is wrong with the text of a template.
+func Check(text string) error {
+	_, err := parse(text)
+	return err
+}
+
+// parse reads a template. Its error names the line.
+func parse(text string) ([]paragraph, error) {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if err := known(text); err != nil {
+		return nil, err
+	}
+	var out []paragraph
+	for block := range strings.SplitSeq(text, "\n\n") {
+		block = strings.Trim(block, "\n")
+		if strings.TrimSpace(block) == "" {
+			continue
+		}
+		var p paragraph
+		at := 0
+		for _, m := range variable.FindAllStringSubmatchIndex(block, -1) {
+			p = append(p, block[at:m[0]], block[m[2]:m[3]])
+			at = m[1]
+		}
+		out = append(out, append(p, block[at:]))
+	}
+	return out, nil
+}
+
+// known wants every variable of a text to be one, and no brace left over.
+func known(text string) error {
+	var names []string
+	for _, v := range Variables() {
+		names = append(names, v.Name)
+	}
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		for _, m := range variable.FindAllStringSubmatch(line, -1) {
+			if !slices.Contains(names, m[1]) {
+				return fmt.Errorf("line %d: {{%.40s}} is no variable: use %s", number, m[1], strings.Join(names, ", "))
+			}
+		}
+		if rest := variable.ReplaceAllString(line, ""); strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
+			return fmt.Errorf("line %d: a variable is written {{name}} on one line", number)
+		}
+	}
+	return nil
+}
+
+// Fill writes a template with the values of its variables.
+func (s *Set) Fill(name string, value func(variable string) string) string {
+	var b strings.Builder
+	for _, p := range s.parts[name] {
+		if text, ok := p.fill(value); ok {
+			if b.Len() > 0 {
+				b.WriteString("\n\n")
+			}
+			b.WriteString(text)
+		}
+	}
+	return b.String()
+}
+
+// fill writes a paragraph, unless one of its variables is empty.
+func (p paragraph) fill(value func(string) string) (string, bool) {
+	var b strings.Builder
+	for i, part := range p {
+		if i%2 == 1 {
+			if part = value(part); part == "" {
+				return "", false
+			}
+		}
+		b.WriteString(part)
+	}
+	return b.String(), true
+}

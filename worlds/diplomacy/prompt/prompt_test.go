@@ -1,0 +1,84 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFill(t *testing.T) {
+	t.Parallel()
+	s, err := Standard().With(map[string]string{Talk: "One {{power}}.\r\n\r\nTwo {{ goals }} and {{plan}}.\n\n\nThree.\nFour {{power}}{{power}}."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{"power": "{{goals}}", "goals": "win"}
+	got := s.Fill(Talk, func(name string) string { return values[name] })
+	// A paragraph with an empty variable is gone, and a value is never read as a template.
+	if want := "One {{goals}}.\n\nThree.\nFour {{goals}}{{goals}}."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if Standard().Fill(Talk, func(string) string { return "x" }) == got {
+		t.Error("the standard set has changed")
+	}
+}
+
+func TestTemplatesAreChecked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"fine":                 "",
+		"a\nb {{gaols}}":       "line 2: {{gaols}} is no variable: use power,",
+		"{{}}":                 "line 1: {{}} is no variable",
+		"{{goals}":             "line 1: a variable is written {{name}} on one line",
+		"{{goals\n}}":          "line 1: a variable is written",
+		"{{range .}}x{{end}}":  "is no variable",
+		"{{printf \"%s\" .X}}": "is no variable",
+	} {
+		switch err := Check(text); {
+		case want == "" && err != nil:
+			t.Errorf("%q: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Standard().With(map[string]string{"order": "x"}); err == nil || !strings.Contains(err.Error(), "is no template: use rules, board") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Standard().With(map[string]string{Orders: "{{x}}"}); err == nil || !strings.Contains(err.Error(), "orders: line 1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestEveryVariableIsUsed: a variable that no standard template needs is one too many.
+func TestEveryVariableIsUsed(t *testing.T) {
+	t.Parallel()
+	s := Standard()
+	used := map[string]bool{}
+	for _, name := range Names() {
+		if s.Fill(name, func(v string) string { used[v] = true; return "x" }) == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	for _, v := range Variables() {
+		if !used[v.Name] || v.Doc == "" {
+			t.Errorf("%s: used %v, doc %q", v.Name, used[v.Name], v.Doc)
+		}
+	}
+	files, err := texts.ReadDir("text")
+	if err != nil || len(files) != len(Names()) {
+		t.Errorf("%d files for %d templates (%v)", len(files), len(Names()), err)
+	}
+	if !slices.Contains(Names(), Judge) {
+		t.Error("no judge")
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("{{goals}} {{")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Standard().With(map[string]string{Plan: text})
+		if err == nil {
+			s.Fill(Plan, func(string) string { return "{{x}}" })
+		}
+	})
+}

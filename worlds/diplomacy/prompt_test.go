@@ -1,0 +1,119 @@
+package diplomacy
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/diplomacy/prompt"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var (
+	unitHead    = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
+	retreatLine = regexp.MustCompile(`(?m)^([AF] \S+): can retreat to (\w+)`)
+	builtUnit   = regexp.MustCompile(`[AF] [A-Z/]{3,6} [BD]\b`)
+)
+
+// scripted answers every sort of question in few words, and moves: prompts must not
+// change because the simulated provider does.
+func scripted() answerer {
+	n := 0
+	return func(c world.Call) world.Reply {
+		n++
+		if c.Ask.Schema.Name == "diplomacy_promises" {
+			return reply(map[string]any{"promises": []any{}})
+		}
+		last := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
+		orders := []string{}
+		for _, m := range retreatLine.FindAllStringSubmatch(last, -1) {
+			orders = append(orders, m[1]+" R "+m[2])
+		}
+		if c.Label == "builds" {
+			orders = builtUnit.FindAllString(last, -1)
+		}
+		unit := ""
+		for line := range strings.Lines(last) {
+			if m := unitHead.FindStringSubmatch(line); m != nil {
+				unit = m[1]
+			} else if moves, ok := strings.CutPrefix(line, " moves: "); ok {
+				list := strings.Split(moves, ", ")
+				to, _, _ := strings.Cut(list[(n+len(orders))%len(list)], " ")
+				orders = append(orders, unit+" - "+strings.FieldsFunc(to, func(r rune) bool { return strings.ContainsRune("*[\n", r) })[0])
+			}
+		}
+		if n%10 == 0 && c.Label == "orders" {
+			orders = append([]string{"A PAR - NOWHERE"}, orders[1:]...)
+		}
+		to := Seats()[n%7]
+		return reply(map[string]any{
+			"reason": "Forward.", "orders": orders, "vote": playOn, "text": "Go on as before.", "diary": "All as planned.", "goals": []string{"Grow.", "Survive."},
+			"relations": []map[string]string{{"power": to, "relation": "friendly"}}, "messages": []map[string]string{{"to": to, "text": fmt.Sprintf("Shall we agree on point %d?", n)}},
+		})
+	}
+}
+
+// TestPrompts compares the first prompt of every sort with testdata/prompts.golden. What
+// changes there changes how games are played: raise prompt.Version.
+func TestPrompts(t *testing.T) {
+	t.Parallel()
+	p := play(t, 1, world.Lineup{}, scripted(), func(p *Params) {
+		p.MaxYear, p.Rounds, p.Planning, p.Judge, p.DrawFrom = 1903, 2, true, true, 1902
+	})
+	retreats := play(t, 1, world.Lineup{}, scripted(), func(p *Params) { p.Position, p.EndPhase = beaten(), "S1902R" })
+	p.calls = append(p.calls, retreats.calls...)
+	seen := map[string]bool{}
+	var b strings.Builder
+	fmt.Fprintf(&b, "version %d\n", prompt.Version)
+	for _, c := range p.calls {
+		form := c.Label
+		if c.Ask.Schema != nil {
+			form += " as " + c.Ask.Schema.Name
+		}
+		if round := strings.Contains(c.Ask.Messages[len(c.Ask.Messages)-1].Text(), "Round 2"); round {
+			form += ", second round"
+		}
+		if seen[form] {
+			continue
+		}
+		seen[form] = true
+		fmt.Fprintf(&b, "\n======== %s of %s\n", form, c.Seat)
+		for _, m := range c.Ask.Messages {
+			fmt.Fprintf(&b, "---- %s\n%s\n", m.Role, m.Text())
+		}
+		fmt.Fprintf(&b, "---- schema\n%s\n", c.Ask.Schema.JSON)
+	}
+	for _, label := range []string{"start", "plan", "message", "orders", "again", "retreats", "builds", "results", "years", "promises"} {
+		if count(p)[label] == 0 {
+			t.Errorf("the game has no %s: choose another deal", label)
+		}
+	}
+	const golden = "testdata/prompts.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); got != string(want) {
+		t.Errorf("prompts have changed: run with -update and look at the difference: %s", firstDifference(got, string(want)))
+	}
+}
+
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d: %q, was %q", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, were %d", len(a), len(b))
+}

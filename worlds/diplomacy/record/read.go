@@ -1,0 +1,74 @@
+package record
+
+import (
+	"encoding/json"
+
+	"parley/world"
+)
+
+// Game is a whole game as it was noted.
+type Game struct {
+	Phases []Phase
+	End    *End // nil: it is not over
+}
+
+// Read puts a game together from the notes of an episode, in the order of its
+// transcript. What is no note of a game is passed over.
+func Read(notes []world.Note) Game {
+	var g Game
+	at := map[string]int{} // phases by name
+	var messages []Message
+	var diary []Entry
+	var refused []Refused
+	var promises []Promise
+	for _, n := range notes {
+		switch n.Kind {
+		case NotePhase:
+			if p, ok := read[Phase](n); ok && p.State.Name != "" {
+				at[p.State.Name] = len(g.Phases)
+				g.Phases = append(g.Phases, p)
+			}
+		case NoteMessage:
+			if m, ok := read[Message](n); ok {
+				m.From = n.Seat
+				messages = append(messages, m)
+			}
+		case NoteDiary:
+			if e, ok := read[Entry](n); ok {
+				e.Power = n.Seat
+				diary = append(diary, e)
+			}
+		case NoteRefused:
+			if r, ok := read[Refused](n); ok {
+				r.Power = n.Seat
+				refused = append(refused, r)
+			}
+		case NotePromises:
+			list, _ := read[[]Promise](n)
+			promises = append(promises, list...)
+		case NoteEnd:
+			if e, ok := read[End](n); ok {
+				g.End = &e
+			}
+		}
+	}
+	put(g.Phases, at, messages, func(m Message) string { return m.Phase }, func(p *Phase, m Message) { p.Messages = append(p.Messages, m) })
+	put(g.Phases, at, diary, func(e Entry) string { return e.Phase }, func(p *Phase, e Entry) { p.Diary = append(p.Diary, e) })
+	put(g.Phases, at, refused, func(r Refused) string { return r.Phase }, func(p *Phase, r Refused) { p.Refused = append(p.Refused, r) })
+	put(g.Phases, at, promises, func(r Promise) string { return r.Phase }, func(p *Phase, r Promise) { p.Promises = append(p.Promises, r) })
+	return g
+}
+
+func read[T any](n world.Note) (v T, ok bool) {
+	ok = json.Unmarshal(n.Data, &v) == nil
+	return v, ok
+}
+
+// put gives each item to the phase it belongs to.
+func put[T any](phases []Phase, at map[string]int, items []T, phase func(T) string, add func(*Phase, T)) {
+	for _, item := range items {
+		if i, ok := at[phase(item)]; ok {
+			add(&phases[i], item)
+		}
+	}
+}

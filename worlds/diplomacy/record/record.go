@@ -1,0 +1,149 @@
+// Package record is what is written down of a game of Diplomacy: the notes its world
+// makes while it is played, the data of its outcome, and how a whole game is read back
+// from them.
+//
+// It promises that what Read returns needs nothing but the notes of one episode, and
+// that notes from anywhere, broken ones too, are read without failing: what cannot be
+// understood is left out.
+//
+// It is not for rules, scores or pictures.
+package record
+
+import (
+	"strings"
+
+	"parley/worlds/diplomacy/rules"
+)
+
+// The kinds of notes.
+const (
+	NotePhase    = "phase"    // a Phase, when it has been adjudicated
+	NoteMessage  = "message"  // a Message, with its writer as seat
+	NoteDiary    = "diary"    // an Entry, with its writer as seat
+	NoteRefused  = "refused"  // a Refused, with its writer as seat
+	NotePromises = "promises" // a list of Promise, checked
+	NoteEnd      = "end"      // an End
+)
+
+// Phase is one phase that was played.
+type Phase struct {
+	// State is the position the orders were given in. Its name is the phase's.
+	State rules.State `json:"state"`
+	// Orders are by power, as they count, and what came of each.
+	Orders map[string][]Order `json:"orders"`
+	// Removed are the units that had to go without an order.
+	Removed []string `json:"removed,omitempty"`
+	// Relations are how powers saw each other when they gave their orders.
+	Relations map[string]map[string]string `json:"relations,omitempty"`
+	// Goals are what they were after.
+	Goals map[string][]string `json:"goals,omitempty"`
+	// Reasons are what they said of their orders.
+	Reasons map[string]string `json:"reasons,omitempty"`
+	// Votes are how they voted on ending the game, where they did.
+	Votes map[string]string `json:"votes,omitempty"`
+
+	// What Read adds from other notes.
+	Messages []Message `json:"-"`
+	Diary    []Entry   `json:"-"`
+	Refused  []Refused `json:"-"`
+	Promises []Promise `json:"-"`
+}
+
+// Order is one order and what came of it.
+type Order struct {
+	Order string `json:"order"`
+	// Results are the codes of package rules.
+	Results []string `json:"results"`
+	// Missing means that nobody gave it: the unit holds since it was told nothing legal.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// Failures are what is worth telling of results, in words: a success is not.
+func Failures(results []string) string {
+	var failed []string
+	for _, code := range results {
+		if code != rules.Success.String() {
+			failed = append(failed, code)
+		}
+	}
+	return strings.Join(failed, ", ")
+}
+
+// Message is something that was said.
+type Message struct {
+	Phase string `json:"phase"`
+	Round int    `json:"round"`
+	From  string `json:"from,omitempty"` // the note's seat
+	To    string `json:"to"`             // a power, or ALL
+	Text  string `json:"text"`
+}
+
+// What an Entry is about.
+const (
+	AboutStart   = "start"   // the first goals and relations
+	AboutPlan    = "plan"    // before the talks
+	AboutTalks   = "talks"   // after them
+	AboutResults = "results" // after the orders were carried out
+	AboutYears   = "years"   // earlier entries in short
+)
+
+// Entry is something a power wrote in its diary.
+type Entry struct {
+	Phase string `json:"phase"`
+	Power string `json:"power,omitempty"` // the note's seat
+	About string `json:"about"`
+	Text  string `json:"text,omitempty"`
+	// Relations and Goals are those it has then, where they changed.
+	Relations map[string]string `json:"relations,omitempty"`
+	Goals     []string          `json:"goals,omitempty"`
+}
+
+// Refused is something a power wrote that could not be taken: an order that is not legal, a
+// message that could not be delivered.
+type Refused struct {
+	Phase  string `json:"phase"`
+	Power  string `json:"power,omitempty"` // the note's seat
+	What   string `json:"what"`            // order, message, relation
+	Reason string `json:"reason"`          // in a word or two
+	Text   string `json:"text,omitempty"`
+	Why    string `json:"why,omitempty"`
+}
+
+// Promise is what one power promised another, as a judge read it, and what came of it.
+type Promise struct {
+	Phase string `json:"phase"`
+	From  string `json:"from"`
+	To    string `json:"to"` // a power, or ALL
+	Kind  string `json:"kind"`
+	Unit  string `json:"unit,omitempty"`
+	Place string `json:"place,omitempty"`
+	Quote string `json:"quote,omitempty"`
+	// Verdict is kept, broken or unclear, by the orders that were given.
+	Verdict string `json:"verdict"`
+}
+
+// The verdicts on a promise.
+const (
+	Kept    = "kept"
+	Broken  = "broken"
+	Unclear = "unclear"
+)
+
+// End is how a game ended.
+type End struct {
+	State   rules.State `json:"state"` // the last position
+	Reason  string      `json:"reason"`
+	Winners []string    `json:"winners,omitempty"`
+	// Votes are those that ended it, if any did.
+	Votes map[string]string `json:"votes,omitempty"`
+}
+
+// The reasons for an end.
+const (
+	Solo       = "solo"
+	Draw       = "draw"
+	Concession = "concession"
+	Year       = "year"
+	Until      = "phase"
+	Alone      = "last power"
+)

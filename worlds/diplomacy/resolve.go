@@ -1,0 +1,159 @@
+package diplomacy
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// resolve carries out the orders of a phase, writes down what came of them, and goes on
+// to the next phase, or ends the game.
+func (g *game) resolve(t *world.Table) {
+	if g.agreed() {
+		t.Note(record.NotePhase, "", g.phaseNote(&rules.Outcome{})) // what was said in it is worth keeping
+		return
+	}
+	var orders rules.Orders
+	for _, p := range g.players {
+		for _, o := range p.orders {
+			orders[p.power] = append(orders[p.power], o.order)
+		}
+	}
+	out := g.rules.Adjudicate(&g.pos, &orders)
+	note := g.phaseNote(&out)
+	t.Note(record.NotePhase, "", note)
+	g.book.phase(&out)
+	moved := g.pos.Phase.Step == rules.Movement
+	again := g.movesAgain()
+	if moved {
+		g.last = past{year: g.pos.Phase.Year, phase: g.pos.Phase.String(), text: g.resultLines(note)}
+	} else if lines := g.resultLines(note); lines != "" {
+		g.last.text += fmt.Sprintf("\n%s:\n%s", g.pos.Phase, lines)
+	}
+	before := g.pos
+	g.pos = g.rules.Advance(&out.After)
+	for _, p := range g.players {
+		p.orders, p.reason, p.vote = nil, "", ""
+		if moved {
+			p.behind = g.Diary && !p.bot && again && g.pos.Alive(p.power)
+			p.changes = changes(g.rules, p.power, &before, &out.After)
+		}
+	}
+	g.book.advance(&before)
+	g.finish()
+}
+
+// finish ends the game if it is over.
+func (g *game) finish() {
+	alive := g.alive()
+	switch winner := g.pos.Winner(); {
+	case winner != board.None && g.Scoring != scoreWelfare:
+		g.ends(record.Solo, winner)
+	case len(alive) == 1:
+		g.ends(record.Alone, alive[0].power)
+	case len(alive) == 0: // a strange position to start from, and no more units
+		g.ends(record.Alone)
+	case rank(g.pos.Phase) > rank(g.until) && g.EndPhase != "":
+		g.ends(record.Until)
+	case rank(g.pos.Phase) > rank(g.until):
+		g.ends(record.Year)
+	}
+}
+
+// ends writes down how the game ended.
+func (g *game) ends(reason string, winners ...board.Power) {
+	g.end = &record.End{State: g.rules.State(&g.pos), Reason: reason}
+	for _, w := range winners {
+		g.end.Winners = append(g.end.Winners, w.String())
+	}
+	g.book.ended(reason, winners)
+}
+
+// phaseNote is the record of a phase.
+func (g *game) phaseNote(out *rules.Outcome) *record.Phase {
+	note := &record.Phase{State: g.rules.State(&g.pos), Orders: map[string][]record.Order{}}
+	for _, u := range out.Removed {
+		note.Removed = append(note.Removed, g.rules.UnitText(u))
+	}
+	for _, p := range g.players {
+		for i, r := range out.Results[p.power] {
+			note.Orders[p.seat] = append(note.Orders[p.seat], record.Order{
+				Order: r.Order.Text(g.rules.Board), Results: r.Codes(), Missing: p.orders[i].missing,
+			})
+		}
+		if p.reason != "" {
+			note.Reasons = put(note.Reasons, p.seat, p.reason)
+		}
+		if p.vote != "" && g.pos.Phase.Step == rules.Movement {
+			note.Votes = put(note.Votes, p.seat, p.vote)
+		}
+		if g.pos.Phase.Step == rules.Movement && g.Diary && !p.bot && g.pos.Alive(p.power) {
+			note.Relations = put(note.Relations, p.seat, p.relations.record(p.power))
+			note.Goals = put(note.Goals, p.seat, p.goals)
+		}
+	}
+	return note
+}
+
+// put sets a key of a map that may not be there yet.
+func put[T any](m map[string]T, key string, value T) map[string]T {
+	if m == nil {
+		m = map[string]T{}
+	}
+	m[key] = value
+	return m
+}
+
+// resultLines are the orders of a phase, a line for each power, with what failed. That a
+// unit held is no success worth telling: it would teach players to hold.
+func (g *game) resultLines(note *record.Phase) string {
+	var lines []string
+	for _, p := range g.players {
+		var orders []string
+		for _, o := range note.Orders[p.seat] {
+			text := o.Order
+			if failed := record.Failures(o.Results); failed != "" {
+				text += " (" + failed + ")"
+			}
+			orders = append(orders, text)
+		}
+		if len(orders) > 0 {
+			lines = append(lines, p.power.Name()+": "+strings.Join(orders, ", "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// changes tells a power what a movement phase won and lost. Centres change hands after
+// fall, once nobody has to retreat any more.
+func changes(r *rules.Rules, w board.Power, before, after *rules.Position) string {
+	var won, lost, beaten []string
+	for c := range r.Board.SupplyCentres().All() {
+		code := r.Board.Code(board.Place(c))
+		switch {
+		case before.Owners[c] != w && after.Owners[c] == w:
+			won = append(won, code)
+		case before.Owners[c] == w && after.Owners[c] != w:
+			lost = append(lost, code+" to "+after.Owners[c].Name())
+		}
+	}
+	for i := range after.Dislodged {
+		if d := after.Dislodged[i].Unit; d.Power == w {
+			beaten = append(beaten, r.UnitText(d))
+		}
+	}
+	var parts []string
+	for _, p := range []struct {
+		what string
+		list []string
+	}{{"You won", won}, {"You lost", lost}, {"You were driven out:", beaten}} {
+		if len(p.list) > 0 {
+			parts = append(parts, p.what+" "+strings.Join(p.list, ", ")+".")
+		}
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,343 @@
+// Package show makes what there is to look at of games of Diplomacy: the kind's part of a
+// report, over any number of games, and one game to step through.
+//
+// It promises that outcomes and notes from anywhere, broken ones too, are shown as far as
+// they can be understood, and that the same games make the same pictures.
+//
+// It is not for drawing the board (package board) nor for laying out pages.
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// gallery is the kind's own part of a report.
+type gallery struct {
+	agents []string // in the order they came in
+	years  []int
+
+	scores    samples               // by agent and power; "" is any
+	curves    map[string]*yearCurve // centres over years, by power
+	relations samples               // by power and power
+	success   samples               // by agent and kind of order
+	mix       samples               // by agent and kind of order: its share
+	ends      map[string]int
+	conduct   map[string]*conduct // by agent
+	invalid   map[string]map[string]int
+	moments   []sighting
+}
+
+// seats lists the powers as they are seated.
+func seats() []string {
+	var names []string
+	for _, w := range board.Powers() {
+		names = append(names, w.String())
+	}
+	return names
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+type key = [2]string
+
+// samples are numbers of episodes by two names.
+type samples map[key]*world.Sample
+
+func (s samples) at(a, b string) *world.Sample {
+	k := key{a, b}
+	if s[k] == nil {
+		s[k] = &world.Sample{}
+	}
+	return s[k]
+}
+
+// yearCurve is a number by year.
+type yearCurve map[int]*world.Sample
+
+// conduct is how an agent behaved, one value for each episode.
+type conduct struct{ score, centres, survived, solo, success, invalid, messages, betrayals, kept world.Sample }
+
+// sighting is a moment and the episode it was in.
+type sighting struct {
+	episode int
+	record.Moment
+}
+
+// Exhibitor begins the kind's part of a report.
+func Exhibitor() world.Exhibitor {
+	return &gallery{
+		scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
+		ends: map[string]int{}, conduct: map[string]*conduct{}, invalid: map[string]map[string]int{},
+	}
+}
+
+// Add takes in a game.
+func (g *gallery) Add(p world.Played) {
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	var s record.Summary
+	if p.Outcome.Failed != "" || json.Unmarshal(raw, &s) != nil || len(s.Powers) == 0 {
+		return
+	}
+	g.ends[s.Ended]++
+	byAgent := map[string][]*record.Power{}
+	for _, power := range seats() {
+		st := s.Powers[power]
+		if st == nil {
+			continue
+		}
+		agent := p.Spec.Lineup[power]
+		if agent == "" {
+			agent = power
+		}
+		if !slices.Contains(g.agents, agent) {
+			g.agents = append(g.agents, agent)
+		}
+		byAgent[agent] = append(byAgent[agent], st)
+		g.scores.at(agent, power).Add(st.Score)
+	}
+	for agent, list := range byAgent {
+		g.addAgent(agent, list)
+	}
+	g.addCurves(s.Centres)
+	for a, row := range s.Relations {
+		for b, v := range row {
+			g.relations.at(a, b).Add(v)
+		}
+	}
+	for _, m := range s.Moments {
+		g.moments = append(g.moments, sighting{p.Episode, m})
+	}
+	g.trim()
+}
+
+// mostMoments is how many moments a report shows.
+const mostMoments = 20
+
+// trim keeps the moments that matter most, the earliest of equal ones.
+func (g *gallery) trim() {
+	slices.SortStableFunc(g.moments, func(a, b sighting) int { return b.Weight - a.Weight })
+	g.moments = g.moments[:min(len(g.moments), mostMoments)]
+}
+
+func (g *gallery) addCurves(counts []record.Count) {
+	for _, c := range counts {
+		if !slices.Contains(g.years, c.Year) {
+			g.years = append(g.years, c.Year)
+		}
+		for _, power := range seats() {
+			curve := g.curves[power]
+			if curve == nil {
+				curve = &yearCurve{}
+				g.curves[power] = curve
+			}
+			if (*curve)[c.Year] == nil {
+				(*curve)[c.Year] = &world.Sample{}
+			}
+			(*curve)[c.Year].Add(float64(c.Centres[power]))
+		}
+	}
+}
+
+// addAgent takes in what an agent did in one game, in all the seats it had.
+func (g *gallery) addAgent(agent string, list []*record.Power) {
+	c := g.conduct[agent]
+	if c == nil {
+		c = &conduct{}
+		g.conduct[agent], g.invalid[agent] = c, map[string]int{}
+	}
+	each := func(s *world.Sample, f func(*record.Power) (float64, bool)) {
+		var values []float64
+		for _, st := range list {
+			if v, ok := f(st); ok {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			s.Add(values...)
+		}
+	}
+	whole := func(f func(*record.Power) float64) func(*record.Power) (float64, bool) {
+		return func(p *record.Power) (float64, bool) { return f(p), true }
+	}
+	each(&c.score, whole(func(p *record.Power) float64 { return p.Score }))
+	each(&c.centres, whole(func(p *record.Power) float64 { return float64(p.Centres) }))
+	each(&c.survived, whole(func(p *record.Power) float64 { return number(p.Survived) }))
+	each(&c.solo, whole(func(p *record.Power) float64 { return number(p.Solo) }))
+	each(&c.messages, whole(func(p *record.Power) float64 { return float64(p.Private + p.Public) }))
+	each(&c.betrayals, whole(func(p *record.Power) float64 { return float64(p.Betrayed) }))
+	each(&c.success, func(p *record.Power) (float64, bool) { return share(p.Active()) })
+	each(&c.invalid, func(p *record.Power) (float64, bool) { return share(p.Written()) })
+	each(&c.kept, func(p *record.Power) (float64, bool) { return share(p.Kept+p.Broken, p.Kept) })
+	for _, kind := range orderKinds() {
+		each(g.success.at(agent, kind), func(p *record.Power) (float64, bool) { return share(p.Tried(kind)) })
+		each(g.mix.at(agent, kind), func(p *record.Power) (float64, bool) {
+			n, _ := p.Tried(kind)
+			return share(countMoves(p), n)
+		})
+	}
+	for _, st := range list {
+		for reason, n := range st.Refused {
+			g.invalid[agent][reason] += n
+		}
+		if st.Missing > 0 {
+			g.invalid[agent]["order: missing"] += st.Missing
+		}
+	}
+}
+
+// orderKinds are the kinds of orders of movement phases.
+func orderKinds() []string { return []string{"move", "support", "convoy", "hold"} }
+
+func countMoves(p *record.Power) int {
+	all := 0
+	for _, kind := range orderKinds() {
+		n, _ := p.Tried(kind)
+		all += n
+	}
+	return all
+}
+
+// share is the share of some among n, unless there are none.
+func share(n, some int) (float64, bool) {
+	if n == 0 {
+		return 0, false
+	}
+	return float64(some) / float64(n), true
+}
+
+// Exhibits shows it all.
+func (g *gallery) Exhibits() []world.Exhibit {
+	if len(g.agents) == 0 {
+		return nil
+	}
+	slices.Sort(g.years)
+	out := []world.Exhibit{
+		{Name: "diplomacy-conduct", Title: "How agents did", Show: g.showConduct(), Caption: "Means over games; an agent in several seats of a game counts once for it. Success: of moves, supports and convoys. Invalid: of orders written. Betrayals: strikes against a power that called the striker friendly or ally. Kept: of promises that could be checked."},
+		{Name: "diplomacy-powers", Title: "Score by power and agent", Show: g.showPowers(), Caption: "The mean score of each agent with each power."},
+		{Name: "diplomacy-centres", Title: "Centres over the years", Show: g.showCurves(), Caption: "The mean number of supply centres of each power after each year; the first point is the start."},
+		{Name: "diplomacy-orders", Title: "Order success", Show: g.showOrders(g.success, "success"), Caption: "The share of orders of each kind that succeeded. A support succeeds when it is matched and not cut."},
+		{Name: "diplomacy-mix", Title: "Order mix", Show: g.showOrders(g.mix, "share"), Caption: "The share of each kind among the orders of movement phases."},
+		{Name: "diplomacy-ends", Title: "How games ended", Show: g.showEnds()},
+	}
+	if len(g.relations) > 0 {
+		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: g.showRelations(), Caption: "The mean over movement phases, from -2 (enemy) to 2 (ally): how the power of the row saw that of the column."})
+	}
+	if grid := g.showInvalid(); len(grid.Rows) > 0 {
+		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was not taken", Show: grid, Caption: "What agents wrote and could not be used, by reason, over all games."})
+	}
+	if len(g.moments) > 0 {
+		out = append(out, world.Exhibit{Name: "diplomacy-moments", Title: "Key moments", Show: g.showMoments()})
+	}
+	return out
+}
+
+func (g *gallery) showConduct() world.Grid {
+	grid := world.Grid{Columns: []string{"agent", "score", "centres", "survived", "solo", "success", "invalid", "messages", "betrayals", "kept"}}
+	for _, a := range g.agents {
+		c := g.conduct[a]
+		row := []any{a}
+		for _, s := range []*world.Sample{&c.score, &c.centres, &c.survived, &c.solo, &c.success, &c.invalid, &c.messages, &c.betrayals, &c.kept} {
+			if s.N() == 0 {
+				row = append(row, "–")
+				continue
+			}
+			row = append(row, s)
+		}
+		grid.Rows = append(grid.Rows, row)
+	}
+	return grid
+}
+
+func (g *gallery) showPowers() world.HeatMap {
+	return heat("agent", "power", "score", g.agents, seats(), g.scores)
+}
+
+func (g *gallery) showRelations() world.HeatMap {
+	return heat("power", "seen", "relation", seats(), seats(), g.relations)
+}
+
+func heat(row, column, what string, rows, columns []string, from samples) world.HeatMap {
+	m := world.HeatMap{Row: row, Column: column, What: what, Rows: rows, Columns: columns}
+	for _, a := range rows {
+		cells := make([]*world.Sample, len(columns))
+		for i, b := range columns {
+			cells[i] = from[key{a, b}]
+		}
+		m.Cells = append(m.Cells, cells)
+	}
+	return m
+}
+
+func (g *gallery) showCurves() world.Curves {
+	c := world.Curves{X: "year", Y: "centres"}
+	for _, power := range seats() {
+		curve := world.Curve{Name: power}
+		for _, year := range g.years {
+			if s := (*g.curves[power])[year]; s != nil {
+				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s})
+			}
+		}
+		c.Curves = append(c.Curves, curve)
+	}
+	return c
+}
+
+func (g *gallery) showOrders(from samples, what string) world.Estimates {
+	e := world.Estimates{By: []string{"order", "agent"}, What: what}
+	for _, kind := range orderKinds() {
+		for _, a := range g.agents {
+			if s := from[key{a, kind}]; s != nil && s.N() > 0 {
+				e.Rows = append(e.Rows, world.Estimated{Labels: []string{kind, a}, Sample: s})
+			}
+		}
+	}
+	return e
+}
+
+func (g *gallery) showEnds() world.Bars {
+	b := world.Bars{X: "end", Y: "games", Labels: slices.Sorted(maps.Keys(g.ends))}
+	s := world.BarSeries{Name: "games"}
+	for _, l := range b.Labels {
+		s.Values = append(s.Values, float64(g.ends[l]))
+	}
+	b.Series = []world.BarSeries{s}
+	return b
+}
+
+func (g *gallery) showInvalid() world.Grid {
+	grid := world.Grid{Columns: append([]string{"reason"}, g.agents...)}
+	reasons := map[string]bool{}
+	for _, counts := range g.invalid {
+		for reason := range counts {
+			reasons[reason] = true
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		row := []any{reason}
+		for _, a := range g.agents {
+			row = append(row, g.invalid[a][reason])
+		}
+		grid.Rows = append(grid.Rows, row)
+	}
+	return grid
+}
+
+func (g *gallery) showMoments() world.Grid {
+	grid := world.Grid{Columns: []string{"game", "phase", "kind", "what happened"}}
+	for _, m := range g.moments {
+		grid.Rows = append(grid.Rows, []any{fmt.Sprint(m.episode), m.Phase, m.Kind, m.Text})
+	}
+	return grid
+}

@@ -1,0 +1,77 @@
+package show
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+func TestNothingToShow(t *testing.T) {
+	t.Parallel()
+	x := Exhibitor()
+	for _, data := range []string{`{"powers":7}`, `[]`, `{}`, `{"powers":{"MARS":{}}}`, `{`} {
+		x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}})
+	}
+	x.Add(world.Played{Outcome: world.Outcome{Failed: "x", Data: json.RawMessage(`{"powers":{"FRANCE":{}}}`)}})
+	if list := x.Exhibits(); list != nil {
+		t.Errorf("%+v", list)
+	}
+	if Replay(world.Played{}, nil) != nil {
+		t.Error("a replay of nothing")
+	}
+}
+
+// TestHalfARecord: what is there is shown, and what is missing does no harm.
+func TestHalfARecord(t *testing.T) {
+	t.Parallel()
+	x := Exhibitor()
+	x.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"powers":{"FRANCE":null,"ITALY":{"score":3}},"centres":[{"year":1901}],"relations":{"ITALY":{"MARS":1}},"moments":[{}]}`)}})
+	if len(x.Exhibits()) < 5 {
+		t.Errorf("%+v", x.Exhibits())
+	}
+	list := Replay(world.Played{}, []world.Note{
+		{Kind: record.NotePhase, Data: json.RawMessage(`{"state":{"name":"S1901M","units":{"FRANCE":["Q","A ???"]},"centers":{"FRANCE":["ZZZ"]}},"orders":{"FRANCE":[{"order":"dance"}]}}`)},
+		{Kind: record.NoteMessage, Seat: "FRANCE", Data: json.RawMessage(`{"phase":"S1901M","to":"ALL","text":"<script>"}`)},
+	})
+	show, _ := list[0].Show.(world.Replay)
+	if len(show.Frames) != 1 || show.Frames[0].SVG != "" || show.Frames[0].Lines[0].Text != "<script>" {
+		t.Errorf("%+v", show.Frames)
+	}
+}
+
+// TestMomentsThatMatter: of many moments the weightiest are kept.
+func TestMomentsThatMatter(t *testing.T) {
+	t.Parallel()
+	g := &gallery{}
+	for i := range 100 {
+		g.moments = append(g.moments, sighting{i, record.Moment{Weight: i % 10, Text: strings.Repeat("x", i)}})
+	}
+	g.trim()
+	if len(g.moments) != mostMoments || g.moments[0].Weight != 9 || g.moments[19].Weight != 8 || g.moments[0].episode != 9 {
+		t.Errorf("%+v", g.moments)
+	}
+}
+
+func TestScene(t *testing.T) {
+	t.Parallel()
+	var p record.Phase
+	err := json.Unmarshal([]byte(`{"state":{"name":"S1902R","units":{"FRANCE":["A PAR","*A BUR"],"GERMANY":["F STP/SC"]},"centers":{"FRANCE":["PAR"]}},
+		"orders":{"FRANCE":[{"order":"A BUR R GAS","results":["success"]}],"GERMANY":[{"order":"WAIVE","results":["success"]},{"order":"F STP/SC S F BOT - LVN","results":["void"]}]}}`), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Scene(board.New(), &p)
+	if len(s.Units) != 3 || !s.Units[1].Dislodged || s.Held["PAR"] != "FRANCE" || len(s.Orders) != 2 {
+		t.Fatalf("%+v", s)
+	}
+	if o := s.Orders[0]; o.To != "GAS" || !o.Unit.Dislodged || o.Kind != "retreat" {
+		t.Errorf("%+v", o)
+	}
+	if o := s.Orders[1]; o.From != "BOT" || o.To != "LVN" || !o.Unit.Fleet {
+		t.Errorf("%+v", o)
+	}
+}

@@ -1,0 +1,132 @@
+package diplomacy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/diplomacy/press"
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+// given is an order as it counts.
+type given struct {
+	order   order.Order
+	missing bool // nobody gave it
+}
+
+// slate is the orders of one player as they come in.
+type slate struct {
+	g      *game
+	p      *player
+	open   []board.Province // what still needs an order
+	left   int              // how many orders are still wanted
+	orders []given
+	wrong  []record.Refused
+}
+
+func newSlate(g *game, p *player) *slate {
+	s := &slate{g: g, p: p}
+	for _, c := range g.brief.Choices(p.power) {
+		s.open = append(s.open, c.At)
+	}
+	s.left = len(s.open)
+	if g.pos.Phase.Step == rules.Adjustments {
+		s.left = max(g.rules.Allowed(&g.pos, p.power), -g.rules.Allowed(&g.pos, p.power))
+	}
+	return s
+}
+
+// take reads orders: each as it stands, or refused with a reason.
+func (s *slate) take(texts []string) {
+	const most = 60 // more than any power has units, so that nonsense is not read for long
+	for _, text := range texts[:min(len(texts), most)] {
+		o, err := order.Parse(s.g.rules.Board, text)
+		if err != nil {
+			if why := errors.Unwrap(err); why != nil {
+				err = why // without the order itself, which stands beside it
+			}
+			s.refuse(text, "unreadable", err)
+			continue
+		}
+		legal, err := s.g.rules.Check(&s.g.pos, s.p.power, o)
+		if err != nil {
+			s.refuse(text, "illegal "+o.Kind.String(), err)
+			continue
+		}
+		if err := s.use(legal); err != nil {
+			s.refuse(text, "too many", err)
+		}
+	}
+}
+
+// use takes a legal order, unless there is one for the same place already.
+func (s *slate) use(o order.Order) error {
+	if s.left == 0 {
+		return fmt.Errorf("%s has ordered enough already", s.p.power.Name())
+	}
+	if o.Kind != order.Waive {
+		at := s.g.rules.Board.Province(o.At)
+		i := slices.Index(s.open, at)
+		if i < 0 {
+			return fmt.Errorf("%s has an order already", s.g.rules.Board.Code(o.At))
+		}
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	s.left--
+	if s.left == 0 {
+		s.open = nil
+	}
+	s.orders = append(s.orders, given{order: o})
+	return nil
+}
+
+func (s *slate) refuse(text, reason string, err error) {
+	s.p.stats.Refused["order: "+reason]++
+	s.wrong = append(s.wrong, record.Refused{
+		Phase: s.g.pos.Phase.String(), What: "order", Reason: reason, Text: press.Line(text, 80), Why: press.Line(err.Error(), 200),
+	})
+}
+
+// note writes down what was refused.
+func (s *slate) note(t *world.Table) {
+	for _, r := range s.wrong {
+		t.Note(record.NoteRefused, s.p.seat, r)
+	}
+}
+
+// complaint tells the player what was refused.
+func (s *slate) complaint() string {
+	lines := make([]string, len(s.wrong))
+	for i, r := range s.wrong {
+		lines[i] = fmt.Sprintf("- %q: %s", r.Text, r.Why)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s *slate) openSet() board.Set[board.Province] {
+	var set board.Set[board.Province]
+	for _, p := range s.open {
+		set.Add(p)
+	}
+	return set
+}
+
+// done returns the orders. Units that were told nothing legal in a movement phase hold;
+// in other phases the rules say what becomes of them.
+func (s *slate) done() []given {
+	if s.g.pos.Phase.Step != rules.Movement {
+		return s.orders
+	}
+	for _, at := range s.open {
+		u := s.g.pos.Units[at]
+		s.orders = append(s.orders, given{order.New(order.Hold, u.Type, u.Place), true})
+		s.p.stats.Missing++
+	}
+	return s.orders
+}

@@ -1,0 +1,79 @@
+package diplomacy
+
+import (
+	"slices"
+	"strings"
+
+	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// What can be voted for, besides a power to concede to.
+const (
+	playOn   = "PLAY_ON"
+	voteDraw = "DRAW"
+)
+
+// voting says whether there is a vote with the orders of this phase.
+func (g *game) voting() bool {
+	return g.DrawFrom > 0 && g.pos.Phase.Year >= g.DrawFrom && g.pos.Phase.Step == rules.Movement
+}
+
+func (g *game) voteText(p *player) string {
+	if !g.voting() || p.bot {
+		return ""
+	}
+	return "Vote too: " + playOn + "; " + voteDraw + ", which ends the game now as a draw of all who are left, if all of them vote for it; " +
+		"or the name of a power, which concedes the game to it, if all others do."
+}
+
+// agreed ends the game if everybody voted for the same end. Bots have no vote, and a
+// power that did not answer votes to play on. The orders of the phase are then not
+// carried out.
+func (g *game) agreed() bool {
+	voters := slices.DeleteFunc(g.writers(), func(p *player) bool { return g.pos.Count(p.power) == 0 }) // who has no units is not asked
+	if !g.voting() || len(voters) == 0 {
+		return false
+	}
+	draw := true
+	for _, p := range voters {
+		draw = draw && strings.EqualFold(strings.TrimSpace(p.vote), voteDraw)
+	}
+	if draw {
+		var all []board.Power
+		for _, p := range g.alive() {
+			all = append(all, p.power)
+		}
+		g.ends(record.Draw, all...)
+	} else if to := g.conceded(voters); to != board.None {
+		g.ends(record.Concession, to)
+	} else {
+		return false
+	}
+	for _, p := range voters {
+		g.end.Votes = put(g.end.Votes, p.seat, p.vote)
+	}
+	return true
+}
+
+// conceded is the power that all other voters voted for, or None.
+func (g *game) conceded(voters []*player) board.Power {
+	for _, winner := range g.alive() {
+		others := 0
+		for _, p := range voters {
+			if p == winner {
+				continue // everybody would like to win: that decides nothing
+			}
+			if w, ok := board.ParsePower(p.vote); !ok || w != winner.power {
+				others = 0
+				break
+			}
+			others++
+		}
+		if others > 0 {
+			return winner.power
+		}
+	}
+	return board.None
+}

@@ -1,0 +1,144 @@
+package evolve
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/dialect/sim/persona"
+	"parley/llm"
+	"parley/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// lab plays an evolution to its end without an engine: fast, and in order.
+type lab struct {
+	t       testing.TB
+	model   string
+	seed    uint64
+	answer  func(c world.Call, place string) world.Reply // default: the simulated provider's personas
+	stages  [][]world.Played
+	solved  int // calls of solvers
+	asked   map[asking]int
+	verdict Verdict
+}
+
+// asking is a prompt and a problem.
+type asking struct{ prompt, question string }
+
+// paramsOf returns the defaults with some changed, as a plan file would.
+func paramsOf(t testing.TB, params string) *Params {
+	t.Helper()
+	p := defaults()
+	if err := json.Unmarshal([]byte(params), p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// run plays an evolution of params.
+func (l *lab) run(params string) *lab {
+	l.t.Helper()
+	if l.answer == nil {
+		l.answer = l.sim
+	}
+	plan, err := newPlan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return l.follow(plan)
+}
+
+// follow plays a plan to its end.
+func (l *lab) follow(plan world.Plan) *lab {
+	l.t.Helper()
+	l.asked = map[asking]int{}
+	episode := 0
+	var last []world.Played
+	for {
+		specs := plan.Next(last)
+		if len(specs) == 0 {
+			return l
+		}
+		last = nil
+		for _, s := range specs {
+			o := l.episode(s, episode)
+			last = append(last, world.Played{Episode: episode, Spec: s, Outcome: o})
+			episode++
+		}
+		if l.stages = append(l.stages, last); len(l.stages) > 5000 {
+			l.t.Fatal("no end")
+		}
+	}
+}
+
+// episode plays one spec, with params that went through JSON.
+func (l *lab) episode(s world.Spec, number int) world.Outcome {
+	l.t.Helper()
+	p := defaults()
+	if err := json.Unmarshal(s.Params, p); err != nil {
+		l.t.Fatal(err)
+	}
+	w, err := newWorld(p, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	strand := world.Begin(w, world.Deal{Seed: l.seed, Number: s.Deal})
+	defer strand.Stop()
+	turn := strand.Next(nil)
+	for !turn.Done {
+		replies := make([]world.Reply, len(turn.Calls))
+		for i, c := range turn.Calls {
+			l.note(p, c, i)
+			replies[i] = l.answer(c, fmt.Sprint(number, turn.Number, i))
+		}
+		turn = strand.Next(replies)
+	}
+	if turn.Panic != "" {
+		l.t.Fatal(turn.Panic, turn.Stack)
+	}
+	if v, ok := turn.Outcome.Data.(Verdict); ok {
+		l.verdict = v
+	}
+	raw, err := json.Marshal(turn.Outcome.Data)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	turn.Outcome.Data = json.RawMessage(raw)
+	return turn.Outcome
+}
+
+// note counts what solvers are asked.
+func (l *lab) note(p *Params, c world.Call, i int) {
+	if c.Label != "solve" {
+		return
+	}
+	l.solved++
+	t := p.Episode.Trial
+	l.asked[asking{t.Text, t.Problems[i/(p.Solvers*p.Samples)].Question}]++
+}
+
+// sim answers as the simulated provider does.
+func (l *lab) sim(c world.Call, place string) world.Reply {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(fmt.Sprint(l.seed, place)))
+	for _, m := range c.Ask.Messages {
+		_, _ = h.Write([]byte(m.Text()))
+	}
+	model := l.model
+	if model == "" {
+		model = "solver"
+	}
+	if text, ok := persona.Breeder(model, &c.Ask, h.Sum64()); ok {
+		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
+	}
+	text, ok := persona.Solver(model, &c.Ask, h.Sum64())
+	if !ok {
+		l.t.Fatalf("nobody knows how to answer %+v", c.Ask.Messages)
+	}
+	return world.Reply{Text: text, Finish: llm.FinishStop}
+}

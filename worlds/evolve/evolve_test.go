@@ -1,0 +1,228 @@
+package evolve
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	goreflect "reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// TestExercise holds every kind of episode to what any world promises.
+func TestExercise(t *testing.T) {
+	t.Parallel()
+	small := `"problems": {"train": 4, "test": 2}`
+	for name, params := range map[string]string{
+		"trial":     `{` + small + `}`,
+		"several":   `{` + small + `, "solvers": 2, "samples": 3, "ask": "{prompt}\n\nProblem: {question}"}`,
+		"judge":     `{` + small + `, "checker": {"type": "judge"}}`,
+		"breed":     `{"mutation": {"reflect": 1}, "episode": {"breed": {"operator": "reflect", "parents": [{"id": 3, "text": "Solve it."}], "cases": [{"question": "1+1?", "expected": "2", "response": "3"}], "most": 50}}}`,
+		"verdict":   `{"episode": {"verdict": {"stopped": "stagnation", "winner": {"text": "Solve it."}}}}`,
+		"no winner": `{"episode": {"verdict": {"stopped": "failures"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			worldtest.Exercise(t, Kind(), worldtest.Options{Params: params, Answer: answered})
+		})
+	}
+}
+
+// answered is a good reply to any call of the kind.
+func answered(c world.Call, r *rand.Rand) world.Reply {
+	switch {
+	case c.Seat == Judge:
+		return world.Reply{JSON: fmt.Appendf(nil, `{"reason":"so","correct":%v}`, r.IntN(2) == 0)}
+	case c.Seat == Breeder:
+		return world.Reply{JSON: json.RawMessage(`{"prompt":"Solve it well, and take the time that you need for it."}`)}
+	}
+	return world.Reply{Text: fmt.Sprint("#### ", r.IntN(50))}
+}
+
+// play plays one episode of params.
+func play(t *testing.T, params string, answer func(c world.Call, i int) world.Reply) (world.Outcome, []world.Call) {
+	t.Helper()
+	w, err := newWorld(paramsOf(t, params), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := world.Begin(w, world.Deal{})
+	defer s.Stop()
+	var calls []world.Call
+	turn := s.Next(nil)
+	for !turn.Done {
+		var replies []world.Reply
+		for _, c := range turn.Calls {
+			replies = append(replies, answer(c, len(calls)))
+			calls = append(calls, c)
+		}
+		turn = s.Next(replies)
+	}
+	return turn.Outcome, calls
+}
+
+const threeProblems = `"episode": {"trial": {"id": 5, "text": "Think.", "purpose": "race", "problems": [
+	{"id": "a", "question": "A?", "answer": "1"}, {"id": "b", "question": "B?", "answer": "2"}, {"id": "c", "question": "C?", "answer": "3"}]}}`
+
+// TestFailuresAreApart: a call that fails is neither right nor wrong.
+func TestFailuresAreApart(t *testing.T) {
+	t.Parallel()
+	o, _ := play(t, `{`+threeProblems+`}`, func(_ world.Call, i int) world.Reply {
+		return []world.Reply{{Text: "#### 1"}, {Failed: "timeout", Text: "#### 2"}, {Text: "no idea", Finish: "length"}}[i]
+	})
+	rec, _ := o.Data.(TrialRecord)
+	want := []Result{
+		{Problem: "a", Asked: 1, Correct: 1, Length: 6, CorrectLength: 6},
+		{Problem: "b", Asked: 1, Failed: 1},
+		{Problem: "c", Asked: 1, Unread: 1, Cut: 1, Length: 7, Said: "no idea"},
+	}
+	if !slices.Equal(rec.Results, want) || rec.Parts.Accuracy != 0.5 || rec.Parts.Problems != 2 || rec.Calls != 3 {
+		t.Errorf("%+v", rec)
+	}
+	if len(o.Scores) != 1 || o.Scores[0].Value != 0.5 || o.Failed != "" {
+		t.Errorf("%+v", o)
+	}
+	if o, _ = play(t, `{`+threeProblems+`}`, func(world.Call, int) world.Reply { return world.Reply{Failed: "quota"} }); o.Failed == "" || len(o.Scores) > 0 {
+		t.Errorf("nothing was answered: %+v", o)
+	}
+}
+
+// TestJudge: the judge is asked about what was answered, and where it fails nothing is
+// known.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	o, calls := play(t, `{"checker": {"type": "judge"}, `+threeProblems+`}`, func(c world.Call, i int) world.Reply {
+		if c.Seat == Solver {
+			return []world.Reply{{Text: "one"}, {Text: "two"}, {Text: ""}}[i]
+		}
+		if strings.Contains(c.Ask.Messages[1].Text(), "one") {
+			return world.Reply{JSON: json.RawMessage(`{"reason":"","correct":true}`)}
+		}
+		return world.Reply{Failed: "timeout"}
+	})
+	rec, _ := o.Data.(TrialRecord)
+	if len(calls) != 5 || rec.Results[0].Correct != 1 || rec.Results[1].Failed != 1 || rec.Results[2].Unread != 1 || rec.Parts.Accuracy != 0.5 {
+		t.Errorf("%d calls, %+v", len(calls), rec)
+	}
+}
+
+// TestSeveralSolvers: each has a score of its own, and fitness is over all.
+func TestSeveralSolvers(t *testing.T) {
+	t.Parallel()
+	o, calls := play(t, `{"solvers": 2, "samples": 2, `+threeProblems+`}`, func(c world.Call, _ int) world.Reply {
+		if c.Seat == "solver1" {
+			return world.Reply{Text: "#### 1"}
+		}
+		return world.Reply{Text: "#### 9"}
+	})
+	rec, _ := o.Data.(TrialRecord)
+	if len(calls) != 12 || rec.Results[0].Asked != 4 || rec.Results[0].Correct != 2 || len(o.Scores) != 2 || o.Scores[0].Value != 1.0/3 || o.Scores[1].Value != 0 {
+		t.Errorf("%d calls, %+v", len(calls), o)
+	}
+}
+
+// TestAsk: where the prompt stands.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	messages := func(params, prompt string) string {
+		_, calls := play(t, `{`+params+` "episode": {"trial": {"text": "`+prompt+`", "purpose": "race", "problems": [{"question": "1? {prompt}", "answer": "1", "choices": ["x", "y"]}]}}}`,
+			func(world.Call, int) world.Reply { return world.Reply{} })
+		var all []string
+		for _, m := range calls[0].Ask.Messages {
+			all = append(all, string(m.Role)+" "+m.Text())
+		}
+		return strings.Join(all, "|")
+	}
+	for _, c := range []struct{ params, prompt, want string }{
+		{"", "Think {question}.", "system Think {question}.|user 1? {prompt}\n(A) x\n(B) y"},
+		{"", "", "user 1? {prompt}\n(A) x\n(B) y"},
+		{`"ask": "{prompt}: {question}!",`, "Think", "user Think: 1? {prompt}\n(A) x\n(B) y!"},
+		{`"ask": "Q: {question}",`, "Think", "system Think|user Q: 1? {prompt}\n(A) x\n(B) y"},
+	} {
+		if got := messages(c.params, c.prompt); got != c.want {
+			t.Errorf("%s %s: %q, want %q", c.params, c.prompt, got, c.want)
+		}
+	}
+}
+
+// TestReadPrompt: what a breeder writes is made fit to be a prompt, or is none.
+func TestReadPrompt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ json, want string }{
+		{`{"prompt": "  Think well.\n"}`, "Think well."},
+		{`{"prompt": "one two three four five six"}`, "one two three four"},
+		{`{"prompt": "first line here\nsecond line"}`, "first line here"},
+		{`{"prompt": "` + strings.Repeat("x", 40) + `"}`, strings.Repeat("x", 20)},
+		{`{"prompt": null}`, ""}, {`{}`, ""}, {`[]`, ""}, {``, ""},
+	} {
+		if got := readPrompt(world.Reply{JSON: json.RawMessage(c.json)}, 20); got != c.want {
+			t.Errorf("%s: %q, want %q", c.json, got, c.want)
+		}
+	}
+	if got := readPrompt(world.Reply{Failed: "timeout", JSON: json.RawMessage(`{"prompt":"x"}`)}, 20); got != "" {
+		t.Errorf("a failure is the prompt %q", got)
+	}
+}
+
+// TestFitness: the parts are what the document says they are.
+func TestFitness(t *testing.T) {
+	t.Parallel()
+	f := defaults().Fitness
+	even := []Result{{Asked: 1, Correct: 1, Length: 100, CorrectLength: 100}, {Asked: 1, Length: 100, Unread: 1}}
+	got := f.parts(even, "Think.")
+	if got.Accuracy != 0.5 || got.Consistency != 0.7+0.3*0.5 || got.Efficiency != 1 || got.Diversity != 0 || got.Penalty != 0 {
+		t.Errorf("%+v", got)
+	}
+	if want := 0.7*0.5 + 0.15*0.85 + 0.1; got.Fitness < want-1e-12 || got.Fitness > want+1e-12 {
+		t.Errorf("fitness %v, want %v", got.Fitness, want)
+	}
+	if got := f.parts(even, strings.Repeat("word ", 40)); got.Penalty < 0.0999 || got.Penalty > 0.1001 {
+		t.Errorf("40 words cost %v", got.Penalty)
+	}
+	if got := f.parts(even, strings.Repeat("word ", 400)); got.Penalty != 0.5 {
+		t.Errorf("400 words cost %v", got.Penalty)
+	}
+	long := []Result{{Asked: 2, Correct: 2, Length: 650, CorrectLength: 650}}
+	if got := f.parts(long, ""); got.Efficiency != 0.5 {
+		t.Errorf("right answers of 650 characters: %+v", got)
+	}
+	f.By = "accuracy"
+	if got := f.parts(even, strings.Repeat("word ", 400)); got.Fitness != 0.5 {
+		t.Errorf("accuracy alone: %+v", got)
+	}
+	if got := f.parts([]Result{{Asked: 1, Failed: 1}}, "x"); got != (Parts{}) {
+		t.Errorf("nothing is known: %+v", got)
+	}
+}
+
+// TestExampleIsTheFile: the plan file that people run first is the one the kind shows, and
+// it leaves no param out.
+func TestExampleIsTheFile(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "examples", "evolve.yaml"))
+	if err != nil || string(b) != Kind().Example {
+		t.Errorf("examples/evolve.yaml is not the kind's example (%v)", err)
+	}
+	shown(t, goreflect.TypeFor[Params]())
+}
+
+// shown looks for every param of a struct in the example.
+func shown(t *testing.T, params goreflect.Type) {
+	t.Helper()
+	for f := range params.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "episode" || name == "set":
+		case f.Type.Kind() == goreflect.Struct:
+			shown(t, f.Type)
+		case !strings.Contains(Kind().Example, name+": "):
+			t.Errorf("the example does not show %s", name)
+		}
+	}
+}

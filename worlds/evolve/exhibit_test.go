@@ -1,0 +1,112 @@
+package evolve
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+// exhibits shows what a run came to.
+func exhibits(stages [][]world.Played) map[string]world.Exhibit {
+	x := Kind().Exhibitor()
+	for _, stage := range stages {
+		for _, p := range stage {
+			x.Add(p)
+		}
+	}
+	all := map[string]world.Exhibit{}
+	for _, e := range x.Exhibits() {
+		all[e.Name] = e
+	}
+	return all
+}
+
+func TestExhibits(t *testing.T) {
+	t.Parallel()
+	l := (&lab{t: t, seed: 5}).run(with(little, models))
+	v := l.verdict
+	all := exhibits(l.stages)
+	curves, _ := all["evolve-fitness"].Show.(world.Curves)
+	if len(curves.Curves) != 2 || len(curves.Curves[0].Points) != len(v.Generations) {
+		t.Fatalf("%+v", curves)
+	}
+	last := curves.Curves[0].Points[len(v.Generations)-1].Sample.Mean(0.95).Value
+	if best := v.Generations[len(v.Generations)-1].Best; last != best {
+		t.Errorf("the best so far is drawn at %v, and is %v", last, best)
+	}
+	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	for i, row := range tests.Rows {
+		if got := row.Sample.Share(0.95).Value; row.Labels[1] != v.Test[i].Name || got != v.Test[i].Accuracy.Value {
+			t.Errorf("%v: %v, and the verdict says %+v", row.Labels, got, v.Test[i])
+		}
+	}
+	bars, _ := all["evolve-calls"].Show.(world.Bars)
+	for i, g := range v.Generations {
+		if int(bars.Series[0].Values[i]) != g.Calls {
+			t.Errorf("generation %d: %v calls are drawn, %d were made", i, bars.Series[0].Values[i], g.Calls)
+		}
+	}
+	winner, _ := all["evolve-winner"].Show.(world.Text)
+	lineage, _ := all["evolve-lineage"].Show.(world.Text)
+	if winner.Body != v.Winner.Text || !strings.Contains(lineage.Body, "by seed") || len(tests.Rows) != len(v.Test) {
+		t.Errorf("%q, %q", winner.Body, lineage.Body)
+	}
+	for _, name := range []string{"evolve-diversity", "evolve-verdict", "evolve-operators", "evolve-generations"} {
+		if all[name].Show == nil {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if early := exhibits(l.stages[:2]); early["evolve-fitness"].Show == nil || early["evolve-verdict"].Show != nil {
+		t.Errorf("while it is played: %v", early)
+	}
+}
+
+// TestExhibitsOfAnything: a run file may come from anywhere.
+func TestExhibitsOfAnything(t *testing.T) {
+	t.Parallel()
+	if all := exhibits(nil); len(all) != 0 {
+		t.Errorf("%v", all)
+	}
+	l := (&lab{t: t, seed: 5}).run(with(little))
+	for _, stage := range l.stages {
+		for i := range stage {
+			raw, _ := stage[i].Outcome.Data.(json.RawMessage)
+			for _, swap := range [][2]string{{`"generation":1`, `"generation":-7`}, {`"id":3`, `"id":-1`}, {`"best_baseline"`, `"x"`}, {`"asked":1`, `"asked":-1`}} {
+				raw = json.RawMessage(strings.ReplaceAll(string(raw), swap[0], swap[1]))
+			}
+			stage[i].Outcome.Data = raw
+		}
+	}
+	exhibits(l.stages)
+	for _, data := range []any{nil, 3, json.RawMessage(`null`), json.RawMessage(`[]`), json.RawMessage(`{"stopped":"x"}`), json.RawMessage(`{"purpose":"race","generation":9999999999,"results":[{}]}`), json.RawMessage(`{"purpose":"test","results":[{"asked":-1}]}`)} {
+		exhibits([][]world.Played{{{Outcome: world.Outcome{Data: data}}}})
+	}
+}
+
+// TestSeveralEvolutions: those with the same params are one line with a band, and each is
+// a row of its own in the tables.
+func TestSeveralEvolutions(t *testing.T) {
+	t.Parallel()
+	var stages [][]world.Played
+	for deal := range 2 {
+		for _, cell := range []string{"a", "b"} {
+			plan, err := newPlan(paramsOf(t, with(little)), world.Spec{Cell: cell, Deal: deal}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &lab{t: t, seed: uint64(deal)}
+			l.answer = l.sim
+			l.follow(plan)
+			stages = slices.Concat(stages, l.stages)
+		}
+	}
+	all := exhibits(stages)
+	curves, _ := all["evolve-fitness"].Show.(world.Curves)
+	verdicts, _ := all["evolve-verdict"].Show.(world.Grid)
+	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.N() != 2 || len(verdicts.Rows) != 4 || verdicts.Rows[2][0] != "a #2" {
+		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
+	}
+}

@@ -1,0 +1,139 @@
+package evolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+)
+
+// entrant is who takes part in the final test.
+type entrant struct {
+	name string
+	in   *individual
+}
+
+// finalCalls is the most that validation and the final test can take.
+func (p *plan) finalCalls() int {
+	entrants := 1 + len(p.Baselines.Texts) + min(p.Baselines.Seeds, len(p.seeds()))
+	return (p.Finalists*p.Problems.Validation + entrants*p.Problems.Test) * p.perProblem()
+}
+
+// finalists are the fittest of all that have seen all problems; or, if there are none, of
+// those that have seen most.
+func (p *plan) finalists() []*individual {
+	most := 0
+	for _, x := range p.all {
+		if !x.dropped && x.parts.Problems > 0 {
+			most = max(most, len(x.train))
+		}
+	}
+	var all []*individual
+	for _, x := range p.all {
+		if !x.dropped && x.parts.Problems > 0 && len(x.train) == most {
+			all = append(all, x)
+		}
+	}
+	return elitesOf(all, p.Finalists)
+}
+
+// validate tries the finalists on problems they have not seen.
+func (p *plan) validate() []world.Spec {
+	p.phase = p.choose
+	if len(p.set.Validation) == 0 {
+		return nil
+	}
+	var specs []world.Spec
+	for _, x := range p.finalists() {
+		specs = append(specs, p.trialOf(x, Trial{Purpose: Validating, Problems: p.set.Validation}, validationLabel, x.ID))
+	}
+	return specs
+}
+
+// choose makes the fittest finalist the winner; after a validation, the one that solved
+// most there.
+func (p *plan) choose() []world.Spec {
+	all := p.finalists()
+	if len(all) == 0 {
+		p.phase = p.conclude // nothing could be tried: there is nothing to test either
+		return nil
+	}
+	if len(p.set.Validation) > 0 {
+		slices.SortStableFunc(all, func(a, b *individual) int {
+			return cmpDown(p.Fitness.parts(a.valid, a.Text).Accuracy, p.Fitness.parts(b.valid, b.Text).Accuracy)
+		})
+	}
+	p.winner = all[0]
+	p.enter()
+	p.phase = p.test
+	return nil
+}
+
+// enter lists who takes part in the final test: the winner, the fittest seeds and the
+// plain prompts. A prompt that is several of these takes part once.
+func (p *plan) enter() {
+	p.entrants = []entrant{{"winner", p.winner}}
+	var seeds []*individual
+	for _, x := range p.all {
+		if x.Operator == "seed" {
+			seeds = append(seeds, x)
+		}
+	}
+	for _, x := range elitesOf(seeds, p.Baselines.Seeds) {
+		p.enterOne(fmt.Sprintf("seed %d", x.ID+1), x)
+	}
+	for _, text := range p.Baselines.Texts {
+		g := genome.Parse(text)
+		text = g.String()
+		x := p.byText[text]
+		if x == nil {
+			x = p.add(g, text, "baseline", 0)
+		}
+		p.enterOne(baselineName(text), x)
+	}
+}
+
+func (p *plan) enterOne(name string, x *individual) {
+	for i := range p.entrants {
+		if p.entrants[i].in == x {
+			p.entrants[i].name += " = " + name
+			return
+		}
+	}
+	p.entrants = append(p.entrants, entrant{name, x})
+}
+
+// baselineName is what a plain prompt is called.
+func baselineName(text string) string {
+	if text == "" {
+		return "no prompt"
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > 40 {
+		text = string(runes[:39]) + "…"
+	}
+	return text
+}
+
+// test asks every entrant every test problem. Each is an episode of its own, so that their
+// scores can be compared problem by problem like any others.
+func (p *plan) test() []world.Spec {
+	var specs []world.Spec
+	for i := range p.set.Test {
+		for _, e := range p.entrants {
+			t := Trial{Purpose: Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
+			specs = append(specs, p.trialOf(e.in, t, testLabel(e.name), i))
+		}
+	}
+	p.phase = p.conclude
+	return specs
+}
+
+// conclude plays the verdict.
+func (p *plan) conclude() []world.Spec {
+	p.phase = nil
+	v := p.verdict()
+	return []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, p.cell.Deal)}
+}

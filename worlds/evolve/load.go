@@ -1,0 +1,75 @@
+package evolve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/evolve/problem"
+)
+
+// load reads the files of problems, and keeps those that are used.
+func load(params any, files world.Files) ([]string, error) {
+	p, ok := params.(*Params)
+	if !ok || p == nil {
+		return nil, fmt.Errorf("evolve: params are %T, want *evolve.Params", params)
+	}
+	q := &p.Problems
+	if q.Source != "file" || q.File == "" {
+		return nil, nil // check says what is missing
+	}
+	if q.Set != nil {
+		return nil, errors.New("evolve: params.problems.set: stands beside file, from which it would be read: leave one of them out")
+	}
+	if s := p.sizes(); s.Train < 0 || s.Validation < 0 || s.Test < 0 {
+		return nil, p.check()
+	}
+	fields := problem.Fields{Question: q.Question, Answer: q.Answer, ID: q.ID, Choices: q.Choices}
+	all, err := problem.Read(files, q.File, fields)
+	if err != nil {
+		return nil, named("file", err)
+	}
+	var test []problem.Problem
+	if q.TestFile != "" {
+		if test, err = problem.Read(files, q.TestFile, fields); err != nil {
+			return nil, named("test_file", err)
+		}
+	}
+	set, err := problem.Split(all, test, p.sizes(), q.Seed)
+	if err != nil {
+		return nil, named("file", fmt.Errorf("%s: %w", q.File, err))
+	}
+	q.Set = set
+	return nil, p.fits(set)
+}
+
+// named says which param each line of an error is about. Errors that name a place
+// themselves stay as they are.
+func named(param string, err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, one := range many.Unwrap() {
+			all = append(all, named(param, one))
+		}
+		return errors.Join(all...)
+	}
+	if strings.Contains(err.Error(), "\n") {
+		return err // it shows the line
+	}
+	return fmt.Errorf("evolve: params.problems.%s: %w", param, err)
+}
+
+// fits makes sure that the checker can find every answer right.
+func (p *Params) fits(set *problem.Set) error {
+	const most = 5
+	var faults []error
+	for _, part := range [][]problem.Problem{set.Train, set.Validation, set.Test} {
+		for _, one := range part {
+			if err := p.Checker.Fits(one); err != nil && len(faults) < most {
+				faults = append(faults, fmt.Errorf("evolve: params.checker.type: %w", err))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}

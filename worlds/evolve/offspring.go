@@ -1,0 +1,249 @@
+package evolve
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/selection"
+)
+
+// draft is a child that is not born yet: the breeder is to write it.
+type draft struct {
+	Breed
+	isle    int
+	parents []*individual
+}
+
+// tries is how often a child is bred again that was there before.
+const tries = 10
+
+// breed makes the next generation: on each island the elites live on, and the rest are
+// children. Those that a model is to write are asked for.
+func (p *plan) breed() []world.Spec {
+	p.generation++
+	p.now = Generation{}
+	p.runners, p.drafts = nil, nil
+	for i := range p.islands {
+		p.breedIsland(i)
+	}
+	specs := make([]world.Spec, 0, len(p.drafts))
+	for _, d := range p.drafts {
+		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, p.generation))
+	}
+	p.now.Bred = len(specs)
+	p.phase = p.birth
+	return specs
+}
+
+func (p *plan) breedIsland(i int) {
+	parents := p.islands[i].members
+	if len(parents) == 0 { // nobody there could be tried: it is settled anew
+		for _, other := range p.islands {
+			parents = append(parents, other.members...)
+		}
+	}
+	size := p.population / len(p.islands)
+	if i < p.population%len(p.islands) {
+		size++
+	}
+	elites := elitesOf(parents, p.elite/len(p.islands))
+	p.islands[i].members = elites
+	children := size - len(elites)
+	if p.blind {
+		for range children {
+			p.sprout(i, p.MaxSpans)
+		}
+		return
+	}
+	all := make([]selection.Candidate, len(parents))
+	for k, x := range parents {
+		all[k] = candidate(x)
+	}
+	o := selection.Options{Size: p.tournament, Pressure: p.Pressure}
+	picked := selection.Pick(p.Selection, all, 2*children, o, p.rand)
+	for k := 0; k+1 < len(picked); k += 2 {
+		p.child(i, parents[picked[k]], parents[picked[k+1]], parents)
+	}
+}
+
+// elitesOf are the fittest, with the fitness they have.
+func elitesOf(members []*individual, n int) []*individual {
+	best := slices.Clone(members)
+	slices.SortStableFunc(best, func(a, b *individual) int { return cmpDown(a.parts.Fitness, b.parts.Fitness) })
+	return best[:min(n, len(best))]
+}
+
+func candidate(x *individual) selection.Candidate {
+	c := selection.Candidate{Fitness: x.parts.Fitness}
+	for _, r := range x.train {
+		s, _ := r.score()
+		c.ByProblem = append(c.ByProblem, s)
+	}
+	return c
+}
+
+// child breeds one child of two parents, or drafts it. One that was there before is bred
+// again in another way: it would be no news.
+func (p *plan) child(isle int, a, b *individual, others []*individual) {
+	for range tries {
+		g, operator, parents := a.spans, "", []*individual{a}
+		if p.rand.Float64() < p.crossover {
+			operator, parents = p.pick(p.Crossover), []*individual{a, b}
+			if operator == byModel {
+				p.draft(draft{isle: isle, parents: parents, Breed: Breed{Operator: byModel}})
+				return
+			}
+			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
+		}
+		if p.rand.Float64() < p.mutation {
+			how := p.pick(p.Mutation)
+			if slices.Contains(modelMutations(), how) {
+				p.draft(p.mutationDraft(how, isle, a, others))
+				return
+			}
+			g = p.mutate(g, how)
+			operator = joined(operator, how)
+		}
+		if p.born(g, operator, isle, parents) {
+			return
+		}
+		b = others[p.rand.IntN(len(others))]
+	}
+	if p.mutation > 0 { // a copy of a copy: change it until it is new
+		p.variant(isle, a)
+	}
+}
+
+func joined(crossed, changed string) string {
+	if crossed == "" {
+		return changed
+	}
+	return crossed + "+" + changed
+}
+
+// variant changes a parent until it is something new.
+func (p *plan) variant(isle int, a *individual) {
+	g := a.spans
+	for range tries {
+		how := p.spanMutation()
+		if g = p.mutate(g, how); p.born(g, how, isle, []*individual{a}) {
+			return
+		}
+	}
+}
+
+// born takes a child in, unless it was there before or is nothing at all.
+func (p *plan) born(g genome.Genome, operator string, isle int, parents []*individual) bool {
+	text := g.String()
+	if text == "" || operator == "" || p.byText[text] != nil {
+		p.now.Duplicates++
+		return false
+	}
+	p.runners = append(p.runners, p.add(g, text, operator, isle, parents...))
+	return true
+}
+
+// draft asks the breeder, if there is a call left for it.
+func (p *plan) draft(d draft) {
+	if p.BreederCalls > 0 && p.bred >= p.BreederCalls {
+		p.variant(d.isle, d.parents[0])
+		return
+	}
+	p.bred++
+	d.Most = p.MaxLength
+	for _, x := range d.parents {
+		d.Parents = append(d.Parents, x.Prompt)
+	}
+	p.drafts = append(p.drafts, &d)
+}
+
+// mutationDraft says what the breeder is shown.
+func (p *plan) mutationDraft(how string, isle int, a *individual, others []*individual) draft {
+	d := draft{isle: isle, parents: []*individual{a}, Breed: Breed{Operator: how}}
+	switch how {
+	case reflect:
+		d.Cases = p.failedCases(a)
+	case difference:
+		for range 2 {
+			d.parents = append(d.parents, others[p.rand.IntN(len(others))])
+		}
+		d.parents = append(d.parents, elitesOf(others, 1)...)
+	}
+	return d
+}
+
+// failedCases draws some of the problems that a prompt got wrong.
+func (p *plan) failedCases(a *individual) []Case {
+	var all []Case
+	for i, r := range a.train {
+		if r.Said != "" && i < len(p.set.Train) {
+			all = append(all, Case{p.set.Train[i].Question, p.set.Train[i].Answer, r.Said})
+		}
+	}
+	p.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(len(all), p.FailedCases)]
+}
+
+// birth takes in what the breeder wrote. Where that is nothing, or nothing new, a sentence
+// of the parent is changed instead.
+func (p *plan) birth() []world.Spec {
+	for i, d := range p.drafts {
+		text := ""
+		if i < len(p.last) {
+			rec, _ := read[BreedRecord](p.last[i].Outcome)
+			text = rec.Text
+		}
+		if !p.born(genome.Parse(text), d.Operator, d.isle, d.parents) {
+			p.variant(d.isle, d.parents[0])
+		}
+	}
+	p.drafts = nil
+	p.openGeneration()
+	p.phase = p.race
+	return nil
+}
+
+// mutate changes sentences.
+func (p *plan) mutate(g genome.Genome, how string) genome.Genome {
+	return genome.Mutate(how, g, p.pool, genome.Limits{Least: p.MinSpans, Most: p.MaxSpans, Insertions: p.MaxInsertions}, p.rand)
+}
+
+// pick draws an operator by weight.
+func (p *plan) pick(weights map[string]float64) string { return pickFrom(weights, p.rand) }
+
+// spanMutation draws one that needs no model.
+func (p *plan) spanMutation() string {
+	spans := map[string]float64{}
+	sum := 0.0
+	for _, how := range genome.Mutations() {
+		spans[how] = p.Mutation[how]
+		sum += spans[how]
+	}
+	if sum == 0 {
+		spans = map[string]float64{"edit": 1, "insert": 1}
+	}
+	return pickFrom(spans, p.rand)
+}
+
+func pickFrom(weights map[string]float64, r *rand.Rand) string {
+	names := slices.Sorted(maps.Keys(weights))
+	sum := 0.0
+	for _, n := range names {
+		sum += weights[n]
+	}
+	x := r.Float64() * sum
+	last := ""
+	for _, n := range names {
+		if weights[n] <= 0 {
+			continue
+		}
+		if last = n; x < weights[n] {
+			return n
+		}
+		x -= weights[n]
+	}
+	return last
+}

@@ -1,0 +1,124 @@
+package evolve
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCheck: what is wrong with params is said of the param, all of it at once.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ params, want string }{
+		{`{}`, ""},
+		{`{"preset": "thorough", "selection": "pareto"}`, ""},
+		{`{"preset": "none"}`, `params.preset: "none": want one of quick, standard`},
+		{`{"population_size": 3}`, "params.population_size: 3: want 4 to 1000"},
+		{`{"max_generations": -1}`, "params.max_generations: -1: want 0 to 1000"},
+		{`{"elite_size": 49}`, "params.elite_size: 49: want 0 to 48"},
+		{`{"crossover_rate": 1.5}`, "params.crossover_rate: 1.5: want 0 to 1"},
+		{`{"mutation": {"edit": -1}}`, "params.mutation.edit: -1: want a weight of 0 or more"},
+		{`{"mutation": {"mix": 1}}`, `params.mutation: there is no "mix": want any of edit, insert, delete, swap, duplicate, rewrite, reflect, difference`},
+		{`{"crossover": {"section": 0, "single_point": 0, "two_point": 0, "uniform": 0}}`, "params.crossover: all weights are 0"},
+		{`{"selection": "luck"}`, `params.selection: "luck": want one of tournament, roulette`},
+		{`{"ask": "Solve."}`, `params.ask: "Solve.": want a text with {question} in it`},
+		{`{"checker": {"type": "regex"}}`, "params.checker.pattern: is missing"},
+		{`{"checker": {"type": "guess"}}`, `params.checker.type: "guess": want one of number, exact`},
+		{`{"solvers": 0}`, "params.solvers: 0: want 1 to 20"},
+		{`{"samples": 101}`, "params.samples: 101: want 1 to 100"},
+		{`{"fitness": {"accuracy": 0, "consistency": 0, "efficiency": 0, "diversity": 0}}`, "params.fitness: all weights are 0"},
+		{`{"seeds": ["a", "b", "c", "d", "e"], "population_size": 4, "elite_size": 1}`, "params.seeds: 5 prompts are more than population_size, which is 4"},
+		{`{"seeds": ["a", " "]}`, "params.seeds[1]: is empty"},
+		{`{"problems": {"train": 1}}`, "params.problems.train: 1: want 2 to 100000"},
+		{`{"problems": {"difficulty": [5, 2]}}`, "params.problems.difficulty[1]: 2: want 5 to 8"},
+		{`{"problems": {"file": "x.jsonl"}}`, "params.problems.file: stands beside source: arithmetic"},
+		{`{"problems": {"source": "file"}}`, "params.problems.file: is missing"},
+		{`{"problems": {"source": "file", "file": "x.jsonl"}}`, `params.problems.file: "x.jsonl" was not read: a matrix cannot vary it`},
+		{`{"islands": {"count": 13}}`, "params.islands.count: 13: want 1 to 12"},
+		{`{"race": {"confidence": 1}}`, "params.race.confidence: 1: want 0.51 to 0.9999"},
+		{`{"finalists": 0}`, "params.finalists: 0: want 1 to 50"},
+		{`{"episode": {}, "population_size": 3, "solvers": 99}`, "params.solvers: 99"},
+	} {
+		_, err := seats(paramsOf(t, c.params))
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.params, err, c.want)
+		}
+	}
+}
+
+// TestPresets: each is valid, differs from the others, and gives way to what is said.
+func TestPresets(t *testing.T) {
+	t.Parallel()
+	seen := map[numbers]string{}
+	for _, name := range presets() {
+		p := paramsOf(t, `{"preset": "`+name+`"}`)
+		if err := p.check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		n := p.numbers()
+		if seen[n] != "" {
+			t.Errorf("%s is the same as %s", name, seen[n])
+		}
+		seen[n] = name
+		over := paramsOf(t, `{"preset": "`+name+`", "population_size": 33, "crossover_rate": 0, "target_fitness": 0, "problems": {"train": 7}}`).numbers()
+		if over.population != 33 || over.crossover != 0 || over.target != 0 || over.train != 7 || over.generations != n.generations {
+			t.Errorf("%s: %+v", name, over)
+		}
+	}
+}
+
+// TestSeats: who is needed depends on what is asked for.
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		`{}`:                             "solver",
+		`{"solvers": 3}`:                 "solver1 solver2 solver3",
+		`{"mutation": {"reflect": 1}}`:   "solver breeder",
+		`{"crossover": {"model": 1}}`:    "solver breeder",
+		`{"checker": {"type": "judge"}}`: "solver judge",
+	} {
+		got, err := seats(paramsOf(t, params))
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v", params, got, err)
+		}
+	}
+}
+
+// TestSpecIsComplete: what a plan asks for needs nothing of the plan's params.
+func TestSpecIsComplete(t *testing.T) {
+	t.Parallel()
+	l := (&lab{t: t}).run(with(little, models, `"ask": "{prompt} {question}", "checker": {"type": "number", "tolerance": 3}, "samples": 2`))
+	for _, stage := range l.stages {
+		for _, played := range stage {
+			p := defaults()
+			if err := json.Unmarshal(played.Spec.Params, p); err != nil {
+				t.Fatal(err)
+			}
+			if p.Ask != "{prompt} {question}" || p.Checker.Tolerance != 3 || p.Samples != 2 || p.Fitness.By != "accuracy" || p.Problems.Set != nil {
+				t.Fatalf("%+v", p.asking())
+			}
+			if got, err := seats(p); err != nil || strings.Join(got, " ") != "solver breeder" {
+				t.Fatalf("%v, %v", got, err)
+			}
+		}
+	}
+}
+
+// TestDocumentedPresets: the table of the document says what presets are.
+func TestDocumentedPresets(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "evolve.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range presets() {
+		n := preset(name)
+		row := fmt.Sprintf("| `%s` | %d | %d | %d | %d | %v | %d | %v | %v |\n", name, n.population, n.generations, n.elite, n.train, n.target, n.patience, n.crossover, n.mutation)
+		if !strings.Contains(string(b), row) {
+			t.Errorf("docs/evolve.md does not have the row %s", row)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package evolve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/problem"
+)
+
+// plan is an evolution being played.
+type plan struct {
+	Params
+	numbers
+	cell world.Spec // what the plan file asked for
+	set  *problem.Set
+	pool []genome.Span // what mutations put in
+	rand *rand.Rand
+
+	// phase is what comes next. It returns episodes to play, or none and moves on to another.
+	phase func() []world.Spec
+	asked []asked        // what the trials of the stage are about, in order
+	last  []world.Played // of the stage that was played
+
+	all    []*individual // ever bred, by id
+	byText map[string]*individual
+	roots  []*individual // the seeds
+	// islands are the populations: those that can be parents, and those that fell behind.
+	islands []island
+
+	generation int
+	runners    []*individual // that race in this generation, all of them
+	round      int           // of the race
+	drafts     []*draft      // that the breeder is asked for
+	now        Generation    // of this generation, as it is counted
+	history    []Generation
+	calls      int // of solvers
+	bred       int // calls of the breeder
+	stopped    Stop
+
+	winner   *individual
+	entrants []entrant
+}
+
+// island is a population.
+type island struct{ members []*individual }
+
+// individual is a prompt in the population.
+type individual struct {
+	Prompt
+	spans   genome.Genome
+	train   []Result // on the training problems, in order, as far as it was tried
+	valid   []Result
+	test    []Result
+	parts   Parts // of train
+	dropped bool  // it fell behind in its race
+}
+
+// asked is a trial that was asked for.
+type asked struct {
+	in *individual
+	Trial
+}
+
+// Generation is what one generation came to. Fitness is over all prompts that could be
+// tried, those that fell behind with what they had until then.
+type Generation struct {
+	Number    int     `json:"number"`
+	Best      float64 `json:"best"`
+	Mean      float64 `json:"mean"`
+	Worst     float64 `json:"worst"`
+	Accuracy  float64 `json:"accuracy"` // of the best
+	Diversity float64 `json:"diversity"`
+	BestID    int     `json:"best_id"`
+
+	Prompts    int `json:"prompts"`
+	New        int `json:"new"`
+	Dropped    int `json:"dropped"`    // of the new ones
+	Duplicates int `json:"duplicates"` // that were bred again, and not tried again
+	Calls      int `json:"calls"`      // of solvers
+	Saved      int `json:"saved"`      // calls that races made needless
+	Bred       int `json:"bred"`       // calls of the breeder
+
+	CrossoverRate float64 `json:"crossover_rate"`
+	MutationRate  float64 `json:"mutation_rate"`
+}
+
+// newPlan makes the plan of one evolution.
+func newPlan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
+	given, err := checked(params)
+	if err != nil {
+		return nil, err
+	}
+	if given.Episode != nil {
+		return world.List{cell}, nil // an episode that is played again by itself
+	}
+	p := &plan{
+		Params: *given, numbers: given.numbers(), cell: cell, set: given.set(), pool: given.phrases(),
+		rand: rand.New(rand.NewPCG(seed, uint64(cell.Deal))), byText: map[string]*individual{}, islands: make([]island, given.Islands.Count),
+	}
+	if need := p.finalCalls() + p.perProblem()*p.firstRound()*p.population; p.MaxCalls > 0 && p.MaxCalls < need {
+		return nil, fmt.Errorf("evolve: params.max_calls: %d: the first round and the final test alone need %d", p.MaxCalls, need)
+	}
+	p.phase = p.begin
+	return p, nil
+}
+
+// Next takes in a stage and asks for the next.
+func (p *plan) Next(last []world.Played) []world.Spec {
+	p.take(last)
+	for p.phase != nil {
+		if specs := p.phase(); len(specs) > 0 {
+			return specs
+		}
+	}
+	return nil
+}
+
+// take adds what trials came to, to those they are about.
+func (p *plan) take(last []world.Played) {
+	p.last = last
+	for i, a := range p.asked {
+		in := a.in
+		var rec TrialRecord
+		if i < len(last) {
+			rec, _ = read[TrialRecord](last[i].Outcome)
+		}
+		if len(rec.Results) != len(a.Problems) { // the world broke: nothing is known
+			rec = TrialRecord{Results: make([]Result, len(a.Problems))}
+		}
+		p.calls += rec.Calls
+		switch a.Purpose {
+		case Validating:
+			in.valid = append(in.valid, rec.Results...)
+		case Testing:
+			in.test = append(in.test, rec.Results...)
+		default:
+			in.train = append(in.train, rec.Results...)
+			in.parts = p.Fitness.parts(in.train, in.Text)
+			p.now.Calls += rec.Calls
+		}
+	}
+	p.asked = nil
+}
+
+// add makes an individual of a prompt that was never bred before.
+func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...*individual) *individual {
+	in := &individual{spans: g, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
+	for _, x := range parents {
+		in.Parents = append(in.Parents, x.ID)
+	}
+	p.all = append(p.all, in)
+	p.byText[text] = in
+	return in
+}
+
+// begin makes the first generation: the seeds and, where they are too few, changed copies.
+func (p *plan) begin() []world.Spec {
+	var seeds []*individual
+	for i, text := range p.seeds() {
+		g := genome.Parse(text)
+		if text = g.String(); p.byText[text] == nil && len(seeds) < p.population {
+			seeds = append(seeds, p.add(g, text, "seed", i%len(p.islands)))
+		}
+	}
+	p.roots = seeds
+	for tries := 0; len(p.all) < p.population && tries < 20*p.population; tries++ {
+		p.sprout(len(p.all)%len(p.islands), 3)
+	}
+	p.runners = slices.Clone(p.all)
+	p.openGeneration()
+	p.phase = p.race
+	return nil
+}
+
+// sprout adds a seed with some random changes, at most so many, if that is new.
+func (p *plan) sprout(isle, most int) {
+	parent := p.roots[p.rand.IntN(len(p.roots))]
+	g := parent.spans
+	for range 1 + p.rand.IntN(most) {
+		g = p.mutate(g, p.spanMutation())
+	}
+	p.born(g, "variant", isle, []*individual{parent})
+}
+
+// openGeneration begins to count.
+func (p *plan) openGeneration() {
+	p.round = 0
+	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
+}
+
+// perProblem is how many calls one problem takes.
+func (p *plan) perProblem() int { return p.Solvers * p.Samples }
+
+// trialOf makes the spec of a trial and remembers whom it is about.
+func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
+	t.Prompt = in.Prompt
+	p.asked = append(p.asked, asked{in, t})
+	return p.spec(Episode{Trial: &t}, label, deal)
+}

@@ -1,0 +1,131 @@
+package evolve
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"parley/world"
+)
+
+// small is enough of an evolution to see whether it works. Nothing stops it early, so that
+// all have the same chances.
+const small = `"population_size": 10, "elite_size": 2, "target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0,
+	"diversity_threshold": 0, "fitness": {"by": "accuracy"}, "finalists": 3, "baselines": {"seeds": 8}`
+
+// each plays n evolutions beside each other: each with a model of its own, problems of its
+// own and chance of its own.
+func each(t *testing.T, n, train int, model, params string) []*lab {
+	t.Helper()
+	all := make([]*lab, n)
+	var wg sync.WaitGroup
+	for i := range all {
+		all[i] = &lab{t: t, seed: uint64(i), model: fmt.Sprintf("%s-%d", model, i)}
+		problems := fmt.Sprintf(`"problems": {"seed": %d, "train": %d, "validation": 20, "test": 40}`, i+1, train)
+		wg.Go(func() { all[i].run(with(small, params, problems)) })
+	}
+	wg.Wait()
+	return all
+}
+
+// full keeps a proof, which takes seconds, out of short runs, such as those under the race
+// detector, where it takes minutes and proves no more.
+func full(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+}
+
+// winners is what the winners solved of the held-out problems.
+func winners(all []*lab) []float64 {
+	var xs []float64
+	for _, l := range all {
+		xs = append(xs, l.verdict.Test[0].Accuracy.Value)
+	}
+	return xs
+}
+
+// raced counts the calls of evolution, without validation and test.
+func raced(all []*lab) int {
+	n := 0
+	for _, l := range all {
+		for _, g := range l.verdict.Generations {
+			n += g.Calls
+		}
+	}
+	return n
+}
+
+// TestEvolutionGains: where there is something to climb, evolution finds prompts that solve
+// more held-out problems than those of a random search that made more calls, and than the
+// best of all baselines. Run it with -v to see the numbers.
+func TestEvolutionGains(t *testing.T) {
+	t.Parallel()
+	full(t)
+	const n = 20
+	evolved := each(t, n, 40, "solver", `"max_generations": 16`)
+	random := each(t, n, 40, "solver", `"max_generations": 26, "preset": "random_search", "baselines": {"seeds": 0}`)
+	var best []float64
+	for _, l := range evolved {
+		most := 0.0
+		for _, x := range l.verdict.Test[1:] {
+			most = max(most, x.Accuracy.Value)
+		}
+		best = append(best, most)
+	}
+	for name, other := range map[string][]float64{"random search": winners(random), "the best baseline": best} {
+		d, test := world.Paired(winners(evolved), other, 0.95, 1)
+		t.Logf("evolution solves %v more than %s, over %d evolutions: %v", d, name, n, test)
+		if !(d.Low > 0) || !(test.P < 0.05) {
+			t.Errorf("evolution does not beat %s: %v, %v", name, d, test)
+		}
+	}
+	a, b := raced(evolved), raced(random)
+	t.Logf("calls: evolution %d, random search %d", a, b)
+	if a > b {
+		t.Errorf("evolution had more calls (%d) than random search (%d): the comparison is not fair", a, b)
+	}
+}
+
+// TestFlat: where there is nothing to gain, no gain is reported: of claims at 5%, about one
+// in twenty is false by chance, and in all the winners are no better than no prompt.
+func TestFlat(t *testing.T) {
+	t.Parallel()
+	full(t)
+	all := each(t, 12, 30, "flat", `"max_generations": 4`)
+	claims := 0
+	var none []float64
+	for _, l := range all {
+		v := l.verdict
+		if v.Gain != nil && v.Gain.Value > 0 && v.P != nil && *v.P < 0.05 {
+			claims++
+		}
+		for _, x := range v.Test {
+			if x.Name == "no prompt" {
+				none = append(none, x.Accuracy.Value)
+			}
+		}
+	}
+	d, test := world.Paired(winners(all), none, 0.95, 1)
+	t.Logf("on a flat landscape %d of %d evolutions claim a gain; winners solve %v more than no prompt: %v", claims, len(all), d, test)
+	if claims > 1 || !d.Holds(0) {
+		t.Errorf("a gain where there is none: %d claims, %v", claims, d)
+	}
+}
+
+// TestRacing: with at most 60% of the calls a race finds winners that are as good, within
+// noise.
+func TestRacing(t *testing.T) {
+	t.Parallel()
+	full(t)
+	const n = 8
+	racing := each(t, n, 80, "solver", `"max_generations": 5`)
+	whole := each(t, n, 80, "solver", `"max_generations": 5, "race": {"minibatch": 0}`)
+	share := float64(raced(racing)) / float64(raced(whole))
+	d, test := world.Paired(winners(racing), winners(whole), 0.95, 1)
+	t.Logf("racing takes %.0f%% of the calls; its winners solve %v more: %v", 100*share, d, test)
+	if share > 0.6 || !d.Holds(0) && d.Value < 0 {
+		t.Errorf("racing takes %.0f%% of the calls, and its winners solve %v more", 100*share, d)
+	}
+}

@@ -1,0 +1,135 @@
+package evolve
+
+import (
+	"math"
+	"slices"
+
+	"parley/world"
+)
+
+// firstRound is how many problems a new prompt is tried on first.
+func (p *plan) firstRound() int {
+	if p.Race.Minibatch == 0 {
+		return p.train
+	}
+	return min(p.Race.Minibatch, p.train)
+}
+
+// span returns which training problems a round is about: first a minibatch, then each time
+// as many more as there were before.
+func (p *plan) span(round int) (from, to int) {
+	for to = p.firstRound(); round > 0; round-- {
+		from, to = to, min(2*to, p.train)
+	}
+	return from, to
+}
+
+// race plays a round of the race: those that are still in it, on the next problems. Who is
+// behind is dropped before.
+func (p *plan) race() []world.Spec {
+	from, to := p.span(p.round)
+	if p.round > 0 {
+		p.drop(from)
+	}
+	in := slices.DeleteFunc(slices.Clone(p.runners), func(x *individual) bool { return x.dropped })
+	if from == to || len(in) == 0 || !p.affords(len(in)*(to-from)*p.perProblem()) {
+		p.phase = p.settle
+		return nil
+	}
+	specs := make([]world.Spec, 0, len(in))
+	for _, x := range in {
+		t := Trial{Purpose: Racing, Round: p.round, Problems: p.set.Train[from:to]}
+		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
+	}
+	p.round++
+	return specs
+}
+
+// affords says whether so many more calls leave enough for the final test.
+func (p *plan) affords(calls int) bool {
+	return p.MaxCalls == 0 || p.calls+calls+p.finalCalls() <= p.MaxCalls
+}
+
+// drop takes those out of the race that are behind the last of those that are kept: by so
+// much on the problems that both have seen that it is not chance.
+func (p *plan) drop(seen int) {
+	for i := range p.islands {
+		field := p.field(i, seen)
+		keep := max(2, int(math.Ceil(p.Race.Keep*float64(p.population)/float64(len(p.islands)))))
+		if len(field) <= keep {
+			continue
+		}
+		slices.SortStableFunc(field, func(a, b contender) int { return cmpDown(a.fitness, b.fitness) })
+		for _, c := range field[keep:] {
+			if c.running && p.behind(c, field[keep-1]) {
+				c.in.dropped = true
+				p.now.Dropped++
+				p.now.Saved += (p.train - seen) * p.perProblem()
+			}
+		}
+	}
+	for _, x := range p.runners {
+		if x.parts.Problems == 0 && !x.dropped { // nothing was answered: trying on costs and tells nothing
+			x.dropped = true
+			p.now.Dropped++
+		}
+	}
+}
+
+// contender is one in a race, with its fitness on the problems that all in it have seen.
+type contender struct {
+	in      *individual
+	fitness float64
+	running bool
+}
+
+// field lists who races on an island: those that run, and their elders, who have run.
+func (p *plan) field(isle, seen int) []contender {
+	var all []contender
+	enter := func(x *individual, running bool) {
+		if x.Island == isle && !x.dropped && len(x.train) >= seen && x.parts.Problems > 0 {
+			all = append(all, contender{x, p.Fitness.parts(x.train[:seen], x.Text).Fitness, running})
+		}
+	}
+	for _, x := range p.islands[isle].members {
+		enter(x, false)
+	}
+	for _, x := range p.runners {
+		enter(x, true)
+	}
+	return all
+}
+
+// behind says whether c is behind the mark even if it was unlucky: the interval is that of
+// the difference in accuracy, problem by problem, and the other parts of fitness are taken
+// as they are.
+func (p *plan) behind(c, mark contender) bool {
+	var a, b []float64
+	for i := range min(len(c.in.train), len(mark.in.train)) {
+		x, okX := c.in.train[i].score()
+		y, okY := mark.in.train[i].score()
+		if okX && okY {
+			a, b = append(a, x), append(b, y)
+		}
+	}
+	d, _ := world.Paired(a, b, 2*p.Race.Confidence-1, 0) // only one end of the interval counts
+	if !d.Known() {
+		return false
+	}
+	weight := 1.0
+	if f := p.Fitness; f.By == "weighted" {
+		weight = f.Accuracy / (f.Accuracy + f.Consistency + f.Efficiency + f.Diversity)
+	}
+	return c.fitness-mark.fitness+weight*(d.High-d.Value) < 0
+}
+
+// cmpDown sorts from high to low.
+func cmpDown(a, b float64) int {
+	switch {
+	case a > b:
+		return -1
+	case a < b:
+		return 1
+	}
+	return 0
+}

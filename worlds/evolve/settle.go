@@ -1,0 +1,159 @@
+package evolve
+
+import (
+	"math"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+)
+
+// Stop is why evolution stopped.
+type Stop string
+
+// The reasons to stop, in the order in which they are looked for.
+const (
+	StopFailures    Stop = "failures" // no prompt could be tried
+	StopTarget      Stop = "target_fitness"
+	StopGenerations Stop = "max_generations"
+	StopStagnation  Stop = "stagnation"
+	StopDiversity   Stop = "diversity_loss"
+	StopPlateau     Stop = "fitness_plateau"
+	StopCalls       Stop = "max_calls"
+)
+
+// settle ends a generation: who has run joins the population, what it came to is counted,
+// and evolution goes on or stops.
+func (p *plan) settle() []world.Spec {
+	p.count()
+	for _, x := range p.runners {
+		if !x.dropped && x.parts.Problems > 0 {
+			p.islands[x.Island].members = append(p.islands[x.Island].members, x)
+		}
+	}
+	p.migrate()
+	p.adapt()
+	if p.stopped = p.stop(); p.stopped != "" {
+		p.phase = p.validate
+	} else {
+		p.phase = p.breed
+	}
+	return nil
+}
+
+// count sums the generation up.
+func (p *plan) count() {
+	var present []*individual
+	for _, i := range p.islands {
+		present = append(present, i.members...)
+	}
+	present = append(present, p.runners...)
+	g := &p.now
+	g.Prompts, g.Worst, g.BestID = len(present), math.Inf(1), -1
+	var spans []genome.Genome
+	tried := 0
+	for _, x := range present {
+		spans = append(spans, x.spans)
+		if x.parts.Problems == 0 {
+			continue
+		}
+		tried++
+		f := x.parts.Fitness
+		g.Mean += f
+		g.Worst = min(g.Worst, f)
+		if !x.dropped && (g.BestID < 0 || f > g.Best) {
+			g.Best, g.Accuracy, g.BestID = f, x.parts.Accuracy, x.ID
+		}
+	}
+	if g.Mean /= float64(max(1, tried)); tried == 0 {
+		g.Worst = 0
+	}
+	g.Diversity = genome.Diversity(spans)
+	p.history = append(p.history, *g)
+}
+
+// migrate lets the best of each island be parents on the next one too.
+func (p *plan) migrate() {
+	n := len(p.islands)
+	if n == 1 || p.generation == 0 || p.generation%p.Islands.Interval != 0 {
+		return
+	}
+	leaving := make([][]*individual, n)
+	for i := range p.islands {
+		leaving[i] = elitesOf(p.islands[i].members, p.Islands.Migrants)
+	}
+	for i, all := range leaving {
+		next := &p.islands[(i+1)%n]
+		for _, x := range all {
+			if !slices.Contains(next.members, x) {
+				next.members = append(next.members, x)
+			}
+		}
+	}
+}
+
+// adapt changes the rates: more mutation where prompts are alike, less where they are
+// different enough; and where there is no progress, more of it and less crossover.
+func (p *plan) adapt() {
+	if !p.Adaptive || p.generation < 5 || p.mutation == 0 {
+		return
+	}
+	switch d := p.now.Diversity; {
+	case d < 0.1:
+		p.mutation = max(p.mutation, min(0.5, p.mutation*1.1))
+	case d > 0.8:
+		p.mutation = min(p.mutation, max(0.05, p.mutation*0.9))
+	}
+	if p.crossover == 0 {
+		return
+	}
+	if p.gained(5) < 0.001 {
+		p.crossover = min(p.crossover, max(0.5, p.crossover*0.95))
+		p.mutation = max(p.mutation, min(0.4, p.mutation*1.05))
+	} else {
+		p.crossover = max(p.crossover, min(0.9, p.crossover*1.02))
+	}
+}
+
+// gained is by how much the best fitness of the last n generations is above what it was
+// before them.
+func (p *plan) gained(n int) float64 {
+	cut := len(p.history) - n
+	if cut <= 0 {
+		return math.Inf(1)
+	}
+	best := func(gs []Generation) float64 {
+		b := math.Inf(-1)
+		for _, g := range gs {
+			b = max(b, g.Best)
+		}
+		return b
+	}
+	return best(p.history[cut:]) - best(p.history[:cut])
+}
+
+// stop says why to stop, or nothing.
+func (p *plan) stop() Stop {
+	alive := false
+	for _, i := range p.islands {
+		alive = alive || len(i.members) > 0
+	}
+	children := p.population - p.elite
+	switch {
+	case !alive:
+		return StopFailures
+	case p.target > 0 && p.now.Best >= p.target:
+		return StopTarget
+	case p.generation >= p.generations:
+		return StopGenerations
+	case p.patience > 0 && p.gained(p.patience) <= p.Improvement:
+		return StopStagnation
+	case p.now.Diversity < p.DiversityThreshold:
+		return StopDiversity
+	case p.PlateauGenerations > 0 && math.Abs(p.gained(p.PlateauGenerations)) < p.PlateauThreshold:
+		return StopPlateau
+	case !p.affords(children * p.firstRound() * p.perProblem()):
+		return StopCalls
+	}
+	return ""
+}

@@ -1,0 +1,227 @@
+package rollout
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"strings"
+
+	"parley/world"
+)
+
+// Task is one environment to be played a number of times: a group.
+type Task struct {
+	Env    string          `json:"env"`
+	Params json.RawMessage `json:"params,omitempty"`
+	// Group names the task: the environment's name and the task's number in its entry, as
+	// maze:3; of a second entry for the same environment maze.2:3. It depends on the file and
+	// on nothing else.
+	Group string `json:"group"`
+	Index int    `json:"index"` // in its entry, from 1
+	Size  int    `json:"size"`  // episodes in the group
+}
+
+// plan makes groups of what a plan file asks for. Each of its episodes is one group or,
+// with an environments file, all tasks of the file once. Members of a group have the same
+// deal, and thus the same seed, and stand beside each other, so that groups fill up early.
+func plan(params any, cell world.Spec, _ uint64) (world.Plan, error) {
+	p, err := checked(params)
+	if err != nil {
+		return nil, err
+	}
+	if p.Tasks == "" {
+		return group(cell, max(1, p.Group)), nil
+	}
+	tasks, err := p.tasks()
+	if err != nil {
+		return nil, err
+	}
+	var all world.List
+	for i, task := range tasks {
+		one := *p
+		one.Tasks, one.Environments = "", ""
+		one.Env, one.EnvParams = task.Env, task.Params
+		task.Index += cell.Deal * len(tasks)
+		task.Group = again(task.Group, cell.Deal)
+		task.Params = nil
+		one.Task = &task
+		spec := cell
+		if spec.Params, err = json.Marshal(one); err != nil {
+			return nil, fmt.Errorf("rollout: params.tasks: line %d: %w", i+1, err)
+		}
+		spec.Deal = cell.Deal*len(tasks) + i
+		size := task.Size
+		if p.Group > 0 {
+			size = p.Group
+		}
+		all = append(all, group(spec, size)...)
+	}
+	return all, nil
+}
+
+// again names the group of a task that is played another time: the next epoch.
+func again(name string, epoch int) string {
+	if epoch == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s/%d", name, epoch+1)
+}
+
+func group(spec world.Spec, n int) world.List {
+	var l world.List
+	for range n {
+		s := spec
+		s.Lineup = maps.Clone(spec.Lineup)
+		l = append(l, s)
+	}
+	return l
+}
+
+// tasks reads back what load wrote.
+func (p *Params) tasks() (all []Task, err error) {
+	for line := range strings.Lines(p.Tasks) {
+		var t Task
+		if err := json.Unmarshal([]byte(line), &t); err != nil {
+			return nil, wrong("tasks", "line %d: %v", len(all)+1, err)
+		}
+		if !envName.MatchString(t.Env) || !isObject(t.Params) || t.Size < 1 || t.Group == "" {
+			return nil, wrong("tasks", "line %d: want env, params, group and size", len(all)+1)
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// The most of what an environments file may ask for.
+const (
+	maxTasks   = 1_000_000
+	maxEnvNum  = 10_000
+	rowRef     = "parquet_row_ref"
+	eagerRows  = "eager"
+	datasetKey = "dataset"
+)
+
+// environments is such a file.
+type environments struct {
+	Environments []entry `json:"environments" doc:"The environments to play."`
+}
+
+type entry struct {
+	EnvName   string          `json:"env_name" doc:"The environment's name."`
+	EnvImage  string          `json:"env_image" doc:"The image it runs in. It is not looked at: servers are named in the plan."`
+	EnvNum    int             `json:"env_num" doc:"How many episodes are played of each task: 1 where it is left out."`
+	Dataset   string          `json:"dataset" doc:"A file of rows (json, jsonl, yaml, parquet), a task each, beside this one."`
+	LoadMode  string          `json:"dataset_load_mode" doc:"What of a row the environment is given: eager is the row, parquet_row_ref its file and number." oneof:"eager,parquet_row_ref"`
+	EnvParams json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
+}
+
+// rowFiles are Files that can read the rows of a dataset.
+type rowFiles interface {
+	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON.
+	Rows(name string) ([]json.RawMessage, error)
+}
+
+// load puts the tasks of the environments file into params.
+func load(params any, files world.Files) (advice []string, err error) {
+	p, ok := params.(*Params)
+	if !ok || p.Environments == "" {
+		return nil, nil
+	}
+	var file environments
+	doc, err := files.YAML(p.Environments, &file)
+	if err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	var errs []error
+	seen, n := map[string]int{}, 0
+	for i, e := range file.Environments {
+		key := fmt.Sprintf("environments[%d]", i)
+		seen[e.EnvName]++
+		tasks, err := e.tasks(doc, key, seen[e.EnvName], path.Dir(p.Environments), files)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if n += len(tasks); n > maxTasks {
+			return nil, errors.Join(append(errs, doc.Fault(key, "more than %d tasks", maxTasks))...)
+		}
+		if e.EnvImage != "" {
+			advice = append(advice, doc.Place(key+".env_image")+": is not looked at: params.servers says where environments run")
+		}
+		for _, t := range tasks {
+			line, err := json.Marshal(t)
+			if err != nil {
+				return nil, fmt.Errorf("rollout: %s: %w", key, err)
+			}
+			out.Write(append(line, '\n'))
+		}
+	}
+	if n == 0 && len(errs) == 0 {
+		errs = append(errs, doc.Fault("environments", "lists no task"))
+	}
+	p.Tasks = out.String()
+	return advice, errors.Join(errs...)
+}
+
+// tasks makes the tasks of an entry: one, or one for each row of its dataset. nth tells
+// entries for the same environment apart.
+func (e entry) tasks(doc world.Document, key string, nth int, dir string, files world.Files) ([]Task, error) {
+	if e.EnvNum == 0 {
+		e.EnvNum = 1
+	}
+	if len(e.EnvParams) == 0 || string(e.EnvParams) == "null" {
+		e.EnvParams = json.RawMessage("{}")
+	}
+	switch {
+	case !envName.MatchString(e.EnvName):
+		return nil, doc.Fault(key+".env_name", "%.40q: want a name of letters, digits and _ . -", e.EnvName)
+	case e.EnvNum < 1 || e.EnvNum > maxEnvNum:
+		return nil, doc.Fault(key+".env_num", "%d: want 1 to %d", e.EnvNum, maxEnvNum)
+	case !isObject(e.EnvParams):
+		return nil, doc.Fault(key+".env_params", "want an object of the environment's own keys")
+	}
+	name := e.EnvName
+	if nth > 1 {
+		name = fmt.Sprintf("%s.%d", name, nth)
+	}
+	if e.Dataset == "" {
+		return []Task{{Env: e.EnvName, Params: e.EnvParams, Group: name + ":1", Index: 1, Size: e.EnvNum}}, nil
+	}
+	reader, ok := files.(rowFiles)
+	if !ok {
+		return nil, doc.Fault(key+".dataset", "datasets cannot be read here")
+	}
+	rows, err := reader.Rows(path.Join(dir, e.Dataset))
+	if err != nil {
+		return nil, doc.Fault(key+".dataset", "%v", err)
+	}
+	var out []Task
+	for i, row := range rows {
+		params, err := e.with(row, i)
+		if err != nil {
+			return nil, doc.Fault(key+".dataset", "row %d: %v", i+1, err)
+		}
+		out = append(out, Task{Env: e.EnvName, Params: params, Group: fmt.Sprintf("%s:%d", name, i+1), Index: i + 1, Size: e.EnvNum})
+	}
+	return out, nil
+}
+
+// with returns the entry's params with a row in them.
+func (e entry) with(row json.RawMessage, i int) (json.RawMessage, error) {
+	params := map[string]json.RawMessage{}
+	if err := json.Unmarshal(e.EnvParams, &params); err != nil {
+		return nil, err
+	}
+	if e.LoadMode == rowRef {
+		ref, err := json.Marshal(map[string]any{"path": e.Dataset, "row": i})
+		if err != nil {
+			return nil, err
+		}
+		row = ref
+	}
+	params[datasetKey] = row
+	return json.Marshal(params)
+}

@@ -1,0 +1,255 @@
+package scenario
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// gallery is the kind's own part of a report.
+type gallery struct {
+	cells   []world.Spec // a spec of each variation, in the order they came in
+	actors  []string
+	metrics []Curve // of each metric, what does not change
+	turns   int     // the most of an episode
+
+	played []int // episodes by cell
+	points map[point]*world.Sample
+	fired  map[happened]int // episodes in which an event happened
+	events []string
+	ends   map[ending]int
+	whys   []string
+
+	wrote   map[[2]string]*world.Sample
+	conduct map[string]*conduct
+	pacts   []*pactCount
+	checks  []*checkCount
+	issues  []sighting
+}
+
+type (
+	// point is a place on a curve.
+	point struct {
+		metric, actor string
+		cell, turn    int
+	}
+	happened struct {
+		event string
+		cell  int
+	}
+	ending struct {
+		why  string
+		cell int
+	}
+	// conduct is what an actor did, a value for each episode.
+	conduct struct{ statements, messages, decisions, silences, added, dropped world.Sample }
+	// pactCount is how often a coalition was proposed and formed.
+	pactCount struct {
+		members          string
+		proposed, formed int
+	}
+	checkCount struct {
+		check          string
+		passed, issues world.Sample
+		made, unknown  int
+		severe         map[string]int
+	}
+	// sighting is an issue and the episode it was found in.
+	sighting struct {
+		episode int
+		Issue
+	}
+)
+
+func exhibitor() world.Exhibitor {
+	return &gallery{points: map[point]*world.Sample{}, fired: map[happened]int{}, ends: map[ending]int{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
+}
+
+// Add takes in an episode. Of one that failed only why, and what was found wrong.
+func (g *gallery) Add(p world.Played) {
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	var r Record
+	if json.Unmarshal(raw, &r) != nil || len(r.Actors) == 0 || r.Turns < 0 || r.Turns > script.MaxTurns {
+		return
+	}
+	cell := slices.IndexFunc(g.cells, func(s world.Spec) bool { return s.Cell == p.Spec.Cell })
+	if cell < 0 {
+		cell = len(g.cells)
+		g.cells, g.played = append(g.cells, p.Spec), append(g.played, 0)
+	}
+	g.ends[ending{r.Ended, cell}]++
+	note(&g.whys, r.Ended)
+	g.addChecks(p.Episode, r)
+	if p.Outcome.Failed != "" {
+		return
+	}
+	g.played[cell]++
+	g.turns = max(g.turns, r.Turns)
+	for _, c := range r.Metrics {
+		g.addCurve(cell, c)
+	}
+	happens := map[string]bool{}
+	for _, e := range r.Events {
+		if note(&g.events, e.Name); !happens[e.Name] {
+			happens[e.Name] = true
+			g.fired[happened{e.Name, cell}]++
+		}
+	}
+	g.addActors(r)
+	g.addPacts(r.Coalitions)
+}
+
+// note adds a word to a list, once.
+func note(words *[]string, word string) {
+	if !slices.Contains(*words, word) {
+		*words = append(*words, word)
+	}
+}
+
+func (g *gallery) addCurve(cell int, c Curve) {
+	if !slices.ContainsFunc(g.metrics, func(m Curve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
+		m := c
+		m.Values = nil
+		g.metrics = append(g.metrics, m)
+	}
+	for turn, v := range c.Values {
+		if v == nil || turn > script.MaxTurns {
+			continue
+		}
+		at := point{c.Name, c.Actor, cell, turn}
+		if g.points[at] == nil {
+			g.points[at] = &world.Sample{}
+		}
+		g.points[at].Add(*v)
+	}
+}
+
+func (g *gallery) addActors(r Record) {
+	for _, a := range r.Actors {
+		note(&g.actors, a.Actor)
+		c := g.conduct[a.Actor]
+		if c == nil {
+			c = &conduct{}
+			g.conduct[a.Actor] = c
+		}
+		messages := 0
+		for _, other := range r.Actors {
+			if other.Actor == a.Actor {
+				continue
+			}
+			k := [2]string{a.Actor, other.Actor}
+			if g.wrote[k] == nil {
+				g.wrote[k] = &world.Sample{}
+			}
+			g.wrote[k].Add(float64(a.Wrote[other.Actor]))
+			messages += a.Wrote[other.Actor]
+		}
+		c.statements.Add(float64(a.Statements))
+		c.messages.Add(float64(messages))
+		c.decisions.Add(float64(a.Decisions))
+		c.silences.Add(float64(a.Silences))
+		c.added.Add(float64(a.GoalsAdded))
+		c.dropped.Add(float64(a.GoalsDropped))
+	}
+}
+
+func (g *gallery) addPacts(all []Proposal) {
+	for _, p := range all {
+		members := strings.Join(p.Members, ", ")
+		i := slices.IndexFunc(g.pacts, func(c *pactCount) bool { return c.members == members })
+		if i < 0 {
+			i = len(g.pacts)
+			g.pacts = append(g.pacts, &pactCount{members: members})
+		}
+		g.pacts[i].proposed++
+		if p.Formed {
+			g.pacts[i].formed++
+		}
+	}
+}
+
+// mostIssues is how many issues a report lists.
+const mostIssues = 25
+
+func (g *gallery) addChecks(episode int, r Record) {
+	for _, t := range r.Checks {
+		i := slices.IndexFunc(g.checks, func(c *checkCount) bool { return c.check == t.Check })
+		if i < 0 {
+			i = len(g.checks)
+			g.checks = append(g.checks, &checkCount{check: t.Check, severe: map[string]int{}})
+		}
+		c, found := g.checks[i], 0
+		for _, issue := range r.Issues {
+			if issue.Check == t.Check {
+				c.severe[issue.Severity]++
+				found++
+			}
+		}
+		if known := t.Made - t.Unknown; known > 0 {
+			c.passed.Add(float64(t.Passed) / float64(known))
+			c.issues.Add(float64(found))
+		}
+		c.made += t.Made
+		c.unknown += t.Unknown
+	}
+	for _, issue := range r.Issues {
+		g.issues = append(g.issues, sighting{episode, issue})
+	}
+	rank := func(s sighting) int { return slices.Index(script.Severities(), s.Severity) }
+	slices.SortStableFunc(g.issues, func(a, b sighting) int { return cmp.Compare(rank(b), rank(a)) })
+	g.issues = g.issues[:min(len(g.issues), mostIssues)]
+}
+
+// variations names the cells by what differs between them.
+func (g *gallery) variations() []string {
+	names := make([]string, len(g.cells))
+	for i, spec := range g.cells {
+		var parts []string
+		if setting := settingOf(spec); setting != "" && setting != "set={}" {
+			// What is set is said by its own key.
+			parts = append(parts, strings.TrimPrefix(strings.ReplaceAll(" "+setting, " set.", " "), " "))
+		}
+		for _, seat := range sortedSeats(spec) {
+			if slices.ContainsFunc(g.cells, func(o world.Spec) bool { return o.Lineup[seat] != spec.Lineup[seat] }) {
+				parts = append(parts, seat+"="+spec.Lineup[seat])
+			}
+		}
+		if names[i] = strings.Join(parts, " "); names[i] == "" {
+			names[i] = "as written"
+		}
+		if len(g.cells) == 1 {
+			names[i] = "all episodes"
+		}
+	}
+	return names
+}
+
+// settingOf is what the label of a cell says before the lineup.
+func settingOf(spec world.Spec) string {
+	first := -1
+	for seat, agent := range spec.Lineup {
+		if strings.HasPrefix(spec.Cell, seat+"="+agent) {
+			return ""
+		}
+		if at := strings.Index(spec.Cell, ": "+seat+"="+agent); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	if first < 0 {
+		return spec.Cell
+	}
+	return spec.Cell[:first]
+}
+
+func sortedSeats(spec world.Spec) []string {
+	seats := make([]string, 0, len(spec.Lineup))
+	for seat := range spec.Lineup {
+		seats = append(seats, seat)
+	}
+	slices.Sort(seats)
+	return seats
+}

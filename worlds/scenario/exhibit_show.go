@@ -1,0 +1,225 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// Exhibits shows it all.
+func (g *gallery) Exhibits() []world.Exhibit {
+	if len(g.cells) == 0 {
+		return nil
+	}
+	names := g.variations()
+	out := []world.Exhibit{{Name: "scenario-ends", Title: "How it ended", Show: g.showEnds(names), Caption: "The share of episodes that ended so."}}
+	out = append(out, g.curves(names)...)
+	if len(g.events) > 0 {
+		out = append(out, world.Exhibit{Name: "scenario-events", Title: "What came from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once."})
+	}
+	out = append(out, g.talk()...)
+	if len(g.actors) > 0 {
+		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one that is worded anew counts as one dropped and one added."})
+	}
+	return append(out, g.findings()...)
+}
+
+// showEnds is the share of episodes that ended so, of all that are over.
+func (g *gallery) showEnds(names []string) world.Estimates {
+	over := make([]int, len(names))
+	for end, n := range g.ends {
+		over[end.cell] += n
+	}
+	return g.shares("why", names, g.whys, func(why string, cell int) (int, int) { return g.ends[ending{why, cell}], over[cell] })
+}
+
+// shares makes rows of how many episodes of a variation were so, out of how many.
+func (g *gallery) shares(what string, names, of []string, count func(of string, cell int) (yes, all int)) world.Estimates {
+	e := world.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
+	if len(names) == 1 {
+		e.By = e.By[:1]
+	}
+	for _, one := range of {
+		for cell, name := range names {
+			s := &world.Sample{}
+			yes, all := count(one, cell)
+			for i := range all {
+				if i < yes {
+					s.Add(1)
+				} else {
+					s.Add(0)
+				}
+			}
+			e.Rows = append(e.Rows, world.Estimated{Labels: []string{one, name}[:len(e.By)], Sample: s})
+		}
+	}
+	return e
+}
+
+// curves shows each metric over the turns: by variation or, of a metric of each actor in
+// a run without variations, by actor.
+func (g *gallery) curves(names []string) []world.Exhibit {
+	var out []world.Exhibit
+	shown := map[string]bool{}
+	for _, m := range g.metrics {
+		title, byActor := m.Name, m.Actor != "" && len(names) == 1
+		if m.Actor != "" && !byActor {
+			title = m.Actor + "'s " + m.Name
+		}
+		if shown[title] {
+			continue
+		}
+		shown[title] = true
+		c := world.Curves{X: "turn", Y: m.axis(), Share: m.Boolean}
+		for cell, name := range names {
+			if !byActor {
+				c.Curves = append(c.Curves, g.curve(name, point{m.Name, m.Actor, cell, 0}))
+				continue
+			}
+			for _, actor := range g.actors {
+				c.Curves = append(c.Curves, g.curve(actor, point{m.Name, actor, cell, 0}))
+			}
+		}
+		c.Curves = append(c.Curves, g.thresholds(m)...)
+		out = append(out, world.Exhibit{
+			Name: "scenario-metric-" + strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"), Title: strings.ReplaceAll(title, "_", " ") + " over the turns", Show: c,
+			Caption: "Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out." + m.legend(),
+		})
+	}
+	return out
+}
+
+// few is how many episodes say too little for a band: it would be far wider than anything
+// that the metric can be.
+const few = 3
+
+// curve is a metric over the turns. Turns that fewer than few episodes came to are left
+// out; where no more were played at all, it is a line without a band.
+func (g *gallery) curve(name string, at point) world.Curve {
+	c := world.Curve{Name: name}
+	for at.turn = 0; at.turn <= g.turns; at.turn++ {
+		s := g.points[at]
+		if s == nil || s.N() < min(few, g.played[at.cell]) {
+			continue
+		}
+		if s.N() < few {
+			mean := s.Mean(0.95).Value
+			s = &world.Sample{}
+			s.Add(mean)
+		}
+		c.Points = append(c.Points, world.CurvePoint{X: float64(at.turn), Sample: s})
+	}
+	return c
+}
+
+// thresholds are lines of their own, from the first turn to the last.
+func (g *gallery) thresholds(m Curve) []world.Curve {
+	var out []world.Curve
+	for _, t := range []struct {
+		level string
+		limit *float64
+	}{{"warning", m.Warning}, {"critical", m.Critical}} {
+		if t.limit == nil {
+			continue
+		}
+		c := world.Curve{Name: t.level + " threshold"}
+		for _, x := range []float64{0, float64(g.turns)} {
+			s := &world.Sample{}
+			s.Add(*t.limit)
+			c.Points = append(c.Points, world.CurvePoint{X: x, Sample: s})
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (c Curve) axis() string {
+	if c.Unit != "" {
+		return c.Unit
+	}
+	return strings.ReplaceAll(c.Name, "_", " ")
+}
+
+// legend says what numbers stand for.
+func (c Curve) legend() string {
+	switch {
+	case c.Boolean:
+		return " It is the share of episodes in which it is true."
+	case len(c.Categories) > 0:
+		parts := make([]string, len(c.Categories))
+		for i, name := range c.Categories {
+			parts[i] = fmt.Sprintf("%d %s", i, name)
+		}
+		return " " + strings.Join(parts, ", ") + "."
+	}
+	return ""
+}
+
+func (g *gallery) showEvents(names []string) world.Estimates {
+	return g.shares("event", names, g.events, func(event string, cell int) (int, int) { return g.fired[happened{event, cell}], g.played[cell] })
+}
+
+// talk shows who wrote to whom, and who joined with whom.
+func (g *gallery) talk() []world.Exhibit {
+	var out []world.Exhibit
+	picture, spoke := newGraph(g.actors, 1000), false
+	heat := world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors}
+	for i, from := range g.actors {
+		cells := make([]*world.Sample, len(g.actors))
+		for j, to := range g.actors {
+			if s := g.wrote[[2]string{from, to}]; s != nil && s.N() > 0 {
+				cells[j], picture.wrote[i][j] = s, s.Mean(0.95).Value
+				spoke = spoke || picture.wrote[i][j] > 0
+			}
+		}
+		heat.Cells = append(heat.Cells, cells)
+	}
+	if spoke {
+		out = append(out,
+			world.Exhibit{Name: "scenario-talk-graph", Title: "Who wrote to whom", Show: world.Figure{SVG: picture.svg(true, true), Alt: "The actors on a circle; an arrow from one to another is as wide as the messages between them are many. The numbers are in the map below."}},
+			world.Exhibit{Name: "scenario-talk", Title: "Private messages", Show: heat, Caption: "Messages of an episode, from the actor of the row to that of the column."})
+	}
+	if len(g.pacts) > 0 {
+		grid := world.Grid{Columns: []string{"members", "proposed", "formed"}}
+		for _, p := range g.pacts {
+			grid.Rows = append(grid.Rows, []any{p.members, p.proposed, p.formed})
+		}
+		out = append(out, world.Exhibit{Name: "scenario-coalitions", Title: "Coalitions", Show: grid, Caption: "How often each was proposed and formed, over all episodes and turns."})
+	}
+	return out
+}
+
+func (g *gallery) showActors() world.Grid {
+	grid := world.Grid{Columns: []string{"actor", "decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}}
+	for _, a := range g.actors {
+		c := g.conduct[a]
+		grid.Rows = append(grid.Rows, []any{a, &c.decisions, &c.silences, &c.statements, &c.messages, &c.added, &c.dropped})
+	}
+	return grid
+}
+
+// findings shows what checks found.
+func (g *gallery) findings() []world.Exhibit {
+	if len(g.checks) == 0 {
+		return nil
+	}
+	grid := world.Grid{Columns: append([]string{"check", "made", "unknown", "share passed", "issues in an episode"}, script.Severities()...)}
+	for _, c := range g.checks {
+		row := []any{strings.ReplaceAll(c.check, "_", " "), c.made, c.unknown, &c.passed, &c.issues}
+		for _, severity := range script.Severities() {
+			row = append(row, c.severe[severity])
+		}
+		grid.Rows = append(grid.Rows, row)
+	}
+	out := []world.Exhibit{{Name: "scenario-checks", Title: "What checks found", Show: grid, Caption: "The share passed is of those that could be read. Issues by severity are counted over all episodes."}}
+	if len(g.issues) == 0 {
+		return out
+	}
+	list := world.Grid{Columns: []string{"severity", "episode", "turn", "check", "actor", "issue"}}
+	for _, i := range g.issues {
+		list.Rows = append(list.Rows, []any{i.Severity, i.episode, i.Turn, strings.ReplaceAll(i.Check, "_", " "), i.Actor, i.Text})
+	}
+	return append(out, world.Exhibit{Name: "scenario-issues", Title: "The gravest issues", Show: list, Caption: fmt.Sprintf("At most %d; all of them are in the run file.", mostIssues)})
+}

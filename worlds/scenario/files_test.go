@@ -1,0 +1,160 @@
+package scenario
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/worlds/scenario/script"
+)
+
+// told plays a short scenario in which everything happens once.
+func told(t *testing.T) (*played, world.Played) {
+	t.Helper()
+	s := stage(3, 2, func(s *script.Script) {
+		s.Name = "Test <b>of</b> files"
+		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Most: 2, Rounds: 1}
+		warning := 5.0
+		s.Metrics = []script.Metric{numeric("tension"), numeric("candour"), numeric("calm")}
+		s.Metrics[0].Warning, s.Metrics[1].ActorSpecific = &warning, true
+		s.Events = []script.Event{{Name: "storm", Description: "It rains.", Type: script.Scheduled, Turns: []int{2}, Once: true}}
+		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckWorld, Severity: "high"}}, Summary: true, Reports: true}
+	})
+	out := play(s, 0, answers(map[string]any{
+		"opening@a0":     `{"public_statement":"Hear me.\n# A heading of mine ![x](http://a) <script>","messages":[{"to":"a1","text":"Between us."}],"coalition":{"members":["a1","a2"],"purpose":"One line."}}`,
+		"opening":        `{"public_statement":"","messages":[],"coalition":{"members":[],"purpose":""}}`,
+		"answer":         `{"reply":"So be it."}`,
+		"coalition":      `{"answer":"Yes.","accept":true}`,
+		"joint":          `{"agreement":"All for one.","joint_statement":"We stand together."}`,
+		"decision@a2":    `{"reasoning":"","long_term_goals":[],"short_term_goals":[],"action":""}`,
+		"decision":       `{"reasoning":"It pays.","long_term_goals":["Win."],"short_term_goals":["Wait."],"action":"We wait."}`,
+		"update":         `{"state":"It is quiet.","key_changes":["Less noise."],"consequences":[],"hidden":["A plot."]}`,
+		"metric tension": `{"evidence":"=1+1","known":true,"value":7}`,
+		"metric calm":    `{"evidence":"","known":false,"value":0}`,
+		"metric candour": `{"evidence":"","known":true,"value":3}`,
+		"check":          `{"explanation":"I looked.","issues":[{"issue":"Too quiet.","severity":"high"}]}`,
+	}))
+	b, err := json.Marshal(out.outcome.Data)
+	if err != nil || out.failure != "" {
+		t.Fatal(err, out.failure)
+	}
+	o := out.outcome
+	o.Data = json.RawMessage(b)
+	return out, world.Played{Episode: 7, Spec: world.Spec{Cell: "as written", Lineup: map[string]string{"a0": "small"}}, Outcome: o}
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	out, p := told(t)
+	got := files(p, out.notes)
+	want := strings.Fields(`a0-001.md a0-002.md a1-001.md a1-002.md a2-001.md a2-002.md bilateral-a0-a1-001.md bilateral-a0-a1-002.md
+		coalition-a0-a1-a2-001.md coalition-a0-a1-a2-002.md metrics.csv scenario.md validation-001.md validation-002.md
+		world-state-000.md world-state-001.md world-state-002.md`)
+	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
+		t.Errorf("%v", names)
+	}
+	for name, holds := range map[string][]string{
+		"scenario.md":               {"# Test &lt;b>of&lt;/b> files", "Episode 7", "Actor 0 (a0), played by small", "Turn 2, storm: It rains.", "tension: 7"},
+		"world-state-000.md":        {"> The situation at the start."},
+		"world-state-001.md":        {"> It is quiet.", "- Less noise.", "- A plot.", "Actor 0:\n\n> Hear me.\n> # A heading of mine !\\[x](http://a) &lt;script>"},
+		"world-state-002.md":        {"- storm: It rains."},
+		"a0-001.md":                 {"# Actor 0, turn 1", "- Win.", "- Wait.", "> It pays.", "> We wait."},
+		"a2-001.md":                 {"It did nothing."},
+		"bilateral-a0-a1-001.md":    {"# Actor 0 and Actor 1, turn 1", "Actor 0:\n\n> Between us.", "Actor 1:\n\n> So be it."},
+		"coalition-a0-a1-a2-001.md": {"Proposed by Actor 0.", "Actor 2 accepts:", "> All for one.", "> We stand together."},
+		"validation-001.md":         {"world state coherence: 1 found", "- high: Too quiet.", "> I looked."},
+	} {
+		for _, text := range holds {
+			if !strings.Contains(got[name], text) {
+				t.Errorf("%s does not hold %q:\n%s", name, text, got[name])
+			}
+		}
+	}
+}
+
+// TestMetricTable: a row for each metric of each turn; what is not known is empty, and no
+// cell is a formula.
+func TestMetricTable(t *testing.T) {
+	t.Parallel()
+	out, p := told(t)
+	rows, err := csv.NewReader(strings.NewReader(files(p, out.notes)["metrics.csv"])).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rows {
+		got = append(got, strings.Join(r, "|"))
+	}
+	for _, want := range []string{
+		"turn|metric|actor|value|text|unit|threshold|unknown|evidence", "0|tension||7|7||warning||'=1+1", "1|tension||7|7||||'=1+1",
+		"1|candour|a0|3|3||||", "2|candour|a1|3|3||||", "1|calm||||||the text does not say|",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no row %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// TestReplay: a frame for each turn, in the order of what happened.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	out, p := told(t)
+	show, ok := replay(p, out.notes)[0].Show.(world.Replay)
+	if !ok || len(show.Frames) != 3 || show.Frames[0].Title != "The start" || show.Frames[2].Title != "Turn 2 of 2" {
+		t.Fatalf("%+v", show)
+	}
+	var lines []string
+	for _, l := range show.Frames[2].Lines {
+		first, _, _ := strings.Cut(l.Text, "\n")
+		lines = append(lines, l.Who+">"+l.To+": "+first)
+	}
+	want := []string{
+		"Actor 0>all: Hear me.", "Actor 0>Actor 1: Between us.", "Actor 1>Actor 0: So be it.",
+		"Actor 0>Actor 0, Actor 1, Actor 2: proposes a coalition: One line.", "Actor 0>: Does: We wait.", "Actor 1>: Does: We wait.", "Actor 2>: did nothing",
+		">: From outside, storm: It rains.", "narrator>: It is quiet.",
+		">: Measured: tension 7; Actor 0's candour 3; Actor 1's candour 3; calm unknown: the text does not say.",
+		">: Check world state coherence, high: Too quiet.", ">: It is over: its last turn was played.",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+	}
+	if svg := show.Frames[2].SVG; !strings.Contains(svg, "Actor 0 to Actor 1: 1") || !strings.Contains(svg, "coalition of Actor 0, Actor 1, Actor 2") || !strings.Contains(svg, "Actor 0 spoke in public") {
+		t.Error(svg)
+	}
+}
+
+// TestReadersTakeAnything: notes and outcomes of a file from anywhere make nobody fall over,
+// and no file has a name that leads elsewhere.
+func TestReadersTakeAnything(t *testing.T) {
+	t.Parallel()
+	bad := []string{``, `null`, `7`, `{"turn":-1}`, `{"turn":99999999}`, `{"turns":-5}`, `{"turn":1,"members":["../../x","nobody"],"to":"../up","formed":true}`, `{"actors":["a/../b"],"turns":2}`, `{"turn":1,"value":"much"}`}
+	var notes []world.Note
+	for _, kind := range []string{"scenario", "statement", "message", "coalition", "decision", "silence", "event", "world", "metric", "threshold", "check", "summary", "dropped", "end", "other"} {
+		for _, data := range bad {
+			notes = append(notes, world.Note{Kind: kind, Seat: "../seat", Data: json.RawMessage(data)})
+		}
+	}
+	replay(world.Played{}, notes)
+	replay(world.Played{}, []world.Note{
+		{Kind: "scenario", Data: json.RawMessage(`{"actors":["a","b","b"],"names":["A"]}`)}, {Kind: "message", Seat: "a", Data: json.RawMessage(`{"turn":1,"to":"b"}`)},
+		{Kind: "statement", Seat: "b", Data: json.RawMessage(`{"turn":1}`)}, {Kind: "coalition", Seat: "a", Data: json.RawMessage(`{"turn":1,"members":["b","x"],"formed":true}`)},
+	})
+	for name := range files(world.Played{}, notes) {
+		if name != filepath.Base(name) || strings.Contains(name, "..") {
+			t.Errorf("a file is called %q", name)
+		}
+	}
+	g := exhibitor()
+	for _, data := range append(bad, `{"actors":[{"actor":"a"}],"turns":99999}`, `{"actors":[{"actor":"a"}],"metrics":[{"name":"m","values":[null,1]}],"turns":1}`) {
+		g.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}})
+	}
+	g.Add(world.Played{Outcome: world.Outcome{Data: 7}})
+	if n := len(g.Exhibits()); n == 0 {
+		t.Error("the one that is as it should be is not shown")
+	}
+}
