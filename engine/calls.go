@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -155,7 +156,7 @@ func (r *run) act(ctx context.Context, c *call) {
 // is no answer, since nothing was asked, stops the run instead: it is asked when the run
 // is played on.
 func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) {
-	if reason, state := stops(ctx, err); state != "" {
+	if reason, state := stops(ctx, c, err); state != "" {
 		r.mu.Lock()
 		r.landed(c)
 		r.asked--
@@ -204,7 +205,7 @@ func (r *run) landed(c *call) {
 }
 
 // stops says whether an error is about the run and not about the call.
-func stops(ctx context.Context, err error) (reason string, state journal.State) {
+func stops(ctx context.Context, c *call, err error) (reason string, state journal.State) {
 	e := llm.AsError(err)
 	if e == nil {
 		return "", ""
@@ -219,6 +220,10 @@ func stops(ctx context.Context, err error) (reason string, state journal.State) 
 	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth, e.Kind == llm.KindTransport && !e.Uncertain:
 		// Out of credit, refused, or not to be reached: nothing was asked, and the next call
 		// would fare no better.
+		return e.Error(), journal.Stopped
+	case c.act == nil && e.Status == http.StatusNotFound:
+		// There is no such model, or no such address: everything that is asked there would fail,
+		// and the others at the table would be paid for nothing.
 		return e.Error(), journal.Stopped
 	case e.Kind == llm.KindBadRequest && e.Status == 0:
 		return e.Error(), journal.Failed
