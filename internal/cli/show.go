@@ -17,6 +17,7 @@ type showCmd struct {
 	Cell    string `placeholder:"TEXT" help:"Only episodes whose cell has this in it."`
 	Seat    string `placeholder:"SEAT" help:"Of an episode, only what is of this seat."`
 	Story   bool   `help:"Of an episode, what was said and done as its kind tells it, in the place of calls and notes."`
+	Board   string `placeholder:"PHASE" help:"Of an episode, the picture of a phase as SVG, where its kind draws any: F1902M, or last."`
 	From    *int   `placeholder:"N" help:"The first episode to list. Default: 0."`
 	Limit   *int   `placeholder:"N" help:"Most episodes to list; 0 for all. Default: 50."`
 	JSON    bool   `name:"json" help:"Print JSON."`
@@ -40,6 +41,8 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 		err = c.call(ctx, s, v)
 	case c.Story:
 		err = c.story(ctx, s, v)
+	case c.Board != "":
+		err = c.board(ctx, s, v)
 	case c.Episode != nil:
 		err = c.transcript(ctx, s, v)
 	default:
@@ -57,6 +60,8 @@ func (c *showCmd) check() error {
 		return usage("--seat is for what was said in an episode: say which with --episode")
 	case c.Story && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != ""):
 		return usage("--story tells a whole episode: say which with --episode, and leave --call, --failed and --seat away")
+	case c.Board != "" && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != "" || c.Story):
+		return usage("--board is a picture of an episode: say which with --episode, and leave all else away")
 	case c.Call != "" && (c.Failed || c.Seat != ""):
 		return usage("--call shows one call, whosever it is: leave --failed and --seat away")
 	case c.Episode != nil && (c.Cell != "" || c.From != nil || c.Limit != nil):

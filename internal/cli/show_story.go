@@ -3,6 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"parley/internal/view"
@@ -18,28 +21,15 @@ type shownStory struct {
 
 // story tells an episode frame by frame, without the pictures.
 func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
-	run, err := view.Fold(ctx, v.store, v.file)
+	kind, played, notes, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
-	kind := kindOf(run)
 	if kind.Replay == nil {
-		return usage("--story: %s does not tell its episodes: leave it away for the transcript", run.Head.Begun.Kind)
+		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
-	t, err := v.transcript(ctx, *c.Episode)
-	if err != nil {
-		return err
-	}
-	read, err := view.ReadTranscript(ctx, v.store, run, t.Episode)
-	if err != nil {
-		return err
-	}
-	played := world.Played{Episode: t.Episode, Spec: world.Spec{Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
-	if t.Outcome != nil {
-		played.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
-	}
-	told := &shownStory{File: v.file, Episode: t.Episode}
-	for _, e := range kind.Replay(played, read.Notes) {
+	told := &shownStory{File: v.file, Episode: played.Episode}
+	for _, e := range kind.Replay(played, notes) {
 		if r, ok := e.Show.(world.Replay); ok {
 			for _, f := range r.Frames {
 				f.SVG = ""
@@ -48,6 +38,58 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 		}
 	}
 	return c.show(s, told, told.print)
+}
+
+// played is an episode as its kind wants it to show it.
+func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, notes []world.Note, err error) {
+	run, err := view.Fold(ctx, v.store, v.file)
+	if err != nil {
+		return kind, p, nil, err
+	}
+	t, err := v.transcript(ctx, episode)
+	if err != nil {
+		return kind, p, nil, err
+	}
+	read, err := view.ReadTranscript(ctx, v.store, run, t.Episode)
+	if err != nil {
+		return kind, p, nil, err
+	}
+	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
+	if t.Outcome != nil {
+		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
+	}
+	return kindOf(run), p, read.Notes, nil
+}
+
+// board writes the picture of a phase.
+func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
+	kind, played, notes, err := v.played(ctx, *c.Episode)
+	if err != nil {
+		return err
+	}
+	var names []string
+	files := map[string]string{}
+	if kind.Files != nil {
+		files = kind.Files(played, notes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if stem, ok := strings.CutSuffix(name, ".svg"); ok {
+			names = append(names, stem)
+		}
+	}
+	if len(names) == 0 {
+		return usage("--board: %s has no pictures of episode %d", played.Spec.Kind, played.Episode)
+	}
+	pick := names[len(names)-1]
+	if c.Board != "last" {
+		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "-"+c.Board) })
+		if i < 0 {
+			return usage("--board %s: there is no such phase; there are %s", c.Board, strings.Join(names, ", "))
+		}
+		pick = names[i]
+	}
+	_, err = io.WriteString(s.Stdout, files[pick+".svg"])
+	return err
 }
 
 func (t *shownStory) print(p *page) {

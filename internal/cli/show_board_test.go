@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestShowBoard: the picture of a phase is a whole SVG; what is not there is said.
+func TestShowBoard(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "game.parley")
+	parley(t, State{}, "run", "../../examples/diplomacy-baseline.yaml", "--set", "params.max_year=1901", "--out", file, "--quiet").want(t, ExitOK)
+	for _, phase := range []string{"S1901M", "last"} {
+		got := parley(t, State{}, "show", file, "--episode", "0", "--board", phase).want(t, ExitOK)
+		d := xml.NewDecoder(strings.NewReader(got.stdout))
+		elements := 0
+		for {
+			token, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", phase, err)
+			}
+			if _, ok := token.(xml.StartElement); ok {
+				elements++
+			}
+		}
+		if elements < 100 || !strings.HasPrefix(strings.TrimSpace(got.stdout), "<svg") {
+			t.Errorf("%s is no board: %.80q", phase, got.stdout)
+		}
+	}
+	parley(t, State{}, "show", file, "--episode", "0", "--board", "F1999M").want(t, ExitUsage).wantErr(t, "no such phase", "S1901M")
+	parley(t, State{}, "show", file, "--board", "last").want(t, ExitUsage).wantErr(t, "--episode")
+}
