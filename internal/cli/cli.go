@@ -66,6 +66,7 @@ type grammar struct {
 	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
 	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
+	Gateway    gatewayCmd    `cmd:"" help:"Serve the APIs of OpenAI and Anthropic to other programs, and record what they ask."`
 	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }

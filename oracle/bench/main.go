@@ -1,13 +1,13 @@
 // Command bench measures what the README claims of asking models: how much of a
 // provider's limit is used and how many calls are refused, ten thousand calls in
-// flight, the cost of a call beside the vendors' SDKs, and dispatch itself.
+// flight, the cost of a call beside the vendors' SDKs, dispatch itself, and what a gateway adds.
 //
 // It builds parley, starts `parley sim` as the server, and runs every client in a
 // process of its own, so that memory and CPU are the client's alone. Everything runs
 // on the loopback interface; figures that are compared are taken side by side.
 //
 //	go -C oracle run ./bench          all of it, a few minutes
-//	go -C oracle run ./bench limits   or: flight, cpu, dispatch
+//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway
 package main
 
 import (
@@ -24,8 +24,9 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == "client" {
-		if err := client(os.Args[2]); err != nil {
+	parts := map[string]func(string) error{"client": client, "upstream": upstreamMain}
+	if len(os.Args) > 2 && parts[os.Args[1]] != nil {
+		if err := parts[os.Args[1]](os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -41,7 +42,7 @@ func run(names []string) error {
 	parts := []struct {
 		name string
 		run  func(*bench) error
-	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}}
+	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}}
 	dir, err := os.MkdirTemp("", "parley-bench")
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func run(names []string) error {
 		}
 	}
 	if !ran {
-		return errors.New("name one of: limits, flight, cpu, dispatch")
+		return errors.New("name one of: limits, flight, cpu, dispatch, gateway")
 	}
 	return nil
 }

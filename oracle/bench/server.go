@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 type server struct {
 	url string
 	cmd *exec.Cmd
+	in  io.Closer // what it reads, if that keeps it running
 }
 
 // sim starts a simulated provider.
@@ -39,6 +41,9 @@ func (b *bench) sim(flags ...string) (*server, error) {
 
 // stop ends the server and waits for it.
 func (s *server) stop() {
+	if s.in != nil {
+		_ = s.in.Close()
+	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	_ = s.cmd.Wait()
 }

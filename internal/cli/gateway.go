@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/internal/cachestore"
+	"parley/internal/serve/gateway"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/trace"
+	"parley/internal/store/sqlite"
+)
+
+// gatewayCmd serves the vendors' APIs to other programs, and records what they ask.
+type gatewayCmd struct {
+	Plan   string `arg:"" optional:"" placeholder:"PLAN" help:"A plan file: its providers are upstreams, its agents are names of models, and its budget, prices and cache count."`
+	Addr   string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	Out    string `placeholder:"FILE" help:"The run file that calls are recorded in; it is gone on with if it exists."`
+	Replay string `placeholder:"FILE" help:"Serve what this run file recorded, and ask nobody."`
+	Resume bool   `help:"Serve what the run file has of a session first, and then go on: a program that is run again asks nothing twice."`
+
+	upstreamFlags
+
+	MaxSteps int           `group:"sessions" placeholder:"N" help:"Most answers of one model in a session; then it is told to stop. Default: any number."`
+	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after so long without a call. Default: never."`
+
+	Budget   *float64      `group:"care" placeholder:"USD" help:"Most that all calls of the run file may cost."`
+	Prices   string        `group:"care" placeholder:"FILE" help:"File of prices that come before the built-in ones."`
+	Cache    string        `group:"care" placeholder:"DIR" help:"Keep answers in this folder, and give the same again to the same question."`
+	Retries  *int          `group:"care" placeholder:"N" help:"How often a failed call is tried again before its first byte. Default: 4."`
+	Deadline time.Duration `group:"care" default:"10m" placeholder:"DURATION" help:"Most time until an answer begins, queueing and retries included. Default: ${default}."`
+	Grace    time.Duration `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
+
+	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: everybody is served."`
+	Open         bool          `group:"clients" help:"Serve other machines without a key."`
+	Patience     time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a piece of an answer. Default: ${default}."`
+	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Largest request. Default: 32 MiB."`
+}
+
+// Run serves until the first signal, and ends at once at the second.
+func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
+	cfg, err := c.config(s)
+	if err != nil {
+		return asUsage(err)
+	}
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	drain, stop := context.WithCancel(ctx)
+	defer stop()
+	g.onClose(stop)
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return asUsage(err)
+	}
+	done, err := c.open(ctx, s, &cfg)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	gw, err := gateway.Open(ctx, cfg)
+	if err != nil {
+		return errors.Join(asUsage(err), ln.Close())
+	}
+	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address: Run ends at once
+	}
+	relax := calmCollector(s)
+	err = gw.Run(ctx, drain, ln)
+	relax()
+	c.report(s, gw.Summary())
+	return err
+}
+
+// calmCollector keeps the garbage collector from running all the time while there is little
+// to keep, and from letting memory double when there are many streams. What it allocates for
+// that is never touched, so that it takes no memory. A GOGC that is set is left alone.
+func calmCollector(s *State) (relax func()) {
+	if v, ok := s.Env("GOGC"); ok && v != "" {
+		return func() {}
+	}
+	floor := make([]byte, 64<<20)
+	was := debug.SetGCPercent(50)
+	return func() {
+		debug.SetGCPercent(was)
+		runtime.KeepAlive(floor)
+	}
+}
+
+// config is what the flags and the plan say.
+func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
+	cfg := gateway.Config{
+		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
+		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
+	}
+	if c.Retries != nil {
+		if *c.Retries < 0 {
+			return cfg, errors.New("--retries must not be negative")
+		}
+		if cfg.Retries = *c.Retries; *c.Retries == 0 {
+			cfg.Retries = gateway.NoRetries
+		}
+	}
+	if err := c.where(); err != nil {
+		return cfg, err
+	}
+	if err := c.keys(s, &cfg); err != nil {
+		return cfg, err
+	}
+	if cfg.Replay {
+		return cfg, nil
+	}
+	return cfg, c.upstreams(s, c.Plan, &cfg)
+}
+
+// where checks what is recorded and what is served.
+func (c *gatewayCmd) where() error {
+	switch {
+	case c.Replay != "" && (c.Out != "" || c.Resume || len(c.Upstream) > 0 || c.Plan != ""):
+		return errors.New("--replay serves a run file and asks nobody: leave --out, --resume, --upstream and the plan away")
+	case c.Replay == "" && c.Out == "":
+		return errors.New("--out FILE: say where calls are to be recorded, or --replay FILE to serve what was")
+	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.Patience < 0 || c.MaxBody < 0:
+		return errors.New("--max-steps, --idle, --deadline, --grace, --patience and --max-body must not be negative")
+	default:
+		return nil
+	}
+}
+
+// keys reads the gateway's own keys. Without any it serves this machine only, unless told.
+func (c *gatewayCmd) keys(s *State, cfg *gateway.Config) error {
+	if c.ClientKeyEnv != "" {
+		v, _ := s.Env(c.ClientKeyEnv)
+		for k := range strings.SplitSeq(v, ",") {
+			if k = strings.TrimSpace(k); k != "" {
+				cfg.Keys = append(cfg.Keys, k)
+			}
+		}
+		if len(cfg.Keys) == 0 {
+			return errors.New("--client-key-env: no environment variable of that name is set")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.Addr)
+	if err != nil {
+		return fmt.Errorf("--addr: %w", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && !c.Open {
+		return fmt.Errorf("--addr %s would serve other machines without a key: set keys with --client-key-env, or say --open", c.Addr)
+	}
+	return nil
+}
+
+// open opens the files: the run file, the cache, and the way to a collector of traces.
+func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (done func() error, err error) {
+	var store *sqlite.Store
+	file := c.Out
+	if cfg.Replay {
+		file = c.Replay
+		store, err = sqlite.OpenRead(file)
+	} else {
+		store, err = sqlite.Open(ctx, file, sqlite.Either)
+	}
+	if err != nil {
+		return nil, asUsage(playError(file, err))
+	}
+	cfg.Journal = store
+	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: version(), Now: time.Now(), Plan: c.plan(cfg)}
+	var cache *cachestore.Store
+	if c.Cache != "" {
+		if cache, err = cachestore.Open(c.Cache, cachestore.Options{}); err != nil {
+			return nil, errors.Join(asUsage(err), store.Close())
+		}
+		cfg.Cache = cache
+	}
+	if traced(s) {
+		if cfg.Tracer, err = trace.Open(ctx, version()); err != nil {
+			return nil, errors.Join(asUsage(err), store.Close())
+		}
+	}
+	return func() error {
+		if cache != nil {
+			cache.Close()
+		}
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = cfg.Tracer.Close(late) // a collector that is away keeps nobody
+		return store.Close()
+	}, nil
+}
+
+// traced says whether the environment names a collector of traces.
+func traced(s *State) bool {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
+		if v, ok := s.Env(name); ok && v != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// plan is how the gateway is set up, for the record.
+func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
+	b, err := marshal(map[string]any{
+		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Budget,
+		"max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
+	})
+	if err != nil {
+		return nil // all of it is plain data
+	}
+	return b
+}
+
+// report says what happened, on standard error.
+func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
+	what := "served"
+	if c.Replay == "" {
+		what = "recorded in " + c.Out
+	}
+	fmt.Fprintf(s.Stderr, "%s calls %s, %s failed; %s sessions; %s\n", number(sum.Calls), what, number(sum.Failed), number(sum.Sessions), sum.Spent)
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// gatewayServing runs `parley gateway` on a free port and returns its base URL, and a
+// function that stops it with a signal and returns what it came to.
+func gatewayServing(t *testing.T, env map[string]string, args ...string) (url string, stop func() outcome) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	stdout := &firstLine{line: make(chan string, 1)}
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(context.WithoutCancel(t.Context()), State{
+			Args:   append([]string{"gateway", "--addr", "127.0.0.1:0"}, args...),
+			Stdout: stdout, Stderr: &stderr, Signals: signals,
+			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		})
+	}()
+	select {
+	case line := <-stdout.line:
+		_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
+	case code := <-ended:
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	return url, func() outcome {
+		signals <- os.Interrupt
+		return outcome{code: <-ended, stderr: stderr.String()}
+	}
+}
+
+// TestGateway asks through a gateway with `parley ask`, in each wire format, shows what was
+// recorded, and asks the record again without the provider.
+func TestGateway(t *testing.T) {
+	t.Parallel()
+	sim, stopSim := serving(t)
+	file := filepath.Join(t.TempDir(), "run.parley")
+	url, stop := gatewayServing(t, nil, "--out", file,
+		"--upstream", "openai="+sim+"/v1", "--upstream", "anthropic="+sim+"/v1", "--alias", "copycat=anthropic/echo")
+	ask := func(url, dialect, model string) outcome {
+		return parley(t, State{}, "ask", "--model", "lab/"+model, "--dialect", dialect, "--base-url", url+"/v1/sessions/"+dialect, "say this")
+	}
+	for _, c := range []struct{ dialect, model string }{{"openai", "echo"}, {"responses", "echo"}, {"anthropic", "copycat"}} {
+		if got := ask(url, c.dialect, c.model).want(t, ExitOK); got.stdout != "say this\n" {
+			t.Errorf("%s: %q", c.dialect, got.stdout)
+		}
+	}
+	stop().want(t, ExitOK).wantErr(t, "3 calls recorded in "+file+", 0 failed; 3 sessions")
+	stopSim()
+	shown := parley(t, State{}, "show", file, "--json").want(t, ExitOK)
+	var run struct {
+		Kind     string
+		Episodes struct{ Total int }
+	}
+	if err := json.Unmarshal([]byte(shown.stdout), &run); err != nil || run.Kind != "gateway" || run.Episodes.Total != 3 {
+		t.Errorf("%+v, %v: %s", run, err, shown.stdout)
+	}
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "| say this") {
+		t.Error(got.stdout)
+	}
+
+	again, stop := gatewayServing(t, nil, "--replay", file)
+	if got := ask(again, "openai", "echo").want(t, ExitOK); got.stdout != "say this\n" {
+		t.Errorf("%q", got.stdout)
+	}
+	res, err := http.Get(again + "/readyz")
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("%v, %v", res, err)
+	}
+	res.Body.Close()
+	stop().want(t, ExitOK).wantErr(t, "calls served")
+}
+
+func TestGatewayUsage(t *testing.T) {
+	t.Parallel()
+	out := []string{"--out", filepath.Join(t.TempDir(), "run.parley")}
+	up := append(out, "--upstream", "lab=http://127.0.0.1:9/v1")
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "--out FILE"},
+		{out, "--upstream NAME=URL"},
+		{append(up, "--replay", "x"), "leave --out"},
+		{append(out, "--upstream", "nobody"), "nobody=URL"},
+		{append(out, "--upstream", "lab=nowhere"), "base_url"},
+		{append(up, "--key-env", "NOT_SET"), "--key-env: no environment variable"},
+		{append(up, "--key-env", "other=NOT_SET"), "no upstream of that name"},
+		{append(up, "--alias", "x"), "NAME=PROVIDER/MODEL"},
+		{append(up, "--alias", "x=nowhere/m"), "upstreams here: lab"},
+		{append(up, "--fallback", "lab/a"), "PROVIDER/MODEL=PROVIDER/MODEL"},
+		{append(up, "--addr", "0.0.0.0:0"), "--client-key-env, or say --open"},
+		{append(up, "--client-key-env", "NOT_SET"), "--client-key-env"},
+		{append(up, "--budget", "-1"), "--budget"},
+		{append(up, "--idle=-1s"), "must not be negative"},
+		{append(up, "no-such-plan.yaml"), "no-such-plan.yaml"},
+		{append(up, "--retries", "-1"), "--retries"},
+	} {
+		got := parley(t, State{}, append([]string{"gateway"}, c.args...)...)
+		if got.code != ExitUsage || !strings.Contains(got.stderr, c.says) {
+			t.Errorf("%v: exit code %d: %s", c.args, got.code, got.stderr)
+		}
+	}
+}
+
+// TestGatewayKeys wants one of the keys that a variable holds.
+func TestGatewayKeys(t *testing.T) {
+	t.Parallel()
+	url, stop := gatewayServing(t, map[string]string{"MY_KEYS": "one, two"}, "--out", filepath.Join(t.TempDir(), "run.parley"),
+		"--upstream", "lab=http://127.0.0.1:9/v1", "--client-key-env", "MY_KEYS")
+	for key, want := range map[string]int{"one": http.StatusNotFound, "two": http.StatusNotFound, "three": http.StatusUnauthorized, "": http.StatusUnauthorized} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/sessions/none", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%q: %d, want %d", key, res.StatusCode, want)
+		}
+	}
+	stop().want(t, ExitOK)
+}
+
+// TestGatewayPlan takes providers and names of models from a plan.
+func TestGatewayPlan(t *testing.T) {
+	t.Parallel()
+	sim, stopSim := serving(t)
+	plan := write(t, "plan.yaml", `kind: secrets
+providers: {lab: {dialect: openai, base_url: "`+sim+`/v1"}}
+agents: {bold: lab/echo, quiet: lab/echo}
+lineup: {first: bold, second: quiet}
+`)
+	url, stop := gatewayServing(t, nil, plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
+	if got := parley(t, State{}, "ask", "--model", "x/bold", "--base-url", url+"/v1", "say this").want(t, ExitOK); got.stdout != "say this\n" {
+		t.Errorf("%q", got.stdout)
+	}
+	stop().want(t, ExitOK)
+	stopSim()
+}

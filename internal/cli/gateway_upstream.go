@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/config"
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/internal/serve/gateway"
+	"parley/llm"
+	"parley/worlds"
+)
+
+// upstreamFlags say who is asked.
+type upstreamFlags struct {
+	Upstream []string `group:"upstreams" sep:"none" placeholder:"NAME[=URL]" help:"A provider, and where it is: everything before /chat/completions or /messages. The first of its format is asked where a model's name does not say which."`
+	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable that holds the key of an upstream. Without one, clients' own keys are handed on."`
+	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Format of an upstream: openai or anthropic. Default: the known provider's, or openai."`
+	Alias    []string `group:"upstreams" sep:"none" placeholder:"NAME=MODEL" help:"Another name of a model, as small=openai/gpt-5-mini."`
+	Fallback []string `group:"upstreams" sep:"none" placeholder:"MODEL=MODEL" help:"Whom to ask when a model cannot answer, both as provider/model."`
+	HTTP2    bool     `group:"upstreams" name:"http2" help:"Speak HTTP/2 to upstreams that can."`
+
+	Concurrency int           `group:"limits" placeholder:"N" help:"Most calls in flight at an upstream. Default: found by trying."`
+	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests a minute."`
+	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
+	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens a minute."`
+	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens a minute."`
+	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Most time without a sign of life of an upstream. Default: 10m."`
+}
+
+// upstreams fills in who is asked and what it may cost.
+func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error {
+	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
+	if plan != "" {
+		if err := c.fromPlan(plan, cfg); err != nil {
+			return err
+		}
+	}
+	if c.Budget != nil {
+		if cfg.Budget = llm.Dollars(*c.Budget); *c.Budget <= 0 {
+			return errors.New("--budget must be more than nothing")
+		}
+	}
+	if c.Prices != "" {
+		users, err := price.Load(c.Prices)
+		if err != nil {
+			return err
+		}
+		cfg.Prices = price.Embedded().With(users)
+	}
+	if err := c.providers(cfg); err != nil {
+		return err
+	}
+	if len(cfg.Upstreams) == 0 {
+		return errors.New("--upstream NAME=URL: say who is to be asked, or give a plan with providers")
+	}
+	for i := range cfg.Upstreams {
+		p := &cfg.Upstreams[i]
+		c.limit(p)
+		if err := p.Validate(); err != nil {
+			return err
+		}
+		if err := needKey(*p, c.keyFlag(p.Name), s.Env); err != nil {
+			return err
+		}
+	}
+	return c.names(cfg)
+}
+
+// fromPlan takes over what a plan says.
+func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) error {
+	p, err := config.Load(file, worlds.Standard(), nil)
+	if err != nil {
+		return err
+	}
+	cfg.Budget = p.Budget
+	if c.Prices == "" {
+		c.Prices = p.Prices
+	}
+	if c.Cache == "" {
+		c.Cache = p.Cache
+	}
+	for _, u := range p.Providers {
+		if u.Dialect != "sim" {
+			cfg.Upstreams = append(cfg.Upstreams, u)
+		}
+	}
+	for _, a := range p.Agents {
+		if a.Model == "" {
+			continue
+		}
+		cfg.Aliases[a.Name] = a.Model
+		if len(a.Fallbacks) > 0 {
+			cfg.Fallbacks[a.Model] = a.Fallbacks
+		}
+	}
+	return nil
+}
+
+// providers reads --upstream, --key-env and --dialect.
+func (f *upstreamFlags) providers(cfg *gateway.Config) error {
+	for _, flag := range f.Upstream {
+		name, url, at := strings.Cut(flag, "=")
+		p, known := provider.Lookup(name)
+		switch {
+		case !known && !at:
+			return fmt.Errorf("--upstream: %w; or say where it is: %s=URL", provider.Unknown(name), name)
+		case !known:
+			p = provider.Provider{Name: name, Dialect: "openai"}
+		}
+		if at {
+			// A key goes only where it belongs: not along to another address unasked.
+			p.BaseURL, p.KeyEnv = url, ""
+		}
+		cfg.Upstreams = append(slices.DeleteFunc(cfg.Upstreams, func(u provider.Provider) bool { return u.Name == name }), p)
+	}
+	set := func(flag, value string, put func(*provider.Provider, string)) error {
+		name, v, named := strings.Cut(value, "=")
+		if !named {
+			if len(cfg.Upstreams) != 1 {
+				return fmt.Errorf("%s: there are several upstreams: write it NAME=VALUE", flag)
+			}
+			put(&cfg.Upstreams[0], value)
+			return nil
+		}
+		i := slices.IndexFunc(cfg.Upstreams, func(p provider.Provider) bool { return p.Name == name })
+		if i < 0 {
+			return fmt.Errorf("%s: there is no upstream of that name", flag)
+		}
+		put(&cfg.Upstreams[i], v)
+		return nil
+	}
+	for _, v := range f.KeyEnv {
+		if err := set("--key-env", v, func(p *provider.Provider, v string) { p.KeyEnv = v }); err != nil {
+			return err
+		}
+	}
+	for _, v := range f.Dialect {
+		if err := set("--dialect", v, func(p *provider.Provider, v string) { p.Dialect = v }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyFlag says whether the key of an upstream is named by a flag.
+func (f *upstreamFlags) keyFlag(name string) bool {
+	return slices.ContainsFunc(f.KeyEnv, func(v string) bool {
+		of, _, named := strings.Cut(v, "=")
+		return !named || of == name
+	})
+}
+
+// limit puts what the flags say over what is known.
+func (f *upstreamFlags) limit(p *provider.Provider) {
+	a := account{Concurrency: f.Concurrency, RPM: f.RPM, TPM: f.TPM, ITPM: f.ITPM, OTPM: f.OTPM}
+	a.limits(&p.Limits)
+	if f.Timeout != 0 {
+		p.Timeout = f.Timeout
+	}
+	p.HTTP2 = p.HTTP2 || f.HTTP2
+}
+
+// names reads --alias and --fallback.
+func (f *upstreamFlags) names(cfg *gateway.Config) error {
+	for _, v := range f.Alias {
+		name, model, ok := strings.Cut(v, "=")
+		if !ok || name == "" || model == "" {
+			return fmt.Errorf("--alias %q: write it NAME=PROVIDER/MODEL", v)
+		}
+		cfg.Aliases[name] = model
+	}
+	for _, v := range f.Fallback {
+		model, other, ok := strings.Cut(v, "=")
+		if !ok || model == "" || other == "" {
+			return fmt.Errorf("--fallback %q: write it PROVIDER/MODEL=PROVIDER/MODEL", v)
+		}
+		cfg.Fallbacks[model] = append(cfg.Fallbacks[model], other)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/url"
+	"time"
+
+	"parley/internal/dialect/wire/fault"
+)
+
+// Raw sends call and waits for the header of its answer, whatever its status: it is for
+// who hands the answer on as it is. The body is then read with Read.
+func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ error) {
+	if ctx.Err() != nil {
+		return nil, 0, c.broken(ctx, ctx.Err(), false)
+	}
+	l, err := c.pool.take(ctx, max(len(call.Body), int(call.Size)))
+	if err != nil {
+		return nil, 0, c.broken(ctx, err, false)
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
+	a.life = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
+	req, err := c.request(inner, call, &a.sent)
+	if err != nil {
+		a.Close()
+		return nil, 0, c.broken(ctx, err, false)
+	}
+	res, err := l.rt.RoundTrip(req)
+	a.FirstByte = time.Since(a.start)
+	if err != nil {
+		err = c.broken(ctx, reason(inner, err), a.sent.Load())
+		a.Close()
+		return nil, 0, err
+	}
+	a.Header, a.body, a.size = res.Header, res.Body, res.ContentLength
+	if err := a.unzip(); err != nil {
+		a.Close()
+		return nil, 0, err
+	}
+	return a, res.StatusCode, nil
+}
+
+// Read reads some of the body of an answer that came by Raw, and returns io.EOF at its
+// end. Only the time spent in it counts as silence of the server, so that a reader may be
+// slow. Any other error is an *llm.Error.
+func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
+	a.life.Reset(a.c.timeout)
+	n, err := a.body.Read(p)
+	if err != nil && err != io.EOF {
+		return n, a.cut(ctx, err)
+	}
+	a.life.Stop()
+	return n, err
+}
+
+// Size is how long the body is by its header, or -1 where that is not known.
+func (a *Answer) Size() int64 { return a.size }
+
+// Drain reads what little may follow the last event of a stream, so that the connection
+// can be used again.
+func (a *Answer) Drain() {
+	a.life.Reset(afterEnd)
+	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
+}
+
+// LooksJSON says what is wrong with a body that cannot be JSON.
+func (a *Answer) LooksJSON(b []byte) error { return fault.LooksJSON(b, a.Header.Get("Content-Type")) }
+
+// Redact takes the key out of b.
+func (c *Client) Redact(b []byte) []byte {
+	if c.key == "" {
+		return b
+	}
+	b = bytes.ReplaceAll(b, []byte(c.key), []byte("[key]"))
+	if esc := url.QueryEscape(c.key); esc != c.key {
+		b = bytes.ReplaceAll(b, []byte(esc), []byte("[key]"))
+	}
+	return b
+}

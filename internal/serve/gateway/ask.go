@@ -1,0 +1,229 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/relay"
+	"parley/internal/serve/gateway/session"
+	"parley/internal/serve/gateway/translate"
+	"parley/llm"
+)
+
+// ask has a model answer the call: from the cache, or through dispatch.
+func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
+	t, rec, e := x.aim()
+	if e != nil {
+		x.finish(rec, e)
+		return
+	}
+	if x.session.Spent(t.model) {
+		x.stop(rec)
+		return
+	}
+	x.prepare(t, cancel)
+	if x.cached(t, rec) {
+		x.finish(rec, nil)
+		return
+	}
+	req, e := x.question(t)
+	if e != nil {
+		x.finish(rec, e)
+		return
+	}
+	resp, err := x.g.dispatch.Ask(relay.With(ctx, x.flight), req)
+	if err != nil {
+		x.finish(rec, x.failure(ctx, llm.AsError(err)))
+		return
+	}
+	rec.Response = resp
+	x.finish(rec, nil)
+	x.keep(rec)
+}
+
+// aim finds who answers, and begins the record.
+func (x *exchange) aim() (*target, *ledger.Call, *llm.Error) {
+	t, e := x.g.target(x.rt.api, x.call.Request.Model)
+	asked := new(llm.Request)
+	*asked = x.call.Request
+	asked.Model, asked.Fallbacks = t.model, t.fallbacks
+	if e == nil {
+		x.span = x.g.cfg.Tracer.Start(x.r.Header, x.rt.api, t.upstream.Provider(), x.session.ID, x.call)
+	}
+	return t, &ledger.Call{Request: asked}, e
+}
+
+// question is the call as dispatch sees it: how large it is, whom it asks, and its place
+// in the queue. It has no schema and no temperature, since the answer goes through as it is,
+// and to its own client only.
+func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
+	q := &x.call.Request
+	req := &llm.Request{
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: q.MaxTokens * x.call.Choices, Tier: q.Tier,
+		Extra: q.Extra, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
+	}
+	if x.call.Choices > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
+			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
+	}
+	if q.Schema != nil {
+		req.Extra = maps.Clone(q.Extra)
+		if req.Extra == nil {
+			req.Extra = map[string]json.RawMessage{}
+		}
+		req.Extra["schema"] = q.Schema.JSON
+	}
+	return req, nil
+}
+
+// failure says how a call ended that was ended from this side.
+func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
+	out := *e
+	cause := context.Cause(ctx)
+	_, late := errors.AsType[*lateError](cause)
+	switch {
+	case cause == nil && !x.out.gone:
+		return e
+	case late:
+		out.Kind, out.Status, out.Message = llm.KindTimeout, http.StatusGatewayTimeout, cause.Error()
+		if e.Kind != llm.KindCanceled {
+			out.Message += "; last: " + e.Message
+		}
+		x.flight.Status = 0 // what a provider said is not why it ended
+	case errors.Is(cause, session.ErrAborted), errors.Is(cause, errStopping):
+		out.Kind, out.Status, out.Message = llm.KindCanceled, http.StatusServiceUnavailable, cause.Error()
+		x.flight.Status = 0
+	default:
+		x.out.gone = true
+		out.Kind, out.Status = llm.KindCanceled, 499
+		out.Message = "the client went away"
+		if n := len(x.flight.Sent); n > 0 {
+			out.Message = fmt.Sprintf("the client went away after %d bytes of the answer", n)
+		}
+	}
+	return &out
+}
+
+// stop answers for a model of which the session has had enough: with words that tell an
+// agent to stop, in the form it expects.
+func (x *exchange) stop(rec *ledger.Call) {
+	r := &llm.Response{
+		Text:   fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given. Stop now: call no more tools and end the task with what you have.", x.g.cfg.MaxSteps),
+		Finish: llm.FinishStop, Provider: session.Own, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
+	}
+	rec.Response = r
+	meta := translate.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
+	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
+	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
+	switch {
+	case x.rt.api == format.Embeddings:
+		x.flight = nil
+		rec.Response = nil
+		x.finish(rec, &llm.Error{Kind: llm.KindRefused, Status: http.StatusTooManyRequests, Code: "max_steps", Message: "the step limit of this session is reached"})
+		return
+	case x.call.Stream:
+		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+		x.flight.Held = translate.AppendStream(nil, x.rt.api, meta, r)
+	default:
+		x.flight.Held = translate.AppendWhole(nil, x.rt.api, meta, r)
+	}
+	x.finish(rec, nil)
+}
+
+// finish makes the call durable, and only then sends the end of its answer.
+func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
+	if x.patient != nil {
+		x.patient.Stop()
+	}
+	if x.flight == nil {
+		x.flight = &relay.Flight{}
+	}
+	f := x.flight
+	if rec.Error = e; e != nil {
+		rec.Response = nil
+		x.refuse(e)
+	}
+	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Digest, time.Now()
+	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
+	if f.Begun() {
+		rec.Wire.Body = append(f.Sent, f.Held...)
+	}
+	x.session.Answered(rec)
+	x.g.metrics.answered(x.rt.api, rec)
+	x.span.End(rec.Response, e)
+	began := time.Now()
+	err := x.g.ledger.Keep(rec)
+	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
+	x.send(err)
+}
+
+// send sends what is left of the answer, unless it could not be recorded.
+func (x *exchange) send(unrecorded error) {
+	f := x.flight
+	switch {
+	case x.out.gone:
+	case unrecorded != nil && f.Begun():
+		x.out.abort()
+	case unrecorded != nil:
+		x.fail(http.StatusInternalServerError, "record_failed", unrecorded.Error())
+	case f.Begun():
+		_, _ = x.out.Write(f.Held) // a client that went away now has missed the end only
+	default:
+		x.out.whole(f.Status, f.Held, f.Answer)
+	}
+}
+
+// refuse puts an error into the form the client expects: the provider's own words where
+// there are some.
+func (x *exchange) refuse(e *llm.Error) {
+	f := x.flight
+	status := statusOf(e, x.rt.api)
+	code := e.Code
+	if code == "" {
+		code = string(e.Kind)
+	}
+	switch {
+	case f.Begun() && !f.Said:
+		f.Held = x.rt.api.AppendErrorEvent(nil, status, code, e.Message)
+	case f.Begun(), f.Status >= 400 && f.Status == e.Status:
+	default:
+		f.Status, f.Answer = status, http.Header{"Content-Type": {"application/json"}}
+		f.Held = x.rt.api.AppendError(nil, status, code, e.Message)
+		if status == http.StatusServiceUnavailable {
+			f.Answer["Retry-After"] = []string{"1"}
+		}
+	}
+}
+
+// statusOf is the status that a client is told of an error.
+func statusOf(e *llm.Error, api format.API) int {
+	if e.Status >= 400 {
+		return e.Status
+	}
+	switch e.Kind {
+	case llm.KindBudget:
+		return http.StatusPaymentRequired
+	case llm.KindRateLimited, llm.KindQuota:
+		return http.StatusTooManyRequests
+	case llm.KindTimeout:
+		return http.StatusGatewayTimeout
+	case llm.KindCanceled:
+		return http.StatusServiceUnavailable
+	case llm.KindOverloaded:
+		if api.Anthropic() {
+			return 529
+		}
+		return http.StatusServiceUnavailable
+	case llm.KindTransport, llm.KindServer, llm.KindMalformed:
+		return http.StatusBadGateway
+	default:
+		return http.StatusBadRequest
+	}
+}

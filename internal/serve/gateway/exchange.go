@@ -1,0 +1,226 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/relay"
+	"parley/internal/serve/gateway/session"
+	"parley/internal/serve/gateway/trace"
+	"parley/llm"
+	"parley/world"
+)
+
+// exchange is one call of a client, from its request to its answer.
+type exchange struct {
+	g       *Gateway
+	out     *client
+	r       *http.Request
+	rt      *route
+	began   time.Time
+	body    []byte
+	call    *format.Call
+	session *session.Session
+	turn    int
+	flight  *relay.Flight
+	span    *trace.Span
+	patient *time.Timer // ends a call whose answer does not begin in time
+	key     [32]byte    // in the cache
+}
+
+// serve answers a call.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), r: r, rt: rt, began: time.Now()}
+	g.metrics.inFlight.Inc()
+	defer x.count()
+	if !x.read() {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	if !x.enter(ctx, cancel) {
+		return
+	}
+	defer g.sessions.Leave(x.session, x.turn)
+	if x.replayed() {
+		return
+	}
+	if rt.api.Asks() {
+		x.ask(ctx, cancel)
+		return
+	}
+	x.fetch(ctx, cancel)
+}
+
+// count counts the call when it is over.
+func (x *exchange) count() {
+	x.g.served.Add(1)
+	if x.out.status < 200 || x.out.status > 299 {
+		x.g.failed.Add(1)
+	}
+	x.g.metrics.ended(x.rt.api, x.out.status, x.began)
+}
+
+// read reads the request and makes something of it.
+func (x *exchange) read() bool {
+	var err error
+	if x.body, err = x.out.read(x.r, x.g.cfg.MaxBody); err != nil {
+		status, code := http.StatusBadRequest, "body_unreadable"
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			status, code = http.StatusRequestEntityTooLarge, "body_too_large"
+		}
+		x.fail(status, code, err.Error())
+		return false
+	}
+	if x.call, err = format.Decode(x.rt.api, x.body); err != nil {
+		x.fail(http.StatusBadRequest, "body_invalid", err.Error())
+		return false
+	}
+	if x.rt.api == format.Models { // it has no body to be told apart by
+		sum := sha256.Sum256([]byte("models" + x.rt.suffix))
+		copy(x.call.Digest[:], sum[:])
+	}
+	return true
+}
+
+// enter finds the session.
+func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
+	id, err := sessionOf(x.rt, x.r.Header)
+	if err != nil {
+		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
+		return false
+	}
+	if x.session, err = x.g.sessions.Find(ctx, id, true); err == nil {
+		x.turn, err = x.session.Enter(cancel)
+	}
+	switch _, closed := errors.AsType[session.ClosedError](err); {
+	case err == nil:
+		return true
+	case errors.Is(err, session.ErrUnknown):
+		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
+	case closed:
+		x.fail(http.StatusConflict, "session_closed", err.Error())
+	default:
+		x.fail(http.StatusInternalServerError, "record_failed", err.Error())
+	}
+	return false
+}
+
+// fail tells the client that its call was not made.
+func (x *exchange) fail(status int, code, message string) {
+	x.out.whole(status, x.rt.api.AppendError(nil, status, code, message), nil)
+}
+
+// replayed answers from the record, if that is how it is answered.
+func (x *exchange) replayed() bool {
+	p := x.session.Past()
+	if p == nil {
+		return false
+	}
+	was := p.Take(x.call.Digest)
+	if was == nil {
+		if x.g.cfg.Replay {
+			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call))
+			return true
+		}
+		return false // what is not recorded is asked now
+	}
+	h := http.Header{"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {"true"}}
+	x.g.metrics.replayed.Inc()
+	x.out.whole(was.Wire.Status, was.Wire.Body, h)
+	return true
+}
+
+// fetch hands on a call that no model answers.
+func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
+	t, e := x.g.target(x.rt.api, x.call.Request.Model)
+	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.api) + x.rt.suffix}}
+	if e == nil && x.rt.api.Anthropic() && !t.upstream.Anthropic() {
+		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "tokens are counted by a provider of Anthropic's format, and " + t.model + " is none"}
+	}
+	if e == nil {
+		x.prepare(t, cancel)
+		_, model := llm.SplitModel(t.model)
+		if e = t.upstream.Fetch(ctx, x.flight, model); e == nil {
+			rec.Response = &llm.Response{Finish: llm.FinishStop, Provider: t.upstream.Provider().Name}
+		}
+	}
+	x.finish(rec, e)
+}
+
+// prepare makes the flight of the call, and bounds the time until it is answered.
+func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
+	f := &relay.Flight{
+		Call: x.call, Body: x.body, Suffix: x.rt.suffix, Header: x.r.Header, Out: x.out,
+		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
+	}
+	if x.session.ID != session.Default {
+		f.Session = x.session.ID
+	}
+	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
+		f.Key = given(x.r.Header) // the client's key is the provider's
+	}
+	x.flight = f
+	wait := x.g.cfg.Deadline
+	if v := x.r.Header.Get("X-Parley-Deadline"); v != "" {
+		if d, err := time.ParseDuration(v); err == nil && d > 0 {
+			wait = min(wait, d)
+		}
+	}
+	x.patient = time.AfterFunc(wait, func() { cancel(&lateError{wait}) })
+	x.out.begun = func() { x.patient.Stop() }
+}
+
+// lateError is the cause with which a call ends whose answer does not begin in time.
+type lateError struct{ after time.Duration }
+
+func (e *lateError) Error() string {
+	return "no answer began within " + e.after.String() + ", queueing and retries included"
+}
+
+// client is the other side of a call.
+type client struct {
+	w        http.ResponseWriter
+	rc       *http.ResponseController
+	patience time.Duration
+	begun    func() // told when the answer begins; may be nil
+	status   int    // that was sent; 0: none was
+	gone     bool
+}
+
+func newClient(w http.ResponseWriter, patience time.Duration) *client {
+	return &client{w: w, rc: http.NewResponseController(w), patience: patience}
+}
+
+// read reads the body of a request, which must come in time.
+func (c *client) read(r *http.Request, most int64) ([]byte, error) {
+	if r.ContentLength == 0 || r.Body == http.NoBody {
+		return nil, nil
+	}
+	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, errors.New("the body is compressed: send it as it is")
+	}
+	_ = c.rc.SetReadDeadline(time.Now().Add(c.patience)) // where there are none, none are needed
+	in := http.MaxBytesReader(c.w, r.Body, most)
+	b := make([]byte, 0, min(max(r.ContentLength+1, 512), 1<<20))
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := in.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			_ = c.rc.SetReadDeadline(time.Time{})
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

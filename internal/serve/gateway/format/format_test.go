@@ -1,0 +1,242 @@
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/internal/dialect/anthropic"
+	"parley/internal/dialect/openai"
+	"parley/internal/dialect/responses"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// question uses every word that all of the formats have.
+func question() *llm.Request {
+	return &llm.Request{
+		Model: "m", MaxTokens: 300, Temperature: new(0.5), TopP: new(0.9),
+		Messages: []llm.Message{
+			llm.System("Be brief."),
+			{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See \"this\":"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "Let me look."}}, ToolCalls: []llm.ToolCall{{ID: "call_1", Name: "look", Arguments: `{"at":"it"}`}}},
+			llm.ToolResult("call_1", "A cat \u00e9."),
+		},
+		Tools:      []llm.Tool{{Name: "look", Description: "Looks.", Strict: true, Parameters: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"],"additionalProperties":false}`)}},
+		ToolChoice: "look", OneTool: true,
+	}
+}
+
+// TestDecode reads back what the dialects write: the same question.
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
+	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest} {
+		want := question()
+		b, _, err := write(nil, want, provider.Capability{}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := Decode(api, b)
+		if err != nil {
+			t.Fatalf("%s: %v: %s", api, err, b)
+		}
+		got := c.Request
+		if !c.Stream || len(c.Strange) > 0 {
+			t.Errorf("%s: %+v", api, c)
+		}
+		if api == Responses { // words and calls are apart there
+			if n := len(got.Messages); n != 5 {
+				t.Fatalf("%d messages: %+v", n, got.Messages)
+			}
+			got.Messages[2].ToolCalls = got.Messages[3].ToolCalls
+			got.Messages = append(got.Messages[:3:3], got.Messages[4])
+			got.Messages[1].Parts[1].Image.Detail = "" // which is always said there
+		}
+		got.Extra, got.Model = nil, want.Model
+		if a, b := encode(t, &got), encode(t, want); a != b {
+			t.Errorf("%s:\n%s\nwant\n%s", api, a, b)
+		}
+	}
+}
+
+func encode(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestDecodeKeeps keeps what has no word, and what is not of the type it should be.
+func TestDecodeKeeps(t *testing.T) {
+	t.Parallel()
+	c, err := Decode(Chat, []byte(`{"model":"m","temperature":"hot","odd":{"a":1},"stream":null,"n":2,"seed":7,"top_k":5,
+		"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":{"type":"object"}}},"stop":["a","b"],
+		"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"x"}}]},{"role":"alien","content":"?"},7,{"role":"assistant","content":"","reasoning_content":"Hm.","refusal":"No."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := c.Request
+	if string(q.Extra["temperature"]) != `"hot"` || string(q.Extra["odd"]) != `{"a":1}` || c.Choices != 2 || *q.Seed != 7 || *q.TopK != 5 || len(q.Stop) != 2 || string(q.Schema.JSON) != `{"type":"object"}` {
+		t.Errorf("%+v", q)
+	}
+	if len(q.Messages) != 4 || !strings.Contains(q.Messages[0].Text(), "input_audio") || q.Messages[2].Text() != "7" || q.Messages[3].Thoughts[0].Text != "Hm." || q.Messages[3].Text() != "No." {
+		t.Errorf("%+v", q.Messages)
+	}
+	if len(c.Strange) != 3 {
+		t.Errorf("%q", c.Strange)
+	}
+	for _, bad := range []string{"", "[]", "null", `{"model":`, "\x00", `{"a":"`} {
+		if _, err := Decode(Chat, []byte(bad)); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	of := func(api API, body string) [16]byte {
+		c, err := Decode(api, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Digest
+	}
+	want := of(Chat, `{"model":"m","messages":[],"x":1}`)
+	for body, same := range map[string]bool{
+		`{"x":1,"messages":[],"model":"m"}`:                      true,
+		"\n{ \"model\" : \"m\" , \"messages\" : [], \"x\" : 1 }": true,
+		`{"model":"m","messages":[],"x":1,"user":"me"}`:          true,
+		`{"model":"m","messages":[],"x":2}`:                      false,
+		`{"model":"m","messages":[]}`:                            false,
+		`{"model":"m","messages":[{"role":"user"}],"x":1}`:       false,
+	} {
+		if got := of(Chat, body) == want; got != same {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	if of(Messages, `{"model":"m","messages":[],"x":1}`) == want {
+		t.Error("another endpoint, and the same digest")
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	const body = ` {"a": [1, {"model":"inner"}], "model" :"old","b":"\u00e9" , "model": "twice"}`
+	if got, want := string(SetModel([]byte(body), `new "one"`)), ` {"a": [1, {"model":"inner"}], "model" :"new \"one\"","b":"\u00e9" , "model": "new \"one\""}`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for body, want := range map[string]string{
+		`{"stream":true}`:               `{"stream_options":{"include_usage":true},"stream":true}`,
+		` {}`:                           ` {"stream_options":{"include_usage":true}}`,
+		`{"stream_options":null,"x":1}`: `{"stream_options":{"include_usage":true},"x":1}`,
+		`{"stream_options":{"include_obfuscation":false}}`:                `{"stream_options":{"include_usage":true,"include_obfuscation":false}}`,
+		`{"stream_options":{"include_usage":false, "x":1},"stream":true}`: `{"stream_options":{"include_usage":true, "x":1},"stream":true}`,
+		`{"stream_options":{},"stream":true}`:                             `{"stream_options":{"include_usage":true},"stream":true}`,
+	} {
+		if got := string(AskUsage([]byte(body))); got != want {
+			t.Errorf("%s: %s, want %s", body, got, want)
+		}
+	}
+}
+
+// TestSplitter feeds a stream in pieces of every size: the events are the same, and every
+// byte comes back.
+func TestSplitter(t *testing.T) {
+	t.Parallel()
+	const stream = ": ping\n\nevent: a\r\ndata: {\"x\":1}\r\n\r\n\ndata: one\ndata: two\n\ndata:[DONE]\n\ndata: rest"
+	for size := 1; size <= len(stream); size++ {
+		var s Splitter
+		var all bytes.Buffer
+		var data []string
+		for i := 0; i < len(stream); i += size {
+			s.Feed([]byte(stream[i:min(i+size, len(stream))]))
+			for {
+				raw, ok := s.Next()
+				if !ok {
+					break
+				}
+				all.Write(raw)
+				if e := Parse(raw); e.Data != nil {
+					data = append(data, string(e.Name)+" "+string(e.Data))
+				}
+			}
+		}
+		all.Write(s.Rest())
+		if got := strings.Join(data, "|"); all.String() != stream || got != "a {\"x\":1}| one\ntwo| [DONE]" {
+			t.Fatalf("size %d: %q, %q", size, got, all.String())
+		}
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		api        API
+		event      string
+		ends, last bool
+		fails      bool
+	}{
+		{Chat, "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"finish_reason\\\":\\\"stop\\\"\"},\"finish_reason\":null}]}\n\n", false, false, false},
+		{Chat, "data: {\"choices\":[{\"delta\":{},\"finish_reason\" : \"stop\"}]}\n\n", true, false, false},
+		{Chat, "data: [DONE]\n\n", false, true, false},
+		{Chat, "data: {\"error\":{\"message\":\"x\"}}\n\n", false, false, true},
+		{Chat, "data: {\"choices\":[{\"delta\":{\"content\":\"an \\\"error\\\"\"}}],\"error\":null}\n\n", false, false, false},
+		{Messages, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n", true, false, false},
+		{Messages, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"stop_reason\":null}}\n\n", false, false, false},
+		{Messages, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", false, true, false},
+		{Messages, "event: error\ndata: {\"type\":\"error\"}\n\n", false, false, true},
+		{Responses, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n", false, true, false},
+	} {
+		e := Parse([]byte(c.event))
+		if c.api.Ends(e, 1) != c.ends || c.api.Last(e) != c.last || c.api.Fails(e) != c.fails {
+			t.Errorf("%s %q: ends %v, last %v, fails %v", c.api, c.event, c.api.Ends(e, 1), c.api.Last(e), c.api.Fails(e))
+		}
+	}
+	if Chat.Ends(Parse([]byte("data: {\"finish_reason\":\"stop\"}\n\n")), 2) {
+		t.Error("one of two answers is not the end")
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"model":"m","messages":[{"role":"user","content":"x"}]}`, `{"system":[{"type":"text"}],"tools":[{}],"thinking":{"type":"enabled"}}`, `{"input":[{"type":"reasoning","summary":[]}]}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, api := range []API{Chat, Responses, Messages, Count, Embeddings} {
+			c, err := Decode(api, b)
+			if err != nil {
+				continue
+			}
+			if out := SetModel(b, "m"); json.Valid(b) && !json.Valid(out) {
+				t.Errorf("%q became %q", b, out)
+			}
+			if out := AskUsage(b); json.Valid(b) && !json.Valid(out) {
+				t.Errorf("%q became %q", b, out)
+			}
+			_ = c.Request.Digest()
+		}
+	})
+}
+
+func FuzzSplitter(f *testing.F) {
+	f.Add([]byte("data: x\n\ndata: y\r\n\r\n"), uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
+		var s Splitter
+		var all []byte
+		for i := 0; i < len(b); i += int(size) + 1 {
+			s.Feed(b[i:min(i+int(size)+1, len(b))])
+			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
+				e := Parse(raw)
+				_, _, _ = Chat.Ends(e, 1), Messages.Fails(e), OnlyUsage(e)
+				all = append(all, raw...)
+			}
+		}
+		if !bytes.Equal(append(all, s.Rest()...), b) {
+			t.Errorf("%q came back as %q", b, all)
+		}
+	})
+}

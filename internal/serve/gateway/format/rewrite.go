@@ -1,0 +1,64 @@
+package format
+
+import (
+	"parley/internal/dialect/wire/body"
+)
+
+// SetModel returns the body b with another model, and every other byte as it was.
+func SetModel(b []byte, model string) []byte {
+	return replace(b, "model", body.String(nil, model))
+}
+
+// AskUsage returns the body b of a streamed chat completion, changed to ask for what was
+// used, and every other byte as it was.
+func AskUsage(b []byte) []byte {
+	const ask = `{"include_usage":true}`
+	if options := member(b, "stream_options"); options != nil {
+		if member(options, "include_usage") != nil {
+			return replace(b, "stream_options", replace(options, "include_usage", []byte("true")))
+		}
+		return replace(b, "stream_options", insert(options, `"include_usage":true`))
+	}
+	if has(b, "stream_options") { // null
+		return replace(b, "stream_options", []byte(ask))
+	}
+	return insert(b, `"stream_options":`+ask)
+}
+
+func has(b []byte, name string) (found bool) {
+	body.Members(b, func(key, _ []byte) bool {
+		found = found || string(key) == name
+		return true
+	})
+	return found
+}
+
+// insert puts a member first into the object b.
+func insert(b []byte, member string) []byte {
+	for i, c := range b {
+		if c != '{' {
+			continue
+		}
+		out := append(make([]byte, 0, len(b)+len(member)+1), b[:i+1]...)
+		out = append(out, member...)
+		if empty := body.Members(b, func(_, _ []byte) bool { return false }); !empty {
+			out = append(out, ',')
+		}
+		return append(out, b[i+1:]...)
+	}
+	return b
+}
+
+// replace puts another value in the place of a member's, wherever it is given.
+func replace(b []byte, name string, value []byte) []byte {
+	out, from := make([]byte, 0, len(b)+len(value)), 0
+	body.Members(b, func(key, old []byte) bool {
+		if string(key) == name {
+			at := cap(b) - cap(old) // old is a part of b
+			out = append(append(out, b[from:at]...), value...)
+			from = at + len(old)
+		}
+		return true
+	})
+	return append(out, b[from:]...)
+}

@@ -1,0 +1,127 @@
+package gateway
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/provider"
+)
+
+// TestKeys lets in who has a key, in either vendor's header, and nobody else.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.Keys = []string{"alpha-key", "beta-key"} })
+	for _, c := range []struct {
+		name, value string
+		status      int
+	}{
+		{"Authorization", "Bearer alpha-key", 200}, {"X-Api-Key", "beta-key", 200},
+		{"Authorization", "Bearer alpha-keys", 401}, {"X-Api-Key", "", 401}, {"Authorization", "alpha-key", 401},
+	} {
+		got := l.post(chatPath, chatOf("m", "hi"), c.name, c.value)
+		if got.status != c.status || strings.Contains(got.body, "alpha") {
+			t.Errorf("%+v: %d %s", c, got.status, got.body)
+		}
+	}
+	l.post("/healthz", "").want(t, 200)
+	l.post("/metrics", "").want(t, 401)
+	l.post("/v1/sessions/s", "").want(t, 401)
+}
+
+// TestNoWebPages refuses a browser that carries a stranger's request.
+func TestNoWebPages(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")))
+	l.post(chatPath, chatOf("m", "hi"), "Origin", "https://example.com").want(t, 403, "does not serve web pages")
+	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
+}
+
+// TestSecrets looks for keys where none may be: in what a client is sent, in the record,
+// in errors.
+func TestSecrets(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_KEY", "sk-upstream-secret")
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		answering(401, `{"error":{"message":"Incorrect API key provided: `+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`"}}`)(w, r)
+	}
+	tell := func(w http.ResponseWriter, r *http.Request) {
+		events(chunk("so"), `{"error":{"message":"bad key `+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`"}}`)(w, r)
+	}
+	up := script(echo, echo, tell, saying("fine"))
+	p := upstream("openai", serving(t, up))
+	p.KeyEnv = "GATEWAY_TEST_KEY"
+	l := start(t, Config{Upstreams: []provider.Provider{p}, Keys: []string{"client-secret"}})
+	got := l.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer client-secret").want(t, 401, "Incorrect API key provided: [key]")
+	// Without keys of its own the gateway hands on the client's.
+	q := upstream("openai", p.BaseURL)
+	open := start(t, Config{Upstreams: []provider.Provider{q}})
+	other := open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-clients-own").want(t, 401, "[key]")
+	streams := open.post(chatPath, chatOf("m", "hi", streamed), "Authorization", "Bearer sk-clients-own").want(t, 200, "bad key [key]")
+	// A client's bad key is its own affair: others are still served.
+	open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-another-one").want(t, 200, "fine")
+	if h := up.heads; h[0].Get("Authorization") != "Bearer sk-upstream-secret" || h[1].Get("Authorization") != "Bearer sk-clients-own" {
+		t.Errorf("%v", h)
+	}
+	l.calls("s")
+	open.calls("s")
+	for _, file := range []string{l.file, open.file} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"sk-upstream-secret", "client-secret", "sk-clients-own"} {
+			if bytes.Contains(b, []byte(secret)) || strings.Contains(got.body+other.body+streams.body, secret) {
+				t.Errorf("%s is in %s, or was sent", secret, file)
+			}
+		}
+	}
+}
+
+// TestBadRequests gets a clear answer to what cannot be served.
+func TestBadRequests(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.MaxBody = 1000 })
+	l.post(chatPath, "no JSON").want(t, 400, "not a JSON object")
+	l.post(chatPath, `{"model":"m","messages":[]`).want(t, 400, "not a JSON object")
+	l.post(chatPath, chatOf("m", strings.Repeat("x", 2000))).want(t, 413, "too large")
+	l.post(chatPath, chatOf("m", "hi"), "Content-Encoding", "gzip").want(t, 400, "compressed")
+	l.post("/v1/files", `{}`).want(t, 404, "POST /v1/chat/completions")
+	l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Parley-Session", strings.Repeat("s", 300)).want(t, 400, "at most 200 characters")
+	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "counted by a provider of Anthropic's format")
+}
+
+// TestSlowClients bounds how long a client may take over its request.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(saying("fine")), func(c *Config) { c.Patience = 50 * time.Millisecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.Write([]byte("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"))
+	b := make([]byte, 4096)
+	n, err := conn.Read(b) // it would block for ever if the gateway did
+	if err != nil || !strings.Contains(string(b[:n]), "400") {
+		t.Errorf("%q, %v", b[:n], err)
+	}
+}
+
+// TestWatched reads what the gateway says of itself.
+func TestWatched(t *testing.T) {
+	t.Parallel()
+	l := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
+	l.post(chatPath, chatOf("m", "hi"))
+	l.post("/v1/messages", messageOf("m", "hi"), anthropicVersion()...)
+	l.post("/metrics", "").want(t, 200,
+		`parley_gateway_requests_total{code="200",endpoint="chat"} 1`, `parley_gateway_attempts_total{model="openai/m"} 1`,
+		`parley_gateway_tokens_total{model="anthropic/m",type="output"}`, "parley_gateway_sessions_open 2", "go_goroutines")
+	l.post("/readyz", "").want(t, 200, `"status":"ready"`)
+	l.g.draining.Store(true)
+	l.post("/readyz", "").want(t, 503, `"draining"`)
+}

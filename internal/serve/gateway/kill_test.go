@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/provider"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/store/sqlite"
+)
+
+// beGateway makes the test binary a gateway, for tests that must kill it: its value is the
+// run file and the address of the provider.
+const beGateway = "PARLEY_TEST_BE_GATEWAY"
+
+func TestMain(m *testing.M) {
+	if of := os.Getenv(beGateway); of != "" {
+		if err := serveAlone(of); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serveAlone is a whole process that does nothing but serve.
+func serveAlone(of string) error {
+	file, url, _ := strings.Cut(of, " ")
+	store, err := sqlite.Open(context.Background(), file, sqlite.Either)
+	if err != nil {
+		return err
+	}
+	p := provider.Provider{Name: "openai", Dialect: "openai", BaseURL: url, Limits: provider.Limits{Concurrency: 100}}
+	g, err := Open(context.Background(), Config{
+		Upstreams: []provider.Provider{p}, Journal: store,
+		Begin: ledger.Begin{Run: "kill", Tool: "test", Now: time.Now(), Plan: json.RawMessage(`{}`)},
+	})
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + ln.Addr().String())
+	return g.Run(context.Background(), context.Background(), ln)
+}
+
+// alone starts a gateway in a process of its own.
+func alone(t *testing.T, file, url string) (cmd *exec.Cmd, at string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), beGateway+"="+file+" "+url)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	at, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, strings.TrimSpace(at)
+}
+
+// TestKilled kills gateways under load with kill -9, whole answers and streams alike: every
+// call whose answer came to its end is in the run file.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	latency, err := sim.ParseDelay("1ms..8ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := simulated(t, sim.Config{Latency: latency})
+	file := filepath.Join(t.TempDir(), "run.parley")
+	kills := 8
+	if testing.Short() {
+		kills = 2
+	}
+	answered := map[string]bool{}
+	for kill := range kills {
+		cmd, at := alone(t, file, url)
+		stop := make(chan struct{})
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for w := range 16 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					id := fmt.Sprintf("kill %d worker %d call %d", kill, w, i)
+					if !askOnce(at, fmt.Sprintf("/v1/w%d/chat/completions", w), id, i%2 == 1) {
+						return
+					}
+					mu.Lock()
+					answered[id] = true
+					mu.Unlock()
+				}
+			})
+		}
+		timer := time.AfterFunc(time.Duration(40+rand.IntN(160))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // it was killed
+		timer.Stop()
+		close(stop)
+		wg.Wait()
+	}
+	found := map[string]bool{}
+	for w := range 16 {
+		for _, c := range recorded(t, file, fmt.Sprintf("w%d", w)) {
+			if c.Response != nil {
+				found[c.Request.Messages[0].Text()] = true
+			}
+		}
+	}
+	lost := 0
+	for id := range answered {
+		if !found[id] {
+			lost++
+		}
+	}
+	t.Logf("%d kills, %d calls answered, %d recorded, %d lost", kills, len(answered), len(found), lost)
+	if lost > 0 || len(answered) < kills {
+		t.Errorf("%d of %d answered calls are lost", lost, len(answered))
+	}
+}
+
+// askOnce says whether a call was answered to its end.
+func askOnce(url, path, question string, stream bool) bool {
+	more := ""
+	if stream {
+		more = streamed
+	}
+	res, err := http.Post(url+path, "application/json", strings.NewReader(chatOf("m", question, more)))
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	return err == nil && res.StatusCode == 200 && (!stream || strings.Contains(string(b), "[DONE]"))
+}

@@ -1,0 +1,286 @@
+// Package ledger keeps the record of a gateway in a run's journal: an episode for each
+// session, a turn for each call, with the bytes that the client was sent.
+//
+// It promises that Keep returns only when its call is durable, power loss included, or with
+// the error why it is not; that whatever waits is committed in one go, so that the cost of
+// making things durable is shared; and that what was kept is read back by Past as it was.
+//
+// It is not for deciding what a session may do: it knows sessions only by their names.
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+const (
+	// Kind is the kind of a gateway's episodes.
+	Kind = "gateway"
+	// Seat is who asks in them.
+	Seat = "client"
+
+	version   = 1
+	queueSize = 8192 // entries that may wait
+	atOnce    = 4096 // entries in one commit
+)
+
+// Call is one call of a client and what came of it.
+type Call struct {
+	Episode, Turn int
+	Label         string
+	Digest        [16]byte
+	// Request is what a model was asked. Act is what was asked of somebody else.
+	Request *llm.Request
+	Act     *world.Act
+	// Response is the answer, unless Error says why there is none.
+	Response *llm.Response
+	Error    *llm.Error
+	At       time.Time
+	Wire     Wire
+}
+
+// params are those of an episode.
+type params struct {
+	Session string `json:"session"`
+}
+
+// Ledger is the record of a gateway. It may be used from several goroutines.
+type Ledger struct {
+	journal journal.Journal
+	in      chan written
+	done    chan struct{}
+	zip     *zstd.Encoder
+	failed  chan struct{}         // closed when nothing can be kept any more
+	err     atomic.Pointer[error] // set before failed is closed
+
+	mu     sync.Mutex // held while entries are handed over, so that they are written in order
+	next   int        // the episode to begin
+	stage  int
+	closed bool
+}
+
+type written struct {
+	entries []journal.Entry
+	kept    chan<- error // told when they are durable or never will be; may be nil
+}
+
+// State is a record as it was found.
+type State struct {
+	// Sessions is by name: its episode.
+	Sessions map[string]int
+	// Ended is by episode.
+	Ended map[int]journal.Ended
+	// Spent is what calls have cost, with the most that those may have cost which were in
+	// flight when a sitting was cut off.
+	Spent llm.Money
+	// Calls is how many there are.
+	Calls int
+}
+
+// Begin says how the run is set up: see journal.Begun.
+type Begin struct {
+	Run, Tool string
+	Plan      json.RawMessage
+	Now       time.Time
+}
+
+// Open goes on with the record in j, or begins it. Run must follow.
+func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, next, err := fold(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	begun := &journal.Begun{
+		Version: journal.Version, Run: b.Run, Tool: b.Tool, At: b.Now, Kind: Kind, KindVersion: version,
+		Agents: []world.Agent{{Name: Seat, Trainable: true}}, Plan: b.Plan,
+	}
+	if head.Begun != nil {
+		begun.Run = head.Begun.Run // the last one counts, and it is still the same run
+	}
+	opened := &journal.Opened{At: b.Now, Lost: head.Lost}
+	if head.Cut {
+		opened.Cost = head.Owed
+	}
+	zip, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return nil, nil, fmt.Errorf("ledger: compress: %w", err)
+	}
+	if err := j.Append(ctx, begun, opened); err != nil {
+		return nil, nil, err
+	}
+	l := &Ledger{
+		journal: j, next: next, stage: len(head.Stages), zip: zip,
+		in: make(chan written, queueSize), done: make(chan struct{}), failed: make(chan struct{}),
+	}
+	return l, s, nil
+}
+
+// Read reads a record that is not gone on with.
+func Read(ctx context.Context, j journal.Journal) (*State, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head.Begun == nil {
+		return nil, errors.New("ledger: there is no run in it yet")
+	}
+	s, _, err := fold(head)
+	return s, err
+}
+
+func fold(head *journal.Head) (s *State, next int, err error) {
+	if head.Begun != nil && head.Begun.Kind != Kind {
+		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
+	}
+	s = &State{Sessions: map[string]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent + head.Risked}
+	if head.Cut {
+		s.Spent += head.Owed
+	}
+	for _, stage := range head.Stages {
+		for i, spec := range stage.Specs {
+			var p params
+			if err := json.Unmarshal(spec.Params, &p); err != nil {
+				return nil, 0, fmt.Errorf("ledger: episode %d: %w", stage.First+i, err)
+			}
+			s.Sessions[p.Session] = stage.First + i
+			next = max(next, stage.First+i+1)
+		}
+	}
+	return s, next, nil
+}
+
+// Run commits what is kept until Close is called and everything is written. It returns why
+// nothing could be kept any more, if that happened.
+func (l *Ledger) Run(ctx context.Context) error {
+	defer close(l.done)
+	var entries []journal.Entry
+	var waiting []chan<- error
+	for w := range l.in {
+		entries, waiting = append(entries[:0], w.entries...), append(waiting[:0], w.kept)
+	more:
+		for len(entries) < atOnce {
+			select {
+			case w, ok := <-l.in:
+				if !ok {
+					break more
+				}
+				entries, waiting = append(entries, w.entries...), append(waiting, w.kept)
+			default:
+				break more
+			}
+		}
+		err := l.commit(ctx, entries)
+		for _, kept := range waiting {
+			if kept != nil {
+				kept <- err
+			}
+		}
+	}
+	return l.Err()
+}
+
+// commit makes entries durable. Once that has failed nothing is written any more: what
+// comes later must not look as if it came next.
+func (l *Ledger) commit(ctx context.Context, entries []journal.Entry) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	err := l.journal.Append(ctx, entries...)
+	if err != nil {
+		err = fmt.Errorf("ledger: nothing more can be recorded: %w", err)
+		l.err.Store(&err)
+		close(l.failed)
+	}
+	return err
+}
+
+// Failed is closed when nothing can be kept any more; Err then says why.
+func (l *Ledger) Failed() <-chan struct{} { return l.failed }
+
+// Err is why nothing can be kept any more, or nil.
+func (l *Ledger) Err() error {
+	if err := l.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Begin begins the episode of a session and returns its number. It is durable with the
+// first call of it that is.
+func (l *Ledger) Begin(session string) (int, error) {
+	p, err := json.Marshal(params{session})
+	if err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return 0, errClosed
+	}
+	n := l.next
+	l.next++
+	spec := world.Spec{Kind: Kind, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session}
+	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: []world.Spec{spec}}}}
+	l.stage++
+	return n, nil
+}
+
+var errClosed = errors.New("ledger: it is closed")
+
+// Keep makes a call durable.
+func (l *Ledger) Keep(c *Call) error {
+	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
+	return l.write(
+		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.Wire.notes(l.zip)},
+		&journal.Replied{
+			Turn: turn, Seat: Seat, Label: c.Label, Agent: Seat, Request: c.Request, Act: c.Act,
+			Response: c.Response, Error: c.Error, At: c.At,
+		})
+}
+
+// End ends an episode.
+func (l *Ledger) End(episode int, o world.Outcome, now time.Time) error {
+	return l.write(&journal.Ended{Episode: episode, Outcome: o, At: now})
+}
+
+// Expose makes durable what calls in flight may cost: see journal.Exposed.
+func (l *Ledger) Expose(worst llm.Money) error { return l.write(&journal.Exposed{Worst: worst}) }
+
+func (l *Ledger) write(entries ...journal.Entry) error {
+	kept := make(chan error, 1)
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return errClosed
+	}
+	l.in <- written{entries: entries, kept: kept}
+	l.mu.Unlock()
+	return <-kept
+}
+
+// Close ends the sitting and waits until everything is written. Nothing is kept after it.
+func (l *Ledger) Close(reason string, now time.Time) {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		l.in <- written{entries: []journal.Entry{&journal.Closed{At: now, State: journal.Stopped, Reason: reason}}}
+		close(l.in)
+	}
+	l.mu.Unlock()
+	<-l.done
+}

@@ -1,0 +1,216 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func begin() Begin { return Begin{Run: "r", Tool: "test", Now: time.Unix(1, 0)} }
+
+// open opens a ledger over j and runs it until the test is over.
+func open(t *testing.T, j journal.Journal) (*Ledger, *State) {
+	t.Helper()
+	l, s, err := Open(t.Context(), j, begin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
+	t.Cleanup(func() { l.Close("over", time.Unix(2, 0)); wg.Wait() })
+	return l, s
+}
+
+func asked(i int) *llm.Request {
+	return &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User(fmt.Sprint("question ", i))}}
+}
+
+// TestPast reads back what was kept: bodies of every kind, answers, failures and acts.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	l, _ := open(t, store)
+	n, err := l.Begin("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wires := []Wire{
+		{Status: 200, Type: "application/json", Body: []byte("{ \"a\" :\n1}")},
+		{Status: 200, Type: "text/event-stream", Body: bytes.Repeat([]byte("data: {\"x\":\"é\"}\n\n"), 500)},
+		{Status: 200, Type: "application/octet-stream", Body: []byte{0, 0xff, 0xfe, '"'}},
+		{Status: 503, Type: "application/json", Body: []byte(`{"error":{}}`)},
+		{Status: 200, Type: "text/event-stream", Body: []byte("data: so"), Cut: true},
+		{},
+	}
+	for i, w := range wires {
+		c := &Call{Episode: n, Turn: i, Label: "chat", Digest: [16]byte{byte(i)}, Request: asked(i), At: time.Unix(int64(i), 0).UTC(), Wire: w}
+		switch {
+		case w.Cut || w.Status != 200:
+			c.Error = &llm.Error{Kind: llm.KindServer, Message: "no"}
+		default:
+			c.Response = &llm.Response{Text: "answer", Finish: llm.FinishStop}
+		}
+		if err := l.Keep(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Keep(&Call{Episode: n, Turn: len(wires), Label: "models", Act: &world.Act{Name: "models"}, Response: &llm.Response{}}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Past(t.Context(), store, n)
+	if err != nil || len(got) != len(wires)+1 {
+		t.Fatalf("%d calls, %v", len(got), err)
+	}
+	for i, w := range wires {
+		c := got[i]
+		if c.Turn != i || c.Digest != [16]byte{byte(i)} || c.Request.Messages[0].Text() != fmt.Sprint("question ", i) ||
+			c.Wire.Status != w.Status || c.Wire.Type != w.Type || c.Wire.Cut != w.Cut || !bytes.Equal(c.Wire.Body, w.Body) || (c.Error != nil) != (w.Cut || w.Status != 200) {
+			t.Errorf("%d: %+v", i, c)
+		}
+	}
+	if a := got[len(wires)].Act; a == nil || a.Name != "models" {
+		t.Errorf("%+v", got[len(wires)])
+	}
+}
+
+// TestGoesOn opens a record again: its sessions are there, and new ones come after them.
+func TestGoesOn(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	for sitting := range 3 {
+		l, s, err := Open(t.Context(), j, begin())
+		if err != nil || len(s.Sessions) != 2*sitting {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
+		for i := range 2 {
+			n, err := l.Begin(fmt.Sprintf("s%d-%d", sitting, i))
+			if err != nil || n != 2*sitting+i {
+				t.Errorf("episode %d, %v", n, err)
+			}
+			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Trail: llm.Trail{Cost: llm.Dollar}}}); err != nil {
+				t.Error(err)
+			}
+			if i == 1 {
+				if err := l.End(n, world.Outcome{}, time.Unix(3, 0)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		l.Close("over", time.Unix(4, 0))
+		wg.Wait()
+		if err := l.Keep(&Call{}); err == nil {
+			t.Error("it was kept after the end")
+		}
+	}
+	s, err := Read(t.Context(), j)
+	if err != nil || s.Spent != 6*llm.Dollar || s.Calls != 6 || len(s.Ended) != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestMany keeps from many goroutines at once: all of it is there.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	l, _ := open(t, j)
+	var wg sync.WaitGroup
+	for s := range 20 {
+		wg.Go(func() {
+			n, err := l.Begin(fmt.Sprint("s", s))
+			if err != nil {
+				t.Error(err)
+			}
+			for turn := range 50 {
+				if err := l.Keep(&Call{Episode: n, Turn: turn, Request: asked(turn), Response: &llm.Response{}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range 20 {
+		calls, err := Past(t.Context(), j, n)
+		if err != nil || len(calls) != 50 {
+			t.Errorf("%d: %d calls, %v", n, len(calls), err)
+		}
+	}
+}
+
+// failing is a journal that stops taking entries.
+type failing struct {
+	journal.Memory
+	left int
+}
+
+func (f *failing) Append(ctx context.Context, entries ...journal.Entry) error {
+	if f.left--; f.left < 0 {
+		return errors.New("the disk is full")
+	}
+	return f.Memory.Append(ctx, entries...)
+}
+
+// TestFails tells everybody that nothing can be kept any more.
+func TestFails(t *testing.T) {
+	t.Parallel()
+	j := &failing{left: 2}
+	l, _, err := Open(t.Context(), j, begin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- l.Run(t.Context()) }()
+	c := &Call{Request: asked(0), Response: &llm.Response{}}
+	if err := l.Keep(c); err != nil || l.Err() != nil {
+		t.Fatal(err, l.Err())
+	}
+	for range 2 {
+		if err := l.Keep(c); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+			t.Errorf("%v", err)
+		}
+	}
+	<-l.Failed()
+	l.Close("over", time.Unix(1, 0))
+	if err := <-ran; err == nil {
+		t.Error("Run says that all is well")
+	}
+	if calls, err := Past(t.Context(), j, 0); err != nil || len(calls) != 1 {
+		t.Errorf("%d calls, %v", len(calls), err)
+	}
+}
+
+// TestForeign refuses a run that is none of a gateway's.
+func TestForeign(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	if _, err := Read(t.Context(), j); err == nil {
+		t.Error("nothing was read")
+	}
+	if err := j.Append(t.Context(), &journal.Begun{Kind: "secrets"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(t.Context(), j, begin()); err == nil || !strings.Contains(err.Error(), `"secrets"`) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,91 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+
+	"parley/internal/dialect/wire/body"
+	"parley/world"
+)
+
+// Wire is what a client was sent.
+type Wire struct {
+	Status int
+	Type   string // of the content
+	Body   []byte
+	// Cut means that the client did not get to the end of it, or went away before.
+	Cut bool
+}
+
+// noteKind is what the note is called that holds a Wire.
+const noteKind = "wire"
+
+// wireNote is a Wire as it is stored: the body as text, or compressed.
+type wireNote struct {
+	Status int    `json:"status"`
+	Type   string `json:"type"`
+	Cut    bool   `json:"cut"`
+	Body   string `json:"body"`
+	Zstd   []byte `json:"zstd"`
+}
+
+// compressFrom is the length from which a body is worth compressing; a stream shrinks to a
+// tenth and less.
+const compressFrom = 1 << 10
+
+// notes is what a turn notes of w. The compressor may be shared by everybody.
+func (w *Wire) notes(zip *zstd.Encoder) []world.Note {
+	if w.Status == 0 && len(w.Body) == 0 {
+		return nil
+	}
+	b := make([]byte, 0, 128+min(len(w.Body)+len(w.Body)/4, 4096))
+	b = body.Int(append(b, '{'), "status", int64(w.Status))
+	b = body.Str(b, "type", w.Type)
+	if w.Cut {
+		b = body.Bool(b, "cut", true)
+	}
+	if len(w.Body) < compressFrom && utf8.Valid(w.Body) {
+		b = body.Str(b, "body", string(w.Body))
+	} else {
+		b = append(body.Key(b, "zstd"), '"')
+		b = append(base64.StdEncoding.AppendEncode(b, zip.EncodeAll(w.Body, nil)), '"')
+	}
+	return []world.Note{{Kind: noteKind, Data: append(b, '}')}}
+}
+
+const maxBody = 256 << 20 // of what is read back: a damaged length must not eat the memory
+
+func wireOf(notes []world.Note) (w Wire, err error) {
+	for _, n := range notes {
+		if n.Kind != noteKind {
+			continue
+		}
+		var v wireNote
+		if err := json.Unmarshal(n.Data, &v); err != nil {
+			return w, fmt.Errorf("ledger: what was sent: %w", err)
+		}
+		w = Wire{Status: v.Status, Type: v.Type, Cut: v.Cut, Body: []byte(v.Body)}
+		if len(v.Zstd) > 0 {
+			if w.Body, err = decompress(v.Zstd); err != nil {
+				return w, fmt.Errorf("ledger: what was sent: %w", err)
+			}
+		}
+	}
+	return w, nil
+}
+
+func decompress(b []byte) ([]byte, error) {
+	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBody))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	_, err = out.ReadFrom(r)
+	return out.Bytes(), err
+}

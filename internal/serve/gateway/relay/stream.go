@@ -1,0 +1,257 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+
+	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/fault"
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/translate"
+	"parley/llm"
+)
+
+const (
+	maxEvent  = 16 << 20 // of a stream
+	maxStream = 64 << 20
+)
+
+// stream hands a stream on as it comes. From the event on that ends the answer it is held,
+// to be sent when the record is durable.
+//
+// A stream that is not translated is not read as JSON on its way, only at its end: what
+// an open stream costs is mostly its stack, and a decoder needs a deep one.
+func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *outgoing) (*llm.Response, error) {
+	s := newStreamer(f, a, out)
+	s.redact = u.c.Redact
+	buf := u.bufs.Get().(*[]byte)
+	defer u.bufs.Put(buf)
+	for !s.done {
+		n, err := a.Read(ctx, *buf)
+		s.split.Feed((*buf)[:n])
+		if e := s.events(err == io.EOF); e != nil {
+			return nil, e
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if s.done {
+		a.Drain()
+	}
+	return s.end()
+}
+
+// streamer is one stream on its way.
+type streamer struct {
+	f      *Flight
+	a      *wire.Answer
+	out    *outgoing
+	split  format.Splitter
+	piece  []byte // what is about to be sent
+	kept   []byte // what the client is not sent, but the answer is made of
+	read   int64
+	redact func([]byte) []byte
+	finish bool // the answer is over, and the rest is held
+	done   bool // the last event came
+
+	// Of a stream that is translated: its events are read as they come.
+	reader   translate.Reader
+	writer   translate.Writer
+	assemble wire.Assembler
+}
+
+func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
+	s := &streamer{f: f, a: a, out: out}
+	if out.translated() {
+		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).assemble()
+	}
+	return s
+}
+
+// events takes in every event that is whole, and sends what they come to. last means that
+// nothing follows.
+func (s *streamer) events(last bool) error {
+	s.piece = s.piece[:0]
+	var failed error
+	for !s.done && failed == nil {
+		raw, ok := s.split.Next()
+		if !ok && last && s.split.Len() > 0 {
+			raw, ok, last = s.split.Rest(), true, false
+			s.split = format.Splitter{}
+		}
+		if !ok {
+			break
+		}
+		failed = s.event(raw)
+	}
+	switch {
+	case s.split.Len() > maxEvent:
+		return fault.Malformed("an event of the stream is larger than 16 MB", nil)
+	case failed != nil && !s.f.begun && len(s.piece) == 0:
+		s.f.Held, s.f.Said = nil, false // nothing was sent: it may be tried again
+		return failed
+	}
+	if err := s.send(); err != nil {
+		return err
+	}
+	return failed
+}
+
+// event takes in one event.
+func (s *streamer) event(raw []byte) error {
+	if s.read += int64(len(raw)); s.read > maxStream {
+		return fault.Malformed("the stream is larger than 64 MB", nil)
+	}
+	e := format.Parse(raw)
+	if e.Data == nil {
+		s.pass(raw)
+		return nil
+	}
+	if s.out.api.Fails(e) {
+		return s.fails(raw, e)
+	}
+	s.done = s.out.api.Last(e)
+	s.finish = s.finish || s.done || s.out.api.Ends(e, s.f.Call.Choices)
+	switch {
+	case s.reader != nil:
+		return s.translate(e)
+	case s.out.usage && format.OnlyUsage(e):
+		s.kept = append(s.kept, raw...)
+	default:
+		s.pass(raw)
+	}
+	return nil
+}
+
+// fails makes the error of an event that tells of one. The provider's own words end a
+// stream that goes through as it is.
+func (s *streamer) fails(raw []byte, e wire.Event) error {
+	failed := fault.Classify(0, nil, bytes.Clone(e.Data))
+	failed.Uncertain = true
+	if s.reader == nil {
+		s.finish, s.f.Said = true, true
+		s.f.Held = s.f.redactBytes(s.redact(bytes.Clone(raw)))
+	}
+	return failed
+}
+
+// pass takes raw to what is sent, or to what is held.
+func (s *streamer) pass(raw []byte) {
+	if s.finish {
+		s.f.Held = append(s.f.Held, raw...)
+		return
+	}
+	s.piece = append(s.piece, raw...)
+}
+
+func (s *streamer) translate(e wire.Event) error {
+	if _, err := s.assemble.Event(e); err != nil {
+		return err
+	}
+	for _, d := range s.reader.Read(e) {
+		s.begin()
+		s.piece = s.writer.Add(s.piece, d)
+	}
+	return nil
+}
+
+func (s *streamer) begin() {
+	if s.writer == nil {
+		c := s.f.Call
+		s.writer = translate.NewWriter(s.out.client, translate.Meta{
+			ID: idOf(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
+		})
+		s.piece = s.writer.Begin(s.piece)
+	}
+}
+
+// end puts the answer together.
+func (s *streamer) end() (*llm.Response, error) {
+	if s.reader == nil {
+		if err := s.gather(); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := s.assemble.Response()
+	if err != nil {
+		return nil, err
+	}
+	if s.reader != nil {
+		s.piece = s.piece[:0]
+		s.begin()
+		s.f.Held = s.writer.End(append(s.f.Held, s.piece...), resp)
+	}
+	if !s.f.begun {
+		s.open()
+	}
+	resp.Dropped = s.out.dropped
+	return resp, nil
+}
+
+// gather reads the events of a stream that went through as it is.
+func (s *streamer) gather() error {
+	s.assemble = codecOf(s.out.api).assemble()
+	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
+		all := format.Splitter{}
+		all.Feed(part)
+		for {
+			raw, ok := all.Next()
+			if !ok {
+				if raw = all.Rest(); len(raw) == 0 {
+					break
+				}
+			}
+			if e := format.Parse(raw); e.Data != nil {
+				if _, err := s.assemble.Event(e); err != nil {
+					return err
+				}
+			}
+			if !ok {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// send sends the piece.
+func (s *streamer) send() error {
+	if len(s.piece) == 0 {
+		return nil
+	}
+	if !s.f.begun {
+		s.a.FirstByte = s.a.Latency()
+		s.open()
+	}
+	if _, err := s.f.Out.Write(s.piece); err != nil {
+		return &llm.Error{Kind: llm.KindCanceled, Message: "the client went away in the middle of the answer", Uncertain: true, Err: err}
+	}
+	s.f.Sent = append(s.f.Sent, s.piece...)
+	return nil
+}
+
+// open begins the answer.
+func (s *streamer) open() {
+	s.f.begun = true
+	s.f.Status, s.f.Answer = http.StatusOK, backward(s.a.Header)
+	s.f.Answer["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+	if !s.out.translated() {
+		s.f.Answer["Content-Type"] = s.a.Header["Content-Type"]
+	}
+	s.out.tell(s.f.Answer)
+	s.f.Out.Begin(s.f.Status, s.f.Answer)
+}
+
+// idOf names a translated answer after the exchange it came in.
+func idOf(h http.Header, f *Flight) string {
+	if id := requestID(h); id != "" {
+		return id
+	}
+	return "parley-" + hexOf(f.Call.Digest[:6])
+}

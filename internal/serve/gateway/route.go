@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/relay"
+	"parley/internal/serve/gateway/session"
+	"parley/llm"
+)
+
+// route is what a request's path says.
+type route struct {
+	session string // "": none is named
+	what    string // an endpoint, or one of ours: status, close
+	api     format.API
+	suffix  string // what follows the endpoint
+}
+
+// parse reads a path: /v1/chat/completions, and the same of a session,
+// /v1/sessions/{id}/chat/completions or /v1/{id}/chat/completions. The /v1 may be missing,
+// or be there once more after the session, since SDKs differ in what they add.
+func parse(method, path string) (_ *route, ok bool) {
+	rt := &route{}
+	rest := unversioned(path)
+	if api, suffix, ok := endpoint(method, rest); ok {
+		return &route{what: "call", api: api, suffix: suffix}, true
+	}
+	in, named := strings.CutPrefix(rest, "/sessions/")
+	if !named {
+		in = strings.TrimPrefix(rest, "/")
+	}
+	id, rest, more := strings.Cut(in, "/")
+	if id == "" {
+		return rt, false
+	}
+	rt.session = id
+	switch {
+	case named && !more && method == http.MethodGet:
+		rt.what = "status"
+		return rt, true
+	case named && rest == "close" && method == http.MethodPost:
+		rt.what = "close"
+		return rt, true
+	}
+	rt.what = "call"
+	rt.api, rt.suffix, ok = endpoint(method, unversioned("/"+rest))
+	return rt, ok && more
+}
+
+func unversioned(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/v1"); ok && strings.HasPrefix(rest, "/") {
+		return rest
+	}
+	return path
+}
+
+func endpoint(method, path string) (api format.API, suffix string, ok bool) {
+	if method == http.MethodGet {
+		suffix, ok = strings.CutPrefix(path, format.Models.Path())
+		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && !strings.Contains(suffix, ".."))
+	}
+	if method != http.MethodPost {
+		return "", "", false
+	}
+	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Messages, format.Count} {
+		if path == api.Path() {
+			return api, "", true
+		}
+	}
+	return "", "", false
+}
+
+// endpoints lists what is served, for who asked for something else.
+func endpoints() string {
+	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens; GET /v1/models; " +
+		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
+}
+
+// sessionOf is the session of a request: the path's, a header's, or the default one.
+func sessionOf(rt *route, h http.Header) (string, error) {
+	id := rt.session
+	for _, name := range []string{"X-Parley-Session", "X-Session-Id"} {
+		if id == "" {
+			id = h.Get(name)
+		}
+	}
+	if id == "" {
+		return session.Default, nil
+	}
+	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == 0xfffd }) {
+		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space")
+	}
+	return id, nil
+}
+
+// target is who answers a call.
+type target struct {
+	upstream  *relay.Upstream
+	model     string // as provider/model
+	fallbacks []string
+}
+
+// target finds who answers: an alias, a provider named before a slash, or the first
+// upstream of the call's family.
+func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
+	if to, ok := g.cfg.Aliases[model]; ok {
+		model = to
+	}
+	name, rest := llm.SplitModel(model)
+	u := g.upstreams[name]
+	if u == nil || rest == "" {
+		u, rest = g.first(api), model
+	}
+	t := &target{upstream: u, model: u.Provider().Name + "/" + rest}
+	if model == "" && api != format.Models {
+		return t, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "model_missing", Message: "the request names no model"}
+	}
+	t.fallbacks = g.cfg.Fallbacks[t.model]
+	return t, nil
+}
+
+// first is the first upstream that speaks the format of api, or the first of all.
+func (g *Gateway) first(api format.API) *relay.Upstream {
+	for _, u := range g.order {
+		if u.Anthropic() == api.Anthropic() {
+			return u
+		}
+	}
+	return g.order[0]
+}
+
+// checkNames wants every alias and fallback to lead somewhere.
+func (g *Gateway) checkNames() error {
+	check := func(what, model string) error {
+		if name, rest := llm.SplitModel(model); g.upstreams[name] == nil || rest == "" {
+			return fmt.Errorf("gateway: %s: %q: write it provider/model; upstreams here: %s", what, model, strings.Join(slices.Sorted(maps.Keys(g.upstreams)), ", "))
+		}
+		return nil
+	}
+	for name, model := range g.cfg.Aliases {
+		if err := check("alias "+name, model); err != nil {
+			return err
+		}
+	}
+	for model, others := range g.cfg.Fallbacks {
+		for _, m := range append([]string{model}, others...) {
+			if err := check("fallback", m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/session"
+)
+
+// httpServer is the server of a gateway, whose requests live until base is done.
+func (g *Gateway) httpServer(base context.Context) *http.Server {
+	srv := &http.Server{
+		Handler:           g,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: min(g.cfg.Patience, 30*time.Second),
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		Protocols:         &http.Protocols{},
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250},
+	}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	return srv
+}
+
+// ServeHTTP answers one request.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.calls.Add(1)
+	defer g.calls.Done()
+	rt, ok := parse(r.Method, r.URL.Path)
+	if ok && rt.what == "call" && g.admit(w, r, rt) {
+		g.serve(w, r, rt)
+		return
+	}
+	if !ok || rt.what != "call" {
+		g.other(w, r, rt, ok)
+	}
+}
+
+// admit lets a request in, or tells its client why not.
+func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, rt *route) bool {
+	status, code, why := g.keys.admit(r.Header)
+	if status != 0 {
+		newClient(w, g.cfg.Patience).whole(status, rt.api.AppendError(nil, status, code, why), nil)
+	}
+	return status == 0
+}
+
+// other answers what is not a call to a provider.
+func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route, ok bool) {
+	newClient(w, closeWait+g.cfg.Patience).bound()
+	switch {
+	case r.URL.Path == "/healthz":
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	case r.URL.Path == "/readyz":
+		g.readyz(w)
+	case !g.admit(w, r, rt):
+	case r.URL.Path == "/metrics":
+		g.metrics.ServeHTTP(w, r)
+	case !ok:
+		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
+		newClient(w, g.cfg.Patience).whole(http.StatusNotFound, b, nil)
+	case rt.what == "status":
+		g.status(w, r, rt)
+	default:
+		g.close(w, r, rt)
+	}
+}
+
+// readyz says whether calls can be served.
+func (g *Gateway) readyz(w http.ResponseWriter) {
+	open, all := g.sessions.Counts()
+	state := map[string]any{"status": "ready", "sessions_open": open, "sessions": all, "replay": g.cfg.Replay}
+	status := http.StatusOK
+	switch {
+	case g.ledger != nil && g.ledger.Err() != nil:
+		status, state["status"], state["error"] = http.StatusServiceUnavailable, "broken", g.ledger.Err().Error()
+	case g.draining.Load():
+		status, state["status"] = http.StatusServiceUnavailable, "draining"
+	}
+	writeJSON(w, status, state)
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		status, b = http.StatusInternalServerError, []byte(`{}`) // not reached: all of it is plain data
+	}
+	w.Header()["Content-Type"] = []string{"application/json"}
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // a client that went away needs no answer
+}
+
+// fault tells what is wrong with a request about a session.
+func fault(w http.ResponseWriter, status int, code, message string) {
+	writeJSON(w, status, map[string]any{"error": map[string]string{"type": code, "code": code, "message": message}})
+}
+
+func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
+	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	if err != nil {
+		g.missing(w, rt.session, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, s.Status())
+}
+
+func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
+	if errors.Is(err, session.ErrUnknown) {
+		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id)
+		return
+	}
+	fault(w, http.StatusInternalServerError, "record_failed", err.Error())
+}
+
+// closeWait is how long the closing of a session waits for what is in flight in it.
+const closeWait = 30 * time.Second
+
+func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route) {
+	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	if err != nil {
+		g.missing(w, rt.session, err)
+		return
+	}
+	var c session.Closing
+	b, err := newClient(w, g.cfg.Patience).read(r, 1<<20)
+	if err == nil && len(b) > 0 {
+		err = json.Unmarshal(b, &c)
+	}
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		fault(w, http.StatusBadRequest, "body_invalid", "close: "+err.Error()+`: want {"reason": TEXT, "completion_mode": "complete", "seal" or "abort", "scores": {NAME: NUMBER}}`)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), closeWait)
+	defer cancel()
+	status, err := g.sessions.Close(ctx, s, c)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		writeJSON(w, http.StatusAccepted, status) // it ends when what is in flight has ended
+	case err != nil:
+		fault(w, http.StatusInternalServerError, "record_failed", err.Error())
+	default:
+		writeJSON(w, http.StatusOK, status)
+	}
+}

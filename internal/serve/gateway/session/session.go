@@ -1,0 +1,350 @@
+// Package session keeps the sessions of a gateway: what calls of one name have in common, how
+// many they are and what they came to, and how a session ends.
+//
+// It promises that a session is one episode of the record, from its first call to its end,
+// over any number of sittings; that turns are numbered in the order in which calls came; and
+// that a session that is closed takes no more calls and ends only when none is in flight.
+// Everything may be used from several goroutines.
+//
+// It is not for making calls: it knows them by their turns and their records.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/serve/gateway/ledger"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Default is the session of calls that name none.
+const Default = "default"
+
+// Own is the provider of answers that no model gave.
+const Own = "gateway"
+
+// Config is how sessions are kept.
+type Config struct {
+	// Journal is where they are recorded.
+	Journal journal.Journal
+	// MaxSteps is how many answers of one model a session gets. Default: 0, any number.
+	MaxSteps int
+	// Idle is after how long without a call a session is closed. Default: 0, never.
+	Idle time.Duration
+	// Draws says that equal questions of a session are to be told apart. Default: false.
+	Draws bool
+	// Replay serves what is recorded and nothing else. Default: false.
+	Replay bool
+	// Resume serves what is recorded first. Default: false.
+	Resume bool
+}
+
+// Session is what calls of one name have in common: an episode of the run.
+type Session struct {
+	// ID is its name, and Episode its number in the run.
+	ID      string
+	Episode int
+	// Next is its place in a queue that is fair between sessions: under the queue's lock.
+	Next int64
+
+	revived sync.Mutex // held while it is brought to where it was
+	ready   atomic.Bool
+
+	mu     sync.Mutex
+	state  State
+	past   *Past                           // what is recorded of it from before; nil: nothing, or nobody asks
+	turn   int                             // of the next call
+	active map[int]context.CancelCauseFunc // by turn
+	idle   chan struct{}                   // closed when nothing is active; nil unless somebody waits for that
+	seen   map[[16]byte]int
+	steps  map[string]int // answers by model
+	info   Status
+	sealed *Closing // how it is to end once nothing is in flight; nil: somebody waits for that
+	ending bool     // somebody writes its end
+}
+
+// State is how far a session has come.
+type State string
+
+// The states.
+const (
+	Open   State = "open"
+	Sealed State = "sealed" // nothing new, but what is in flight goes on
+	Closed State = "closed"
+)
+
+// Status is what there is to know about a session.
+type Status struct {
+	Session   string     `json:"session"`
+	Episode   int        `json:"episode"`
+	Status    State      `json:"status"`
+	FirstSeen time.Time  `json:"first_seen"`
+	LastSeen  time.Time  `json:"last_seen"`
+	ClosedAt  *time.Time `json:"closed_at,omitempty"`
+	Reason    string     `json:"close_reason,omitempty"`
+	Mode      string     `json:"completion_mode,omitempty"`
+
+	Active       int            `json:"active"`
+	Requests     int            `json:"requests"`
+	Errors       int            `json:"errors"`
+	LastModel    string         `json:"last_model,omitempty"`
+	MaxSteps     int            `json:"max_steps,omitempty"`
+	Steps        int            `json:"llm_step_count"`
+	StepsByModel map[string]int `json:"llm_steps_by_model,omitempty"`
+	Usage        llm.Usage      `json:"usage"`
+	Cost         llm.Money      `json:"cost_usd"`
+
+	Truncated bool   `json:"truncated"`
+	Why       string `json:"truncate_reason,omitempty"`
+	Stops     int    `json:"stop_responses_sent"`
+}
+
+// Sessions are all of them.
+type Sessions struct {
+	cfg    Config
+	ledger *ledger.Ledger
+	found  *ledger.State
+
+	mu   sync.Mutex
+	byID map[string]*Session
+}
+
+// New returns the sessions of a record that was found as it is. Without a ledger nothing is
+// recorded.
+func New(c Config, l *ledger.Ledger, found *ledger.State) *Sessions {
+	return &Sessions{cfg: c, ledger: l, found: found, byID: map[string]*Session{}}
+}
+
+// ErrUnknown is returned for a session that there is not.
+var ErrUnknown = errors.New("there is no such session")
+
+// Find returns a session, and begins it if need be and begin says so.
+func (a *Sessions) Find(ctx context.Context, id string, begin bool) (*Session, error) {
+	a.mu.Lock()
+	s := a.byID[id]
+	if s == nil {
+		var err error
+		if s, err = a.open(id, begin); err != nil {
+			a.mu.Unlock()
+			return nil, err
+		}
+		a.byID[id] = s
+	}
+	a.mu.Unlock()
+	if s.ready.Load() {
+		return s, nil
+	}
+	s.revived.Lock()
+	defer s.revived.Unlock()
+	if s.ready.Load() {
+		return s, nil
+	}
+	if err := a.revive(ctx, s); err != nil {
+		return nil, err // the next one to ask tries again
+	}
+	s.ready.Store(true)
+	return s, nil
+}
+
+// open makes the session of that name: of an episode that is there, or of a new one.
+func (a *Sessions) open(id string, begin bool) (*Session, error) {
+	now := time.Now()
+	s := &Session{ID: id, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s.info = Status{Session: id, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
+	if a.cfg.Draws && id != Default {
+		s.seen = map[[16]byte]int{}
+	}
+	n, known := a.found.Sessions[id]
+	switch {
+	case known:
+		s.Episode = n
+	case !begin || a.ledger == nil:
+		return nil, ErrUnknown
+	default:
+		var err error
+		if s.Episode, err = a.ledger.Begin(id); err != nil {
+			return nil, err
+		}
+	}
+	s.info.Episode = s.Episode
+	return s, nil
+}
+
+// revive brings a session that is recorded to where it was.
+func (a *Sessions) revive(ctx context.Context, s *Session) error {
+	if _, known := a.found.Sessions[s.ID]; !known {
+		return nil
+	}
+	calls, err := ledger.Past(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range calls {
+		c := &calls[i]
+		s.turn = max(s.turn, c.Turn+1)
+		if i == 0 {
+			s.info.FirstSeen = c.At
+		}
+		s.info.LastSeen = c.At
+		s.info.Requests++
+		s.count(c)
+		if s.seen != nil {
+			s.seen[c.Digest]++
+		}
+	}
+	if a.cfg.Replay || a.cfg.Resume {
+		s.past = newPast(calls, a.cfg.Replay)
+	}
+	if e, ended := a.found.Ended[s.Episode]; ended && !a.cfg.Replay {
+		s.ended(&e)
+	}
+	return nil
+}
+
+// ended takes in the end of a session that was closed before.
+func (s *Session) ended(e *journal.Ended) {
+	s.state, s.info.ClosedAt = Closed, &e.At
+	raw, _ := e.Outcome.Data.(json.RawMessage)
+	var end ending
+	if json.Unmarshal(raw, &end) == nil {
+		s.info.Reason, s.info.Mode = end.Reason, end.Mode
+	}
+}
+
+// ClosedError is returned to a call of a session that takes none any more.
+type ClosedError struct{ Status }
+
+func (e ClosedError) Error() string {
+	why := e.Reason
+	if why == "" {
+		why = "no reason was given"
+	}
+	return fmt.Sprintf("session %s is %s: %s", e.Session, e.Status.Status, why)
+}
+
+// Enter counts a call in and gives it its turn. cancel ends the call if the session is
+// aborted.
+func (s *Session) Enter(cancel context.CancelCauseFunc) (turn int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != Open {
+		return 0, ClosedError{s.status()}
+	}
+	turn = s.turn
+	s.turn++
+	s.active[turn] = cancel
+	s.info.Requests++
+	s.info.LastSeen = time.Now()
+	return turn, nil
+}
+
+// leave counts a call out.
+func (s *Session) leave(turn int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.active, turn)
+	s.info.LastSeen = time.Now()
+	if len(s.active) == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
+}
+
+// Sample numbers equal questions of a session: the second is another draw than the first.
+// Where no session is named an equal question is the same one.
+func (s *Session) Sample(digest [16]byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		return 0
+	}
+	n := s.seen[digest]
+	s.seen[digest] = n + 1
+	return n
+}
+
+// Answered counts what came of a call. It is called with the record of it.
+func (s *Session) Answered(c *ledger.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(c)
+}
+
+func (s *Session) count(c *ledger.Call) {
+	switch {
+	case c.Error != nil:
+		s.info.Errors++
+		s.info.Cost += c.Error.Trail.Cost
+	case c.Response != nil && c.Request != nil:
+		s.info.Usage = s.info.Usage.Plus(c.Response.Usage)
+		s.info.Cost += c.Response.Trail.Cost
+		s.info.LastModel = c.Request.Model
+		if c.Response.Provider == Own {
+			s.info.Stops++
+			s.info.Truncated, s.info.Why = true, "max_steps"
+			return
+		}
+		s.steps[c.Request.Model]++
+		s.info.Steps++
+	}
+}
+
+// Spent says whether a session has had all the answers of a model it may have.
+func (s *Session) Spent(model string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info.MaxSteps > 0 && s.steps[model] >= s.info.MaxSteps
+}
+
+// Past is what is recorded of the session from before, or nil.
+func (s *Session) Past() *Past {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.past
+}
+
+// Status tells how it stands.
+func (s *Session) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status()
+}
+
+// status is called with the session locked.
+func (s *Session) status() Status {
+	out := s.info
+	out.Status, out.Active = s.state, len(s.active)
+	out.StepsByModel = maps.Clone(s.steps)
+	return out
+}
+
+// ending is what an episode of a gateway comes to.
+type ending struct {
+	Session   string `json:"session"`
+	Reason    string `json:"reason,omitempty"`
+	Mode      string `json:"mode"`
+	Requests  int    `json:"requests"`
+	Errors    int    `json:"errors"`
+	Steps     int    `json:"steps"`
+	Truncated bool   `json:"truncated,omitempty"`
+}
+
+func (s *Session) outcome(scores []world.Score) (world.Outcome, error) {
+	i := s.info
+	data, err := json.Marshal(ending{s.ID, i.Reason, i.Mode, i.Requests, i.Errors, i.Steps, i.Truncated})
+	o := world.Outcome{Data: json.RawMessage(data), Scores: scores}
+	if i.Mode == modeAbort {
+		o.Failed = "aborted: " + i.Reason
+	}
+	return o, err
+}

@@ -1,0 +1,167 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
+	"parley/journal"
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running opens sessions over a journal; done ends them.
+func running(t *testing.T, c Config) (all *Sessions, done func()) {
+	t.Helper()
+	l, found, err := ledger.Open(t.Context(), c.Journal, ledger.Begin{Run: "r", Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = New(c, l, found)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = l.Run(context.WithoutCancel(ctx)) })
+	wg.Go(func() { all.Sweep(ctx) })
+	return all, func() { cancel(); l.Close("over", time.Now()); wg.Wait() }
+}
+
+// TestIdle closes sessions in which nothing happens, and no others.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, done := running(t, Config{Journal: &journal.Memory{}, Idle: time.Minute})
+		defer done()
+		for _, id := range []string{"idle", "busy", "late", Default} {
+			s, err := all.Find(t.Context(), id, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			turn, err := s.Enter(func(error) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id != "busy" {
+				all.Leave(s, turn)
+			}
+		}
+		time.Sleep(50 * time.Second)
+		late, _ := all.Find(t.Context(), "late", false)
+		turn, err := late.Enter(func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Leave(late, turn)
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		for id, want := range map[string]State{"idle": Closed, "busy": Open, "late": Open, Default: Open} {
+			s, err := all.Find(t.Context(), id, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Status(); got.Status != want {
+				t.Errorf("%s is %s, want %s", id, got.Status, want)
+			}
+			_, err = s.Enter(func(error) {})
+			if _, closed := errors.AsType[ClosedError](err); closed != (want == Closed) || closed && !strings.Contains(err.Error(), "idle for 1m0s") {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if open, n := all.Counts(); open != 3 || n != 4 {
+			t.Errorf("%d of %d are open", open, n)
+		}
+		busy, _ := all.Find(t.Context(), "busy", false)
+		all.Leave(busy, 0)
+	})
+}
+
+// TestRevive brings a session of an earlier sitting to where it was.
+func TestRevive(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	all, done := running(t, Config{Journal: j, MaxSteps: 2})
+	s, err := all.Find(t.Context(), "s", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn, err := s.Enter(func(error) {})
+	if err != nil || turn != 0 || s.Spent("lab/m") {
+		t.Fatal(turn, err)
+	}
+	call := &ledger.Call{Episode: s.Episode, Turn: turn, Request: &llm.Request{Model: "lab/m"}, Response: &llm.Response{Usage: llm.Usage{Input: 3}}}
+	if err := all.ledger.Keep(call); err != nil {
+		t.Fatal(err)
+	}
+	s.Answered(call)
+	all.Leave(s, turn)
+	before := s.Status()
+	done()
+
+	all, done = running(t, Config{Journal: j, MaxSteps: 2})
+	defer done()
+	if s, err = all.Find(t.Context(), "s", false); err != nil {
+		t.Fatal(err)
+	}
+	after := s.Status()
+	if after.Steps != before.Steps || after.Usage != before.Usage || after.Episode != before.Episode || after.Requests != 1 {
+		t.Errorf("%+v, and was %+v", after, before)
+	}
+	if turn, err = s.Enter(func(error) {}); err != nil || turn != 1 {
+		t.Errorf("turn %d, %v", turn, err)
+	}
+	s.Answered(call)
+	if !s.Spent("lab/m") || s.Spent("lab/other") {
+		t.Error("two steps are two steps")
+	}
+	if _, err := all.Find(t.Context(), "none", false); !errors.Is(err, ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPast serves each recorded call once, and says where another differs.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	call := func(words string) *format.Call {
+		b, err := json.Marshal(map[string]any{"model": "m", "messages": []any{map[string]string{"role": "user", "content": words}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := format.Decode(format.Chat, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	of := func(c *format.Call, turn int, w ledger.Wire, e *llm.Error) ledger.Call {
+		return ledger.Call{Turn: turn, Label: "chat", Digest: c.Digest, Request: &c.Request, Wire: w, Error: e}
+	}
+	ok := ledger.Wire{Status: 200}
+	calls := []ledger.Call{
+		of(call("one"), 0, ok, nil), of(call("one"), 1, ok, nil),
+		of(call("cut"), 2, ledger.Wire{Status: 200, Cut: true}, &llm.Error{}), of(call("failed"), 3, ledger.Wire{Status: 500}, &llm.Error{}),
+	}
+	p := newPast(calls, true)
+	for turn := range 2 {
+		if c := p.Take(call("one").Digest); c == nil || c.Turn != turn {
+			t.Fatalf("%+v", c)
+		}
+	}
+	if p.Take(call("one").Digest) != nil || p.Take(call("cut").Digest) != nil {
+		t.Error("it was served twice, or what nobody stayed for was")
+	}
+	if why := p.Diverged(call("other")); !strings.Contains(why, "turn 3") || !strings.Contains(why, `"failed", and is "other"`) {
+		t.Error(why)
+	}
+	if p.Take(call("failed").Digest) == nil || newPast(calls, false).Take(call("failed").Digest) != nil {
+		t.Error("a failure is for replay only")
+	}
+}

@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"net/url"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"parley/internal/provider"
+	"parley/internal/serve/gateway/format"
+	"parley/llm"
+)
+
+// The names of the GenAI conventions, all of them: when the conventions change, this is
+// the place.
+const (
+	operationName   = "gen_ai.operation.name"
+	providerName    = "gen_ai.provider.name"
+	conversationID  = "gen_ai.conversation.id"
+	requestModel    = "gen_ai.request.model"
+	requestMax      = "gen_ai.request.max_tokens"
+	requestHeat     = "gen_ai.request.temperature"
+	requestTopP     = "gen_ai.request.top_p"
+	requestTopK     = "gen_ai.request.top_k"
+	requestSeed     = "gen_ai.request.seed"
+	requestStop     = "gen_ai.request.stop_sequences"
+	requestFreq     = "gen_ai.request.frequency_penalty"
+	requestPres     = "gen_ai.request.presence_penalty"
+	requestChoices  = "gen_ai.request.choice.count"
+	requestStream   = "gen_ai.request.stream"
+	responseID      = "gen_ai.response.id"
+	responseModel   = "gen_ai.response.model"
+	responseFinish  = "gen_ai.response.finish_reasons"
+	responseFirst   = "gen_ai.response.time_to_first_chunk"
+	usageInput      = "gen_ai.usage.input_tokens"
+	usageOutput     = "gen_ai.usage.output_tokens"
+	usageCacheRead  = "gen_ai.usage.cache_read.input_tokens"
+	usageCacheWrite = "gen_ai.usage.cache_creation.input_tokens"
+	usageReasoning  = "gen_ai.usage.reasoning.output_tokens"
+	errorType       = "error.type"
+	serverAddress   = "server.address"
+	serverPort      = "server.port"
+
+	// Ours: what the conventions have no name for.
+	retries  = "parley.retries"
+	fromOurs = "parley.cached"
+	dollars  = "parley.cost_usd"
+)
+
+func operationOf(api format.API) string {
+	if api == format.Embeddings {
+		return "embeddings"
+	}
+	return "chat"
+}
+
+// vendor is the conventions' name of a provider, or ours where they have none.
+func vendor(name string) string {
+	switch name {
+	case "gemini":
+		return "gcp.gemini"
+	case "mistral":
+		return "mistral_ai"
+	case "openai-responses":
+		return "openai"
+	case "xai":
+		return "x_ai"
+	default:
+		return name
+	}
+}
+
+func asked(operation string, p provider.Provider, session string, c *format.Call) []attribute.KeyValue {
+	q := &c.Request
+	out := []attribute.KeyValue{
+		attribute.String(operationName, operation), attribute.String(providerName, vendor(p.Name)),
+		attribute.String(conversationID, session), attribute.String(requestModel, q.Model),
+		attribute.Bool(requestStream, c.Stream),
+	}
+	if u, err := url.Parse(p.BaseURL); err == nil {
+		out = append(out, attribute.String(serverAddress, u.Hostname()))
+		if port, err := strconv.Atoi(u.Port()); err == nil {
+			out = append(out, attribute.Int(serverPort, port))
+		}
+	}
+	if q.MaxTokens > 0 {
+		out = append(out, attribute.Int(requestMax, q.MaxTokens))
+	}
+	if c.Choices > 1 {
+		out = append(out, attribute.Int(requestChoices, c.Choices))
+	}
+	if len(q.Stop) > 0 {
+		out = append(out, attribute.StringSlice(requestStop, q.Stop))
+	}
+	if q.Seed != nil {
+		out = append(out, attribute.Int64(requestSeed, *q.Seed))
+	}
+	if q.TopK != nil {
+		out = append(out, attribute.Int(requestTopK, *q.TopK))
+	}
+	for name, v := range map[string]*float64{requestHeat: q.Temperature, requestTopP: q.TopP, requestFreq: q.FrequencyPenalty, requestPres: q.PresencePenalty} {
+		if v != nil {
+			out = append(out, attribute.Float64(name, *v))
+		}
+	}
+	return out
+}
+
+func answered(r *llm.Response) []attribute.KeyValue {
+	u := r.Usage
+	return []attribute.KeyValue{
+		attribute.String(responseID, r.ID), attribute.String(responseModel, r.Model),
+		attribute.StringSlice(responseFinish, []string{string(r.Finish)}),
+		attribute.Float64(responseFirst, r.Trail.FirstByte.Seconds()),
+		attribute.Int(usageInput, u.Input), attribute.Int(usageOutput, u.Output),
+		attribute.Int(usageCacheRead, u.Cached), attribute.Int(usageCacheWrite, u.CacheWrite+u.CacheWriteLong),
+		attribute.Int(usageReasoning, u.Reasoning),
+		attribute.Int(retries, max(0, r.Trail.Attempts-1)), attribute.Bool(fromOurs, r.Trail.Cached),
+		attribute.Float64(dollars, r.Trail.Cost.Dollars()),
+	}
+}
