@@ -141,13 +141,12 @@ func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		least = 10
 	}
-	kills, trials, lost := 0, 0, 0
+	kills, trials, lost, begins := 0, 0, 0, startTime(t)
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
-			// Later and later, so that a machine on which the program is slow to start gets there too.
-			after := time.Duration(10+rand.IntN(120)*(tries+8)/8) * time.Millisecond
+			after := begins/2 + time.Duration(rand.IntN(120)*(tries+8)/8)*time.Millisecond
 			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
@@ -168,6 +167,15 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	again := int(server.Stats().Requests-asked) - trials*want.Calls.Total
 	t.Logf("%d kills in %d runs of %d calls: %d calls were made again, %d were on record as in flight", kills, trials, want.Calls.Total, again, lost)
+}
+
+// startTime is about how long the program takes to begin on this machine, so that kills fall
+// into its work. They come later and later, in case it is slower when it matters.
+func startTime(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	parley(t, 0, "version", "--json")
+	return time.Since(began)
 }
 
 // callsIn is how many calls a run file has the answers of.

@@ -61,13 +61,12 @@ func TestKilledInWaves(t *testing.T) {
 	if testing.Short() {
 		least = 8
 	}
-	kills, trials := 0, 0
+	kills, trials, begins := 0, 0, startTime(t)
 	for ; kills < least; trials++ {
 		batchedBefore, liveBefore := asked(server.Stats())
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
-			// Later and later, so that a machine on which the program is slow to start gets there too.
-			after := time.Duration(10+rand.IntN(250)*(tries+8)/8) * time.Millisecond
+			after := begins/2 + time.Duration(rand.IntN(250)*(tries+8)/8)*time.Millisecond
 			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++

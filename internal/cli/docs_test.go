@@ -156,4 +156,9 @@ func TestVersion(t *testing.T) {
 	if got := parley(t, State{}, "version").want(t, ExitOK); !strings.HasPrefix(got.stdout, "parley ") {
 		t.Errorf("%q", got.stdout)
 	}
+	got := parley(t, State{}, "version", "--json").want(t, ExitOK)
+	var b build
+	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != buildOf() {
+		t.Errorf("%q: %+v, %v", got.stdout, b, err)
+	}
 }

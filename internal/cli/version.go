@@ -1,31 +1,56 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 )
 
 // versionCmd prints what was built of what.
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print it as JSON."`
+}
+
+// build is what the program was made of.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
 
 // Run prints one line.
-func (versionCmd) Run(s *State) error {
-	_, err := fmt.Fprintln(s.Stdout, version())
+func (c versionCmd) Run(s *State) error {
+	b := buildOf()
+	if c.JSON {
+		return json.NewEncoder(s.Stdout).Encode(b)
+	}
+	_, err := fmt.Fprintln(s.Stdout, b)
 	return err
 }
 
-func version() string {
-	v, revision := "(devel)", ""
+func (b build) String() string {
+	revision := ""
+	if b.Revision != "" {
+		revision = " " + b.Revision
+	}
+	return fmt.Sprintf("parley %s%s %s %s", b.Version, revision, b.Go, b.Platform)
+}
+
+func version() string { return buildOf().String() }
+
+func buildOf() build {
+	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if info.Main.Version != "" {
-			v = info.Main.Version
+			b.Version = info.Main.Version
 		}
 		for _, kv := range info.Settings {
 			if kv.Key == "vcs.revision" {
-				revision = " " + kv.Value
+				b.Revision = kv.Value
 			}
 		}
 	}
-	return fmt.Sprintf("parley %s%s %s %s/%s", v, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return b
 }
