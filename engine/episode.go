@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/zeebo/xxh3"
 
@@ -122,7 +123,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	}
 	rec := s.episode.recorded[at]
 	delete(s.episode.recorded, at)
-	digest := digestOf(calls)
+	digest := r.digestOf(calls)
 	if rec.turned() && rec.diverged(digest, len(calls)) {
 		return false, &DivergedError{Turn: at, What: r.difference(ctx, at, calls, rec)}
 	}
@@ -216,23 +217,35 @@ func (r *run) bot(c *call) world.Reply {
 }
 
 // digestOf tells turns apart by what they ask.
-func digestOf(calls []*call) journal.Digest {
-	h := xxh3.New() // all replies of a run that is played on go through it: a cryptographic one costs as much as the rest
-	for _, c := range calls {
-		c.digest(h)
+func (r *run) digestOf(calls []*call) journal.Digest {
+	// All replies of a run that is played on go through it: a cryptographic hash costs as much
+	// as the rest.
+	b, _ := r.scratch.Get().(*[]byte)
+	if b == nil {
+		b = new([]byte)
 	}
-	return h.Sum128().Bytes()
+	*b = (*b)[:0]
+	for _, c := range calls {
+		*b = c.digested(*b)
+	}
+	sum := xxh3.Hash128(*b).Bytes()
+	r.scratch.Put(b)
+	return sum
 }
 
-func (c *call) digest(h *xxh3.Hasher) {
-	_, _ = fmt.Fprintf(h, "%q %q ", c.seat, c.label) // never fails
+// digested appends what a turn's digest has of a call.
+func (c *call) digested(b []byte) []byte {
+	b = append(strconv.AppendQuote(b, c.seat), ' ')
+	b = append(strconv.AppendQuote(b, c.label), ' ')
 	switch {
 	case c.req != nil:
-		c.req.Hash(h)
+		return c.req.AppendDigested(b)
 	case c.act != nil:
-		_, _ = fmt.Fprintf(h, "act %q %d %s", c.act.Name, len(c.act.Body), c.act.Body)
+		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
+		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')
+		return append(b, c.act.Body...)
 	default:
-		c.ask.Ask.Hash(h)
+		return c.ask.Ask.AppendDigested(b)
 	}
 }
 

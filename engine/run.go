@@ -26,6 +26,7 @@ type run struct {
 	acts     sync.WaitGroup
 	watching sync.Mutex
 	recalled recalled
+	scratch  sync.Pool // *[]byte, for digests
 
 	mu   sync.Mutex
 	wake *sync.Cond // something below changed

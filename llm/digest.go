@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash"
-	"io"
 	"math"
 	"slices"
 )
@@ -16,16 +15,23 @@ import (
 // is the same on every machine and in every later version.
 func (r *Request) Digest() [32]byte {
 	h := sha256.New()
-	r.Hash(h)
+	d := digester{hash: h, b: make([]byte, 0, gathered)}
+	r.write(&d)
+	d.spill()
 	var sum [32]byte
 	h.Sum(sum[:0])
 	return sum
 }
 
-// Hash writes to h what Digest is made of: for who needs a fingerprint of another make.
-func (r *Request) Hash(h hash.Hash) {
-	d := digester{hash: h}
-	d.b = d.room[:0]
+// AppendDigested appends to b what Digest is made of: for who needs a fingerprint of another
+// make.
+func (r *Request) AppendDigested(b []byte) []byte {
+	d := digester{b: b}
+	r.write(&d)
+	return d.b
+}
+
+func (r *Request) write(d *digester) {
 	d.str(r.Model)
 	d.messages(r.Messages)
 	d.num(len(r.Tools))
@@ -67,49 +73,45 @@ func (r *Request) Hash(h hash.Hash) {
 	d.str(r.Tier)
 	d.num(r.Sample)
 	d.extra(r.Extra)
-	d.spill()
 }
 
 // digester writes values one after another so that no two sequences look alike:
-// every string is led by its length. What is short is gathered first, since prompts are
-// long and their pieces many.
+// every string is led by its length. What is short is gathered before it is hashed, since
+// prompts are long and their pieces many.
 type digester struct {
-	hash hash.Hash
+	hash hash.Hash // nil: all is gathered
 	b    []byte
-	room [1024]byte
 }
+
+// gathered is about how much is hashed at once.
+const gathered = 1024
 
 // spill hands on what was gathered.
 func (d *digester) spill() {
 	_, _ = d.hash.Write(d.b) // never fails
-	d.b = d.room[:0]
+	d.b = d.b[:0]
 }
 
-func (d *digester) int64(n int64) {
-	if len(d.b) > len(d.room)-16 {
-		d.spill() // so that a number always fits
-	}
-	d.b = binary.AppendVarint(d.b, n)
-}
+func (d *digester) int64(n int64) { d.b = binary.AppendVarint(d.b, n) }
 
 func (d *digester) num(n int)      { d.int64(int64(n)) }
 func (d *digester) bytes(s []byte) { d.str(string(s)) }
 
 func (d *digester) str(s string) {
 	d.num(len(s))
-	if to, ok := d.hash.(io.StringWriter); ok && len(s) > len(d.room)/4 {
-		d.spill()
-		_, _ = to.WriteString(s) // never fails
+	if d.hash == nil || len(d.b)+len(s) <= gathered {
+		d.b = append(d.b, s...)
 		return
 	}
-	for len(s) > len(d.room)-len(d.b) {
-		n := len(d.room) - len(d.b)
-		d.b = append(d.b, s[:n]...)
-		s = s[n:]
+	d.spill()
+	for len(s) > gathered {
+		d.b = append(d.b, s[:gathered]...)
+		s = s[gathered:]
 		d.spill()
 	}
 	d.b = append(d.b, s...)
 }
+
 func (d *digester) float(f *float64) {
 	d.flag(f != nil)
 	if f != nil {
