@@ -73,6 +73,9 @@ func TestExamples(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && len(sets) == 0 && !strings.HasPrefix(name, "rollout") {
+				t.Skip("it is played whole")
+			}
 			one := playExample(t, file, append(sets, "limits.concurrency=1"))
 			many := playExample(t, file, append(sets, "limits.concurrency=200"))
 			if one.Digest != many.Digest {
