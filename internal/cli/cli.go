@@ -67,6 +67,8 @@ type grammar struct {
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
 	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
 	Gateway    gatewayCmd    `cmd:"" help:"Serve the APIs of OpenAI and Anthropic to other programs, and record what they ask."`
+	Env        envCmd        `cmd:"" help:"List the environments that come with parley, or serve some over HTTP."`
+	Trainer    trainerCmd    `cmd:"" help:"Serve rollouts to a trainer: start, stream or poll, stop."`
 	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 }
@@ -152,6 +154,7 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 			{Key: "upstreams", Title: "Upstreams:"},
 			{Key: "sessions", Title: "Sessions:"},
 			{Key: "clients", Title: "Clients:"},
+			{Key: "trajectories", Title: "Trajectories:"},
 		}),
 		kong.Writers(s.Stdout, s.Stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

@@ -19,13 +19,15 @@ import (
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	File   string `arg:"" placeholder:"FILE" help:"The run file. It may be played meanwhile."`
-	Table  string `default:"calls" enum:"calls,episodes,messages,scores,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Table  string `default:"calls" enum:"calls,episodes,messages,scores,trajectories,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
 	Format string `placeholder:"FORMAT" help:"How to write it: jsonl, csv or parquet; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
 	Out    string `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
 	Force  bool   `help:"Write over files that are there."`
+
+	trajectoryFlags
 }
 
-// tableAll stands for every table.
+// tableAll stands for every table but trajectories, which only rollouts have.
 const tableAll = "all"
 
 // Run exports.
@@ -40,26 +42,35 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if out, ok := s.Stdout.(*stream); c.Out == "" && format == export.Parquet && ok && out.width() > 0 {
 		return usage("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
 	}
+	if err := c.checkTrajectories(format); err != nil {
+		return err
+	}
 	files, err := c.files(format)
 	if err != nil {
 		return err
 	}
-	store, _, err := openRun(ctx, c.File)
+	store, about, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if err := c.fits(about.Begun.Kind); err != nil {
+		return err
+	}
 	ctx, end := interruptible(ctx, s)
 	defer end()
 	if c.Out == "" {
-		_, err = export.Write(ctx, s.Stdout, store, export.Table(c.Table), format)
+		_, note, err := c.write(ctx, s.Stdout, store, export.Table(c.Table), format)
+		if err == nil && note != "" {
+			fmt.Fprintln(s.Stderr, "parley: trajectories: "+note)
+		}
 		return pipeEnd(playError(c.File, err))
 	}
 	if err := c.folder(); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := f.write(ctx, s, store, format, c.Force); err != nil {
+		if err := c.writeFile(ctx, s, store, f, format); err != nil {
 			return playError(c.File, err)
 		}
 	}
@@ -112,16 +123,29 @@ type exportFile struct {
 	path  string
 }
 
-func (f exportFile) write(ctx context.Context, s *State, store *sqlite.Store, format export.Format, force bool) error {
-	rows := 0
-	err := writeWhole(f.path, force, func(w io.Writer) (err error) {
-		rows, err = export.Write(ctx, w, store, f.table, format)
+func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store, f exportFile, format export.Format) error {
+	rows, note := 0, ""
+	err := writeWhole(f.path, c.Force, func(w io.Writer) (err error) {
+		rows, note, err = c.write(ctx, w, store, f.table, format)
 		return err
 	})
-	if err == nil {
-		_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s\n", f.path, number(rows), f.table)
+	if err != nil {
+		return err
 	}
+	if note != "" {
+		note = ": " + note
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s%s\n", f.path, number(rows), f.table, note)
 	return err
+}
+
+// write writes a table, and returns how many rows it has and what else is to be said.
+func (c *exportCmd) write(ctx context.Context, w io.Writer, store *sqlite.Store, t export.Table, format export.Format) (rows int, note string, err error) {
+	if t == tableTrajectories {
+		return c.trajectories(ctx, w, store, format)
+	}
+	rows, err = export.Write(ctx, w, store, t, format)
+	return rows, "", err
 }
 
 // files lists the files of --out, after a look at what is in their place.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"parley/journal"
+	"parley/worlds/rollout"
 )
 
 // Group is the episodes of one task.
@@ -16,6 +17,16 @@ type Group struct {
 	Members []*Trajectory
 	// Short says why there are fewer members than were planned, or is empty.
 	Short string
+}
+
+// Failed counts the episodes of g that failed.
+func (g *Group) Failed() (n int) {
+	for _, m := range g.Members {
+		if m.Status == Failed {
+			n++
+		}
+	}
+	return n
 }
 
 // Filter says what is wanted. The zero value wants all of it.
@@ -57,25 +68,17 @@ const (
 // One group is held in memory at a time.
 func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) error) (Account, error) {
 	a := Account{Left: map[string]int{}}
-	head, err := j.Head(ctx)
-	if err != nil {
+	src, all := From(j), &Groups{}
+	if err := all.plan(ctx, src); err != nil {
 		return a, err
 	}
-	p, err := planOf(head)
-	if err != nil {
-		return a, err
-	}
-	for _, id := range p.order {
+	for _, planned := range all.groups {
 		a.Groups++
-		g, unfinished, err := p.read(ctx, j, head, id)
+		g, why, err := planned.read(ctx, src, all.run, f)
 		if err != nil {
 			return a, err
 		}
-		if unfinished {
-			a.Left[LeftUnfinished]++
-			continue
-		}
-		if why := f.apply(g); why != "" {
+		if g == nil {
 			a.Left[why]++
 			continue
 		}
@@ -90,30 +93,8 @@ func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) er
 	return a, nil
 }
 
-// read reads a group.
-func (p *plan) read(ctx context.Context, j journal.Journal, head *journal.Head, id string) (g *Group, unfinished bool, err error) {
-	g = &Group{ID: id}
-	for _, n := range p.members(id) {
-		g.Size++
-		ended, ok := head.Ended[n]
-		if !ok {
-			return nil, true, nil
-		}
-		entries, err := journal.Episode(ctx, j, n)
-		if err != nil {
-			return nil, false, err
-		}
-		t, err := Of(head.Begun, p.specs[id][n], ended, entries)
-		if err != nil {
-			return nil, false, err
-		}
-		g.Members = append(g.Members, t)
-	}
-	return g, false, nil
-}
-
-// apply takes out of g what is not wanted. It returns why nothing is left.
-func (f Filter) apply(g *Group) string {
+// outcomes takes episodes out of g that are not wanted. It returns why nothing is left.
+func (f Filter) outcomes(g *Group) string {
 	if len(f.Statuses) > 0 {
 		g.Members = slices.DeleteFunc(g.Members, func(t *Trajectory) bool { return !slices.Contains(f.Statuses, t.Status) })
 	}
@@ -127,12 +108,15 @@ func (f Filter) apply(g *Group) string {
 		return LeftShort
 	case f.Unequal && equal(g):
 		return LeftEqual
-	case f.Version > 0 && !f.fresh(g):
-		return LeftLag
-	case f.Trainable && !trainable(g):
+	case f.Trainable && !slices.ContainsFunc(g.Members, trainable):
 		return LeftEmpty
 	}
 	return ""
+}
+
+// trainable says whether an episode has a row that is.
+func trainable(t *Trajectory) bool {
+	return slices.ContainsFunc(t.Data.Rows, func(r rollout.Row) bool { return r.Trainable })
 }
 
 // equal says whether all members were paid the same, seat by seat.
@@ -152,6 +136,9 @@ func equal(g *Group) bool {
 
 // fresh says whether no answer that may be trained on is of weights that are too old.
 func (f Filter) fresh(g *Group) bool {
+	if f.Version == 0 {
+		return true
+	}
 	for _, m := range g.Members {
 		for i := range m.Rows {
 			if !m.Rows[i].IsTrainable {
@@ -164,14 +151,4 @@ func (f Filter) fresh(g *Group) bool {
 		}
 	}
 	return true
-}
-
-// trainable takes out rows that are not, and says whether any are left.
-func trainable(g *Group) bool {
-	left := false
-	for _, m := range g.Members {
-		m.Rows = slices.DeleteFunc(m.Rows, func(r Row) bool { return !r.IsTrainable })
-		left = left || len(m.Rows) > 0
-	}
-	return left
 }

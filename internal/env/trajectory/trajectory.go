@@ -3,9 +3,11 @@
 //
 // What it promises: every answer of an episode that ended is in exactly one row; prompts,
 // answers, token ids and log probabilities are the recorded ones, never made up or made
-// again; a group is handed over once, when all its episodes have ended or, at the end of
-// what there is, with the reason why it is not complete; what a filter leaves out is
-// counted by reason, so that every group is accounted for. The same run gives the same rows.
+// again; a group is handed over once, when all its episodes have ended; what a filter leaves
+// out is counted by reason, so that every group is accounted for. The same run gives the
+// same rows, however they are come by: all at once in the order of the plan (Each, Write),
+// or one by one in the order in which groups became complete (Groups). What is held in
+// memory is one group, and a few numbers for each episode.
 //
 // It is not for training: advantages are the trainer's. It is not for runs of other kinds.
 package trajectory
@@ -13,10 +15,9 @@ package trajectory
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/journal"
@@ -38,12 +39,20 @@ const (
 // Statuses lists them.
 func Statuses() []Status { return []Status{Completed, Truncated, Failed} }
 
+// ParseStatus reads one.
+func ParseStatus(name string) (Status, error) {
+	if s := Status(name); slices.Contains(Statuses(), s) {
+		return s, nil
+	}
+	return "", fmt.Errorf("%.40q: use completed, truncated or failed", name)
+}
+
 // Trajectory is one episode.
 type Trajectory struct {
-	Episode int
-	Status  Status
-	Failed  string // why
-	Data    rollout.Data
+	Episode, Attempt int
+	Status           Status
+	Failed           string // why
+	Data             rollout.Data
 	// Return is what each seat was paid in all.
 	Return map[string]float64
 	Rows   []Row
@@ -58,12 +67,14 @@ type Row struct {
 	Attempt   int    `json:"attempt" parquet:"attempt"`
 	EnvName   string `json:"env_name" parquet:"env_name,dict"`
 	GroupID   string `json:"group_id" parquet:"group_id,dict"`
+	GroupSize int    `json:"group_size" parquet:"group_size"`    // episodes that were planned
 	AgentID   string `json:"agent_id" parquet:"agent_id,dict"`   // the seat
 	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // who sat there
 	LLMModel  string `json:"llm_model" parquet:"llm_model,dict"`
 	// Messages is the prompt, a JSON list of chat messages as they were sent.
 	Messages     json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
 	Response     string          `json:"response" parquet:"response,zstd"`
+	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // what was thought before
 	FinishReason string          `json:"finish_reason" parquet:"finish_reason,dict"`
 
 	StepReward         float64 `json:"step_reward" parquet:"step_reward"`
@@ -89,30 +100,10 @@ type Row struct {
 	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
 }
 
-// GroupOf names the group of an episode: its task or, without an environments file, its
-// environment and deal. Cells of a matrix have groups of their own.
-func GroupOf(spec world.Spec) (string, error) {
-	var p struct {
-		Env  string
-		Task *rollout.Task
-	}
-	if err := json.Unmarshal(spec.Params, &p); err != nil {
-		return "", fmt.Errorf("trajectory: params: %w", err)
-	}
-	name := fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
-	if p.Task != nil {
-		name = p.Task.Group
-	}
-	if spec.Cell != "" {
-		name = spec.Cell + " " + name
-	}
-	return name, nil
-}
-
-// Of makes the trajectory of an episode that ended, out of its turns and replies.
-func Of(begun *journal.Begun, spec world.Spec, ended journal.Ended, entries []journal.Entry) (*Trajectory, error) {
+// outcomeOf makes the trajectory of an episode that ended, but for its rows.
+func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 	raw, ok := ended.Outcome.Data.(json.RawMessage)
-	t := &Trajectory{Episode: ended.Episode, Failed: ended.Outcome.Failed, Return: map[string]float64{}}
+	t := &Trajectory{Episode: ended.Episode, Attempt: ended.Attempt, Failed: ended.Outcome.Failed, Return: map[string]float64{}}
 	if ok && len(raw) > 0 {
 		if err := json.Unmarshal(raw, &t.Data); err != nil {
 			return nil, fmt.Errorf("trajectory: episode %d: outcome: %w", ended.Episode, err)
@@ -124,26 +115,37 @@ func Of(begun *journal.Begun, spec world.Spec, ended journal.Ended, entries []jo
 			t.Return[s.Seat] = s.Value
 		}
 	}
-	group, err := GroupOf(spec)
-	if err != nil {
-		return nil, err
-	}
-	asks := asksOf(entries, ended.Attempt)
+	return t, nil
+}
+
+// rows makes the rows of t that f wants, out of its turns and replies.
+func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
+	asks := asksOf(entries, t.Attempt)
 	for _, r := range t.Data.Rows {
+		if f.Trainable && !r.Trainable {
+			continue
+		}
 		if r.Ask < 0 || r.Ask >= len(asks) {
-			return nil, fmt.Errorf("trajectory: episode %d: a row is of ask %d, and there are %d", ended.Episode, r.Ask, len(asks))
+			return fmt.Errorf("trajectory: episode %d: a row is of ask %d, and there are %d", t.Episode, r.Ask, len(asks))
 		}
 		row, err := rowOf(r, asks[r.Ask])
 		if err != nil {
-			return nil, fmt.Errorf("trajectory: episode %d: %w", ended.Episode, err)
+			return fmt.Errorf("trajectory: episode %d: %w", t.Episode, err)
 		}
-		row.JobID, row.Episode, row.Attempt = begun.Run, ended.Episode, ended.Attempt
-		row.SessionID = fmt.Sprintf("%s-%d-%d", begun.Run, ended.Episode, ended.Attempt)
-		row.EnvName, row.GroupID, row.Status, row.Stop = t.Data.Env, group, string(t.Status), string(t.Data.Stop)
+		row.JobID, row.Episode, row.Attempt = s.run, t.Episode, t.Attempt
+		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
+		row.GroupID, row.GroupSize = s.group, s.size
+		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
 		row.Return = t.Return[r.Seat]
 		t.Rows = append(t.Rows, row)
 	}
-	return t, nil
+	return nil
+}
+
+// stamp is what all rows of a group have in common.
+type stamp struct {
+	run, group string
+	size       int
 }
 
 func statusOf(o world.Outcome, d rollout.Data) Status {
@@ -177,9 +179,10 @@ func rowOf(r rollout.Row, ask *journal.Replied) (Row, error) {
 	}
 	resp := ask.Response
 	row := Row{
-		StepID: r.Step, AgentID: r.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, Response: resp.Text, FinishReason: string(resp.Finish),
+		StepID: r.Step, AgentID: r.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
+		Response: valid(resp.Text), Reasoning: thoughts(resp),
 		StepReward: r.StepReward, Reward: r.Reward, IsTerminal: r.Terminal, IsTruncated: r.Truncated, IsSessionCompleted: r.Completed,
-		IsTrainable: r.Trainable, Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC(), Messages: json.RawMessage("[]"),
+		IsTrainable: r.Trainable, Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond), Messages: json.RawMessage("[]"),
 	}
 	if ask.Request != nil { // a bot has none
 		var err error
@@ -201,6 +204,20 @@ func rowOf(r rollout.Row, ask *journal.Replied) (Row, error) {
 	return row, nil
 }
 
+// thoughts is what a model thought before its answer, as one text.
+func thoughts(resp *llm.Response) string {
+	var all []string
+	for _, t := range resp.Thoughts {
+		if t.Text != "" {
+			all = append(all, t.Text)
+		}
+	}
+	return valid(strings.Join(all, "\n"))
+}
+
+// valid is a text as every format can hold it: what is no UTF-8 becomes U+FFFD.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
 // tokens takes over token ids, where the server gave those of prompt and answer both.
 func (r *Row) tokens(resp *llm.Response) {
 	if len(resp.PromptTokenIDs) == 0 || len(resp.TokenIDs) == 0 {
@@ -217,36 +234,3 @@ func (r *Row) tokens(resp *llm.Response) {
 		}
 	}
 }
-
-// plan is the groups of a run: which episodes are in each.
-type plan struct {
-	order []string
-	specs map[string]map[int]world.Spec
-}
-
-func planOf(head *journal.Head) (*plan, error) {
-	if head.Begun == nil {
-		return nil, errors.New("trajectory: the file holds no run yet")
-	}
-	if head.Begun.Kind != "rollout" {
-		return nil, fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout", head.Begun.Kind)
-	}
-	p := &plan{specs: map[string]map[int]world.Spec{}}
-	for _, stage := range head.Stages {
-		for i, spec := range stage.Specs {
-			name, err := GroupOf(spec)
-			if err != nil {
-				return nil, err
-			}
-			if p.specs[name] == nil {
-				p.order = append(p.order, name)
-				p.specs[name] = map[int]world.Spec{}
-			}
-			p.specs[name][stage.First+i] = spec
-		}
-	}
-	return p, nil
-}
-
-// members lists the episodes of a group, in order.
-func (p *plan) members(group string) []int { return slices.Sorted(maps.Keys(p.specs[group])) }

@@ -94,7 +94,7 @@ func TestRow(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	want := Row{
-		JobID: "r1", SessionID: "r1-0-1", StepID: 2, Attempt: 1, EnvName: "maze", GroupID: "maze:5", AgentID: "agent", PolicyID: "x", LLMModel: "m",
+		JobID: "r1", SessionID: "r1-0-1", StepID: 2, Attempt: 1, EnvName: "maze", GroupID: "maze:5", GroupSize: 1, AgentID: "agent", PolicyID: "x", LLMModel: "m",
 		Messages: json.RawMessage(`[{"role":"user","content":"second?"}]`), Response: "second", FinishReason: "stop",
 		StepReward: 2, Reward: 2, Return: 2, IsTerminal: true, IsSessionCompleted: true, IsTrainable: true, Status: "completed", Stop: "terminated",
 		EnvState: `{"weight_version":"12"}`, WeightVersion: "12", Tokens: []int{5, 6, 7, 8, 9}, LossMask: []int{0, 0, 1, 1, 1}, Logprobs: []float64{-1, -2, -3},

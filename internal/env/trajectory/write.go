@@ -2,6 +2,7 @@ package trajectory
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 // Format names how rows are written.
 type Format string
 
-// The formats.
+// The formats. There is no CSV: a row has lists in it.
 const (
 	JSONL   Format = "jsonl"
 	Parquet Format = "parquet"
@@ -24,7 +25,7 @@ const (
 // Formats lists them.
 func Formats() []Format { return []Format{JSONL, Parquet} }
 
-// Write writes the rows of the run in j that f wants.
+// Write writes the rows of the run in j that f wants, as they are read.
 func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as Format) (Account, error) {
 	out, err := newWriter(w, as)
 	if err != nil {
@@ -44,6 +45,17 @@ func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as For
 	return a, out.close()
 }
 
+// JSON is the row as one line without its end, the same wherever rows are written as JSON.
+func (r *Row) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // what models write is full of < and >
+	if err := e.Encode(r); err != nil {
+		return nil, fmt.Errorf("trajectory: episode %d: %w", r.Episode, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
 // writer writes rows in a format.
 type writer interface {
 	rows(rows []Row) error
@@ -55,7 +67,7 @@ func newWriter(w io.Writer, as Format) (writer, error) {
 	case JSONL:
 		return lines{bufio.NewWriter(w)}, nil
 	case Parquet:
-		return columns{parquet.NewGenericWriter[Row](w)}, nil
+		return newColumns(w), nil
 	default:
 		return nil, fmt.Errorf("trajectory: there is no format %q: use jsonl, parquet", as)
 	}
@@ -65,9 +77,9 @@ type lines struct{ *bufio.Writer }
 
 func (l lines) rows(rows []Row) error {
 	for i := range rows {
-		b, err := json.Marshal(&rows[i])
+		b, err := rows[i].JSON()
 		if err != nil {
-			return fmt.Errorf("trajectory: %w", err)
+			return err
 		}
 		if _, err := l.Write(append(b, '\n')); err != nil {
 			return err
@@ -78,11 +90,50 @@ func (l lines) rows(rows []Row) error {
 
 func (l lines) close() error { return l.Flush() }
 
-type columns struct{ *parquet.GenericWriter[Row] }
+const (
+	// groupBytes is about how much is in a row group of Parquet, before it is compressed: the
+	// most that is held in memory.
+	groupBytes = 32 << 20
+	// dictionaryBytes is where a column turns out not to be of few values.
+	dictionaryBytes = 1 << 20
+)
 
-func (c columns) rows(rows []Row) error {
-	_, err := c.Write(rows)
-	return err
+// columns writes Parquet, in row groups of bounded size.
+type columns struct {
+	w          *parquet.GenericWriter[Row]
+	held, most int // bytes in this row group
 }
 
-func (c columns) close() error { return c.Close() }
+func newColumns(w io.Writer) *columns {
+	return &columns{most: groupBytes, w: parquet.NewGenericWriter[Row](w,
+		parquet.Compression(&parquet.Zstd), parquet.CreatedBy("parley", "", ""), parquet.DictionaryMaxBytes(dictionaryBytes),
+		parquet.ColumnPageBuffers(parquet.NewBufferPool()),
+		// Bounds of what models say are long and of no use.
+		parquet.SkipPageBounds("messages"), parquet.SkipPageBounds("response"), parquet.SkipPageBounds("reasoning"),
+	)}
+}
+
+func (c *columns) rows(rows []Row) error {
+	for i := range rows {
+		r := &rows[i]
+		if _, err := c.w.Write(rows[i : i+1]); err != nil {
+			return fmt.Errorf("trajectory: parquet: %w", err)
+		}
+		c.held += 300 + len(r.Messages) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs))
+		if c.held < c.most {
+			continue
+		}
+		c.held = 0
+		if err := c.w.Flush(); err != nil {
+			return fmt.Errorf("trajectory: parquet: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *columns) close() error {
+	if err := c.w.Close(); err != nil {
+		return fmt.Errorf("trajectory: parquet: %w", err)
+	}
+	return nil
+}

@@ -25,6 +25,7 @@ type Outline struct {
 	Ended, Failed, Playing int // of them
 	Calls                  int // that were answered or failed
 	Spent                  llm.Money
+	Batches                int // that are with their providers
 }
 
 // Outline reads what there is to say about a run in a moment, however long it is: no call
@@ -35,7 +36,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		if err := cmp.Or(context.Cause(ctx), r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }), r.totals(&h)); err != nil {
 			return err
 		}
-		o = Outline{Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: h.Calls, Spent: h.Spent}
+		o = Outline{Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: h.Calls, Spent: h.Spent, Batches: len(h.Batches)}
 		return r.rows(`SELECT (SELECT count(*) FROM specs), (SELECT count(*) FROM progress WHERE NOT ended),
 			(SELECT count(*) FROM progress WHERE ended), (SELECT count(*) FROM (`+failedSQL+`))`, nil, func(c columns) error {
 			o.Episodes, o.Playing = c.int(), c.int()
@@ -49,6 +50,27 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		return Outline{}, explain(s.path, "read", err)
 	}
 	return o, nil
+}
+
+// End is where the journal says that an episode ended.
+type End struct{ Entry, Episode int }
+
+// Ends lists the ends of episodes from entry number since on, in order. It looks at nothing
+// else: reading all entries for them would cost as much as playing did.
+func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
+	err = s.readers.with(func(r *reader) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		return r.rows(`SELECT seq, episode FROM outcomes WHERE seq >= ? ORDER BY seq`, []int64{int64(since)}, func(c columns) error {
+			out = append(out, End{Entry: c.int(), Episode: c.int()})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, explain(s.path, "read", err)
+	}
+	return out, nil
 }
 
 // Listing says which episodes to list.

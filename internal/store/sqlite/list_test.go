@@ -105,7 +105,7 @@ func TestListIsHead(t *testing.T) {
 			}
 		}
 		o, err := s.Outline(t.Context())
-		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != len(head.Ended)-failed || o.Playing != len(head.Playing) ||
+		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != len(head.Ended)-failed || o.Playing != len(head.Playing) || o.Batches != len(head.Batches) ||
 			o.Calls != head.Calls || o.Spent != head.Spent || !o.Open || !reflect.DeepEqual(o.Begun, head.Begun) {
 			t.Errorf("%d: %+v, %v", seed, o, err)
 		}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/internal/env"
+	"parley/internal/envhttp/server"
+)
+
+// envCmd serves the environments that come with parley, or lists them.
+type envCmd struct {
+	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve; all: every one. Without a name they are listed."`
+	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	Sessions int           `default:"100000" placeholder:"N" help:"Most sessions at once. Default: ${default}."`
+	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Drop a session after so long without a request. Default: ${default}."`
+	Open     bool          `help:"Serve other machines: there is no key, so whoever can reach it can use it."`
+	JSON     bool          `name:"json" help:"Print the list as JSON."`
+}
+
+// Run serves until the first signal, or lists.
+func (c *envCmd) Run(ctx context.Context, s *State) error {
+	all := env.Standard()
+	if len(c.Names) == 0 {
+		return c.list(s, all)
+	}
+	kinds, err := c.kinds(all)
+	if err != nil {
+		return asUsage(err)
+	}
+	if c.Sessions < 1 || c.Idle <= 0 {
+		return usage("--sessions and --idle must be above 0")
+	}
+	local, err := onlyHere(c.Addr)
+	if err != nil {
+		return asUsage(err)
+	}
+	if !local && !c.Open {
+		return usage("--addr %s would serve other machines, and environments ask for no key: say --open if only friends can reach it", c.Addr)
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return asUsage(err)
+	}
+	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address
+		return fmt.Errorf("standard output: %w", err)
+	}
+	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle}).Serve(ctx, ln)
+}
+
+// kinds are the environments of the names.
+func (c *envCmd) kinds(all []env.Kind) (kinds []env.Kind, err error) {
+	for _, name := range c.Names {
+		if name == "all" {
+			return all, nil
+		}
+		k, err := env.Find(all, name)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, nil
+}
+
+// knownEnv is an environment as it is shown.
+type knownEnv struct {
+	Name  string   `json:"name"`
+	Doc   string   `json:"doc"`
+	Seats []string `json:"seats"`
+}
+
+func (c *envCmd) list(s *State, all []env.Kind) error {
+	var known []knownEnv
+	for _, k := range all {
+		e := knownEnv{k.Name, k.Doc, k.Seats}
+		if len(e.Seats) == 0 {
+			e.Seats = []string{"agent"}
+		}
+		known = append(known, e)
+	}
+	if c.JSON {
+		return printJSON(s.Stdout, known)
+	}
+	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
+	for _, e := range known {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Name, strings.Join(e.Seats, ", "), e.Doc)
+	}
+	first := known[0].Name
+	fmt.Fprintf(t, "\nnext:  parley env %s   serve it at http://%s, for any program that speaks the v1 protocol\n       parley init rollout     write a plan that plays one, without a server\n", first, c.Addr)
+	return t.Flush()
+}
+
+// onlyHere says whether an address can be reached from this machine alone.
+func onlyHere(addr string) (bool, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false, fmt.Errorf("--addr: %w", err)
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
+}

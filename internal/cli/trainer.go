@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"parley/internal/config"
+	"parley/internal/env/trajectory"
+	"parley/internal/export"
+	"parley/internal/serve/trainer"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/worlds"
+	"parley/worlds/rollout"
+)
+
+// trainerCmd serves rollouts to trainers.
+type trainerCmd struct {
+	Plan     string        `arg:"" placeholder:"PLAN" help:"The plan file, of rollouts."`
+	Out      string        `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Addr     string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	KeyEnv   string        `placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: everybody is served."`
+	Open     bool          `help:"Serve other machines without a key."`
+	Patience time.Duration `default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
+	Grace    time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+}
+
+// Run serves until the first signal, which drains the run, and ends at once at the second.
+func (c *trainerCmd) Run(ctx context.Context, s *State) error {
+	plan, err := c.load(nil)
+	if err != nil {
+		return asUsage(err)
+	}
+	file := c.Out
+	if file == "" {
+		file = plan.Out
+	}
+	if file == "" {
+		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
+	}
+	cfg, err := c.config(ctx, s, plan, file)
+	if err != nil {
+		return err
+	}
+	server, err := trainer.New(cfg)
+	if err != nil {
+		return asUsage(err)
+	}
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	drain, stop := context.WithCancelCause(ctx)
+	defer stop(context.Canceled)
+	g.onClose(func() { stop(errors.New("stopped by a signal")) })
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return asUsage(err)
+	}
+	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address: Run ends at once
+	}
+	return server.Run(ctx, drain, ln)
+}
+
+// load reads the plan, with what a client changes of it.
+func (c *trainerCmd) load(sets []string) (*config.Plan, error) {
+	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := plan.Params.(*rollout.Params); !ok {
+		return nil, fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want rollout", c.Plan, plan.Kind.Name)
+	}
+	return plan, nil
+}
+
+// config is how the run in file is served.
+func (c *trainerCmd) config(ctx context.Context, s *State, plan *config.Plan, file string) (trainer.Config, error) {
+	cfg := trainer.Config{
+		Position: file + "-position", Patience: c.Patience, Grace: c.Grace,
+		Plan: func(o trainer.Override) (trainer.Sitting, error) { return c.sitting(ctx, s, file, o) },
+		Open: func() (trajectory.Source, func() error, error) {
+			r, err := export.OpenRollouts(file)
+			if err != nil {
+				return nil, nil, err
+			}
+			return r, r.Close, nil
+		},
+	}
+	if p, ok := plan.Params.(*rollout.Params); ok {
+		cfg.Group = p.Group
+	}
+	if c.Patience < 0 || c.Grace < 0 {
+		return cfg, usage("--patience and --grace must not be negative")
+	}
+	if err := c.keys(s, &cfg); err != nil {
+		return cfg, asUsage(err)
+	}
+	return cfg, c.found(ctx, file, &cfg)
+}
+
+// found says how a run stands that is in the file already.
+func (c *trainerCmd) found(ctx context.Context, file string, cfg *trainer.Config) error {
+	about, err := outlineOf(ctx, file)
+	switch {
+	case err != nil:
+		return asUsage(playError(file, err))
+	case about.Begun == nil:
+		return nil
+	case about.Begun.Kind != "rollout":
+		return usage("--out: %s is a run of %s, and a trainer is served rollouts: name another file", file, about.Begun.Kind)
+	}
+	cfg.Begun = true
+	if cfg.Resume = about.Open || about.Last.State != journal.Complete; !cfg.Resume {
+		cfg.State = trainer.Complete
+	}
+	return nil
+}
+
+// outlineOf says what is in a run file; nothing, where there is none.
+func outlineOf(ctx context.Context, file string) (about sqlite.Outline, err error) {
+	store, err := sqlite.OpenRead(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return about, nil
+	}
+	if err != nil {
+		return about, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Outline(ctx)
+}
+
+// keys reads the server's own keys. Without any it serves this machine only, unless told.
+func (c *trainerCmd) keys(s *State, cfg *trainer.Config) error {
+	if c.KeyEnv != "" {
+		v, _ := s.Env(c.KeyEnv)
+		for k := range strings.SplitSeq(v, ",") {
+			if k = strings.TrimSpace(k); k != "" {
+				cfg.Keys = append(cfg.Keys, k)
+			}
+		}
+		if len(cfg.Keys) == 0 {
+			return errors.New("--key-env: no environment variable of that name is set")
+		}
+		return nil
+	}
+	local, err := onlyHere(c.Addr)
+	if err == nil && !local && !c.Open {
+		return fmt.Errorf("--addr %s would serve other machines without a key: set one with --key-env, or say --open", c.Addr)
+	}
+	return err
+}

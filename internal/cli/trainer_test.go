@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/env/trajectory"
+)
+
+// rolloutPlan is a plan of six groups of two, without a server.
+const rolloutPlan = `kind: rollout
+episodes: 6
+agents: {policy: {model: sim/small, trainable: true}, other: {model: sim/small}}
+lineup: {seller: policy, buyer: other}
+params: {env: negotiation, seats: [seller, buyer], env_params: {rounds: 2}, group: 2, tokens: true}
+`
+
+// serves runs a verb that serves on a free port and returns its base URL, and a function
+// that stops it with a signal and returns what it came to.
+func serves(t *testing.T, env map[string]string, args ...string) (url string, stop func() outcome) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	stdout := &firstLine{line: make(chan string, 1)}
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- Main(context.WithoutCancel(t.Context()), State{
+			Args: append(args, "--addr", "127.0.0.1:0"), Stdout: stdout, Stderr: &stderr, Signals: signals,
+			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		})
+	}()
+	select {
+	case line := <-stdout.line:
+		_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
+	case code := <-ended:
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+	return url, func() outcome {
+		http.DefaultClient.CloseIdleConnections()
+		signals <- os.Interrupt
+		return outcome{code: <-ended, stderr: stderr.String()}
+	}
+}
+
+func fetch(t *testing.T, method, url, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestTrainer plays a plan for a client, with fewer episodes than it has; what the stream
+// gave is what the export writes.
+func TestTrainer(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", rolloutPlan)
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	url, stop := serves(t, nil, "trainer", plan)
+	if got := fetch(t, "POST", url+"/v1/start", `{"params":{"max_steps":0}}`); !strings.Contains(got, "params.max_steps") {
+		t.Error(got)
+	}
+	if got := fetch(t, "POST", url+"/v1/start", `{"episodes":3,"seed":5,"params":{"group":4}}`); !strings.Contains(got, `"state"`) {
+		t.Error(got)
+	}
+	var streamed []string
+	for line := range strings.Lines(fetch(t, "GET", url+"/v1/stream?trainable=true", "")) {
+		var g struct{ Rows []json.RawMessage }
+		if err := json.Unmarshal([]byte(line), &g); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range g.Rows {
+			streamed = append(streamed, string(row))
+		}
+	}
+	stop().want(t, ExitOK).wantErr(t, "complete", "12 of 12 episodes")
+	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "export", file, "--table", "trajectories", "--trainable").want(t, ExitOK).stdout), "\n")
+	slices.Sort(streamed)
+	slices.Sort(exported)
+	if !slices.Equal(streamed, exported) || len(exported) < 12 {
+		t.Errorf("%d rows were streamed, %d exported", len(streamed), len(exported))
+	}
+
+	// It is complete: a server on the same file hands out the same, and plays nothing.
+	url, stop = serves(t, map[string]string{"KEY": "a, b"}, "trainer", plan, "--key-env", "KEY")
+	if got := fetch(t, "GET", url+"/v1/status", ""); !strings.Contains(got, "the key is missing") {
+		t.Error(got)
+	}
+	if got := fetch(t, "GET", url+"/health", ""); !strings.Contains(got, `"state":"complete"`) {
+		t.Error(got)
+	}
+	stop().want(t, ExitOK)
+}
+
+// TestTrainerClient runs the example client for real, twice: the second time there is
+// nothing new.
+func TestTrainerClient(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 here")
+	}
+	url, stop := serves(t, nil, "trainer", write(t, "plan.yaml", rolloutPlan))
+	out := filepath.Join(t.TempDir(), "rows.jsonl")
+	client := func() string {
+		b, err := exec.CommandContext(t.Context(), python, "../../examples/trainer_client.py", "--url", url, "--out", out, "--episodes", "2").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		return string(b)
+	}
+	if got := client(); !strings.Contains(got, "negotiation:1: 2 rows") || !strings.Contains(got, "complete") {
+		t.Error(got)
+	}
+	first := read(t, out)
+	if got := client(); strings.Contains(got, "rows") || read(t, out) != first || strings.Count(first, "\n") != 4 {
+		t.Errorf("%s\n%s", got, first)
+	}
+	stop().want(t, ExitOK)
+}
+
+func TestTrainerBadInput(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", rolloutPlan)
+	other := write(t, "other.yaml", "kind: secrets\nepisodes: 1\nagents: {a: sim/small}\nlineup: {first: a, second: a}\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "<plan>"},
+		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
+		{[]string{other}, "kind: secrets: a trainer is served rollouts"},
+		{[]string{plan, "--out", recorded(t, sample()...)}, "is a run of"},
+		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
+		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
+		{[]string{plan, "--addr", "here"}, "--addr"},
+		{[]string{plan, "--key-env", "NOT_SET"}, "--key-env: no environment variable"},
+		{[]string{plan, "--grace", "-1s"}, "--grace"},
+	} {
+		parley(t, State{}, append([]string{"trainer"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+	}
+}
+
+func TestEnv(t *testing.T) {
+	t.Parallel()
+	list := parley(t, State{}, "env").want(t, ExitOK).stdout
+	if !strings.Contains(list, "negotiation  seller, buyer  ") || !strings.Contains(list, "parley env arithmetic") {
+		t.Error(list)
+	}
+	var known []knownEnv
+	if err := json.Unmarshal([]byte(parley(t, State{}, "env", "--json").want(t, ExitOK).stdout), &known); err != nil || len(known) < 5 || known[1].Name != "maze" {
+		t.Errorf("%v: %+v", err, known)
+	}
+	url, stop := serves(t, nil, "env", "maze", "word")
+	if got := fetch(t, "POST", url+"/arithmetic/1/reset", "{}"); !strings.Contains(got, "use maze, word") {
+		t.Error(got)
+	}
+	plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 3\nagents: {p: sim/small}\nlineup: {agent: p}\nparams: {env: maze, max_steps: 3, servers: [\""+url+"\"]}\n")
+	parley(t, State{}, "run", plan, "--quiet").want(t, ExitOK)
+	stop().want(t, ExitOK)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"chess"}, `there is no environment "chess": use arithmetic, maze`},
+		{[]string{"all", "--addr", "0.0.0.0:0"}, "say --open"},
+		{[]string{"all", "--sessions", "0"}, "--sessions"},
+	} {
+		parley(t, State{}, append([]string{"env"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+	}
+}
+
+func TestExportTrajectories(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", rolloutPlan)
+	file := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, ExitOK)
+	out := filepath.Join(t.TempDir(), "rows.parquet")
+	got := parley(t, State{}, "export", file, "--table", "trajectories", "--trainable", "--status", "completed,truncated", "--out", out).want(t, ExitOK)
+	if !strings.Contains(got.stdout, " rows of trajectories\n") || !strings.HasPrefix(read(t, out), "PAR1") {
+		t.Error(got.stdout)
+	}
+	var row trajectory.Row
+	line, _, _ := strings.Cut(parley(t, State{}, "export", file, "--table", "trajectories").want(t, ExitOK).stdout, "\n")
+	if err := json.Unmarshal([]byte(line), &row); err != nil || len(row.Tokens) == 0 || len(row.LossMask) != len(row.Tokens) || row.GroupSize != 2 || row.AgentID != "seller" {
+		t.Errorf("%v: %+v", err, row)
+	}
+	parley(t, State{}, "export", file, "--table", "trajectories", "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 weight lag")
+	other := recorded(t, sample()...)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{other, "--table", "trajectories"}, "only rollouts have trajectories"},
+		{[]string{file, "--table", "trajectories", "--format", "csv"}, "use jsonl or parquet"},
+		{[]string{file, "--table", "trajectories", "--status", "great"}, "use completed, truncated or failed"},
+		{[]string{file, "--table", "trajectories", "--max-lag", "2"}, "say that too"},
+		{[]string{file, "--trainable"}, "are for --table trajectories"},
+	} {
+		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+	}
+}
+
+// TestTrajectoryColumnsAreDocumented compares the fields of a row with their document.
+func TestTrajectoryColumnsAreDocumented(t *testing.T) {
+	t.Parallel()
+	text := read(t, "../../docs/export.md")
+	_, text, ok := strings.Cut(text, "### `trajectories`")
+	if !ok {
+		t.Fatal("docs/export.md does not describe trajectories")
+	}
+	at := 0
+	for f := range reflect.TypeFor[trajectory.Row]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		i := strings.Index(text, "\n| `"+name+"` |")
+		if i < at {
+			t.Errorf("docs/export.md does not explain %s, or not in its place", name)
+		}
+		at = max(at, i)
+	}
+}

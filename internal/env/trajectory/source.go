@@ -1,0 +1,97 @@
+package trajectory
+
+import (
+	"context"
+	"errors"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// Source is a run that can be read in parts, so that little of it must be held. From makes
+// one of any journal.
+type Source interface {
+	// Begun is how the run began, or nil.
+	Begun(ctx context.Context) (*journal.Begun, error)
+	// Planned lists up to limit episodes from one on, by number.
+	Planned(ctx context.Context, from, limit int) ([]Planned, error)
+	// Ends lists the ends of episodes, in the order in which they were committed, from entry
+	// number since on.
+	Ends(ctx context.Context, since int) ([]End, error)
+	// Read is that of journal.Journal.
+	Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error
+}
+
+// Planned is an episode that the plan asked for.
+type Planned struct {
+	Episode, Stage int
+	Spec           world.Spec
+	Ended          *journal.Ended // nil: it has not ended
+}
+
+// End is the end of an episode.
+type End struct {
+	Entry   int // its number in the journal, from 1
+	Episode int
+}
+
+// From makes a Source of a journal: itself, if it is one. Else all outcomes are held in
+// memory, and finding an end means reading every entry.
+func From(j journal.Journal) Source {
+	if s, ok := j.(Source); ok {
+		return s
+	}
+	return &whole{Journal: j}
+}
+
+// whole is a journal that is read as a whole.
+type whole struct {
+	journal.Journal
+	head *journal.Head // as it was at the last look for ends
+}
+
+func (w *whole) read(ctx context.Context) (err error) {
+	if w.head == nil {
+		w.head, err = w.Head(ctx)
+	}
+	return err
+}
+
+func (w *whole) Begun(ctx context.Context) (*journal.Begun, error) {
+	if err := w.read(ctx); err != nil {
+		return nil, err
+	}
+	return w.head.Begun, nil
+}
+
+func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, err error) {
+	if err := w.read(ctx); err != nil {
+		return nil, err
+	}
+	for _, stage := range w.head.Stages {
+		for i := max(0, from-stage.First); i < len(stage.Specs) && len(out) < limit; i++ {
+			p := Planned{Episode: stage.First + i, Stage: stage.Stage, Spec: stage.Specs[i]}
+			if e, ok := w.head.Ended[p.Episode]; ok {
+				p.Ended = &e
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func (w *whole) Ends(ctx context.Context, since int) (out []End, err error) {
+	n := max(1, since)
+	err = w.Read(ctx, journal.Span{Since: n}, func(e journal.Entry) error {
+		if e, ok := e.(*journal.Ended); ok {
+			out = append(out, End{Entry: n, Episode: e.Episode})
+		}
+		n++
+		return nil
+	})
+	w.head = nil // what was planned and ended meanwhile is to be seen
+	return out, err
+}
+
+// ErrNoRun is about a journal in which nothing was written yet.
+var ErrNoRun = errors.New("trajectory: the file holds no run yet")

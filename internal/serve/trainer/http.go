@@ -1,0 +1,198 @@
+package trainer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// guard lets in who may, and reads what they send, as far as that is bounded.
+func (s *Server) guard(then http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if status, why := s.keys.admit(r.Header); status != 0 {
+			fault(w, status, errors.New(why))
+			return
+		}
+		// The deadline is for the body alone: one that were still there would end an answer that
+		// is waited for.
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(s.cfg.Patience))
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		_ = control.SetReadDeadline(time.Time{})
+		if err != nil {
+			fault(w, http.StatusRequestEntityTooLarge, errors.New("the body does not come, or is larger than 1 MiB"))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		then(w, r)
+	}
+}
+
+// maxBody bounds a request: none has more to say.
+const maxBody = 1 << 20
+
+// reader bounds how many read at once.
+func (s *Server) reader(then http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case s.readers <- struct{}{}:
+			defer func() { <-s.readers }()
+			then(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			fault(w, http.StatusServiceUnavailable, errors.New("too many read at once: come again"))
+		}
+	}
+}
+
+func nowhere(w http.ResponseWriter, r *http.Request) {
+	fault(w, http.StatusNotFound, errors.New("there is no "+r.Method+" "+r.URL.Path+
+		": use POST /v1/start, POST /v1/stop, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
+}
+
+// status is what there is to know about the run.
+type status struct {
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	// Groups that were planned so far, and those of them that are complete.
+	Groups   int `json:"groups"`
+	Complete int `json:"complete"`
+	// Cursor is after the last of them: a reader with this one has everything.
+	Cursor string `json:"cursor"`
+}
+
+func (s *Server) now(r *http.Request) (out status, err error) {
+	out.State, out.Reason = s.player.status()
+	out.Groups, out.Complete, out.Cursor, err = s.feed.count(r.Context())
+	return out, err
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request) { s.tell(w, r, http.StatusOK) }
+
+// tell answers with the status.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, code int) {
+	st, err := s.now(r)
+	if err != nil {
+		fault(w, http.StatusInternalServerError, err)
+		return
+	}
+	answer(w, code, st)
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	state, _ := s.player.status()
+	answer(w, http.StatusOK, map[string]any{"status": "healthy", "state": state})
+}
+
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	var o Override
+	if err := decode(r, &o); err != nil {
+		fault(w, http.StatusBadRequest, err)
+		return
+	}
+	for name := range o.Params {
+		if !slices.Contains(Overridable(), name) {
+			fault(w, http.StatusBadRequest, errors.New("params."+short(name)+" is not for clients to set: use "+strings.Join(Overridable(), ", ")))
+			return
+		}
+	}
+	again, err := s.player.start(r.Context(), o)
+	switch {
+	case err != nil:
+		fault(w, refusal(err), err)
+	case again:
+		s.tell(w, r, http.StatusOK)
+	default:
+		s.tell(w, r, http.StatusAccepted)
+	}
+}
+
+// refusal is the status of an error of start.
+func refusal(err error) int {
+	refused, ok := errors.AsType[refusedError](err)
+	switch {
+	case ok && refused.bad:
+		return http.StatusBadRequest
+	case ok:
+		return http.StatusConflict
+	default:
+		return http.StatusServiceUnavailable
+	}
+}
+
+func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
+	s.player.drain("stopped by the trainer")
+	s.tell(w, r, http.StatusAccepted)
+}
+
+// decode reads a body strictly; none is one without anything in it.
+func decode(r *http.Request, into any) error {
+	b, err := io.ReadAll(r.Body)
+	if err != nil || len(bytes.TrimSpace(b)) == 0 {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return errors.New("the body is not what it should be: " + short(err.Error()) + `: want {"episodes": N, "seed": N, "params": {…}}, all optional`)
+	}
+	if d.More() {
+		return errors.New("the body holds more than one JSON object")
+	}
+	return nil
+}
+
+// short is the begin of a text that came from outside.
+func short(text string) string {
+	if len(text) > 200 {
+		text = text[:200]
+	}
+	return strings.ToValidUTF8(text, "")
+}
+
+func answer(w http.ResponseWriter, code int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		code, b = http.StatusInternalServerError, []byte(`{}`) // not reached: all of it is plain data
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(b, '\n')) // who is gone needs no answer
+}
+
+func fault(w http.ResponseWriter, code int, err error) {
+	answer(w, code, map[string]string{"error": err.Error()})
+}
+
+// slow is a client that is given a while for each piece it takes.
+type slow struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	patience time.Duration
+	wrote    int
+}
+
+func (s *Server) slow(w http.ResponseWriter) *slow {
+	return &slow{w: w, control: http.NewResponseController(w), patience: s.cfg.Patience}
+}
+
+// Write implements io.Writer.
+func (c *slow) Write(b []byte) (int, error) {
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience)) // a writer without deadlines is a test's
+	n, err := c.w.Write(b)
+	c.wrote += n
+	return n, err
+}
+
+func (c *slow) flush() error {
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience))
+	return c.control.Flush()
+}
+
+// cut ends an answer that has begun and cannot be completed, so that nobody takes it for whole.
+func cut() { panic(http.ErrAbortHandler) }

@@ -1,0 +1,219 @@
+package trainer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// beTrainer makes the test binary a server, for tests that must kill it: its value is the
+// number of episodes and the run file.
+const beTrainer = "PARLEY_TEST_BE_TRAINER"
+
+func TestMain(m *testing.M) {
+	if of := os.Getenv(beTrainer); of != "" {
+		if err := serveAlone(of); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// serveAlone is a whole process that plays a run as fast as it can, and serves it.
+func serveAlone(of string) error {
+	n, file, _ := strings.Cut(of, " ")
+	episodes, err := strconv.Atoi(n)
+	if err != nil {
+		return err
+	}
+	l := &lab{file: file, episodes: episodes, ends: make(chan int), done: make(chan struct{})}
+	c := l.config()
+	if src, done, err := c.Open(); err == nil {
+		begun, err := src.Begun(context.Background())
+		if err != nil {
+			return err
+		}
+		ends, err := src.Ends(context.Background(), 1)
+		if err != nil {
+			return err
+		}
+		go l.endAll(len(ends))
+		c.Begun, c.Resume = begun != nil, begun != nil
+		if err := done(); err != nil {
+			return err
+		}
+	} else {
+		go l.endAll(0)
+	}
+	s, err := New(c)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("http://" + ln.Addr().String())
+	return s.Run(context.Background(), context.Background(), ln)
+}
+
+// endAll ends all episodes that are left, group members far from each other.
+func (l *lab) endAll(from int) {
+	for i := from; i < l.episodes; i++ {
+		l.end(l.order(i))
+	}
+}
+
+// order is which episode ends as number i.
+func (l *lab) order(i int) int {
+	half := l.episodes / 2
+	if i < half {
+		return 2 * i
+	}
+	return 2*(l.episodes-1-i) + 1
+}
+
+// alone starts a server in a process of its own.
+func alone(t *testing.T, episodes int, file string) (cmd *exec.Cmd, url string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", beTrainer, episodes, file))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	url, err = bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, strings.TrimSpace(url)
+}
+
+// TestKilled kills servers with kill -9 while they play and stream. A client that comes back
+// with its last cursor has every row once, in the end, in the order of an undisturbed reader;
+// one that sends no cursor has every row at least once.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	groups := 40
+	if testing.Short() {
+		groups = 16
+	}
+	l := newLab(t, 2*groups)
+	cursor, kills, midway := "", 0, 0
+	var got []string
+	buffered := map[string]int{}
+	for done := false; !done; kills++ {
+		cmd, url := alone(t, l.episodes, l.file)
+		post(t, url+"/v1/start", nil)
+		cursor, done = drink(t, url, cursor, 1+kills%5, &got)
+		var b batch
+		post(t, url+"/get_rollout_data", &b)
+		for _, i := range b.Data.Data {
+			buffered[i.UID]++
+		}
+		if state(t, url) == Playing {
+			midway++
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // it was killed
+	}
+	s := l.serve(t, func(c *Config) { c.Begun, c.State = true, Complete })
+	var want []string
+	for _, g := range s.poll("").Groups {
+		want = append(want, g.GroupID)
+	}
+	if !slices.Equal(got, want) || len(want) != groups {
+		t.Errorf("%d groups: %v\nwant %d: %v", len(got), got, len(want), want)
+	}
+	for _, i := range s.batch("").Data.Data {
+		buffered[i.UID]++
+	}
+	twice := 0
+	for _, n := range buffered {
+		twice += n - 1
+	}
+	t.Logf("%d kills, %d while it was played; without a cursor %d of %d rows came again", kills, midway, twice, len(buffered))
+	if len(buffered) != 2*groups || kills < 5 || midway == 0 {
+		t.Errorf("%d of %d rows, %d kills", len(buffered), 2*groups, kills)
+	}
+}
+
+// drink reads a stream until it has had so many groups, or it ends.
+func drink(t *testing.T, url, cursor string, most int, got *[]string) (at string, done bool) {
+	t.Helper()
+	res, err := http.Get(url + "/v1/stream?cursor=" + cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for in := bufio.NewScanner(res.Body); most > 0 && in.Scan(); {
+		var line struct {
+			groupHead
+			Done bool
+		}
+		if err := json.Unmarshal(in.Bytes(), &line); err != nil {
+			t.Fatalf("%v: %s", err, in.Text())
+		}
+		cursor = line.Cursor
+		if line.Done {
+			return cursor, true
+		}
+		if line.GroupID != "" {
+			*got = append(*got, line.GroupID)
+			most--
+		}
+	}
+	return cursor, false
+}
+
+func post(t *testing.T, url string, into any) {
+	t.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if into == nil {
+		return
+	}
+	if err := json.NewDecoder(res.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func state(t *testing.T, url string) State {
+	t.Helper()
+	res, err := http.Get(url + "/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var s status
+	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s.State
+}

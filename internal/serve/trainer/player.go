@@ -1,0 +1,235 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"parley/journal"
+)
+
+// Override is what a client may change of the plan: how much of it is played, and with what.
+// Where things run and what files are read is not for clients to say.
+type Override struct {
+	Episodes *int                       `json:"episodes,omitempty"`
+	Seed     *uint64                    `json:"seed,omitempty"`
+	Params   map[string]json.RawMessage `json:"params,omitempty"`
+}
+
+// Overridable lists the params that a client may change.
+func Overridable() []string {
+	return []string{"env", "env_params", "group", "max_steps", "message_cut", "retries", "seed", "tokens"}
+}
+
+// Empty says whether nothing is changed.
+func (o Override) Empty() bool { return o.Episodes == nil && o.Seed == nil && len(o.Params) == 0 }
+
+// State is how the run stands.
+type State string
+
+// The states.
+const (
+	Waiting  State = "waiting" // for a client to start it
+	Playing  State = "playing"
+	Stopping State = "stopping" // what has begun is played to its end
+	Complete State = "complete" // everything was played
+	Stopped  State = "stopped"  // before its end; it can be started again
+	Failed   State = "failed"   // so that starting it again will meet the same
+)
+
+// over says whether nothing more comes unless somebody starts the run again.
+func (s State) over() bool { return s == Complete || s == Stopped || s == Failed }
+
+// Errors of start.
+var (
+	errStopping = errors.New("the server stops")
+	errPlaying  = errors.New("the run is being played with other settings")
+)
+
+// refusedError is what nothing was played for; bad means that the request is at fault.
+type refusedError struct {
+	error
+	bad bool
+}
+
+func (r refusedError) Unwrap() error { return r.error }
+
+// player plays the run, once at a time.
+type player struct {
+	plan   func(Override) (Sitting, error)
+	feed   *feed
+	asked  chan wish
+	gone   chan struct{} // closed when run has ended
+	resume bool
+
+	mu     sync.Mutex
+	state  State
+	reason string
+	what   string // is played
+	stop   context.CancelCauseFunc
+}
+
+// wish is a request to play. One of answer and refused is called.
+type wish struct {
+	play    PlayFunc
+	answer  func()          // play has begun
+	refused func(err error) // nothing was played
+}
+
+func newPlayer(c Config, f *feed) *player {
+	p := &player{plan: c.Plan, feed: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
+	if c.Begun {
+		p.state = Stopped
+		if c.State != "" {
+			p.state = c.State
+		}
+	}
+	if c.Resume {
+		p.state = Playing // in a moment: nobody is to think that there is nothing to come
+	}
+	return p
+}
+
+// status is how the run stands, and why.
+func (p *player) status() (State, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state, p.reason
+}
+
+// run plays what is asked for until drain or ctx is done and the run has come to rest.
+func (p *player) run(ctx, drain context.Context) {
+	defer close(p.gone)
+	if p.resume {
+		p.playOn(ctx, drain)
+	}
+	for {
+		select {
+		case <-drain.Done():
+			return
+		case <-ctx.Done():
+			return
+		case w := <-p.asked:
+			p.play(ctx, drain, w)
+		}
+	}
+}
+
+// playOn plays what a server before this one has begun.
+func (p *player) playOn(ctx, drain context.Context) {
+	refused := func(err error) { p.finish(Ending{}, err) }
+	sitting, err := p.plan(Override{})
+	if err != nil {
+		refused(err)
+		return
+	}
+	p.mu.Lock()
+	p.what = sitting.What
+	p.mu.Unlock()
+	p.play(ctx, drain, wish{play: sitting.Play, answer: func() {}, refused: refused})
+}
+
+// play plays one sitting.
+func (p *player) play(ctx, drain context.Context, w wish) {
+	own, stop := context.WithCancelCause(drain)
+	defer stop(context.Canceled)
+	p.mu.Lock()
+	p.stop = stop
+	p.mu.Unlock()
+	begun := false
+	end, err := w.play(ctx, own, func() {
+		begun = true
+		p.feed.there.Store(true)
+		p.feed.changed()
+		w.answer()
+	}, p.feed.changed)
+	switch {
+	case begun:
+		p.finish(end, err)
+	case err != nil:
+		w.refused(err)
+	default:
+		w.refused(errors.New("nothing was played"))
+	}
+}
+
+// finish notes how a sitting ended.
+func (p *player) finish(end Ending, err error) {
+	state := Failed
+	switch end.State {
+	case journal.Complete:
+		state = Complete
+	case journal.Stopped:
+		state = Stopped
+	}
+	reason := end.Reason
+	if reason == "" && err != nil {
+		reason = err.Error()
+	}
+	p.set(state, reason)
+}
+
+func (p *player) set(state State, reason string) {
+	p.mu.Lock()
+	p.state, p.reason, p.stop = state, reason, nil
+	p.mu.Unlock()
+	p.feed.changed()
+}
+
+// start plays the run, or plays it on, and returns when that has begun. One that is being
+// played already is left alone: again says so.
+func (p *player) start(ctx context.Context, o Override) (again bool, err error) {
+	sitting, err := p.plan(o)
+	if err != nil {
+		return false, refusedError{error: err, bad: true}
+	}
+	was, reason, err := p.reserve(sitting.What)
+	if err != nil || was == Playing || was == Stopping {
+		return true, err
+	}
+	answer := make(chan error, 1)
+	w := wish{play: sitting.Play, answer: func() { answer <- nil }, refused: func(err error) {
+		p.set(was, reason)
+		answer <- refusedError{error: err}
+	}}
+	select {
+	case p.asked <- w:
+	case <-p.gone:
+		p.set(was, reason)
+		return false, errStopping
+	}
+	select {
+	case err := <-answer:
+		return false, err
+	case <-ctx.Done():
+		return false, fmt.Errorf("start: %w", context.Cause(ctx))
+	}
+}
+
+// reserve makes the run one that is played, so that two clients do not start it at once. It
+// returns how it stood.
+func (p *player) reserve(what string) (was State, reason string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == Playing || p.state == Stopping {
+		if p.what != "" && p.what != what {
+			return p.state, p.reason, refusedError{error: errPlaying}
+		}
+		return p.state, p.reason, nil
+	}
+	was, reason = p.state, p.reason
+	p.state, p.reason, p.what = Playing, "", what
+	return was, reason, nil
+}
+
+// drain stops the sitting, if there is one: what has begun is played to its end.
+func (p *player) drain(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop != nil {
+		p.state = Stopping
+		p.stop(errors.New(why))
+	}
+}

@@ -1,0 +1,78 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// position is how far a client has come that sends no cursor, kept in a file.
+type position struct {
+	path   string // empty: in memory only
+	Cursor string `json:"cursor"`
+}
+
+func openPosition(path string) (*position, error) {
+	p := &position{path: path}
+	if path == "" {
+		return p, nil
+	}
+	b, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return p, nil
+	case err == nil:
+		err = json.Unmarshal(b, p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come cannot be read: %w: delete it to begin at the start", path, err)
+	}
+	return p, nil
+}
+
+// save makes a position durable: the file is there as it was or as it is, never half.
+func (p *position) save(cursor string) (err error) {
+	if p.Cursor == cursor {
+		return nil
+	}
+	next := position{path: p.path, Cursor: cursor}
+	defer func() {
+		if err == nil {
+			*p = next
+		} else {
+			err = fmt.Errorf("trainer: how far /get_rollout_data has come: %w", err)
+		}
+	}()
+	if p.path == "" {
+		return nil
+	}
+	b, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(p.path), ".parley-position-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), p.path); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncFolder(filepath.Dir(p.path))
+}
+
+// syncFolder makes a renaming durable, where the system can.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync() // not every system can sync a folder
+	return f.Close()
+}
