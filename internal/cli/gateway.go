@@ -196,6 +196,20 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 	}, nil
 }
 
+// refuseGateway says what to do with the record of a gateway, which no plan plays on. Whatever
+// else a file may be is for others to tell.
+func refuseGateway(ctx context.Context, file string) error {
+	store, about, err := openRun(ctx, file)
+	if err != nil {
+		return nil
+	}
+	if about.Begun.Kind == ledger.Kind {
+		word := shellWord(file)
+		err = usage("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
+	}
+	return errors.Join(err, store.Close())
+}
+
 // traced says whether the environment names a collector of traces.
 func traced(s *State) bool {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
@@ -220,9 +234,19 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 
 // report says what happened, on standard error.
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
-	what := "served"
+	var parts []string
 	if c.Replay == "" {
-		what = "recorded in " + c.Out
+		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", number(sum.Recorded), c.Out, number(sum.Failed)))
 	}
-	fmt.Fprintf(s.Stderr, "%s calls %s, %s failed; %s sessions; %s\n", number(sum.Calls), what, number(sum.Failed), number(sum.Sessions), sum.Spent)
+	if c.Replay != "" || sum.Replayed > 0 {
+		parts = append(parts, number(sum.Replayed)+" calls served from the record")
+	}
+	if sum.Refused > 0 {
+		parts = append(parts, number(sum.Refused)+" turned away")
+	}
+	parts = append(parts, number(sum.Sessions)+" sessions")
+	if c.Replay == "" {
+		parts = append(parts, sum.Spent.String())
+	}
+	fmt.Fprintln(s.Stderr, strings.Join(parts, "; "))
 }

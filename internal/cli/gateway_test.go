@@ -64,9 +64,7 @@ func TestGateway(t *testing.T) {
 	if err := json.Unmarshal([]byte(shown.stdout), &run); err != nil || run.Kind != "gateway" || run.Episodes.Total != 3 {
 		t.Errorf("%+v, %v: %s", run, err, shown.stdout)
 	}
-	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "| say this") {
-		t.Error(got.stdout)
-	}
+	otherVerbs(t, file)
 
 	again, stop := gatewayServing(t, nil, "--replay", file)
 	if got := ask(again, "openai", "echo").want(t, ExitOK); got.stdout != "say this\n" {
@@ -77,7 +75,31 @@ func TestGateway(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	res.Body.Close()
-	stop().want(t, ExitOK).wantErr(t, "calls served")
+	stop().want(t, ExitOK).wantErr(t, "1 calls served from the record; 1 sessions")
+}
+
+// otherVerbs has the verbs that read run files read the record of a gateway, and those that
+// play them say who does.
+func otherVerbs(t *testing.T, file string) {
+	t.Helper()
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "| say this") || strings.Contains(got.stdout, "note wire") {
+		t.Error(got.stdout)
+	}
+	if got := parley(t, State{}, "report", file).want(t, ExitOK); !strings.Contains(got.stdout, "openai/echo") {
+		t.Error(got.stdout)
+	}
+	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, ExitOK); strings.Count(got.stdout, "say this") < 3 {
+		t.Error(got.stdout)
+	}
+	if got := parley(t, State{}, "compare", file, "--by", "cell"); got.code == ExitFailed {
+		t.Error(got.stderr)
+	}
+	plan := write(t, "plan.yaml", "kind: secrets\nagents: {bold: sim/small}\n")
+	for _, args := range [][]string{{"resume", file}, {"run", plan, "--out", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+		if got := parley(t, State{}, args...); got.code != ExitUsage || !strings.Contains(got.stderr, "parley gateway --out ") {
+			t.Errorf("%v: exit code %d: %s", args, got.code, got.stderr)
+		}
+	}
 }
 
 func TestGatewayUsage(t *testing.T) {

@@ -15,54 +15,84 @@ import (
 )
 
 // gateway measures what a recording gateway adds to a call, and what an open stream costs it.
+// A plain reverse proxy stands beside it, since some of what is added is that of any.
 func gateway(b *bench) error {
-	b.printf("(e) gateway, recording on, measured from the client; client, gateway and upstream share this machine\n")
-	b.printf("    target: added at p99 under 1 ms at 1,000 calls a second, under 3 ms at 5,000; under 30 KB a stream\n\n")
-	up, err := b.upstream("5ms")
+	b.printf("(e) what a gateway adds to a call, measured from the client; client, gateway and upstream share this machine\n")
+	b.printf("    target, recording: added at p99 under 1 ms at 1,000 calls a second, under 3 ms at 5,000; under 30 KB a stream\n\n")
+	up, err := b.self("upstream", "5ms")
 	if err != nil {
 		return err
 	}
 	defer up.stop()
-	b.printf("    %-10s %10s %10s %10s %10s %10s %10s %12s\n", "calls/s", "direct p50", "p99", "via p50", "p99", "added p50", "p99", "its CPU")
+	b.printf("    %-8s %-34s %10s %10s %10s %10s %10s\n", "calls/s", "way", "p50", "p99", "added p50", "p99", "its CPU")
 	for _, rate := range []int{1000, 5000} {
 		if err := b.added(up, rate); err != nil {
 			return err
 		}
 	}
 	b.printf("\n")
-	return b.openStreams(up, 10_000)
+	if err := b.openStreams("a plain reverse proxy (httputil)", 10_000, func() (*server, error) { return b.self("proxy2", up.url) }); err != nil {
+		return err
+	}
+	err = b.openStreams("the gateway", 10_000, func() (*server, error) { return b.gateway(up, "--http2", "--concurrency", "20000") })
+	b.printf("\n")
+	return err
 }
 
-// added measures calls of one rate, directly and through a gateway, in turn.
+// way is one of the ways to the upstream.
+type way struct {
+	name string
+	*server
+	best
+	cpu float64 // of the server in the middle, in µs a call, the least of all rounds
+}
+
+// added measures calls of one rate on every way, in turn.
 func (b *bench) added(up *server, rate int) error {
-	gw, err := b.gateway(up)
+	ways := []*way{{name: "direct", server: up}}
+	for _, w := range []struct {
+		name  string
+		start func() (*server, error)
+	}{
+		{"plain reverse proxy (httputil)", func() (*server, error) { return b.self("proxy", up.url) }},
+		{"parley gateway, keeping nothing", func() (*server, error) { return b.self("unrecorded", up.url) }},
+		{"parley gateway, recording", func() (*server, error) { return b.gateway(up) }},
+	} {
+		s, err := w.start()
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		defer s.stop()
+		ways = append(ways, &way{name: w.name, server: s})
+	}
+	for range 3 {
+		for _, w := range ways {
+			if err := w.round(load{rate: rate, lanes: 200, takes: 4 * time.Second, bytes: 400}); err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+		}
+	}
+	direct := ways[0]
+	b.printf("    %-8d %-34s %7.2f ms %7.2f ms\n", rate, direct.name, direct.p50, direct.p99)
+	for _, w := range ways[1:] {
+		b.printf("    %-8s %-34s %7.2f ms %7.2f ms %7.2f ms %7.2f ms %6.0f µs\n", "", w.name, w.p50, w.p99, w.p50-direct.p50, w.p99-direct.p99, w.cpu)
+	}
+	return nil
+}
+
+// round makes the calls of l once.
+func (w *way) round(l load) error {
+	l.addr = strings.TrimPrefix(w.url, "http://")
+	used := cpuOf(w.cmd.Process.Pid)
+	took, err := l.run()
 	if err != nil {
 		return err
 	}
-	defer gw.stop()
-	direct, via := best{}, best{}
-	load := load{rate: rate, lanes: 200, takes: 4 * time.Second, bytes: 400}
-	cpu := 0.0 // of the gateway, least of all rounds
-	for range 3 {
-		used := cpuOf(gw.cmd.Process.Pid)
-		for _, way := range []struct {
-			url string
-			to  *best
-		}{{up.url, &direct}, {gw.url, &via}} {
-			load.addr = strings.TrimPrefix(way.url, "http://")
-			took, err := load.run()
-			if err != nil {
-				return err
-			}
-			way.to.add(took)
-		}
-		used = (cpuOf(gw.cmd.Process.Pid) - used) / (float64(rate) * load.takes.Seconds()) * 1e6
-		if cpu == 0 || used < cpu {
-			cpu = used
-		}
+	w.add(took)
+	used = (cpuOf(w.cmd.Process.Pid) - used) / (float64(l.rate) * l.takes.Seconds()) * 1e6
+	if w.cpu == 0 || used < w.cpu {
+		w.cpu = used
 	}
-	b.printf("    %-10d %7.2f ms %7.2f ms %7.2f ms %7.2f ms %7.2f ms %7.2f ms %6.0f µs each\n", rate,
-		direct.p50, direct.p99, via.p50, via.p99, via.p50-direct.p50, via.p99-direct.p99, cpu)
 	return nil
 }
 
@@ -96,9 +126,9 @@ func (b *best) add(sorted []time.Duration) {
 	}
 }
 
-// openStreams measures what open streams cost the gateway.
-func (b *bench) openStreams(up *server, n int) error {
-	gw, err := b.gateway(up, "--http2", "--concurrency", strconv.Itoa(2*n))
+// openStreams measures what n open streams cost a server in the middle.
+func (b *bench) openStreams(name string, n int, begin func() (*server, error)) error {
+	gw, err := begin()
 	if err != nil {
 		return err
 	}
@@ -119,8 +149,8 @@ func (b *bench) openStreams(up *server, n int) error {
 	if err != nil {
 		return err
 	}
-	b.printf("    %d streams open at once after %.1f s; the gateway holds %.1f KB for each (%.0f MB, and %.0f MB before)\n\n", n,
-		opened.Seconds(), (after-before)/float64(n)*1024, after, before)
+	b.printf("    %d streams open at once after %.1f s; %s holds %.1f KB for each (%.0f MB, and %.0f MB before)\n", n,
+		opened.Seconds(), name, (after-before)/float64(n)*1024, after, before)
 	return nil
 }
 
@@ -148,13 +178,14 @@ func (b *bench) gateway(up *server, flags ...string) (*server, error) {
 	return listening(exec.Command(b.parley, args...))
 }
 
-// upstream starts the upstream in a process of its own.
-func (b *bench) upstream(delay string) (*server, error) {
-	self, err := os.Executable()
+// self starts a part of this program in a process of its own, which goes when its input ends.
+func (b *bench) self(part, arg string) (*server, error) {
+	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "upstream", delay)
+	cmd := exec.Command(program, part, arg)
+	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -1,13 +1,14 @@
 // Command bench measures what the README claims of asking models: how much of a
 // provider's limit is used and how many calls are refused, ten thousand calls in
-// flight, the cost of a call beside the vendors' SDKs, dispatch itself, and what a gateway adds.
+// flight, the cost of a call beside the vendors' SDKs, dispatch itself, what a gateway
+// adds, and rollouts beside a plain loop.
 //
 // It builds parley, starts `parley sim` as the server, and runs every client in a
 // process of its own, so that memory and CPU are the client's alone. Everything runs
 // on the loopback interface; figures that are compared are taken side by side.
 //
 //	go -C oracle run ./bench          all of it, a few minutes
-//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway
+//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, rollouts
 package main
 
 import (
@@ -24,7 +25,7 @@ import (
 )
 
 func main() {
-	parts := map[string]func(string) error{"client": client, "upstream": upstreamMain}
+	parts := map[string]func(string) error{"client": client, "upstream": upstreamMain, "proxy": proxyMain, "proxy2": proxy2Main, "unrecorded": unrecordedMain, "environments": environmentsMain, "plain-rollouts": plainRollouts}
 	if len(os.Args) > 2 && parts[os.Args[1]] != nil {
 		if err := parts[os.Args[1]](os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
@@ -42,7 +43,7 @@ func run(names []string) error {
 	parts := []struct {
 		name string
 		run  func(*bench) error
-	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}}
+	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"rollouts", rollouts}}
 	dir, err := os.MkdirTemp("", "parley-bench")
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func run(names []string) error {
 		}
 	}
 	if !ran {
-		return errors.New("name one of: limits, flight, cpu, dispatch, gateway")
+		return errors.New("name one of: limits, flight, cpu, dispatch, gateway, rollouts")
 	}
 	return nil
 }

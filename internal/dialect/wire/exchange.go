@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,7 +28,8 @@ const afterEnd = 250 * time.Millisecond
 // Call is one HTTP request below the provider's base URL.
 type Call struct {
 	Method string      // Default: POST
-	Path   string      // such as /chat/completions; a query may follow
+	Path   string      // such as /chat/completions, escaped; a query may follow
+	Root   bool        // Path is below the server's root, not below the base URL
 	Header http.Header // beside the usual ones; it wins over them
 	Body   []byte
 	// Open gives the body where it is too large to hold, and Size its length. It is
@@ -112,11 +114,11 @@ func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*ht
 	if err != nil {
 		return nil, err
 	}
-	u := *c.base
-	path, query, _ := strings.Cut(call.Path, "?")
-	u.Path += path
-	u.RawQuery = query
-	r.URL, r.Host, r.Header = &u, u.Host, c.header
+	u, err := c.address(call)
+	if err != nil {
+		return nil, err
+	}
+	r.URL, r.Host, r.Header = u, u.Host, c.header
 	if len(call.Header) > 0 {
 		r.Header = c.header.Clone()
 		for k, v := range call.Header {
@@ -126,16 +128,39 @@ func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*ht
 	switch {
 	case call.Open != nil:
 		r.ContentLength = call.Size
-		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: call.Open, sent: sent}, nil }
-		r.Body = &lateBody{open: call.Open, sent: sent}
+		open := call.Open
+		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open, sent: sent}, nil }
+		r.Body = &lateBody{open: open, sent: sent}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
-		r.GetBody = func() (io.ReadCloser, error) { return newBody(call.Body, sent), nil }
-		r.Body = newBody(call.Body, sent)
+		b := call.Body // all that is to be held as long as the answer lasts
+		r.GetBody = func() (io.ReadCloser, error) { return newBody(b, sent), nil }
+		r.Body = newBody(b, sent)
 	default:
 		sent.Store(true)
 	}
 	return r, nil
+}
+
+// address is where a call goes.
+func (c *Client) address(call Call) (*url.URL, error) {
+	u := *c.base
+	if call.Root {
+		u.Path, u.RawPath = "", ""
+	}
+	path, query, _ := strings.Cut(call.Path, "?")
+	u.RawQuery = query
+	if !strings.Contains(path, "%") && u.RawPath == "" {
+		u.Path += path
+		return &u, nil
+	}
+	raw := u.EscapedPath() + path
+	plain, err := url.PathUnescape(raw)
+	if err != nil {
+		return nil, fmt.Errorf("path: %w", err)
+	}
+	u.Path, u.RawPath = plain, raw
+	return &u, nil
 }
 
 // body reads a request's body and notes when all of it was read.

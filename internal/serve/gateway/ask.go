@@ -19,7 +19,8 @@ import (
 
 // ask has a model answer the call: from the cache, or through dispatch.
 func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
-	t, rec, e := x.aim()
+	rec := &ledger.Call{}
+	t, e := x.aim()
 	if e != nil {
 		x.finish(rec, e)
 		return
@@ -48,16 +49,22 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	x.keep(rec)
 }
 
-// aim finds who answers, and begins the record.
-func (x *exchange) aim() (*target, *ledger.Call, *llm.Error) {
+// aim finds who answers.
+func (x *exchange) aim() (*target, *llm.Error) {
 	t, e := x.g.target(x.rt.api, x.call.Request.Model)
-	asked := new(llm.Request)
-	*asked = x.call.Request
-	asked.Model, asked.Fallbacks = t.model, t.fallbacks
+	x.target = t
 	if e == nil {
-		x.span = x.g.cfg.Tracer.Start(x.r.Header, x.rt.api, t.upstream.Provider(), x.session.ID, x.call)
+		x.span = x.g.cfg.Tracer.Start(x.header, x.rt.api, t.upstream.Provider(), x.session.ID, x.call)
 	}
-	return t, &ledger.Call{Request: asked}, e
+	return t, e
+}
+
+// asked is the question as it is recorded: of the model that was really asked. The call is
+// over by then, so that nobody needs the client's name for it any more.
+func (x *exchange) asked() *llm.Request {
+	q := &x.call.Request
+	q.Model, q.Fallbacks = x.target.model, x.target.fallbacks
+	return q
 }
 
 // question is the call as dispatch sees it: how large it is, whom it asks, and its place
@@ -104,8 +111,11 @@ func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 		x.out.gone = true
 		out.Kind, out.Status = llm.KindCanceled, 499
 		out.Message = "the client went away"
+		if x.out.stuck {
+			out.Message = fmt.Sprintf("the client took nothing for %v", x.g.cfg.Patience)
+		}
 		if n := len(x.flight.Sent); n > 0 {
-			out.Message = fmt.Sprintf("the client went away after %d bytes of the answer", n)
+			out.Message += fmt.Sprintf(" after %d bytes of the answer", n)
 		}
 	}
 	return &out
@@ -150,10 +160,13 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 		rec.Response = nil
 		x.refuse(e)
 	}
+	if x.target != nil {
+		rec.Request = x.asked()
+	}
 	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Digest, time.Now()
 	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
-		rec.Wire.Body = append(f.Sent, f.Held...)
+		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)
 	}
 	x.session.Answered(rec)
 	x.g.metrics.answered(x.rt.api, rec)
@@ -161,6 +174,12 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	began := time.Now()
 	err := x.g.ledger.Keep(rec)
 	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
+	if err == nil {
+		x.end = endRecorded
+		if e != nil {
+			x.end = endFailed
+		}
+	}
 	x.send(err)
 }
 

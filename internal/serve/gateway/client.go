@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"errors"
 	"maps"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 )
@@ -34,6 +36,7 @@ func (c *client) Write(p []byte) (int, error) {
 		err = c.rc.Flush()
 	}
 	c.gone = c.gone || err != nil
+	c.stuck = c.stuck || errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
@@ -64,4 +67,9 @@ func (c *client) bound() {
 }
 
 // abort ends the connection, so that what was sent cannot be taken for all of it.
-func (c *client) abort() { panic(http.ErrAbortHandler) }
+func (c *client) abort() {
+	if c.drop == nil {
+		panic(http.ErrAbortHandler)
+	}
+	c.drop()
+}

@@ -21,37 +21,63 @@ import (
 type exchange struct {
 	g       *Gateway
 	out     *client
-	r       *http.Request
+	header  http.Header // of the request
 	rt      *route
 	began   time.Time
 	body    []byte
 	call    *format.Call
 	session *session.Session
 	turn    int
+	target  *target
 	flight  *relay.Flight
 	span    *trace.Span
 	patient *time.Timer // ends a call whose answer does not begin in time
 	key     [32]byte    // in the cache
+	end     end
 }
 
-// serve answers a call.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), r: r, rt: rt, began: time.Now()}
+// end is what became of a call.
+type end int
+
+const (
+	endRefused  end = iota // it was not made, or could not be recorded
+	endRecorded            // with its answer
+	endFailed              // and that is recorded
+	endReplayed
+	endKinds // how many there are
+)
+
+// takeFunc answers a call over the connection it came by, taken over from the server, if
+// that can be done. It does not wait until it is answered.
+type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
+
+// serve answers a call. One for a stream is handed to take.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, rt: rt, began: time.Now()}
 	g.metrics.inFlight.Inc()
-	defer x.count()
-	if !x.read() {
+	if !x.read(r) {
+		x.count()
 		return
 	}
+	if x.call.Stream && take(x, w, r) {
+		return
+	}
+	defer x.count()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
+	x.answer(ctx, cancel)
+}
+
+// answer answers the call, which cancel ends.
+func (x *exchange) answer(ctx context.Context, cancel context.CancelCauseFunc) {
 	if !x.enter(ctx, cancel) {
 		return
 	}
-	defer g.sessions.Leave(x.session, x.turn)
+	defer x.g.sessions.Leave(x.session, x.turn)
 	if x.replayed() {
 		return
 	}
-	if rt.api.Asks() {
+	if x.rt.api.Asks() {
 		x.ask(ctx, cancel)
 		return
 	}
@@ -60,17 +86,14 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 
 // count counts the call when it is over.
 func (x *exchange) count() {
-	x.g.served.Add(1)
-	if x.out.status < 200 || x.out.status > 299 {
-		x.g.failed.Add(1)
-	}
+	x.g.became[x.end].Add(1)
 	x.g.metrics.ended(x.rt.api, x.out.status, x.began)
 }
 
 // read reads the request and makes something of it.
-func (x *exchange) read() bool {
+func (x *exchange) read(r *http.Request) bool {
 	var err error
-	if x.body, err = x.out.read(x.r, x.g.cfg.MaxBody); err != nil {
+	if x.body, err = x.out.read(r, x.g.cfg.MaxBody); err != nil {
 		status, code := http.StatusBadRequest, "body_unreadable"
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			status, code = http.StatusRequestEntityTooLarge, "body_too_large"
@@ -91,7 +114,7 @@ func (x *exchange) read() bool {
 
 // enter finds the session.
 func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
-	id, err := sessionOf(x.rt, x.r.Header)
+	id, err := sessionOf(x.rt, x.header)
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
@@ -133,6 +156,7 @@ func (x *exchange) replayed() bool {
 	}
 	h := http.Header{"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {"true"}}
 	x.g.metrics.replayed.Inc()
+	x.end = endReplayed
 	x.out.whole(was.Wire.Status, was.Wire.Body, h)
 	return true
 }
@@ -157,18 +181,18 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 // prepare makes the flight of the call, and bounds the time until it is answered.
 func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	f := &relay.Flight{
-		Call: x.call, Body: x.body, Suffix: x.rt.suffix, Header: x.r.Header, Out: x.out,
+		Call: x.call, Body: x.body, Suffix: x.rt.suffix, Header: x.header, Out: x.out,
 		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
 	}
 	if x.session.ID != session.Default {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
-		f.Key = given(x.r.Header) // the client's key is the provider's
+		f.Key = given(x.header) // the client's key is the provider's
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline
-	if v := x.r.Header.Get("X-Parley-Deadline"); v != "" {
+	if v := x.header.Get("X-Parley-Deadline"); v != "" {
 		if d, err := time.ParseDuration(v); err == nil && d > 0 {
 			wait = min(wait, d)
 		}
@@ -190,8 +214,10 @@ type client struct {
 	rc       *http.ResponseController
 	patience time.Duration
 	begun    func() // told when the answer begins; may be nil
+	drop     func() // ends the connection; nil: a panic does, as net/http wants it
 	status   int    // that was sent; 0: none was
 	gone     bool
+	stuck    bool // gone because it did not take what it was sent in time
 }
 
 func newClient(w http.ResponseWriter, patience time.Duration) *client {
@@ -208,7 +234,11 @@ func (c *client) read(r *http.Request, most int64) ([]byte, error) {
 	}
 	_ = c.rc.SetReadDeadline(time.Now().Add(c.patience)) // where there are none, none are needed
 	in := http.MaxBytesReader(c.w, r.Body, most)
-	b := make([]byte, 0, min(max(r.ContentLength+1, 512), 1<<20))
+	size := r.ContentLength + 1 // one more, so that its end is seen
+	if size <= 0 {
+		size = 512
+	}
+	b := make([]byte, 0, min(size, 1<<20))
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]

@@ -28,6 +28,7 @@ import (
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/gateway/trace"
@@ -107,7 +108,7 @@ func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
 	}
 }
 
-// Gateway is an http.Handler. Run must be running while it serves.
+// Gateway serves while Run is running.
 type Gateway struct {
 	cfg       Config
 	keys      keys
@@ -119,9 +120,9 @@ type Gateway struct {
 	queue     fair
 	metrics   *metrics
 	draining  atomic.Bool
-	served    atomic.Int64
-	failed    atomic.Int64
+	became    [endKinds]atomic.Int64
 	calls     sync.WaitGroup
+	lines     line.Lines
 }
 
 // Open checks c, opens its providers and goes on with its record. Run must follow.
@@ -207,14 +208,19 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 
 // Summary is what a gateway came to.
 type Summary struct {
-	Calls, Failed, Sessions int
-	Spent                   llm.Money // earlier sittings included
+	Recorded int // calls
+	Failed   int // of them
+	Replayed int // calls that were answered from the record
+	Refused  int // calls that were not made
+	Sessions int
+	Spent    llm.Money // earlier sittings included
 }
 
 // Summary counts what was served since Open.
 func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
-	sum := Summary{Calls: int(g.served.Load()), Failed: int(g.failed.Load()), Sessions: all}
+	n := func(e end) int { return int(g.became[e].Load()) }
+	sum := Summary{Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all}
 	if g.dispatch != nil {
 		sum.Spent, _ = g.dispatch.Budget().Spent()
 	}
@@ -250,7 +256,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	g.stop(ctx, srv, abort)
 	stopSweep()
 	if g.ledger != nil {
-		g.ledger.Close("stopped", time.Now())
+		g.ledger.Close("", time.Now())
 	}
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
@@ -267,12 +273,24 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	grace, cancel := context.WithTimeout(ctx, g.cfg.Grace)
 	defer cancel()
+	g.lines.Close(false)
 	err := srv.Shutdown(grace)
-	abort(errStopping)
-	if err != nil {
-		_ = srv.Close() // what does not end by itself is ended
+	ended := make(chan struct{})
+	go func() { // Shutdown knows nothing of lines
+		defer close(ended)
+		g.calls.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-grace.Done():
 	}
-	g.calls.Wait()
+	abort(errStopping)
+	if err != nil || grace.Err() != nil {
+		_ = srv.Close() // what does not end by itself is ended
+		g.lines.Close(true)
+	}
+	<-ended
+	g.calls.Wait() // whatever slipped in since
 }
 
 var errStopping = errors.New("the gateway stops")

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/provider"
+	"parley/llm"
 )
 
 // TestKeys lets in who has a key, in either vendor's header, and nobody else.
@@ -109,6 +111,41 @@ func TestSlowClients(t *testing.T) {
 	n, err := conn.Read(b) // it would block for ever if the gateway did
 	if err != nil || !strings.Contains(string(b[:n]), "400") {
 		t.Errorf("%q, %v", b[:n], err)
+	}
+}
+
+// TestClientReadsNothing has a client ask for a long stream and take none of it: the provider
+// is held back, others are served meanwhile, and in the end the call is called off.
+func TestClientReadsNothing(t *testing.T) {
+	t.Parallel()
+	long := "data: " + chunk(strings.Repeat("so ", 20_000)) + "\n\n"
+	held, ended := make(chan struct{}, 1), make(chan struct{})
+	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		events()(w, r)
+		for r.Context().Err() == nil { // what nobody reads stops going out, and then this waits too
+			if _, err := w.Write([]byte(long)); err != nil {
+				return
+			}
+			select {
+			case held <- struct{}{}:
+			default:
+			}
+		}
+	}, saying("fine")), func(c *Config) { c.Patience = 300 * time.Millisecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := chatOf("m", "hi", streamed)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", chatPath, len(body), body)
+	<-held
+	l.post("/v1/sessions/other/chat/completions", chatOf("m", "hi")).want(t, 200, "fine")
+	<-ended
+	calls := l.calls("s")
+	if e := calls[0].Error; len(calls) != 1 || e == nil || e.Kind != llm.KindCanceled || !strings.Contains(e.Message, "took nothing for 300ms after") || !calls[0].Wire.Cut {
+		t.Errorf("%+v", e)
 	}
 }
 

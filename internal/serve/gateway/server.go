@@ -17,7 +17,6 @@ import (
 // httpServer is the server of a gateway, whose requests live until base is done.
 func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv := &http.Server{
-		Handler:           g,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ReadHeaderTimeout: min(g.cfg.Patience, 30*time.Second),
 		IdleTimeout:       2 * time.Minute,
@@ -28,16 +27,42 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
+	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) })
 	return srv
 }
 
-// ServeHTTP answers one request.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// take answers a call over a line of its own: see package line.
+func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w http.ResponseWriter, r *http.Request) bool {
+	l, ok := g.lines.Take(w, r)
+	if !ok {
+		return false
+	}
+	x.out = newClient(l, g.cfg.Patience)
+	x.out.drop = l.Drop
+	g.calls.Go(func() {
+		ctx, cancel := context.WithCancelCause(base)
+		defer cancel(nil)
+		l.Watch(func() { cancel(context.Canceled) })
+		defer l.Release(srv)
+		defer x.count()
+		defer func() {
+			if recover() != nil { // as net/http has it: a fault in one call ends that call only
+				l.Drop()
+			}
+		}()
+		x.answer(ctx, cancel)
+	})
+	return true
+}
+
+// handle answers one request.
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
 	rt, ok := parse(r.Method, r.URL.Path)
 	if ok && rt.what == "call" && g.admit(w, r, rt) {
-		g.serve(w, r, rt)
+		g.serve(w, r, rt, take)
 		return
 	}
 	if !ok || rt.what != "call" {

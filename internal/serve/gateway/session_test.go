@@ -187,3 +187,23 @@ func TestDrain(t *testing.T) {
 		t.Errorf("%+v", calls)
 	}
 }
+
+// TestGraceEnds stops the gateway with a stream open that does not end: when the grace is
+// over it is ended, and recorded as that.
+func TestGraceEnds(t *testing.T) {
+	t.Parallel()
+	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
+		events(chunk("so"))(w, r)
+		<-r.Context().Done()
+	}), func(c *Config) { c.Grace = 20 * time.Millisecond })
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+chatPath, strings.NewReader(chatOf("m", "hi", streamed)))
+	res, err := l.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	readThis(t, res.Body, "data: "+chunk("so")+"\n\n")
+	if calls := l.calls("s"); len(calls) != 1 || calls[0].Error == nil || !strings.Contains(calls[0].Error.Message, "the gateway stops") {
+		t.Errorf("%+v", calls)
+	}
+}

@@ -24,7 +24,7 @@ func (c *Call) chat(key string, v []byte) bool {
 	case "response_format":
 		return c.responseFormat(v)
 	case "tools":
-		return c.tools(v, func(t []byte) []byte { return member(t, "function") })
+		return c.tools(v, func(t []byte) (llm.Tool, bool) { return function(member(t, "function"), "parameters") }, "function")
 	case "tool_choice":
 		return c.toolChoice(v, func(v []byte) string { return str(member(v, "function"), "name") })
 	case "return_token_ids":
@@ -34,20 +34,9 @@ func (c *Call) chat(key string, v []byte) bool {
 	case "presence_penalty":
 		return number(v, &q.PresencePenalty)
 	case "top_k":
-		var n int
-		if !whole(v, &n) {
-			return false
-		}
-		q.TopK = &n
-		return true
+		return integer(v, &q.TopK)
 	case "seed":
-		var n int
-		if !whole(v, &n) {
-			return false
-		}
-		seed := int64(n)
-		q.Seed = &seed
-		return true
+		return integer(v, &q.Seed)
 	case "stop":
 		return texts(v, &q.Stop)
 	case "logprobs":
@@ -61,45 +50,16 @@ func (c *Call) chat(key string, v []byte) bool {
 func (c *Call) plain(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
-	case "model":
-		return text(v, &q.Model)
-	case "stream":
-		return flag(v, &c.Stream)
-	case "temperature":
-		return number(v, &q.Temperature)
-	case "top_p":
-		return number(v, &q.TopP)
 	case "top_logprobs":
 		return whole(v, &q.TopLogprobs)
-	case "service_tier":
-		return text(v, &q.Tier)
 	case "parallel_tool_calls":
 		var many bool
 		ok := flag(v, &many)
 		q.OneTool = ok && !many
 		return ok
 	default:
-		return false
+		return c.common(key, v)
 	}
-}
-
-// list reads a list of messages. One that cannot be read is kept as text, so that nothing
-// is lost of what was asked.
-func (c *Call) list(v []byte, read func(i int, m []byte) bool) bool {
-	i := 0
-	return body.Elements(v, func(m []byte) bool {
-		if !read(i, m) {
-			c.keep(i, llm.RoleUser, m)
-		}
-		i++
-		return true
-	})
-}
-
-// keep keeps a message there are no words for.
-func (c *Call) keep(i int, role llm.Role, m []byte) {
-	c.strange(fmt.Sprintf("messages[%d]", i))
-	c.Request.Messages = append(c.Request.Messages, llm.Text(role, string(m)))
 }
 
 func (c *Call) chatMessage(i int, b []byte) bool {
@@ -143,97 +103,12 @@ func (c *Call) chatMessage(i int, b []byte) bool {
 	return true
 }
 
-func role(s string, to *llm.Role) bool {
-	switch s {
-	case "developer":
-		s = string(llm.RoleSystem)
-	case "function":
-		s = string(llm.RoleTool)
-	}
-	*to = llm.Role(s)
-	return s == "system" || s == "user" || s == "assistant" || s == "tool"
-}
-
-// parts reads a content: a text, or a list of parts of either vendor's kinds.
-func (c *Call) parts(v []byte, at string) (out []llm.Part, ok bool) {
-	var one string
-	if text(v, &one) {
-		if one == "" {
-			return nil, true
-		}
-		return []llm.Part{{Text: one}}, true
-	}
-	ok = body.Elements(v, func(p []byte) bool {
-		part, known := partOf(p)
-		if !known {
-			c.strange(at + " of type " + str(p, "type"))
-			part = llm.Part{Text: string(p)}
-		}
-		out = append(out, part)
-		return true
-	})
-	return out, ok
-}
-
-func partOf(p []byte) (llm.Part, bool) {
-	switch str(p, "type") {
-	case "text", "input_text", "output_text":
-		return llm.Part{Text: str(p, "text")}, true
-	case "refusal":
-		return llm.Part{Text: str(p, "refusal")}, true
-	case "image_url":
-		u := member(p, "image_url")
-		return imageOf(str(u, "url"), str(u, "detail"))
-	case "input_image":
-		return imageOf(str(p, "image_url"), str(p, "detail"))
-	case "image":
-		return sourceOf(member(p, "source"))
-	default:
-		return llm.Part{}, false
-	}
-}
-
-func imageOf(url, detail string) (llm.Part, bool) {
-	im, err := llm.ImageFrom(url)
-	if err != nil || url == "" {
-		return llm.Part{}, false
-	}
-	im.Detail = detail
-	return llm.Part{Image: im}, true
-}
-
 // responseFormat reads the form of an answer; only a schema has a word.
 func (c *Call) responseFormat(v []byte) bool {
 	if str(v, "type") != "json_schema" {
 		return str(v, "type") == "text"
 	}
 	return c.schema(member(v, "json_schema"))
-}
-
-func (c *Call) schema(s []byte) bool {
-	form := member(s, "schema")
-	if form == nil {
-		return false
-	}
-	c.Request.Schema = &llm.Schema{Name: str(s, "name"), Description: str(s, "description"), JSON: raw(form)}
-	return true
-}
-
-// tools reads the functions of a list of tools. Where there are others too, all of the
-// list is kept as it stands.
-func (c *Call) tools(v []byte, in func(tool []byte) []byte) bool {
-	all := true
-	ok := body.Elements(v, func(t []byte) bool {
-		f, known := function(in(t), "parameters")
-		if kind := str(t, "type"); !known || kind != "function" {
-			c.strange("tool of type " + kind)
-			all = false
-			return true
-		}
-		c.Request.Tools = append(c.Request.Tools, f)
-		return true
-	})
-	return ok && all
 }
 
 func (c *Call) toolChoice(v []byte, name func([]byte) string) bool {

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"encoding/base64"
 	"fmt"
 
 	"parley/internal/dialect/wire/body"
@@ -12,33 +11,18 @@ import (
 func (c *Call) messages(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
-	case "model":
-		return text(v, &q.Model)
-	case "stream":
-		return flag(v, &c.Stream)
 	case "system":
 		return c.system(v)
 	case "messages":
 		return c.list(v, c.turn)
 	case "max_tokens":
 		return atLeast1(v, &q.MaxTokens)
-	case "temperature":
-		return number(v, &q.Temperature)
-	case "top_p":
-		return number(v, &q.TopP)
 	case "top_k":
-		var n int
-		if !whole(v, &n) {
-			return false
-		}
-		q.TopK = &n
-		return true
+		return integer(v, &q.TopK)
 	case "stop_sequences":
 		return texts(v, &q.Stop)
-	case "service_tier":
-		return text(v, &q.Tier)
 	case "tools":
-		return c.messageTools(v)
+		return c.tools(v, func(t []byte) (llm.Tool, bool) { return function(t, "input_schema") }, "", "custom")
 	case "tool_choice":
 		return c.messageChoice(v)
 	case "thinking":
@@ -47,7 +31,7 @@ func (c *Call) messages(key string, v []byte) bool {
 	case "output_config":
 		return c.output(v)
 	default:
-		return false
+		return c.common(key, v)
 	}
 }
 
@@ -108,34 +92,6 @@ func (c *Call) result(i int, e []byte) {
 		m.Parts, _ = c.parts(content, fmt.Sprintf("messages[%d].tool_result", i))
 	}
 	c.Request.Messages = append(c.Request.Messages, m)
-}
-
-// sourceOf reads where an image comes from.
-func sourceOf(s []byte) (llm.Part, bool) {
-	switch str(s, "type") {
-	case "url":
-		return llm.Part{Image: &llm.Image{URL: str(s, "url")}}, true
-	case "base64":
-		data, err := base64.StdEncoding.DecodeString(str(s, "data"))
-		return llm.Part{Image: &llm.Image{MediaType: str(s, "media_type"), Data: data}}, err == nil && len(data) > 0
-	default:
-		return llm.Part{}, false
-	}
-}
-
-func (c *Call) messageTools(v []byte) bool {
-	all := true
-	ok := body.Elements(v, func(t []byte) bool {
-		f, known := function(t, "input_schema")
-		if kind := str(t, "type"); !known || kind != "" && kind != "custom" {
-			c.strange("tool of type " + kind)
-			all = false
-			return true
-		}
-		c.Request.Tools = append(c.Request.Tools, f)
-		return true
-	})
-	return ok && all
 }
 
 func (c *Call) messageChoice(v []byte) bool {

@@ -44,6 +44,17 @@ func whole(v []byte, to *int) bool {
 	return true
 }
 
+// integer reads a number that may be missing.
+func integer[T int | int64](v []byte, to **T) bool {
+	var n int
+	if !whole(v, &n) {
+		return false
+	}
+	at := T(n)
+	*to = &at
+	return true
+}
+
 // atLeast1 reads a number of tokens or choices; what is below one is left to the provider
 // to refuse.
 func atLeast1(v []byte, to *int) bool {

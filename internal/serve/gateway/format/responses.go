@@ -37,7 +37,7 @@ func (c *Call) responses(key string, v []byte) bool {
 		}
 		return false
 	case "tools":
-		return c.tools(v, func(t []byte) []byte { return t })
+		return c.tools(v, func(t []byte) (llm.Tool, bool) { return function(t, "parameters") }, "function")
 	case "tool_choice":
 		return c.toolChoice(v, func(v []byte) string { return str(v, "name") })
 	default:

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,30 +169,57 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 // nothing could be kept any more, if that happened.
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
-	var entries []journal.Entry
-	var waiting []chan<- error
+	var g group
 	for w := range l.in {
-		entries, waiting = append(entries[:0], w.entries...), append(waiting[:0], w.kept)
-	more:
-		for len(entries) < atOnce {
-			select {
-			case w, ok := <-l.in:
-				if !ok {
-					break more
-				}
-				entries, waiting = append(entries, w.entries...), append(waiting, w.kept)
-			default:
-				break more
-			}
-		}
-		err := l.commit(ctx, entries)
-		for _, kept := range waiting {
-			if kept != nil {
-				kept <- err
-			}
-		}
+		g.reset()
+		g.add(w)
+		// A commit costs as much as ten calls in it. So whoever is about to hand something over is
+		// let go first: with a core to spare nobody waits for that, and without one there is
+		// less to be done in all.
+		runtime.Gosched()
+		g.fill(l.in)
+		g.tell(l.commit(ctx, g.entries))
 	}
 	return l.Err()
+}
+
+// group is what goes into one commit.
+type group struct {
+	entries []journal.Entry
+	waiting []chan<- error
+}
+
+func (g *group) reset() {
+	clear(g.entries) // what was written is not to be held
+	g.entries, g.waiting = g.entries[:0], g.waiting[:0]
+}
+
+func (g *group) add(w written) {
+	g.entries = append(g.entries, w.entries...)
+	if w.kept != nil {
+		g.waiting = append(g.waiting, w.kept)
+	}
+}
+
+// fill adds whatever waits.
+func (g *group) fill(in <-chan written) {
+	for len(g.entries) < atOnce {
+		select {
+		case w, ok := <-in:
+			if !ok {
+				return
+			}
+			g.add(w)
+		default:
+			return
+		}
+	}
+}
+
+func (g *group) tell(err error) {
+	for _, kept := range g.waiting {
+		kept <- err
+	}
 }
 
 // commit makes entries durable. Once that has failed nothing is written any more: what

@@ -32,9 +32,10 @@ type Flight struct {
 
 	// What came of it. Status is 0 while there is nothing to send.
 	Status int
-	Answer http.Header
-	Sent   []byte // what the client was sent
-	Held   []byte // what it is still to be sent
+	Type   string      // of the content, once the client was sent any of it
+	Answer http.Header // to be sent; nil once it was
+	Sent   []byte      // what the client was sent
+	Held   []byte      // what it is still to be sent
 	// Said means that Held ends with the provider's own words for what went wrong.
 	Said  bool
 	begun bool
@@ -59,7 +60,7 @@ func With(ctx context.Context, f *Flight) context.Context {
 func (f *Flight) Begun() bool { return f.begun }
 
 func (f *Flight) reset() {
-	f.Status, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, nil, nil, nil, false, nil
+	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
 }
 
 // answer takes in a whole answer.

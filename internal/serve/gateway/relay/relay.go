@@ -36,8 +36,8 @@ type Upstream struct {
 	bufs sync.Pool // *[]byte, to read streams with
 }
 
-// readSize is how much of a stream is read at once: an open stream holds as much.
-const readSize = 1 << 10
+// readSize is how much of a stream is read at once while it comes fast.
+const readSize = 4 << 10
 
 // Open makes the Upstream of a provider. It reads the key from the environment, and opens
 // no connection.

@@ -26,11 +26,8 @@ const (
 func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *outgoing) (*llm.Response, error) {
 	s := newStreamer(f, a, out)
 	s.redact = u.c.Redact
-	buf := u.bufs.Get().(*[]byte)
-	defer u.bufs.Put(buf)
 	for !s.done {
-		n, err := a.Read(ctx, *buf)
-		s.split.Feed((*buf)[:n])
+		err := u.feed(ctx, s)
 		if e := s.events(err == io.EOF); e != nil {
 			return nil, e
 		}
@@ -47,11 +44,28 @@ func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *o
 	return s.end()
 }
 
+// feed reads some of the stream. An open stream mostly waits, so it waits with a small
+// buffer; where the last read filled its own there is more, to be read with a large one.
+func (u *Upstream) feed(ctx context.Context, s *streamer) error {
+	into := s.first[:]
+	if s.full {
+		buf := u.bufs.Get().(*[]byte)
+		defer u.bufs.Put(buf)
+		into = *buf
+	}
+	n, err := s.a.Read(ctx, into)
+	s.full = n == len(into)
+	s.split.Feed(into[:n])
+	return err
+}
+
 // streamer is one stream on its way.
 type streamer struct {
 	f      *Flight
 	a      *wire.Answer
 	out    *outgoing
+	first  [256]byte
+	full   bool // the last read filled its buffer
 	split  format.Splitter
 	piece  []byte // what is about to be sent
 	kept   []byte // what the client is not sent, but the answer is made of
@@ -239,13 +253,14 @@ func (s *streamer) send() error {
 // open begins the answer.
 func (s *streamer) open() {
 	s.f.begun = true
-	s.f.Status, s.f.Answer = http.StatusOK, backward(s.a.Header)
-	s.f.Answer["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
-	if !s.out.translated() {
-		s.f.Answer["Content-Type"] = s.a.Header["Content-Type"]
+	s.f.Status, s.f.Type = http.StatusOK, s.a.Header.Get("Content-Type")
+	if s.out.translated() {
+		s.f.Type = "text/event-stream; charset=utf-8"
 	}
-	s.out.tell(s.f.Answer)
-	s.f.Out.Begin(s.f.Status, s.f.Answer)
+	h := backward(s.a.Header)
+	h["Content-Type"] = []string{s.f.Type}
+	s.out.tell(h)
+	s.f.Out.Begin(s.f.Status, h)
 }
 
 // idOf names a translated answer after the exchange it came in.

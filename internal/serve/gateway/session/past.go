@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley/internal/serve/gateway/format"
@@ -74,8 +75,8 @@ func (p *Past) Diverged(c *format.Call) string {
 	return place + "in something that is not a part of the record"
 }
 
-// differ says where two requests differ first, or "". Models are not compared where the
-// record has a provider's name before one.
+// differ says where two requests differ first, or "". Models come last: the record has the
+// one that was really asked, by its provider's name, and a request may have an alias of it.
 func differ(was, is *llm.Request) string {
 	for i := range min(len(was.Messages), len(is.Messages)) {
 		a, b := &was.Messages[i], &is.Messages[i]
@@ -97,6 +98,9 @@ func differ(was, is *llm.Request) string {
 		if !bytes.Equal(a[key], b[key]) {
 			return fmt.Sprintf("%s: %s", key, texts(string(a[key]), string(b[key])))
 		}
+	}
+	if is.Model != was.Model && !strings.HasSuffix(was.Model, "/"+is.Model) {
+		return fmt.Sprintf("model: %s was asked, and %q is", was.Model, is.Model)
 	}
 	return ""
 }

@@ -1,0 +1,223 @@
+package line
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a server that answers over lines wherever it can.
+type house struct {
+	lines Lines
+	srv   *http.Server
+	addr  string
+	wg    sync.WaitGroup
+	gone  chan struct{} // told when a client went away
+	// answer is how a request is answered; what is w is a Line if over says so.
+	answer func(h *house, w http.ResponseWriter, over bool)
+}
+
+func open(t *testing.T, answer func(h *house, w http.ResponseWriter, over bool)) *house {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{addr: ln.Addr().String(), gone: make(chan struct{}, 1), answer: answer}
+	h.srv = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		l, ok := h.lines.Take(w, r)
+		if !ok {
+			h.answer(h, w, false)
+			return
+		}
+		h.wg.Go(func() {
+			l.Watch(func() { h.gone <- struct{}{} })
+			h.answer(h, l, true)
+			l.Release(h.srv)
+		})
+	})}
+	h.wg.Go(func() { _ = h.srv.Serve(ln) })
+	t.Cleanup(func() { h.shut(t) })
+	return h
+}
+
+// shut wants everything to end without being forced.
+func (h *house) shut(t *testing.T) {
+	t.Helper()
+	h.lines.Close(false)
+	if err := h.srv.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+	h.wg.Wait()
+	if len(h.lines.open) > 0 {
+		t.Errorf("%d connections are not accounted for", len(h.lines.open))
+	}
+}
+
+func pieces(_ *house, w http.ResponseWriter, _ bool) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	rc := http.NewResponseController(w)
+	for _, p := range []string{"", "one ", "", "two"} {
+		_, _ = io.WriteString(w, p)
+		_ = rc.Flush()
+	}
+}
+
+// request is a request as it goes over the wire.
+func request(proto, more string) string {
+	return "POST / " + proto + "\r\nHost: x\r\nContent-Length: 2\r\n" + more + "\r\nhi"
+}
+
+// read reads an answer, and wants it to be these words.
+func read(t *testing.T, in *bufio.Reader, want string) (header http.Header) {
+	t.Helper()
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || string(b) != want || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%v: %q %v", err, b, res)
+	}
+	return res.Header
+}
+
+func dial(t *testing.T, h *house) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	c, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, bufio.NewReader(c)
+}
+
+// TestAgain has one connection carry several answers, asked for one after the other, early,
+// and all at once.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, pieces)
+	c, in := dial(t, h)
+	for range 3 {
+		fmt.Fprint(c, request("HTTP/1.1", ""))
+		read(t, in, "one two")
+	}
+	fmt.Fprint(c, strings.Repeat(request("HTTP/1.1", ""), 5))
+	for range 5 {
+		read(t, in, "one two")
+	}
+}
+
+// TestWhole sends an answer that says its length.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(_ *house, w http.ResponseWriter, _ bool) {
+		w.Header()["Content-Length"] = []string{"5"}
+		w.Header()["Content-Type"] = []string{"text/event-stream"}
+		w.Header()["X-Odd"] = []string{"a\r\nb: c"}
+		w.WriteHeader(http.StatusOK)
+		_, _ = io.WriteString(w, "whole")
+	})
+	c, in := dial(t, h)
+	for range 2 {
+		fmt.Fprint(c, request("HTTP/1.1", ""))
+		if h := read(t, in, "whole"); h.Get("Content-Length") != "5" || h.Get("B") != "" || h.Get("Date") == "" {
+			t.Errorf("%v", h)
+		}
+	}
+}
+
+// TestLeaves leaves to the server what is not for a line.
+func TestLeaves(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(h *house, w http.ResponseWriter, over bool) {
+		if over {
+			t.Error("it was taken over")
+		}
+		pieces(h, w, over)
+	})
+	for _, r := range []string{request("HTTP/1.0", ""), request("HTTP/1.1", "Connection: close\r\n")} {
+		c, in := dial(t, h)
+		fmt.Fprint(c, r)
+		read(t, in, "one two")
+		if _, err := in.ReadByte(); err != io.EOF {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGone notices a client that goes away, before anything is sent and after.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	for _, first := range []bool{false, true} {
+		h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+			if first {
+				pieces(h, w, true)
+			}
+			<-h.gone
+		})
+		c, in := dial(t, h)
+		fmt.Fprint(c, request("HTTP/1.1", ""))
+		if first {
+			if _, err := in.ReadString('\n'); err != nil {
+				t.Error(err)
+			}
+		}
+		c.Close()
+	}
+}
+
+// TestDrop ends an answer so that it cannot be taken for whole.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+		pieces(h, w, true)
+		w.(*Line).Drop()
+	})
+	c, in := dial(t, h)
+	fmt.Fprint(c, request("HTTP/1.1", ""))
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if b, err := io.ReadAll(res.Body); err != io.ErrUnexpectedEOF {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestClose closes a connection that waits, and one in use if told to.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	begun := make(chan struct{})
+	h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+		pieces(h, w, true)
+		begun <- struct{}{}
+		<-h.gone
+	})
+	c, in := dial(t, h)
+	fmt.Fprint(c, request("HTTP/1.1", ""))
+	<-begun
+	h.lines.Close(false)
+	if _, err := in.ReadString('\n'); err != nil {
+		t.Error("it was in use")
+	}
+	h.lines.Close(true)
+	if _, err := io.ReadAll(in); err != nil {
+		t.Error(err)
+	}
+}

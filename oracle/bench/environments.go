@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"parley/internal/env"
+	"parley/internal/envhttp"
+	envserver "parley/internal/envhttp/server"
+	"parley/journal"
+	"parley/world"
+	"parley/worlds/rollout"
+	"parley/worlds/rollout/protocol"
+)
+
+// environmentsMain serves the environments that come with parley, and a model that answers
+// everything in the same way at once. It goes when its input ends.
+func environmentsMain(string) error {
+	answer := []byte(answerOf(`\\boxed{7}`))
+	mux := http.NewServeMux()
+	mux.Handle("/", envserver.New(envserver.Config{Kinds: env.Standard()}))
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header()["Content-Type"] = []string{"application/json"}
+		_, _ = w.Write(answer)
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	fmt.Println("listening on http://" + ln.Addr().String())
+	go func() { _, _ = io.Copy(io.Discard, os.Stdin); _ = srv.Close() }()
+	if err := srv.Serve(ln); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// environments starts them in a process of their own.
+func (b *bench) environments() (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self, "environments", "")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	s, err := listening(cmd)
+	if err != nil {
+		return nil, errors.Join(err, in.Close())
+	}
+	s.in = in
+	return s, nil
+}
+
+// sessions holds 2,000 environments a core open at once on one server, and steps in each of
+// them while all are there.
+func (b *bench) sessions(url string) error {
+	n := 2000 * runtime.NumCPU()
+	params := rollout.Kind().Params().(*rollout.Params)
+	params.Env, params.Servers = "maze", []string{url}
+	params.Pool.PerServer, params.Pool.Startup = n, 64
+	actor, err := envhttp.New(params, "bench")
+	if err != nil {
+		return err
+	}
+	h := &held{actor: actor, all: make(chan struct{})}
+	start := time.Now()
+	h.there.Add(n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { h.play(i) })
+	}
+	h.there.Wait()
+	close(h.all)
+	wg.Wait()
+	took := time.Since(start).Seconds()
+	actor.Close(context.Background())
+	b.printf("    %d environments open at once on one server, a step in each: %.2f%% success, in %.1f s (target 100%%)\n\n", n, 100*float64(h.good.Load())/float64(n), took)
+	return nil
+}
+
+// held is environments that are open at once.
+type held struct {
+	actor *envhttp.Actor
+	there sync.WaitGroup
+	all   chan struct{} // closed when all are there
+	good  atomic.Int64
+}
+
+func (h *held) play(n int) {
+	act := func(name, body string) error {
+		_, err := h.actor.Act(context.Background(), journal.Turn{Episode: n}, 0, "agent", world.Act{Name: name, Body: json.RawMessage(body)})
+		return err
+	}
+	err := act(protocol.Open, `{"env":"maze","seed":1}`)
+	h.there.Done()
+	<-h.all
+	if err == nil {
+		err = act(protocol.Step, `{"step":1,"action":"north"}`)
+	}
+	if err == nil {
+		h.good.Add(1)
+	}
+}
