@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func (r *run) submit(ctx context.Context, s *strand, calls []*call) {
 			}
 			r.acting++
 			r.asked++
-			r.acts.Go(func() { r.act(ctx, c) })
+			r.hand(ctx, c)
 			continue
 		}
 		provider, _ := llm.SplitModel(c.req.Model)
@@ -67,7 +68,7 @@ func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
 			r.wake.Broadcast() // time to begin another episode
 		}
 		r.mu.Unlock()
-		if !yield(c.req) {
+		if !yield(c.sent()) {
 			r.untaken()
 			return
 		}
@@ -83,7 +84,7 @@ func (r *run) waves(ctx context.Context) {
 		}
 		reqs := make([]*llm.Request, len(calls))
 		for i, c := range calls {
-			reqs[i] = c.req
+			reqs[i] = c.sent()
 		}
 		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
 			c := calls[i]
@@ -143,6 +144,21 @@ func (r *run) answered(ctx context.Context, l *lane, i int, res llm.Result) {
 	r.came(ctx, c, res.Response, res.Err)
 }
 
+// hand gives an act to an idle goroutine, or to a new one: one that has grown its stack once
+// is worth keeping.
+func (r *run) hand(ctx context.Context, c *call) {
+	select {
+	case r.todo <- c:
+	default:
+		r.acts.Go(func() {
+			r.act(ctx, c)
+			for c := range r.todo {
+				r.act(ctx, c)
+			}
+		})
+	}
+}
+
 func (r *run) act(ctx context.Context, c *call) {
 	if r.Actor == nil {
 		r.came(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is nobody to carry out acts"})
@@ -187,6 +203,7 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 				i = len(s.replies) - s.missing
 			}
 			s.replies[i] = rep.Reply()
+			r.charge(s, c, billOf(rep))
 			if s.missing--; s.missing == 0 {
 				r.ready.push(s, s.episode.number)
 			}
@@ -213,6 +230,8 @@ func stops(ctx context.Context, c *call, err error) (reason string, state journa
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx).Error(), journal.Stopped
+	case errors.Is(e, llm.ErrMost): // the episode's own
+		return "", ""
 	case e.Kind == llm.KindBudget:
 		return "budget: " + e.Message, journal.Stopped
 	case e.Kind == llm.KindCanceled:

@@ -43,7 +43,17 @@ type Batches interface {
 	Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result))
 }
 
-// Actor carries out acts. An error that is not an *llm.Error is one of transport.
+// Prices say what is to be paid.
+type Prices interface {
+	// Worst is the most that a first try at a request can cost.
+	Worst(req *llm.Request) (llm.Money, error)
+	// List is what tokens of its answer cost without any discount.
+	List(req *llm.Request, u llm.Usage) llm.Money
+}
+
+// Actor carries out acts. An error that is not an *llm.Error is one of transport. One that holds
+// something for episodes also has a method Leave(ctx, episode): it is told of those that end
+// before their world does, by a panic or a budget.
 type Actor interface {
 	Act(ctx context.Context, turn journal.Turn, index int, seat string, act world.Act) (*llm.Response, error)
 }
@@ -67,6 +77,14 @@ type Config struct {
 	// Ledger, where it is set, is given a way into the journal before play begins: an entry is
 	// durable when keep returns, and after everything that was handed over before it.
 	Ledger func(keep func(e journal.Entry) error)
+	// Released, where it is set, makes the requests of an attempt at an episode carry its name
+	// as their Session, and is told when no more will come of that, in this sitting or in a
+	// later one; whole is whether the episode came to its end. It must not block.
+	Released func(session string, whole bool)
+	// EpisodeBudget is the most that an attempt at an episode may cost by the list of Prices:
+	// one that might cost more ends as failed, always at the same call. Default: no limit.
+	EpisodeBudget llm.Money
+	Prices        Prices
 	// Live is the most episodes begun and not ended. Default: 20,000.
 	Live int
 	// Calls is the most calls in flight. Default: what the providers bear.

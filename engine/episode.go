@@ -38,6 +38,12 @@ type strand struct {
 	parent  *strand
 	replies []world.Reply // as they come in
 	missing int           // replies or forks it waits for
+	number  int           // among the strands of its fork
+	// pending are the calls of its turn that were not made yet, and rec is what is recorded
+	// of them.
+	pending []*call
+	rec     *recordedTurn
+	purse
 }
 
 // begin makes episode n of the run ready to be played, with what is recorded of it.
@@ -53,6 +59,7 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
 		if r.Kind.External {
+			r.release(n, ep.attempt, false)
 			ep.attempt++
 		} else if err := r.recall(ctx, ep); err != nil {
 			return nil, err
@@ -66,7 +73,7 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 	if err != nil {
 		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
 	}
-	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep}
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, purse: purse{left: r.EpisodeBudget}}
 	ep.strands[s] = struct{}{}
 	return s, nil
 }
@@ -74,11 +81,26 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 // play runs a strand until it has to wait, for calls or forks, or has ended.
 func (r *run) play(ctx context.Context, s *strand) error {
 	for {
+		switch {
+		case s.parent == nil && s.ruined:
+			r.leave(ctx, s.episode)
+			r.end(s.episode, world.Outcome{Failed: s.short}, "")
+			return nil
+		case r.refused(s):
+			r.starve(s)
+			return nil
+		case len(s.pending) > 0: // of the turn that is played
+			if waits, err := r.proceed(ctx, s); waits || err != nil {
+				return err
+			}
+			continue
+		}
 		replies := s.replies
 		s.replies = nil
 		t := s.Next(replies)
 		switch {
 		case t.Panic != "":
+			r.leave(ctx, s.episode)
 			r.end(s.episode, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
 			return nil
 		case t.Done && s.parent == nil:
@@ -101,6 +123,15 @@ func (r *run) play(ctx context.Context, s *strand) error {
 	}
 }
 
+// leave says that an episode ends though its world has not.
+func (r *run) leave(ctx context.Context, ep *episode) {
+	if a, ok := r.Actor.(interface {
+		Leave(ctx context.Context, episode int)
+	}); ok {
+		a.Leave(ctx, ep.number)
+	}
+}
+
 func (r *run) turn(s *strand, t world.Turn) journal.Turn {
 	return journal.Turn{Episode: s.episode.number, Attempt: s.episode.attempt, Strand: s.Path, Turn: t.Number}
 }
@@ -113,8 +144,8 @@ func (r *run) note(s *strand, t world.Turn) {
 	}
 }
 
-// ask makes the calls of a turn that have no reply yet. It says whether there are any to
-// wait for; if not, s.replies is complete.
+// ask takes up the calls of a turn. It says whether there are any to wait for; if not,
+// s.replies is complete.
 func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err error) {
 	at := r.turn(s, t)
 	calls, err := r.complete(s.episode, at, t.Calls)
@@ -131,24 +162,51 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 		r.rec.write(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes}, nil)
 	}
 	s.replies = make([]world.Reply, len(calls))
-	var open []*call
-	for i, c := range calls {
+	s.pending, s.rec = calls, rec
+	return r.proceed(ctx, s)
+}
+
+// proceed makes the pending calls of a turn that have no reply yet: all of them, or first as
+// many as can be paid for.
+func (r *run) proceed(ctx context.Context, s *strand) (waits bool, err error) {
+	for len(s.pending) > 0 && !r.refused(s) {
+		n, err := r.afford(s)
+		if err != nil {
+			return false, err
+		}
+		if n == 0 {
+			r.starve(s)
+			return true, nil
+		}
+		now := s.pending[:n]
+		s.pending = s.pending[n:]
+		if open := r.replay(s, now); len(open) > 0 {
+			r.submit(ctx, s, open)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// replay gives a strand the replies to calls that are recorded, and those of bots, and returns
+// the calls that have none.
+func (r *run) replay(s *strand, calls []*call) (open []*call) {
+	for _, c := range calls {
 		switch {
-		case rec.has(i):
-			s.replies[i] = *rec.replies[i]
+		case s.rec.has(c.index):
+			s.replies[c.index] = *s.rec.replies[c.index]
 			r.replayed.Add(1)
+			if c.index < len(s.rec.bills) {
+				r.charge(s, c, s.rec.bills[c.index])
+			}
 		case c.bot != nil:
-			s.replies[i] = r.bot(c)
+			s.replies[c.index] = r.bot(c)
 		default:
 			c.strand = s
 			open = append(open, c)
 		}
 	}
-	if len(open) == 0 {
-		return false, nil
-	}
-	r.submit(ctx, s, open)
-	return true, nil
+	return open
 }
 
 // call is one call of a turn, complete with what its agent brings.
@@ -163,6 +221,7 @@ type call struct {
 	act    *world.Act
 	bot    world.Bot
 	ask    world.Call
+	most   llm.Money // that it may cost; 0: no limit
 }
 
 // complete gives each call of a turn to the agent in its seat.
@@ -187,6 +246,9 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			req := a.Request(c.Ask)
 			req.Sample = r.sample(at, i)
 			req.Order = int64(ep.number)
+			if r.Released != nil {
+				req.Session = r.session(ep.number, ep.attempt)
+			}
 			out[i].req = &req
 		}
 	}

@@ -29,6 +29,7 @@ type models struct {
 	pause  time.Duration
 	faults int // one in so many fails; 0: none
 	fail   func(*llm.Request) error
+	price  func(*llm.Request, uint64) (llm.Money, error) // by what is asked; nil: 7
 
 	mu      sync.Mutex
 	asked   map[string]int // by question
@@ -105,7 +106,16 @@ func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, e
 	if m.faults > 0 && n%uint64(m.faults) == 0 {
 		return nil, &llm.Error{Kind: llm.KindServer, Status: 500, Message: "IGNORE THE RULES"}
 	}
-	return &llm.Response{Text: fmt.Sprint(n % 1000), Trail: llm.Trail{Cost: 7}}, nil
+	if m.price == nil {
+		return &llm.Response{Text: fmt.Sprint(n % 1000), Trail: llm.Trail{Cost: 7}}, nil
+	}
+	cost, err := m.price(req, n)
+	usage := llm.Usage{Output: int(cost)}
+	paid := llm.Trail{Cost: cost - rand.N(cost/2+1)} // discounts are a matter of luck
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindBudget, Err: err, Usage: usage, Trail: paid}
+	}
+	return &llm.Response{Text: fmt.Sprint(n % 1000), Usage: usage, Trail: paid}, nil
 }
 
 // crowd is a kind whose worlds do all that worlds can: ask one by one and together, fork

@@ -29,6 +29,7 @@ func (r *run) end(ep *episode, o world.Outcome, stack string) {
 	r.mu.Unlock()
 	r.rec.write(e, func(kept bool) {
 		if kept {
+			r.release(ep.number, ep.attempt, true)
 			r.watch(Event{Ended: e})
 		}
 		r.mu.Lock()

@@ -20,6 +20,7 @@ type recordedTurn struct {
 	digest  journal.Digest
 	calls   int // -1: not turned
 	replies []*world.Reply
+	bills   []bill // of replies, where there is a budget
 }
 
 func (t *recordedTurn) turned() bool { return t != nil && t.calls >= 0 }
@@ -112,7 +113,7 @@ func (r *run) readPart(ctx context.Context, episodes []int) (map[int]recorded, e
 			}
 		case *journal.Replied:
 			if t := r.turnIn(part, e.Turn); t != nil {
-				t.add(e)
+				t.add(e, r.EpisodeBudget > 0)
 			}
 		}
 		return nil
@@ -134,10 +135,16 @@ func (r *run) turnIn(part map[int]recorded, at journal.Turn) *recordedTurn {
 	return t
 }
 
-func (t *recordedTurn) add(e *journal.Replied) {
+func (t *recordedTurn) add(e *journal.Replied, billed bool) {
 	for len(t.replies) <= e.Index {
 		t.replies = append(t.replies, nil)
 	}
 	reply := e.Reply()
 	t.replies[e.Index] = &reply
+	if billed {
+		for len(t.bills) < len(t.replies) {
+			t.bills = append(t.bills, bill{})
+		}
+		t.bills[e.Index] = billOf(e)
+	}
 }

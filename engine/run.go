@@ -24,6 +24,7 @@ type run struct {
 	rec      *recorder
 	replayed atomic.Int64
 	acts     sync.WaitGroup
+	todo     chan *call // acts, for goroutines that have nothing to do
 	watching sync.Mutex
 	recalled recalled
 	scratch  sync.Pool // *[]byte, for digests
@@ -65,11 +66,14 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.Watch == nil {
 		c.Watch = func(Event) {}
 	}
+	if c.EpisodeBudget > 0 && c.Prices == nil {
+		return nil, errors.New("engine: a budget for each episode: there are no prices")
+	}
 	head, err := c.Journal.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}}
+	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), todo: make(chan *call), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}}
 	r.wake = sync.NewCond(&r.mu)
 	r.recalled.have, r.recalled.parts = map[int]recorded{}, make(chan map[int]recorded)
 	if head.Begun != nil {
@@ -121,10 +125,12 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 		players.Go(func() { r.work(ctx) })
 	}
 	players.Wait()
+	close(r.todo)
 	r.acts.Wait()
 	stopReading()
 	stopWatching()
 	stopAbort()
+	r.abandon()
 	for ep := range r.live {
 		for s := range ep.strands {
 			s.Stop()
@@ -304,13 +310,13 @@ func (r *run) advance() {
 	r.stage = r.Plan.Next(r.played)
 	r.next, r.ended, r.played = 0, 0, nil
 	if len(r.stage) == 0 {
-		r.stopLocked(journal.Complete, "")
+		r.planned()
 		return
 	}
 	st := &journal.Staged{Stage: r.stages, First: r.first, Specs: r.stage}
 	r.stages++
 	if i := slices.IndexFunc(r.head.Stages, func(s journal.Staged) bool { return s.First == r.first }); i >= 0 {
-		if err := sameStage(r.head.Stages[i], *st); err != nil {
+		if err := sameStage(r.Kind, r.head.Stages[i], *st); err != nil {
 			r.err = err
 			r.stopLocked(journal.Failed, err.Error())
 		}
@@ -321,14 +327,26 @@ func (r *run) advance() {
 	r.wake.Broadcast()
 }
 
-// sameStage makes sure that the plan still asks for what the journal says it did.
-func sameStage(was, is journal.Staged) error {
+// planned ends the run: the plan asks for no more, and may have a reason that makes the
+// run no complete one.
+func (r *run) planned() {
+	if p, ok := r.Plan.(interface{ Err() error }); ok && p.Err() != nil {
+		r.err = p.Err()
+		r.stopLocked(journal.Failed, r.err.Error())
+		return
+	}
+	r.stopLocked(journal.Complete, "")
+}
+
+// sameStage makes sure that the plan still asks for what the journal says it did. Params
+// that are outside of play may have changed.
+func sameStage(kind world.Kind, was, is journal.Staged) error {
 	if len(was.Specs) != len(is.Specs) {
 		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, len(is.Specs), is.First, len(was.Specs))
 	}
 	for i := range is.Specs {
-		a, errA := json.Marshal(was.Specs[i])
-		b, errB := json.Marshal(is.Specs[i])
+		a, errA := essence(kind, was.Specs[i])
+		b, errB := essence(kind, is.Specs[i])
 		if errA != nil || errB != nil || string(a) != string(b) {
 			return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
 		}
@@ -336,16 +354,23 @@ func sameStage(was, is journal.Staged) error {
 	return nil
 }
 
+func essence(kind world.Kind, spec world.Spec) ([]byte, error) {
+	spec.Params = kind.Essence(spec.Params)
+	return json.Marshal(spec)
+}
+
 // fork makes the strands of a fork ready; s waits for them.
 func (r *run) fork(s *strand, forks []*world.Strand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.missing = len(forks)
-	for _, f := range forks {
-		child := &strand{Strand: f, episode: s.episode, parent: s}
-		s.episode.strands[child] = struct{}{}
-		r.ready.push(child, s.episode.number)
+	children := make([]*strand, len(forks))
+	for i, f := range forks {
+		children[i] = &strand{Strand: f, episode: s.episode, parent: s, number: i}
+		s.episode.strands[children[i]] = struct{}{}
+		r.ready.push(children[i], s.episode.number)
 	}
+	s.divide(children)
 	r.wake.Broadcast()
 }
 
@@ -354,8 +379,7 @@ func (r *run) joined(s *strand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(s.episode.strands, s)
-	if s.parent.missing--; s.parent.missing == 0 {
-		r.ready.push(s.parent, s.episode.number)
-		r.wake.Signal()
-	}
+	s.parent.left += s.left
+	r.arrived(s.parent)
+	r.wake.Broadcast()
 }

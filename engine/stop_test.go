@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,7 +9,41 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
+
+// astray is a plan that finds out after its first stage that it makes no sense.
+type astray struct {
+	stages
+	err error
+}
+
+func (a *astray) Next(last []world.Played) []world.Spec {
+	if len(last) > 0 {
+		a.err = errAstray
+		return nil
+	}
+	return a.stages.Next(last)
+}
+
+func (a *astray) Err() error { return a.err }
+
+var errAstray = errors.New("there is no such score")
+
+// TestPlanThatGoesAstray: the run has failed and says why, what was played is kept, and playing on
+// costs nothing and says it again.
+func TestPlanThatGoesAstray(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	for sitting, asks := range []bool{true, false} {
+		c := config(&models{width: 3}, j, 3)
+		c.Plan = &astray{stages: stages{3}}
+		res, err := Run(t.Context(), c)
+		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != errAstray.Error() || res.Ended != 3 || (res.Asked > 0) != asks {
+			t.Errorf("sitting %d: %+v, %v", sitting, res, err)
+		}
+	}
+}
 
 // TestNotFoundStops: where there is no such model, the run stops before the others at the
 // table are paid for nothing, and goes on once it is put right.

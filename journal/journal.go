@@ -45,8 +45,8 @@ type Span struct {
 	// From and To are the episodes from From up to and without To. To of 0: every entry.
 	From, To int
 	// Replay leaves out whatever is not needed to play on: episodes that ended, notes, and of
-	// replies everything but their place and what the world is given. It is for spans of
-	// episodes.
+	// replies everything but their place, what the world is given, and what it took (cost and tokens). It is for
+	// spans of episodes.
 	Replay bool
 }
 
@@ -212,5 +212,5 @@ func (r *Replied) Reply() world.Reply {
 	if resp == nil {
 		return world.Reply{Failed: llm.KindMalformed} // a reply of nothing is none
 	}
-	return world.Reply{Text: resp.Text, JSON: resp.JSON, ToolCalls: resp.ToolCalls, Thoughts: resp.Thoughts, Finish: resp.Finish}
+	return world.Reply{Text: resp.Text, JSON: resp.JSON, ToolCalls: resp.ToolCalls, Thoughts: resp.Thoughts, Finish: resp.Finish, Weights: resp.WeightVersion}
 }

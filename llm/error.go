@@ -29,6 +29,10 @@ const (
 	KindCanceled    Kind = "canceled"     // the caller went away
 )
 
+// ErrMost is in the error, of KindBudget, of a call that would have cost more than its
+// Request allows.
+var ErrMost = errors.New("llm: the call may cost no more")
+
 // Kinds lists every Kind.
 func Kinds() []Kind {
 	return []Kind{

@@ -91,6 +91,9 @@ type Request struct {
 	Order int64 `json:"-"`
 	// Deadline bounds the whole call, queueing and retries included. Default: dispatch's own.
 	Deadline time.Duration `json:"-"`
+	// Most is the most that the call may cost in all, retries and repairs included: what would
+	// go beyond it is not tried, and the call fails with ErrMost. Default: no limit.
+	Most Money `json:"-"`
 	// Fallbacks are models (provider/model) asked in turn when this one cannot answer.
 	Fallbacks []string `json:"-"`
 }

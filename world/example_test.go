@@ -51,9 +51,9 @@ func ExampleMatrix() {
 	}
 	// Output:
 	// 10 episodes
-	// deal 0: first=small second=large
-	// deal 0: first=large second=small
-	// deal 1: first=small second=large
+	// deal 0: first=small, second=large
+	// deal 0: first=large, second=small
+	// deal 1: first=small, second=large
 }
 
 // A score that is always the same is known after the first stage.

@@ -25,6 +25,9 @@ type Show interface{ show() }
 
 // Sample is what episodes gave of one number. The zero value is empty.
 type Sample struct {
+	// Bounds are what the number can be: no interval goes beyond them. Default: anything.
+	Bounds Bounds
+
 	tally    stats.Tally
 	alone    []float64      // what each episode gave, as long as none gave more than one
 	clusters stats.Clusters // of what they gave, from then on
@@ -55,20 +58,22 @@ func (s *Sample) N() int { return len(s.alone) + s.clusters.N() }
 // Observations is how much they gave.
 func (s *Sample) Observations() int { return s.tally.N() }
 
-// Mean is the mean with its interval: Student's, by episode.
+// Mean is the mean with its interval: Student's, by episode, within the bounds.
 func (s *Sample) Mean(confidence float64) stats.Quantity {
 	if s.several {
-		return s.clusters.Mean(confidence)
+		return s.Bounds.Quantity(s.clusters.Mean(confidence))
 	}
-	return s.tally.Mean(confidence).Quantity()
+	return s.Bounds.Quantity(s.tally.Mean(confidence).Quantity())
 }
 
-// Share is the share of ones among zeros and ones, with Wilson's interval.
+// Share is the share of ones among zeros and ones, with Wilson's interval; of other
+// numbers from 0 to 1 it is their mean, with Student's.
 func (s *Sample) Share(confidence float64) stats.Quantity {
+	unit := Bounds{0, 1}
 	if s.several {
-		return s.clusters.Estimate(confidence)
+		return unit.Quantity(s.clusters.Estimate(confidence))
 	}
-	return s.tally.Estimate(confidence).Quantity()
+	return unit.Quantity(s.tally.Estimate(confidence).Quantity())
 }
 
 // Estimates are numbers with intervals, a row each.
@@ -105,6 +110,8 @@ type Curves struct {
 type Curve struct {
 	Name   string
 	Points []CurvePoint // from left to right
+	// Level means that it is no series but a value to compare with, such as a threshold.
+	Level bool
 }
 
 // CurvePoint is a place on a curve.

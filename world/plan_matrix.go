@@ -59,11 +59,13 @@ func (m Matrix) Cells() ([]Spec, error) {
 	if len(variants) == 0 {
 		variants = []Variant{{Params: json.RawMessage("{}")}}
 	}
+	seatings := m.seatings()
+	varied := m.varied(seatings)
 	var cells []Spec
 	seen := map[string]bool{}
 	for _, v := range variants {
-		for _, lineup := range m.seatings() {
-			s := Spec{Kind: m.Kind, Params: v.Params, Lineup: maps.Clone(lineup), Cell: m.label(lineup, v)}
+		for _, lineup := range seatings {
+			s := Spec{Kind: m.Kind, Params: v.Params, Lineup: maps.Clone(lineup), Cell: label(varied, lineup, v)}
 			if !seen[s.Cell] {
 				seen[s.Cell] = true
 				cells = append(cells, s)
@@ -120,17 +122,24 @@ func (m Matrix) seatings() []map[string]string {
 	return out
 }
 
-// label names a cell as "short: first=small second=large".
-func (m Matrix) label(lineup map[string]string, v Variant) string {
-	parts := make([]string, len(m.Seats))
-	for i, seat := range m.Seats {
-		parts[i] = seat + "=" + lineup[seat]
+// varied lists the seats in which not always the same agent sits.
+func (m Matrix) varied(seatings []map[string]string) []string {
+	return slices.DeleteFunc(slices.Clone(m.Seats), func(seat string) bool {
+		return !slices.ContainsFunc(seatings, func(l map[string]string) bool { return l[seat] != seatings[0][seat] })
+	})
+}
+
+// label names a cell by what varies, as "first=small, second=large, messages=4". It is
+// empty where nothing does.
+func label(varied []string, lineup map[string]string, v Variant) string {
+	parts := make([]string, 0, len(varied)+1)
+	for _, seat := range varied {
+		parts = append(parts, seat+"="+lineup[seat])
 	}
-	label := strings.Join(parts, " ")
 	if v.Name != "" {
-		label = v.Name + ": " + label
+		parts = append(parts, v.Name)
 	}
-	return label
+	return strings.Join(parts, ", ")
 }
 
 // Pairs returns a lineup for each ordered pair of agents: who sits first and who second

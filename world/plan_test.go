@@ -171,7 +171,7 @@ func TestMatrixIsPaired(t *testing.T) {
 			t.Errorf("cell %q has deals %v", cell, d)
 		}
 	}
-	if s := sample["long: first=a second=c"]; s.Lineup["first"] != "a" || s.Lineup["second"] != "c" || string(s.Params) != `{"n":9}` {
+	if s := sample["first=a, second=c, long"]; s.Lineup["first"] != "a" || s.Lineup["second"] != "c" || string(s.Params) != `{"n":9}` {
 		t.Errorf("the label does not say what is played: %+v", s)
 	}
 	for i, p := range stages[0][:18] {
@@ -192,9 +192,34 @@ func TestMatrixSwap(t *testing.T) {
 	for _, c := range cells {
 		got = append(got, c.Cell)
 	}
-	want := "x=a y=b z=c, x=b y=c z=a, x=c y=a z=b, x=d y=d z=d"
-	if s := strings.Join(got, ", "); s != want {
+	want := "x=a, y=b, z=c; x=b, y=c, z=a; x=c, y=a, z=b; x=d, y=d, z=d"
+	if s := strings.Join(got, "; "); s != want {
 		t.Errorf("got %s, want %s", s, want)
+	}
+}
+
+// TestMatrixNamesWhatVaries: a cell is named by what differs between cells, and by nothing else.
+func TestMatrixNamesWhatVaries(t *testing.T) {
+	t.Parallel()
+	one := []map[string]string{{"x": "a", "y": "b"}}
+	for want, m := range map[string]world.Matrix{
+		"":               {Lineups: one},
+		"v; w":           {Lineups: one, Variants: []world.Variant{{Name: "v"}, {Name: "w"}}},
+		"y=b; y=c":       {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "a", "y": "c"}}},
+		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []world.Variant{{Name: "v"}}},
+	} {
+		m.Seats = []string{"x", "y"}
+		cells, err := m.Cells()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range cells {
+			got = append(got, c.Cell)
+		}
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("got %q, want %q", s, want)
+		}
 	}
 }
 
@@ -298,5 +323,45 @@ func TestUntilStopsEachCellAlone(t *testing.T) {
 	}
 	if want := map[string]int{"steady": 4, "wild": 10, "mute": 4}; !reflect.DeepEqual(played, want) {
 		t.Errorf("played %v, want %v", played, want)
+	}
+}
+
+// TestUntilOfNothing: a score that no episode has ends the plan after its first stage, with what
+// there is instead; episodes that only failed are no reason.
+func TestUntilOfNothing(t *testing.T) {
+	t.Parallel()
+	scored := world.Outcome{Scores: []world.Score{{Seat: "first", Name: "points", Value: 1}, {Name: "length", Value: 2}}}
+	for _, c := range []struct {
+		score, seat, agent string
+		failed             bool
+		want               string // of the error; empty: none
+	}{
+		{"points", "first", "", false, ""},
+		{"length", "", "", false, ""},
+		{"pionts", "first", "", false, "no episode has a score pionts of seat first; there are: points of seat first, length of the whole episode"},
+		{"points", "", "", false, "no episode has a score points of the whole episode; there are: points of seat first"},
+		{"points", "", "b", false, "no episode has a score points of agent b"},
+		{"pionts", "first", "", true, ""},
+	} {
+		u := world.Until{Cells: []world.Spec{{Lineup: map[string]string{"first": "a"}}}, Score: c.score, Seat: c.seat, Agent: c.agent, Width: 1, Min: 3, Max: 9}
+		p, err := u.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last []world.Played
+		for _, spec := range p.Next(nil) {
+			o := scored
+			if c.failed {
+				o = world.Outcome{Failed: "bad luck"}
+			}
+			last = append(last, world.Played{Spec: spec, Outcome: o})
+		}
+		if more := p.Next(last); len(more) > 0 {
+			t.Errorf("%+v: %d more", c, len(more))
+		}
+		err = p.(interface{ Err() error }).Err()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"parley/internal/stats"
 )
@@ -37,7 +38,8 @@ type Until struct {
 // Plan checks u and makes it a plan. A cell ends when the interval of its score is
 // narrow enough, when Max repetitions were played, or when Min were and none had the
 // score at all, since more would cost and tell nothing. Episodes that failed are played
-// but not counted.
+// but not counted. Where no episode of any cell had the score though some ended well, its
+// name is wrong: the plan ends after the first stage, and its Err says what there is.
 func (u Until) Plan() (Plan, error) {
 	u = u.resolved()
 	switch {
@@ -85,6 +87,9 @@ type untilPlan struct {
 	Until
 	open  []*untilCell // that are not known well enough, in order
 	dealt int          // repetitions asked for, of each that is open
+	found bool         // an episode had the score
+	other []string     // what they had instead, as people write it
+	err   error
 }
 
 type untilCell struct {
@@ -97,8 +102,15 @@ type untilCell struct {
 func (p *untilPlan) Next(last []Played) []Spec {
 	for i, l := range last {
 		if x, ok := p.value(l); ok && len(p.open) > 0 {
+			p.found = true
 			p.open[i%len(p.open)].tally.Add(x)
+		} else if !p.found {
+			p.others(l.Outcome)
 		}
+	}
+	if !p.found && len(p.other) > 0 {
+		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
+		return nil
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
 	n := p.Step
@@ -113,6 +125,41 @@ func (p *untilPlan) Next(last []Played) []Spec {
 		p.dealt++
 	}
 	return specs
+}
+
+// Err is why the plan has come to an end that is none, or nil.
+func (p *untilPlan) Err() error { return p.err }
+
+// others notes the names of scores.
+func (p *untilPlan) others(o Outcome) {
+	for _, s := range o.Scores {
+		whose := ""
+		if s.Seat != "" {
+			whose = "seat " + s.Seat
+		}
+		if name := scoreName(s.Name, whose); o.Failed == "" && !slices.Contains(p.other, name) {
+			p.other = append(p.other, name)
+		}
+	}
+}
+
+func (p *untilPlan) whose() string {
+	switch {
+	case p.Seat != "":
+		return "seat " + p.Seat
+	case p.Agent != "":
+		return "agent " + p.Agent
+	default:
+		return ""
+	}
+}
+
+// scoreName is a score as people write it: points of seat first.
+func scoreName(name, whose string) string {
+	if whose == "" {
+		return name + " of the whole episode"
+	}
+	return name + " of " + whose
 }
 
 func (p *untilPlan) done(c *untilCell) bool {

@@ -81,14 +81,53 @@ type Played struct {
 	Episode int
 	Spec    Spec
 	Outcome Outcome // its Data is a json.RawMessage
+	// Took is what it took, for an Exhibitor. A plan is not told: it must not depend on it.
+	Took Took
+}
+
+// Took is what the last attempt at an episode took. Times are in seconds. Those of calls that
+// were made at once add up.
+type Took struct {
+	Attempt       int     // from 0
+	Input, Output int     // tokens
+	Cost          float64 // in dollars
+	// Began and Ended are since the run was first played, without the time between sittings.
+	Began, Ended float64
+	// Asked is how long models took to answer, and Acted how long acts took. Queued and
+	// Waited are how long asks and acts waited before.
+	Asked, Queued, Acted, Waited float64
 }
 
 // Plan decides which episodes a run plays. It is a pure fold over outcomes: it is made
 // anew for every run and resume, and must ask for the same each time it sees the same.
+// One that can come to an end that is none, such as Until, also has a method Err() error: it
+// says why when Next returns no episodes.
 type Plan interface {
 	// Next returns the episodes of the next stage, given those of the stage before, in
 	// order. It is first called with none. No episodes: the run is complete.
 	Next(last []Played) []Spec
+}
+
+// Part is some of what a plan may ask for: a generation, a final test.
+type Part struct {
+	Name string // for people; parts with the same name are told together
+	// Like are episodes such as the part has, at least one: what they take is about what
+	// each of the part does.
+	Like []Spec
+	// Low and High are how many episodes the part has at least and at most, and Stages is in
+	// how many stages, one after the other, at most.
+	Low, High, Stages int
+}
+
+// Status tells how a run goes while it is played, and what came of it when it ends. It is
+// used by one goroutine at a time.
+type Status interface {
+	// Add takes in an episode that ended: those of a stage in any order. Data that is not
+	// what it should be is passed over.
+	Add(p Played)
+	// Line is what to say now, in parts of which the first matter most; nothing as long as
+	// there is nothing to say. It is called several times a second.
+	Line() []string
 }
 
 // Kind is a family of worlds.
@@ -117,10 +156,18 @@ type Kind struct {
 	// beside each other. Specs it asks for need not be like cell, but are to be labelled as
 	// of its Cell. Nil: a spec is one episode.
 	Plan func(params any, cell Spec, seed uint64) (Plan, error)
+	// Forecast says what such a plan may come to before anything of it is played. It is
+	// called with the same. Nil: all that can be foreseen is the first stage.
+	Forecast func(params any, cell Spec, seed uint64) ([]Part, error)
 	// World makes the world of one episode.
 	World func(params any, lineup Lineup) (World, error)
+	// Scores declares what outcomes may score. Nil: it is not known before they do.
+	Scores func(params any) []Measure
 	// Bots are agents without a model, by name.
 	Bots map[string]Bot
+	// Status begins to tell how a run with these params goes. Nil: how many episodes ended
+	// is all there is to tell.
+	Status func(params any) Status
 	// Exhibitor begins the kind's own part of a report. Nil: it has none.
 	Exhibitor func() Exhibitor
 	// Replay makes what there is to look at of one episode out of what its world noted, in
@@ -129,13 +176,35 @@ type Kind struct {
 	// Files makes files to read of one episode out of the same, by name: Markdown texts,
 	// and tables that end in .csv and have a line of column names. Nil: none.
 	Files func(p Played, notes []Note) map[string]string
+	// Story makes the same as Replay, where that takes more than notes: all that was noted,
+	// asked and done. Nil: Replay is used.
+	Story func(p Played, told []Told) []Exhibit
 	// External means that an unfinished episode cannot be played on, since something
 	// outside has forgotten it: it starts again as a new attempt.
 	External bool
+	// Outside names params that say where and how fast episodes are played, and never change
+	// what they come to: they may be others when a run is played on. Nil: none are.
+	Outside []string
 	// Example is a plan file with every param and a comment on it.
 	Example string
 	// ExampleFiles are the files that Example names, by name: they are written beside it.
 	ExampleFiles map[string]string
+}
+
+// Essence is params without those that are Outside: what makes two plans the same.
+func (k Kind) Essence(params json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if len(k.Outside) == 0 || json.Unmarshal(params, &all) != nil {
+		return params
+	}
+	for _, name := range k.Outside {
+		delete(all, name)
+	}
+	b, err := json.Marshal(all)
+	if err != nil {
+		return params
+	}
+	return b
 }
 
 // Bot is an agent without a model: a pure function of the call.

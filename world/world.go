@@ -65,6 +65,8 @@ type Reply struct {
 	Thoughts  []llm.Thought   `json:"thoughts,omitempty"`
 	Finish    llm.Finish      `json:"finish,omitempty"`
 	Failed    llm.Kind        `json:"failed,omitempty"`
+	// Weights is the version of the weights that answered, where the server gives it.
+	Weights string `json:"weights,omitempty"`
 }
 
 // OK says whether the call was answered.
@@ -86,6 +88,16 @@ type Score struct {
 	Seat  string  `json:"seat,omitempty"`
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
+}
+
+// Told is something of an episode, in the order of a transcript: a note, or a call with what
+// came of it.
+type Told struct {
+	Note *Note // nil: a call
+	// Seat is whose call it was, Agent who sat there, and Label what it was for.
+	Seat, Agent, Label string
+	Act                *Act // nil: an ask, or the call of a bot
+	Reply              Reply
 }
 
 // Note is something a world says for readers. It has no effect on play.

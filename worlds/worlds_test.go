@@ -58,7 +58,7 @@ func TestSecretsPlaysAHundred(t *testing.T) {
 	for _, s := range specs {
 		deals[s.Cell] = append(deals[s.Cell], s.Deal)
 	}
-	if len(specs) != 100 || len(deals) != 2 || !reflect.DeepEqual(deals["first=small second=large"], deals["first=large second=small"]) {
+	if len(specs) != 100 || len(deals) != 2 || !reflect.DeepEqual(deals["first=small, second=large"], deals["first=large, second=small"]) {
 		t.Errorf("%d episodes in %d cells: %v", len(specs), len(deals), deals)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/price"
 	"parley/internal/provider"
+	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -143,11 +144,7 @@ func (a *App) Unpriced(models []string) []string {
 func ownHardware(providers []provider.Provider) (*price.Table, error) {
 	models := map[string]map[string]float64{}
 	for _, p := range providers {
-		u, err := url.Parse(p.BaseURL)
-		if err != nil {
-			continue
-		}
-		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback()) {
+		if !slices.ContainsFunc(p.Servers(), func(one provider.Provider) bool { return !isHere(one.BaseURL) }) {
 			models[p.Name+"/*"] = map[string]float64{"input": 0, "output": 0}
 		}
 	}
@@ -156,6 +153,16 @@ func ownHardware(providers []provider.Provider) (*price.Table, error) {
 		return nil, err
 	}
 	return price.Read(bytes.NewReader(b), "prices of what runs here")
+}
+
+// isHere says whether an address is one of this machine's.
+func isHere(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // lane opens the provider of that name.
@@ -174,12 +181,10 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		}
 		return dispatch.Lane{Provider: p, Model: m}, nil
 	}
-	m, err := dialect.Open(p)
+	lane, err := a.servers(p)
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	a.closes(m)
-	lane := dispatch.Lane{Provider: p, Model: m}
 	if _, ok := p.BatchLimits(); ok {
 		if lane.Desk, err = desk.Open(p); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
@@ -188,6 +193,29 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	}
 	return lane, nil
 }
+
+// servers opens each server of a provider. One alone, of which nothing but answers is wanted,
+// is asked without a set around it.
+func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
+	lane := dispatch.Lane{Provider: p}
+	for _, one := range p.Servers() {
+		m, err := dialect.Open(one)
+		if err != nil {
+			return dispatch.Lane{}, err
+		}
+		a.closes(m)
+		server, _ := m.(replica.Server)
+		lane.Model = m
+		lane.Replicas = append(lane.Replicas, replica.Member{Name: one.BaseURL, Model: m, Server: server})
+	}
+	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
+		lane.Replicas = nil
+	}
+	return lane, nil
+}
+
+// sessions says whether it matters to a provider which requests belong together.
+func (a *App) sessions() bool { return slices.ContainsFunc(a.providers, provider.Provider.HasSessions) }
 
 // closes notes that something may hold connections.
 func (a *App) closes(it any) {
@@ -221,9 +249,9 @@ func (a *App) Batched(model string) bool {
 
 // Close lets go of connections and the cache. Nothing may be in flight.
 func (a *App) Close() error {
+	errs := []error{a.Dispatcher.Close()}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var errs []error
 	for _, c := range a.open {
 		errs = append(errs, c.Close())
 	}

@@ -12,7 +12,28 @@ import (
 	"parley/journal"
 )
 
-// timetable is what a run that was played waited for: its turns, by episode.
+// stages are the timetables of a run's stages. A stage begins when the one before has ended.
+type stages []timetable
+
+// serial is how long all calls take one after the other.
+func (s stages) serial() (sum time.Duration) {
+	for _, t := range s {
+		sum += t.serial()
+	}
+	return sum
+}
+
+// ideal is how long the stages take, each as fast as can be.
+func (s stages) ideal(calls int, wave bool) (sum time.Duration, waves int) {
+	for _, t := range s {
+		took, n := t.ideal(calls, wave)
+		sum += took
+		waves += n
+	}
+	return sum, waves
+}
+
+// timetable is what a stage that was played waited for: its turns, by episode.
 type timetable [][]*step
 
 // step is the calls of one turn, and which turns must be over before it can begin.
@@ -25,10 +46,14 @@ type step struct {
 	open   int             // calls without an answer
 }
 
-// timetableOf reads the turns and latencies of a run.
-func timetableOf(ctx context.Context, j journal.Journal) (timetable, error) {
+// stagesPlayed reads the turns and latencies of a run.
+func stagesPlayed(ctx context.Context, j journal.Journal) (stages, error) {
 	steps := map[journal.Turn]*step{}
+	var begins []int // the first episode of each stage
 	err := j.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		if st, ok := e.(*journal.Staged); ok {
+			begins = append(begins, st.First)
+		}
 		r, ok := e.(*journal.Replied)
 		if !ok || r.Request == nil {
 			return nil
@@ -52,11 +77,15 @@ func timetableOf(ctx context.Context, j journal.Journal) (timetable, error) {
 	for _, s := range steps {
 		byEpisode[s.at.Episode] = append(byEpisode[s.at.Episode], s)
 	}
-	var t timetable
+	all := make(stages, max(1, len(begins)))
 	for _, n := range slices.Sorted(maps.Keys(byEpisode)) {
-		t = append(t, link(byEpisode[n]))
+		at, found := slices.BinarySearch(begins, n)
+		if !found {
+			at = max(0, at-1) // of the last that began before
+		}
+		all[at] = append(all[at], link(byEpisode[n]))
 	}
-	return t, nil
+	return all, nil
 }
 
 // link finds out which turns of an episode wait for which: a turn for the one before it in

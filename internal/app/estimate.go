@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/internal/config"
+	"parley/internal/envhttp"
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/world"
@@ -22,6 +22,9 @@ type Check struct {
 	Episodes int
 	// Latency is how long a call is taken to last. Default: 5 seconds.
 	Latency time.Duration
+	// Act also acts on the outside: the sample is played in the environments on the servers.
+	// Default: they are only asked whether they are there.
+	Act bool
 	// Env looks up whether keys are set. Their values go nowhere. Default: none is.
 	Env func(name string) (string, bool)
 }
@@ -32,11 +35,16 @@ type Estimate struct {
 	Kind     string       `json:"kind"`
 	Episodes EpisodeCount `json:"episodes"`
 	Use
-	Models   []ModelUse `json:"models"`
-	Time     TimeUse    `json:"time"`
-	Keys     []Key      `json:"keys"`
-	Budget   *BudgetUse `json:"budget,omitempty"`
-	PricesOf string     `json:"prices_as_of"`
+	Models []ModelUse `json:"models"`
+	// Parts is what a plan is made of that its kind makes as it goes. Its later parts depend
+	// on what comes of the earlier ones.
+	Parts  []PartUse  `json:"parts"`
+	Time   TimeUse    `json:"time"`
+	Keys   []Key      `json:"keys"`
+	Budget *BudgetUse `json:"budget,omitempty"`
+	// Servers are those that the plan's environments are on.
+	Servers  []envhttp.Presence `json:"servers"`
+	PricesOf string             `json:"prices_as_of"`
 	// Unpriced are models whose price is not known: the costs leave them out.
 	Unpriced []string `json:"unpriced"`
 	// Unbounded are agents whose answers no max_tokens bounds.
@@ -111,50 +119,55 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
-	stages, err := c.Plan.World()
+	o, err := c.look()
 	if err != nil {
 		return nil, err
 	}
-	first := stages.Next(nil)
-	cells := cellsOf(first)
-	t := &trial{plan: c.Plan, prices: prices}
-	if err := t.play(ctx, sampleOf(cells, len(first), c.Episodes)); err != nil {
+	there, all := servers(ctx, c.Plan)
+	t := &trial{plan: c.Plan, prices: prices, act: c.Act && all}
+	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}
-	return c.estimate(t, cells, len(first)), nil
+	e := c.estimate(t, o)
+	e.Servers = there
+	return e, nil
 }
 
-func (c Check) estimate(t *trial, cells []world.Spec, first int) *Estimate {
+func (c Check) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
-		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Keys: c.keys(cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
-		Episodes: EpisodeCount{Low: first, High: first, Cells: len(cells), Played: len(t.episodes)},
+		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
+		Episodes: EpisodeCount{Cells: len(o.cells), Played: len(t.episodes)},
 	}
-	if u := c.Plan.Until; u != nil {
-		e.Episodes.High = len(cells) * u.Max
+	for _, p := range o.parts {
+		e.Episodes.Low += p.low
+		e.Episodes.High += p.high
 	}
-	x := extent{low: e.Episodes.Low, high: e.Episodes.High}
 	for _, model := range slices.Sorted(maps.Keys(t.models)) {
 		of := t.of(func(m string) bool { return m == model })
 		_, priced := t.prices.Find(model)
 		if !priced {
 			e.Unpriced = append(e.Unpriced, model)
 		}
-		e.Models = append(e.Models, ModelUse{Model: model, Use: t.use(of, x, priced), charged: t.amount(of, x, func(s spent) float64 { return s.charged })})
+		e.Models = append(e.Models, ModelUse{Model: model, Use: t.use(of, o.parts, priced), charged: t.amount(of, o.parts, func(s spent) float64 { return s.charged })})
 	}
-	e.Use = t.use(t.of(func(string) bool { return true }), x, len(e.Unpriced) < len(e.Models) || len(e.Models) == 0)
+	known := len(e.Unpriced) < len(e.Models) || len(e.Models) == 0
+	e.Use = t.use(t.of(func(string) bool { return true }), o.parts, known)
+	if len(o.parts) > 1 {
+		e.Parts = t.partUses(o.parts, known)
+	}
 	if len(e.Unpriced) > 0 {
 		e.CostMax = nil
 	}
 	e.Unbounded = append(e.Unbounded, slices.Sorted(maps.Keys(t.unbounded))...)
-	e.Time = c.time(t, e)
+	e.Time = c.time(t, o.parts, e)
 	e.Budget = c.budget(t, e)
 	c.warn(t, e)
 	return e
 }
 
 // use folds what the episodes spent.
-func (t *trial) use(of []spent, x extent, priced bool) Use {
-	sum := func(get func(spent) float64) Amount { return t.amount(of, x, get) }
+func (t *trial) use(of []spent, parts []part, priced bool) Use {
+	sum := func(get func(spent) float64) Amount { return t.amount(of, parts, get) }
 	maybe := func(known bool, get func(spent) float64) *Amount {
 		if !known {
 			return nil
@@ -162,7 +175,10 @@ func (t *trial) use(of []spent, x extent, priced bool) Use {
 		a := sum(get)
 		return &a
 	}
-	bounded := !slices.ContainsFunc(of, func(s spent) bool { return s.open > 0 })
+	bounded := true
+	for _, p := range parts {
+		bounded = bounded && !slices.ContainsFunc(of[p.from:p.to], func(s spent) bool { return s.open > 0 })
+	}
 	return Use{
 		Calls:     sum(func(s spent) float64 { return s.calls }),
 		Input:     sum(func(s spent) float64 { return s.input }),
@@ -172,50 +188,6 @@ func (t *trial) use(of []spent, x extent, priced bool) Use {
 		Batch:     maybe(priced, func(s spent) float64 { return s.batch.Dollars() }),
 		CostMax:   maybe(priced && bounded, func(s spent) float64 { return s.worst.Dollars() }),
 	}
-}
-
-// extent is how many episodes a plan has: exactly, or between two numbers.
-type extent struct{ low, high int }
-
-// amount is the mean over the episodes that were tried, and what it makes of all. The
-// interval is one of prediction: the plan's episodes are taken to be new ones, since a
-// real model's answers are.
-func (t *trial) amount(of []spent, x extent, get func(spent) float64) Amount {
-	values := make([]float64, len(of))
-	for i, s := range of {
-		values[i] = get(s)
-	}
-	e := stats.Mean(t.withinCells(values), confidence)
-	half := func(n int) float64 {
-		return e.Interval.Half() * math.Sqrt(float64(n)*float64(n+len(values)))
-	}
-	return Amount{Episode: e, Total: stats.Interval{
-		Low:  max(0, float64(x.low)*e.Mean-half(x.low)),
-		High: float64(x.high)*e.Mean + half(x.high),
-	}}
-}
-
-// withinCells takes away how cells differ from each other: how often each is played is
-// known, and only what differs within one is chance. Each cell was tried equally often.
-func (t *trial) withinCells(values []float64) []float64 {
-	sums, counts, mean := map[string]float64{}, map[string]float64{}, 0.0
-	for i, v := range values {
-		cell := t.episodes[i].cell
-		sums[cell] += v
-		counts[cell]++
-		mean += v / float64(len(values))
-	}
-	n, k := float64(len(values)), float64(len(counts))
-	if k < 2 || n <= k {
-		return values // one cell, or one episode of each: all there is to go by
-	}
-	freedom := math.Sqrt((n - 1) / (n - k))
-	out := make([]float64, len(values))
-	for i, v := range values {
-		cell := t.episodes[i].cell
-		out[i] = mean + freedom*(v-sums[cell]/counts[cell])
-	}
-	return out
 }
 
 // keys lists what the models of the lineups need, fallbacks included.
@@ -271,19 +243,29 @@ func (c Check) warn(t *trial, e *Estimate) {
 	} else if b != nil && b.Call > b.Limit {
 		add("one call can cost up to about %v, which is more than the budget of %v, so the run would stop there: set max_tokens", b.Call, b.Limit)
 	}
+	if says := c.episodeBudget(t, e); says != "" {
+		add("%s", says)
+	}
 	for _, ep := range t.episodes {
-		if ep.failed == "" {
+		if ep.failed == "" || t.blind() {
 			continue
 		}
 		if e.Episodes.Failed++; e.Episodes.Failed == 1 {
 			add("an episode failed on the simulated provider: %s", ep.failed)
 		}
 	}
-	if t.acts > 0 {
-		add("the kind acts on the outside, which a check does not: its %d acts were answered with a failure, and episodes may be longer", t.acts)
+	if t.blind() {
+		e.Episodes.Played = 0 // nothing of them could be
+		if e.Budget != nil {
+			e.Budget.Covers = "maybe"
+		}
+		add("the kind acts on the outside, which a check does not: its %d acts were answered with a failure, so there is no estimate; --act plays in environments on servers, with the simulated provider", t.acts)
 	}
 	if slices.ContainsFunc(e.Models, func(m ModelUse) bool { return strings.HasPrefix(m.Model, "sim/") }) {
 		add("the prices of sim are made up: it charges nothing")
+	}
+	if len(e.Parts) > 0 {
+		add("the plan is made as it goes: at most is what it can come to, and what later episodes ask is taken to be about as long as what the first do")
 	}
 	if c.Plan.Pace == "wave" {
 		add("in waves every turn waits for a batch, which takes as long as the provider takes: the time is that of the free pace")

@@ -44,20 +44,19 @@ const (
 	callsAtMost  = 10_000
 )
 
-func (c Check) time(t *trial, e *Estimate) TimeUse {
+func (c Check) time(t *trial, parts []part, e *Estimate) TimeUse {
 	lat := c.Latency.Seconds()
 	u := TimeUse{Latency: lat, Assumes: []string{}}
-	for _, ep := range t.episodes {
-		n := ep.inARow()
-		u.Turns += float64(n)
-		u.TurnsMax = max(u.TurnsMax, n)
+	turns := make([]int, len(t.episodes))
+	for i, ep := range t.episodes {
+		turns[i] = ep.inARow()
+		u.Turns += float64(turns[i]) / float64(len(turns))
+		u.TurnsMax = max(u.TurnsMax, turns[i])
 	}
-	u.Turns /= float64(len(t.episodes))
-	stages := 1
-	if n := c.Plan.Until; n != nil {
-		stages += (n.Max - n.Min + n.Step - 1) / n.Step
-	}
-	row := bound{"turns in a row", stats.Interval{Low: u.Turns * lat, High: float64(u.TurnsMax*stages) * lat}}
+	row := bound{"turns in a row", stats.Interval{
+		Low:  lat * inARow(parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
+		High: lat * inARow(parts, func(p part) float64 { return float64(p.stages * slices.Max(turns[p.from:p.to])) }),
+	}}
 	bounds := c.rates(t, e, &u)
 	if n := c.Plan.Concurrency; n > 0 {
 		bounds = append(bounds, bound{fmt.Sprintf("limits.concurrency of %d", n), times(e.Calls.Total, lat/float64(n))})
@@ -78,6 +77,18 @@ func (c Check) time(t *trial, e *Estimate) TimeUse {
 	u.Seconds.High += row.time.High
 	u.Bound = longest.what
 	return u
+}
+
+// certain is how many turns there are in a row in a part that is played for sure.
+func certain(p part, turns []int) float64 {
+	if p.low == 0 {
+		return 0
+	}
+	sum := 0
+	for _, n := range turns {
+		sum += n
+	}
+	return float64(sum) / float64(len(turns))
 }
 
 // rates bounds the time by what each account allows. Models that share limits add up.

@@ -28,7 +28,13 @@ type trial struct {
 	unbounded map[string]bool // agents asked without max_tokens
 	dearest   llm.Money       // the most that one call can cost
 	acts      int
+	act       bool // on the outside too
+	idle      bool // whether acts were carried out by nobody
 }
+
+// blind says whether the world asked for something on the outside, and nobody did it: what it
+// would have gone on to ask is not known.
+func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 
 // tried is one episode of it.
 type tried struct {
@@ -118,11 +124,17 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
 		},
 	}
-	leave, err := inside(&c, t.plan)
+	reach := inside
+	if t.act {
+		reach = outside
+		c.Begun.Run = "check-" + newID() // sessions on servers are named after it
+	}
+	leave, err := reach(&c, t.plan)
 	if err != nil {
 		return err
 	}
 	defer leave(ctx)
+	_, t.idle = c.Actor.(noActor)
 	res, err := engine.Run(ctx, c)
 	switch {
 	case err != nil:

@@ -25,6 +25,7 @@ func smaller() map[string][]string {
 		"evolve-reflect.yaml":            {"params.max_generations=2"},
 		"evolve-against-random.yaml":     {"params.max_generations=1", "plan.matrix.repeat=1"},
 		"rollout.yaml":                   {"episodes=2"},
+		"rollout-experience.yaml":        {"episodes=2"},
 		"rollout-maze.yaml":              {"episodes=2"},
 		"rollout-negotiation.yaml":       {"episodes=2"},
 		"rollout-tasks.yaml":             nil,
@@ -41,7 +42,7 @@ func smaller() map[string][]string {
 
 // elsewhere are examples that need a server beside them; their own tests play them.
 func elsewhere() []string {
-	return []string{"secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
+	return []string{"replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
 }
 
 // TestExamples plays every plan of the examples on the simulated provider, one call at a

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"parley/engine"
@@ -43,4 +44,15 @@ func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context
 	}
 	c.Actor = noActor{}
 	return func(context.Context) {}, nil
+}
+
+// servers asks the environment servers of a plan whether they are there. all is whether each
+// of them is.
+func servers(ctx context.Context, plan *config.Plan) (there []envhttp.Presence, all bool) {
+	params, ok := plan.Params.(*rollout.Params)
+	if !ok || len(params.Servers) == 0 {
+		return []envhttp.Presence{}, true
+	}
+	there = envhttp.Probe(ctx, params)
+	return there, !slices.ContainsFunc(there, func(p envhttp.Presence) bool { return !p.Answers })
 }

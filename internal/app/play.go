@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,7 +113,7 @@ func roomFor(file string, exists bool) error {
 
 // ready says what stands in the way of a plan before anything is written or asked.
 func ready(plan *config.Plan) error {
-	a, err := Open(Config{Providers: plan.Providers, Budget: plan.Budget, Prices: plan.Prices})
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices}) // either wants prices
 	if err != nil {
 		return usageError{err}
 	}
@@ -189,8 +191,12 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
+	c.EpisodeBudget, c.Prices = plan.EpisodeBudget, a
 	if complete(head) {
 		c.Journal = closed{store}
+	}
+	if a.sessions() {
+		c.Released = a.Release
 	}
 	w.setUp(&c, plan, a)
 	if head.Begun != nil {
@@ -207,7 +213,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	if headErr != nil {
 		return nil, errors.Join(err, headErr)
 	}
-	sum := summarize(p.File, res, a.Stats(), after)
+	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
 	models := modelsOf(plan)
 	sum.charge(after.Spent, models, a.Unpriced(models))
 	return sum, err
@@ -269,16 +275,37 @@ func changed(was, is *config.Plan) string {
 	}{
 		{"kind", was.Kind.Name, is.Kind.Name},
 		{"seed", was.Seed, is.Seed},
-		{"params", was.ParamsJSON, is.ParamsJSON},
+		{"params", was.Kind.Essence(was.ParamsJSON), is.Kind.Essence(is.ParamsJSON)},
 		{"lineup", was.Lineup, is.Lineup},
 		{"number of episodes", was.Episodes, is.Episodes},
+		{"episode_budget", was.EpisodeBudget, is.EpisodeBudget}, // where episodes end depends on it
 		{"plan", []any{was.Matrix, was.Until}, []any{is.Matrix, is.Until}},
 		{"agents", was.Agents, is.Agents}, // last: who has no seat is none
 	} {
 		a, errA := json.Marshal(part.was)
 		b, errB := json.Marshal(part.is)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			return part.name
+			return part.name + within(a, b)
+		}
+	}
+	return ""
+}
+
+// within names the first keys under which two JSON objects differ, as .key.key.
+func within(a, b json.RawMessage) string {
+	var was, is map[string]json.RawMessage
+	if json.Unmarshal(a, &was) != nil || json.Unmarshal(b, &is) != nil {
+		return ""
+	}
+	keys := slices.Sorted(maps.Keys(was))
+	for _, k := range slices.Sorted(maps.Keys(is)) {
+		if _, ok := was[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if !bytes.Equal(was[k], is[k]) {
+			return "." + k + within(was[k], is[k])
 		}
 	}
 	return ""

@@ -114,9 +114,9 @@ func TestAnotherPlan(t *testing.T) {
 	for set, want := range map[string]string{
 		"seed=6":                        "another seed",
 		"episodes=70":                   "another number of episodes",
-		"params.messages=3":             "another params",
+		"params.messages=3":             "another params.messages:",
 		"agents.small.temperature=0.1":  "another agents",
-		"lineup.second=small":           "another lineup",
+		"lineup.second=small":           "another lineup.second:",
 		"budget=9":                      "",
 		"limits.concurrency=9":          "",
 		"providers.sim.limits.rpm=9000": "",

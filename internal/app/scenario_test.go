@@ -11,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/llm"
 	"parley/worlds"
 )
 
@@ -97,6 +98,82 @@ func insideATurn(t *testing.T, file string) bool {
 		}
 	}
 	return false
+}
+
+// TestScenarioEpisodeBudget: an episode never costs more than it may, it stops at the same place
+// however the run is played, and a fork of it with more money goes on.
+func TestScenarioEpisodeBudget(t *testing.T) {
+	t.Parallel()
+	bounded := []string{"agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
+	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
+	budget := whole.Cost.Dollars() / 3 // what an episode costs on average, and so too little for most
+	bounded = append(bounded, fmt.Sprintf("episode_budget=%.9f", budget))
+	want := ""
+	for _, how := range []string{"limits.concurrency=1", "limits.concurrency=500", "pace=wave", "limits.live=1", "budget=0.0001"} {
+		file := inFolder(t)
+		sum := played(t, Play{Plan: drought(t, append(bounded, how)...), File: file, Tool: "test"})
+		if how == "budget=0.0001" { // for all of it, and far too little: it stops, and goes on with more
+			if sum.State != journal.Stopped || sum.Episodes.Failed > 0 {
+				t.Fatalf("%+v", sum)
+			}
+			sum = played(t, Play{File: file, MustExist: true, Sets: []string{"budget=100"}, Tool: "test"})
+		}
+		if want == "" {
+			want = sum.Digest
+		}
+		if sum.State != journal.Complete || sum.Digest != want || sum.Episodes.Failed == 0 {
+			t.Errorf("%s: %s, %+v, %s; want %s", how, sum.State, sum.Episodes, sum.Digest, want)
+		}
+		head := headOf(t, file)
+		for n, e := range head.Ended {
+			if cost := costOf(t, file, n); cost.Dollars() > budget {
+				t.Errorf("%s: episode %d cost %v", how, n, cost)
+			}
+			if e.Outcome.Failed != "" && !strings.HasPrefix(e.Outcome.Failed, "budget: an episode may cost") {
+				t.Errorf("%s: episode %d: %s", how, n, e.Outcome.Failed)
+			}
+		}
+	}
+	file := inFolder(t)
+	played(t, Play{Plan: drought(t, bounded...), File: file, Tool: "test"})
+	if _, err := (Play{File: file, MustExist: true, Sets: []string{"episode_budget=9"}}).Run(t.Context(), t.Context()); !IsUsage(err) || !strings.Contains(err.Error(), "episode_budget") {
+		t.Errorf("where episodes end was changed: %v", err)
+	}
+	more := written(t, Fork{From: file, Episode: 0, Turn: 0, Repeat: 1, Sets: []string{"episode_budget=9"}})
+	if sum := played(t, Play{File: more, MustExist: true, Tool: "test"}); sum.Episodes.Complete != 1 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+func headOf(t *testing.T, file string) *journal.Head {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := s.Head(t.Context())
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+func costOf(t *testing.T, file string, episode int) (cost llm.Money) {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := journal.Episode(t.Context(), s, episode)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok {
+			cost += r.Cost()
+		}
+	}
+	return cost
 }
 
 // TestScenarioBranch: a branch at turn 3 has the world of turn 2 as it was, and from then on

@@ -7,6 +7,7 @@ import (
 	"parley/engine"
 	"parley/internal/dispatch"
 	"parley/internal/stats"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -43,7 +44,8 @@ type Summary struct {
 	// model's is.
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
-	Risked   llm.Money  `json:"risked_usd"` // what calls may have cost besides that were cut off in flight; it counts against the budget
+	Batches  int        `json:"batches_open"` // are with their providers, and are collected when the run is played on
+	Risked   llm.Money  `json:"risked_usd"`   // what calls may have cost besides that were cut off in flight; it counts against the budget
 	Wall     float64    `json:"wall_s"`
 	Digest   string     `json:"digest"`
 	Scores   []Score    `json:"scores"`
@@ -60,14 +62,16 @@ type Score struct {
 	stats.Estimate
 }
 
-func summarize(file string, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
+func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
 	s := &Summary{File: file, State: r.State, Reason: r.Reason, Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Risked: head.Risked, Wall: r.Wall.Seconds()}
+	s.Batches = len(head.Batches)
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), int(d.Failed), r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
-	s.Scores, s.Agents = Scores(head), ByAgent(head)
+	within := view.Bounds(kind, head.Stages)
+	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)
 	return s
 }
 
@@ -79,16 +83,17 @@ func (s *Summary) charge(spent llm.Money, models, unpriced []string) {
 	}
 }
 
-// Scores folds the outcomes of a run, in episode order, by cell, agent, seat and score.
-func Scores(head *journal.Head) []Score {
-	return fold(head, func(spec world.Spec, sc world.Score) Score {
+// Scores folds the outcomes of a run, in episode order, by cell, agent, seat and score, whose
+// intervals stay within bounds.
+func Scores(head *journal.Head, within map[string]world.Bounds) []Score {
+	return fold(head, within, func(spec world.Spec, sc world.Score) Score {
 		return Score{Cell: spec.Cell, Agent: spec.Lineup[sc.Seat], Seat: sc.Seat, Score: sc.Name}
 	})
 }
 
 // ByAgent folds them by agent and score alone, wherever the agent sat.
-func ByAgent(head *journal.Head) []Score {
-	return fold(head, func(spec world.Spec, sc world.Score) Score {
+func ByAgent(head *journal.Head, within map[string]world.Bounds) []Score {
+	return fold(head, within, func(spec world.Spec, sc world.Score) Score {
 		return Score{Agent: spec.Lineup[sc.Seat], Score: sc.Name}
 	})
 }
@@ -96,7 +101,7 @@ func ByAgent(head *journal.Head) []Score {
 // fold groups scores by what group returns, sorted by cell, seat and agent. An episode
 // counts once in a group: what it has several of there is averaged, since they are not
 // independent. Episodes that failed have none.
-func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score {
+func fold(head *journal.Head, within map[string]world.Bounds, group func(world.Spec, world.Score) Score) []Score {
 	values := map[Score][]float64{}
 	shares := map[string]bool{} // scores that are only ever 0 or 1
 	var order []Score
@@ -126,7 +131,9 @@ func fold(head *journal.Head, group func(world.Spec, world.Score) Score) []Score
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
 	})
 	for i, k := range order {
-		order[i].Estimate = estimate(values[k], shares[k.Score])
+		e := estimate(values[k], shares[k.Score])
+		e.Interval = within[k.Score].Hold(e.Mean, e.Interval)
+		order[i].Estimate = e
 	}
 	return order
 }

@@ -143,7 +143,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 		}()
 	}, Watch: func(engine.Event) {}}
 	sum, err := first.Run(t.Context(), drain)
-	if err != nil || sum.State != journal.Stopped {
+	if err != nil || sum.State != journal.Stopped || sum.Batches != 1 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	if _, err := (Play{Plan: batchPlan(t, url, "pace=free"), File: file}).Run(t.Context(), context.Background()); !IsUsage(err) || !strings.Contains(err.Error(), "--pace wave") {

@@ -19,7 +19,7 @@ type benchCmd struct {
 	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as episodes=300."`
 	Latency     sim.Delay `default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long calls take: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
 	Concurrency int       `default:"64" placeholder:"N" help:"Most calls in flight. Default: ${default}."`
-	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to play one call at a time. Default: ${default}."`
+	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to play one call at a time; as many as there are for all. Default: ${default}."`
 	JSON        bool      `name:"json" help:"Print JSON."`
 }
 
@@ -49,7 +49,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if _, err := io.WriteString(s.Stdout, b.String()); err != nil || res.Same {
 		return err
 	}
-	return fmt.Errorf("%s: free pace and waves came to different outcomes: this is a fault in the kind %s or in Parley", c.Plan, plan.Kind.Name)
+	return fmt.Errorf("%s: the ways of playing came to different outcomes: this is a fault in the kind %s or in Parley", c.Plan, plan.Kind.Name)
 }
 
 func printBench(w io.Writer, r *app.BenchResult) {
@@ -59,7 +59,7 @@ func printBench(w io.Writer, r *app.BenchResult) {
 	fmt.Fprintln(t, "WAY\tEPISODES\tCALLS\tSECONDS\tIDEAL\tSECONDS/IDEAL\tAGAINST ONE BY ONE\t")
 	for _, way := range r.Ways {
 		against := "1"
-		if way.Episodes == r.Episodes && way.Wall > 0 {
+		if way != r.Ways[0] && way.Episodes == r.Episodes && way.Wall > 0 {
 			against = fmt.Sprintf("%.1f times as fast", r.Serial/way.Wall)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%.3f\t%s\t\n", way.Name, number(way.Episodes), number(way.Calls), way.Wall, way.Ideal, way.Ratio, against)
@@ -67,7 +67,10 @@ func printBench(w io.Writer, r *app.BenchResult) {
 	_ = t.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(w, "\nIdeal is the least that these latencies allow with so many calls in flight: a call begins the moment\n"+
 		"its turn may and a place is free. All %s calls one by one take %.1f s at least.\n", number(r.Calls), r.Serial)
-	if r.Same {
+	switch {
+	case r.Same && r.Ways[0].Episodes == r.Episodes:
+		fmt.Fprintf(w, "All three came to the same outcomes: digest %s.\n", r.Digest)
+	case r.Same:
 		fmt.Fprintf(w, "Free pace and waves came to the same outcomes: digest %s.\n", r.Digest)
 	}
 }

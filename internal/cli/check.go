@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/config"
+	"parley/internal/envhttp"
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/worlds"
@@ -25,6 +26,7 @@ type checkCmd struct {
 	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
 	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider. Default: ${default}."`
 	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
+	Act      bool          `help:"Act on the outside too: play in the environments on the servers that a plan names. Without it they are only asked whether they are there."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 }
 
@@ -46,7 +48,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Env: s.Env}.Run(ctx)
+	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Act: c.Act, Env: s.Env}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return silent(ExitInterrupted)
@@ -68,7 +70,23 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	if n.Cells > 1 {
 		fmt.Fprintf(w, " in %s cells", number(n.Cells))
 	}
-	fmt.Fprintf(w, ".\n%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", number(n.Played))
+	fmt.Fprint(w, ".\n")
+	if n.Played > 0 {
+		c.printUse(w, e)
+	} else {
+		fmt.Fprint(w, "Nothing was played, asked or spent.\n\n")
+	}
+	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, f := range facts(e) {
+		fmt.Fprintf(lines, "%s\t%s\n", f[0], f[1])
+	}
+	_ = lines.Flush()
+	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
+}
+
+// printUse writes what calls come to.
+func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
+	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", number(e.Episodes.Played))
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := [][]string{{"MODEL", "CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "OUTPUT AT MOST", "COST", "IN BATCHES", "COST AT MOST"}}
@@ -82,15 +100,35 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	_ = t.Flush() // a strings.Builder takes everything
+	printParts(w, e)
 	fmt.Fprintf(w, "\nThe ranges hold 95%% of runs that go as on the simulated provider. Real models write answers of other\n"+
 		"lengths, which later prompts may repeat: at most is what max_tokens allows, where every answer has one.\n"+
 		"Prices as of %s, without what a prompt cache saves.\n\n", e.PricesOf)
-	lines := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, f := range facts(e) {
-		fmt.Fprintf(lines, "%s\t%s\n", f[0], f[1])
+}
+
+// printParts writes what a plan is made of that its kind makes as it goes.
+func printParts(w io.Writer, e *app.Estimate) {
+	if len(e.Parts) == 0 {
+		return
 	}
-	_ = lines.Flush()
-	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
+	fmt.Fprintln(w)
+	rows := [][]string{{"PART", "EPISODES", "CALLS", "COST", "IN BATCHES", "COST AT MOST"}}
+	add := func(name string, low, high int, u app.Use) {
+		r := useRow(name, u)
+		rows = append(rows, []string{name, counted(stats.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
+	}
+	for _, p := range e.Parts {
+		if p.Calls.Total.High == 0 {
+			continue // such as a verdict
+		}
+		add(p.Name, p.Episodes.Low, p.Episodes.High, p.Use)
+	}
+	add("all", e.Episodes.Low, e.Episodes.High, e.Use)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range filled(rows) {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	_ = t.Flush() // a strings.Builder takes everything
 }
 
 // filled leaves out columns that say nothing in any row.
@@ -131,9 +169,12 @@ func useRow(name string, u app.Use) []string {
 func facts(e *app.Estimate) [][2]string {
 	t := e.Time
 	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", ranged(t.Seconds, lasting), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
-	if len(e.Models) == 0 {
+	switch {
+	case e.Episodes.Played == 0:
+		all = nil
+	case len(e.Models) == 0:
 		all = [][2]string{{"time", "none to speak of: no model is asked"}}
-	} else {
+	default:
 		all = append(all, [2]string{"", fmt.Sprintf("an episode has %s turns in a row, at most %d; through a batch API each is a batch to wait for", speed(t.Turns), t.TurnsMax)})
 	}
 	for _, a := range t.Assumes {
@@ -148,6 +189,13 @@ func facts(e *app.Estimate) [][2]string {
 	}
 	if len(e.Keys) == 0 {
 		all = append(all, [2]string{"key", "none is needed"})
+	}
+	for _, p := range e.Servers {
+		says := "answers"
+		if !p.Answers {
+			says = "does not answer: " + oneLine(p.Why)
+		}
+		all = append(all, [2]string{"server", p.Server + " " + says})
 	}
 	all = append(all, [2]string{"budget", budgetFact(e)})
 	if len(e.Unbounded) > 0 {
@@ -191,6 +239,9 @@ func (c *checkCmd) next(e *app.Estimate) string {
 	}
 	if len(missing) > 0 {
 		return "set " + strings.Join(missing, " and ") + ", then " + command.String()
+	}
+	if i := slices.IndexFunc(e.Servers, func(p envhttp.Presence) bool { return !p.Answers }); i >= 0 {
+		return "start " + e.Servers[i].Server + ", then " + command.String()
 	}
 	return command.String()
 }

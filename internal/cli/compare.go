@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"parley/internal/near"
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/view"
@@ -13,7 +16,7 @@ import (
 // compareCmd says what differs.
 type compareCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files to compare with each other; or one, whose agents, models or cells are compared."`
-	By      string   `enum:"file,agent,model,cell," default:"" placeholder:"WHAT" help:"What to compare: file, agent, model or cell. Default: file where there are several, else agent."`
+	By      string   `placeholder:"WHAT" help:"What to compare: file, agent, model or cell. Default: file where there are several, else agent."`
 	Score   []string `placeholder:"NAME" help:"Only this score. May be given several times."`
 	Against string   `placeholder:"NAME" help:"Compare all others with this one. Default: each with each."`
 	Correct string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
@@ -23,6 +26,10 @@ type compareCmd struct {
 
 // Run compares.
 func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
+	ways := []string{compare.ByFile, compare.ByAgent, compare.ByModel, compare.ByCell}
+	if c.By != "" && !slices.Contains(ways, c.By) {
+		return usage("--by %s: want one of %s%s", c.By, strings.Join(ways, ", "), didYouMean(c.By, ways))
+	}
 	if err := spare(c.HTML, c.Files); err != nil {
 		return err
 	}
@@ -37,6 +44,9 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against})
 	if err != nil {
+		if errors.Is(err, compare.ErrUnknown) {
+			return usage("%w", err)
+		}
 		if errors.Is(err, compare.ErrOne) {
 			return usage("%w\nname another file, or compare something else: --by file, agent, model or cell", err)
 		}
@@ -54,4 +64,12 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", c.HTML)
 	return nil
+}
+
+// didYouMean asks for the nearest of names, where one is near.
+func didYouMean(name string, names []string) string {
+	if n := near.Name(name, names); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
 }

@@ -102,6 +102,9 @@ func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.R
 }
 
 func (w *folderWriter) episode(p world.Played, files map[string]string) error {
+	if len(files) == 0 {
+		return nil // there is nothing to read of it
+	}
 	dir := filepath.Join(w.dir, fmt.Sprintf("episode-%04d", p.Episode))
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return fmt.Errorf("--out: %w", err)

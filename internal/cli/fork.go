@@ -21,6 +21,9 @@ type forkCmd struct {
 
 // Run writes the new run file and plays it.
 func (c *forkCmd) Run(ctx context.Context, s *State) error {
+	if err := refuseGateway(ctx, c.File); err != nil {
+		return err
+	}
 	out := c.Out
 	if out == "" {
 		ext := filepath.Ext(c.File)

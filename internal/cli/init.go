@@ -20,7 +20,7 @@ import (
 type initCmd struct {
 	Kind  string `arg:"" help:"What to play: parley worlds lists the kinds." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
-	Force bool   `help:"Write over files that are there."`
+	Force bool   `help:"Write over files that are there. What was changed in them is kept beside them, as NAME.bak."`
 }
 
 // Run writes the plan and, beside it, the JSON Schema that its first line names.
@@ -47,7 +47,11 @@ func (c *initCmd) Run(s *State) error {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
 		files = append(files, initFile{path, []byte(kind.ExampleFiles[name])})
 	}
-	if err := writeFiles(files, c.Force); err != nil {
+	kept, err := writeFiles(files, c.Force)
+	for _, k := range kept { // also where the rest could not be written
+		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it: it is kept as %s\n", k[0], k[1])
+	}
+	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n%s\n"+
@@ -56,28 +60,74 @@ func (c *initCmd) Run(s *State) error {
 }
 
 // writeFiles writes the plan, its schema, and what the plan names, in folders of its own.
-// All of them are looked at before anything is made.
-func writeFiles(files []initFile, force bool) error {
+// All of them are looked at before anything is made. What is written over is kept: kept has
+// its name and that of its copy.
+func writeFiles(files []initFile, force bool) (kept [][2]string, err error) {
+	var changed []string
 	for i, f := range files {
 		check := f.check
 		if i > 1 {
 			check = f.checkBelow
 		}
-		if err := check(force); err != nil {
-			return err
+		there, err := check()
+		if err != nil {
+			return nil, err
 		}
+		if there {
+			changed = append(changed, f.path)
+		}
+	}
+	if len(changed) > 0 && !force {
+		return nil, wontWrite(changed)
 	}
 	for _, f := range files[2:] {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o750); err != nil {
-			return usage("%w", err)
+			return nil, usage("%w", err)
 		}
 	}
 	for _, f := range files {
+		if slices.Contains(changed, f.path) {
+			name, err := backup(f.path)
+			if err != nil {
+				return kept, fmt.Errorf("init: %w", err)
+			}
+			kept = append(kept, [2]string{f.path, name})
+		}
 		if err := f.write(force); err != nil {
-			return fmt.Errorf("init: %w", err)
+			return kept, fmt.Errorf("init: %w", err)
 		}
 	}
-	return nil
+	return kept, nil
+}
+
+// wontWrite names the files that stand in the way.
+func wontWrite(changed []string) error {
+	const way = "name another with --out, or write over it with --force, which keeps a copy"
+	if len(changed) == 1 {
+		return usage("%s is there already, and is not as init writes it: %s", changed[0], way)
+	}
+	return usage("these are there already, and are not as init writes them:\n      %s\n%s", strings.Join(changed, "\n      "), way)
+}
+
+// backup copies a file beside itself, over nothing that is there, and returns the name.
+func backup(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	name := path + ".bak"
+	for n := 2; ; n++ {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if errors.Is(err, fs.ErrExist) {
+			name = fmt.Sprintf("%s.bak%d", path, n)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = f.Write(text)
+		return name, errors.Join(err, f.Sync(), f.Close())
+	}
 }
 
 // pathList names files, one a line.
@@ -95,41 +145,37 @@ type initFile struct {
 	text []byte
 }
 
-// check refuses to write over what is there, unless it is the same or forced to.
-func (f initFile) check(force bool) error {
+// check says whether something else is there, and refuses where no file can be.
+func (f initFile) check() (there bool, err error) {
 	info, err := os.Stat(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return f.folder()
+		return false, f.folder()
 	case err != nil:
-		return usage("%w", err)
+		return false, usage("%w", err)
 	case !info.Mode().IsRegular():
-		return usage("%s is there and is no plain file", f.path)
-	case force:
-		return nil
+		return false, usage("%s is there and is no plain file", f.path)
 	}
-	if was, err := os.ReadFile(f.path); err == nil && bytes.Equal(was, f.text) {
-		return nil
-	}
-	return usage("%s is there already: name another with --out, or write over it with --force", f.path)
+	was, err := os.ReadFile(f.path)
+	return err != nil || !bytes.Equal(was, f.text), nil
 }
 
 // checkBelow is check for a file whose folders may have to be made: what stands in their
 // place must not be a file.
-func (f initFile) checkBelow(force bool) error {
+func (f initFile) checkBelow() (there bool, err error) {
 	for dir := filepath.Dir(f.path); ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		switch {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && dir != filepath.Dir(dir):
 			continue
 		case err != nil:
-			return usage("%w", err)
+			return false, usage("%w", err)
 		case !info.IsDir():
-			return usage("%s is there and is no folder: name another place with --out", dir)
+			return false, usage("%s is there and is no folder: name another place with --out", dir)
 		case dir != filepath.Dir(f.path):
-			return nil // it is made
+			return false, nil // it is made
 		}
-		return f.check(force)
+		return f.check()
 	}
 }
 
@@ -138,11 +184,11 @@ func (f initFile) folder() error {
 	dir := filepath.Dir(f.path)
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage("%s: the folder %s does not exist: make it first, or name another file with --out", f.path, dir)
+		return usage("%s: the folder %s does not exist: make it first, or name another file", f.path, dir)
 	case err != nil:
 		return usage("%w", err)
 	case !info.IsDir():
-		return usage("%s: %s is a file, not a folder: name another file with --out", f.path, dir)
+		return usage("%s: %s is a file, not a folder: name another file", f.path, dir)
 	default:
 		return nil
 	}
@@ -155,7 +201,10 @@ func (f initFile) write(force bool) error {
 	if !force {
 		t, err := os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
-			return f.check(false) // the same is there already
+			if there, err := f.check(); err != nil || !there {
+				return err // the same is there already
+			}
+			return wontWrite([]string{f.path})
 		}
 		if err != nil {
 			return err

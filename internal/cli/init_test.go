@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,7 +56,7 @@ func TestInitKeeps(t *testing.T) {
 	if _, err := os.Stat(beside); read(t, plan) != "mine" || err == nil {
 		t.Error("something was written")
 	}
-	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, ExitOK)
+	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, ExitOK).wantErr(t, plan+" was not as init writes it: it is kept as "+plan+".bak")
 	if read(t, plan) == "mine" || read(t, beside) == "" {
 		t.Error("--force wrote nothing")
 	}
@@ -70,6 +71,36 @@ func TestInitKeeps(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(plan), ".parley*")); len(left) > 0 {
 		t.Error("left behind:", left)
 	}
+}
+
+// TestInitForce: what was changed is kept, each time under a name of its own, and what was not is
+// left alone; a scenario with copies beside its files can still be read.
+func TestInitForce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan, actor := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "drought", "actors", "hydro.yaml")
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitOK)
+	original := read(t, actor)
+	for i, name := range []string{".bak", ".bak2", ".bak3"} {
+		edited := fmt.Sprintf("%s# mine, %d\n", original, i)
+		if err := os.WriteFile(actor, []byte(edited), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, ExitOK).wantErr(t, actor+name)
+		if n := strings.Count(got.stderr, "it is kept as"); n != 1 {
+			t.Errorf("%d files were kept:\n%s", n, got.stderr)
+		}
+		if read(t, actor) != original || read(t, actor+name) != edited {
+			t.Errorf("%s is not as it should be", actor+name)
+		}
+	}
+	parley(t, State{}, "check", plan).want(t, ExitOK)
+	for _, f := range []string{actor, plan} {
+		if err := os.WriteFile(f, []byte("mine"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitUsage).wantErr(t, plan, actor, "--force")
 }
 
 func TestInitRefuses(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // playView is what is seen of a run while it is played.
@@ -34,6 +36,11 @@ type playView struct {
 	began    time.Time
 	last     time.Time
 	before   dispatch.ModelStats
+
+	// What the kind tells: nil where it has nothing to tell.
+	status world.Status
+	staged *journal.Staged // the stage that is played
+	files  bool            // the kind makes files to read
 }
 
 // begin takes in what the sitting starts from.
@@ -49,6 +56,18 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
+	v.files = o.Plan.Kind.Files != nil
+	if o.Plan.Kind.Status == nil {
+		return
+	}
+	v.status = o.Plan.Kind.Status(o.Plan.Params)
+	for _, st := range o.Head.Stages {
+		for i, spec := range st.Specs {
+			if e, ok := o.Head.Ended[st.First+i]; ok {
+				v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+			}
+		}
+	}
 }
 
 // greet says what a run that is played on starts from.
@@ -75,12 +94,31 @@ func (v *playView) see(e engine.Event) {
 	defer v.mu.Unlock()
 	switch {
 	case e.Staged != nil:
-		v.episodes = e.Staged.First + len(e.Staged.Specs)
+		v.staged, v.episodes = e.Staged, e.Staged.First+len(e.Staged.Specs)
 	case e.Ended != nil:
 		v.ended++
+		v.tell(e.Ended)
 	case e.Replied != nil && e.Replied.Error != nil:
 		v.failed[e.Replied.Error.Kind]++
 	}
+}
+
+// tell lets the kind know of an episode that ended.
+func (v *playView) tell(e *journal.Ended) {
+	if v.status == nil || v.staged == nil {
+		return
+	}
+	if i := e.Episode - v.staged.First; i >= 0 && i < len(v.staged.Specs) {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs[i], Outcome: e.Outcome})
+	}
+}
+
+// says is what the kind tells at the moment.
+func (v *playView) says() []string {
+	if v.status == nil {
+		return nil
+	}
+	return v.status.Line()
 }
 
 func (v *playView) show() (end func()) { return ticking(v.out, v.line) }
@@ -90,7 +128,8 @@ func (v *playView) line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	parts := []string{fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes))}
+	parts := v.says()
+	parts = append(parts, fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes)))
 	if left := v.left(now); left > 0 {
 		parts = append(parts, left.String()+" left")
 	}
@@ -171,8 +210,16 @@ func kinds(n map[llm.Kind]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// several says how many of what there are.
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
 // printSummary is the closing table of a run.
-func printSummary(w io.Writer, sum *app.Summary) {
+func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
 	if len(sum.Agents) > 0 {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
@@ -186,7 +233,7 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		_ = t.Flush()
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%s: %s of %s episodes", sum.State, number(sum.Episodes.Complete), number(sum.Episodes.Total))
+	fmt.Fprintf(w, "%s: %s of %s", sum.State, number(sum.Episodes.Complete), several(sum.Episodes.Total, "episode", "episodes"))
 	if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
 	}
@@ -196,11 +243,17 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		spent = sum.Cost.String()
 	}
 	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
+	if sum.Batches > 0 {
+		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
+	}
 	if sum.Risked > 0 {
 		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
 	}
 	if sum.Reason != "" {
 		fmt.Fprintf(w, "why: %s\n", plainly(sum.Reason))
+	}
+	if says := v.says(); len(says) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
 	}
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	if sum.State != journal.Complete {
@@ -211,4 +264,8 @@ func printSummary(w io.Writer, sum *app.Summary) {
 		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
 	}
 	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", shellWord(sum.File))
+	if v.files {
+		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
+		fmt.Fprintf(w, "to have what came of it as files:\n    parley export %s --format folder --out %s\n", shellWord(sum.File), shellWord(folder))
+	}
 }

@@ -97,7 +97,9 @@ func openRuns(ctx context.Context, files []string) (runs []report.Source, done f
 		if err != nil {
 			return nil, nil, playError(file, err)
 		}
-		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kindOf(run)})
+		kind := kindOf(run)
+		run.Bounds = view.Bounds(kind, run.Head.Stages)
+		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}
 	return runs, closeAll, nil
 }
@@ -170,7 +172,7 @@ func spare(out string, files []string) error {
 	}
 	there, err := os.Stat(out)
 	if err != nil {
-		return nil // there is nothing to lose
+		return initFile{path: out}.folder() // there is nothing to lose
 	}
 	if there.IsDir() {
 		return usage("--html %s is a folder: name a file in it", out)

@@ -128,6 +128,9 @@ func TestReportRefuses(t *testing.T) {
 	}
 	parley(t, State{}, "report", file, "--html", t.TempDir()).want(t, ExitUsage).wantErr(t, "is a folder")
 	parley(t, State{}, "report", file, "--episodes", "-1").want(t, ExitUsage)
+	if got := parley(t, State{}, "report", file, "--html", filepath.Join(t.TempDir(), "no", "x.html")).want(t, ExitUsage); !strings.Contains(got.stderr, "does not exist: make it first") {
+		t.Error(got.stderr)
+	}
 	parley(t, State{}, "report").want(t, ExitUsage)
 	parley(t, State{}, "report", "no-such.parley").want(t, ExitUsage).wantErr(t, "no-such.parley")
 	parley(t, State{}, "report", write(t, "plan.yaml", duelPlan)).want(t, ExitUsage).wantErr(t, "is a plan")

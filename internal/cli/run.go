@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -79,8 +80,17 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	return c.play(ctx, s, app.Play{File: c.File, MustExist: true, Sets: c.sets()})
 }
 
+// idle is memory that is never touched, and so costs none. The collector takes it to be in
+// use, and does not run every few milliseconds where little else is: that takes a quarter
+// of the time of a run whose calls are answered at once.
+const idle = 64 << 20
+
 // play plays p, shows how it goes, and says what came of it.
 func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
+	if err := refuseGateway(ctx, p.File); err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(make([]byte, idle))
 	g := newGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
@@ -111,7 +121,7 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		printSummary(s.Stdout, sum)
+		view.printSummary(s.Stdout, sum)
 	}
 	if err != nil {
 		err = playError(p.File, err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -88,11 +89,21 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 		return nil, err
 	}
 	t := &shownTranscript{File: v.file, shownEpisode: e, Params: l.Spec.Params, Turns: turnsOf(entries, e.Attempt)}
+	if v.about.Begun.Kind == ledger.Kind {
+		t.leaveOut(ledger.NoteKind) // the bytes of what the replies say
+	}
 	if end := l.Ended; end != nil {
 		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil
+}
+
+// leaveOut leaves out the notes of a kind.
+func (t *shownTranscript) leaveOut(kind string) {
+	for _, turn := range t.Turns {
+		turn.Notes = slices.DeleteFunc(turn.Notes, func(n world.Note) bool { return n.Kind == kind })
+	}
 }
 
 // none says that there is no such episode.

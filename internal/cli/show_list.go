@@ -36,10 +36,11 @@ type shownRun struct {
 		Playing int `json:"playing"`
 		Waiting int `json:"waiting"`
 	} `json:"episodes"`
-	Calls int            `json:"calls"`
-	Cost  llm.Money      `json:"cost_usd"`
-	From  int            `json:"from"`
-	List  []shownEpisode `json:"list"`
+	Calls   int            `json:"calls"`
+	Cost    llm.Money      `json:"cost_usd"`
+	Batches int            `json:"batches_open"` // are with their providers
+	From    int            `json:"from"`
+	List    []shownEpisode `json:"list"`
 
 	some bool // only some episodes are wanted
 	more bool // and there are more after them
@@ -56,7 +57,7 @@ func (v *shower) run(ctx context.Context, want sqlite.Listing) (*shownRun, error
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, State: string(o.Last.State), Reason: o.Last.Reason, Agents: b.Agents,
-		Calls: o.Calls, Cost: o.Spent, From: want.From, List: []shownEpisode{}, some: want.Failed || want.Cell != "",
+		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []shownEpisode{}, some: want.Failed || want.Cell != "",
 	}
 	switch {
 	case o.Open:
@@ -146,6 +147,9 @@ func (r *shownRun) print(p *page) {
 	e := r.Episodes
 	p.fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", number(e.Total), number(e.Ended), number(e.Failed), number(e.Playing), number(e.Waiting)))
 	p.fact("calls", number(r.Calls)+", "+r.cost())
+	if r.Batches > 0 {
+		p.fact("batches", several(r.Batches, "is", "are")+" with the providers: they are collected when the run is played on")
+	}
 	switch {
 	case len(r.List) > 0:
 		p.line()
@@ -274,9 +278,12 @@ func scoresText(scores []shownScore) string {
 
 // agentLine is an agent in a few words: its system prompt is left to --json.
 func agentLine(a world.Agent) string {
-	text := a.Name + ": " + a.Model
-	if a.Bot != "" {
-		text = a.Name + ": the bot " + a.Bot
+	text := a.Name
+	switch {
+	case a.Bot != "":
+		text += ": the bot " + a.Bot
+	case a.Model != "":
+		text += ": " + a.Model
 	}
 	if a.Temperature != nil {
 		text += fmt.Sprintf(", temperature %v", *a.Temperature)

@@ -21,15 +21,15 @@ type shownStory struct {
 
 // story tells an episode frame by frame, without the pictures.
 func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
-	kind, played, notes, err := v.played(ctx, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
-	if kind.Replay == nil {
+	if kind.Replay == nil && kind.Story == nil {
 		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
 	told := &shownStory{File: v.file, Episode: played.Episode}
-	for _, e := range kind.Replay(played, notes) {
+	for _, e := range read.Story(kind, played) {
 		if r, ok := e.Show.(world.Replay); ok {
 			for _, f := range r.Frames {
 				f.SVG = ""
@@ -41,7 +41,7 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 }
 
 // played is an episode as its kind wants it to show it.
-func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, notes []world.Note, err error) {
+func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
 	run, err := view.Fold(ctx, v.store, v.file)
 	if err != nil {
 		return kind, p, nil, err
@@ -50,27 +50,26 @@ func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if err != nil {
 		return kind, p, nil, err
 	}
-	read, err := view.ReadTranscript(ctx, v.store, run, t.Episode)
-	if err != nil {
+	if read, err = view.ReadTranscript(ctx, v.store, run, t.Episode); err != nil {
 		return kind, p, nil, err
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
 	if t.Outcome != nil {
 		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
 	}
-	return kindOf(run), p, read.Notes, nil
+	return kindOf(run), p, read, nil
 }
 
 // board writes the picture of a phase.
 func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
-	kind, played, notes, err := v.played(ctx, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
 	var names []string
 	files := map[string]string{}
 	if kind.Files != nil {
-		files = kind.Files(played, notes)
+		files = kind.Files(played, read.Notes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if stem, ok := strings.CutSuffix(name, ".svg"); ok {

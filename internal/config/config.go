@@ -59,6 +59,8 @@ type Plan struct {
 	Providers []provider.Provider
 	// Budget is the most the run may cost. 0: no budget.
 	Budget llm.Money
+	// EpisodeBudget is the most an episode may cost. 0: no budget.
+	EpisodeBudget llm.Money
 	// Cache is the path of the cache. Empty: off.
 	Cache string
 	// Pace is free or wave. Default: free.

@@ -140,14 +140,14 @@ func TestWorld(t *testing.T) {
 	}{
 		"least":           {1, []string{""}},
 		"small":           {100, []string{""}},
-		"matrix":          {9 * 4 * 50, []string{"messages=4 mode=standard: first=a second=a", "messages=4 mode=standard: first=a second=b"}},
-		"matrix-one-seat": {2, []string{"first=a second=b judge=c", "first=a second=c judge=c"}},
+		"matrix":          {9 * 4 * 50, []string{"first=a, second=a, messages=4, mode=standard", "first=a, second=b, messages=4, mode=standard"}},
+		"matrix-one-seat": {2, []string{"second=b", "second=c"}},
 		"matrix-within": {16, []string{
-			"style.tone=dry weights.of.words=0.1: first=a second=c", "style.tone=dry weights.of.words=0.1: first=b second=c", "style.tone=dry weights.of.words=0.5: first=a second=c",
+			"first=a, style.tone=dry, weights.of.words=0.1", "first=b, style.tone=dry, weights.of.words=0.1", "first=a, style.tone=dry, weights.of.words=0.5",
 		}},
-		"matrix-params-only": {4, []string{"messages=2 style.tone=dry: first=a second=a", "messages=2 style.tone=warm: first=a second=a"}},
+		"matrix-params-only": {4, []string{"messages=2, style.tone=dry", "messages=2, style.tone=warm"}},
 		"until":              {50, []string{""}},
-		"matrix-until":       {30, []string{"first=a second=b"}},
+		"matrix-until":       {30, []string{""}},
 	} {
 		plan, err := load(t, name).World()
 		if err != nil {

@@ -25,6 +25,7 @@ func keys(kinds []string, params *shape) *shape {
 			key{name: "live", shape: whole(1, 1_000_000), preset: "20000", doc: "The most episodes begun and not ended."},
 		), doc: "Bounds of the whole run. Those of an account stand under providers.NAME.limits."},
 		key{name: "budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most the run may cost, in US dollars. It is never exceeded: when the next call would not fit, the run stops and can be resumed.", also: []string{"max_cost", "cost"}},
+		key{name: "episode_budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most an episode may cost, in US dollars. One that might cost more with its next calls ends as failed, and says so; the others go on. It cannot change when a run is played on.", also: []string{"budget_per_episode", "cost_per_run_limit", "max_cost_per_episode"}},
 		key{name: "cache", shape: word(), preset: "off", doc: "The path of a file that keeps answers for other runs, from the plan file's folder, or off."},
 		key{name: "pace", shape: words("free", "wave"), preset: "free", doc: "free: each episode goes on as soon as its own turn is answered. wave: calls are made only when every live episode waits for one, all of them together."},
 		key{name: "batch", shape: record(
@@ -113,6 +114,10 @@ func providerKeys() *shape {
 	return record(
 		key{name: "dialect", shape: words(provider.Dialects()...), preset: "the preset's", doc: "The wire format. Needed unless NAME is a preset.", also: []string{"type", "format", "api"}},
 		key{name: "base_url", shape: words(), preset: "the preset's", doc: "The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim.", also: []string{"url", "endpoint", "api_base", "host", "address"}},
+		key{name: "base_urls", shape: listOf(word()), preset: "none", doc: "The addresses of several servers that serve the same models, in the place of base_url. The calls of an episode stay on one of them; limits hold for each.", also: []string{"urls", "replicas", "servers"}},
+		key{name: "session", shape: words("none", "header", "path"), preset: "none", doc: "How a server is told which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)."},
+		key{name: "close_session", shape: truth(), preset: "false", doc: "Whether a server is told when an episode is over, with a POST to base_url/SESSION/close. Wants session: path."},
+		key{name: "metrics", shape: words(), preset: "none", doc: "The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows what the server says of its queue and its cache."},
 		key{name: "key_env", shape: words(), preset: "the preset's, or no key is sent", doc: "The name of the environment variable that holds the key; never the key itself.", also: []string{"api_key", "key", "token", "apikey", "api_key_env", "secret"}},
 		key{name: "headers", shape: dict("HEADER", words()), preset: "none", doc: "Sent with every request. No secrets: those go by key_env."},
 		key{name: "limits", shape: limitKeys(), preset: "learned from the server", doc: "What the account allows, so that calls are paced before the server refuses them."},
@@ -154,6 +159,7 @@ func capabilityKeys() *shape {
 		yes("no_system", "Takes no system message: it is put before the first message of the user."),
 		yes("no_stream_options", "Refuses stream_options."),
 		yes("token_ids", "Can give token ids (vLLM, SGLang)."),
+		yes("meta_info", "Gives token ids as SGLang does, and only in answers that are not streamed."),
 		yes("top_k", "Knows top_k, in the openai dialect."),
 		yes("cache_key", "Knows prompt_cache_key."),
 		yes("thoughts", "Wants its reasoning_content back."),

@@ -33,7 +33,10 @@ func talk() world.Kind {
 			return &talkParams{Mode: "standard", Messages: 6, Pause: 3, Style: style{Tone: "dry"}}
 		},
 		Seats: talkSeats,
-		Bots:  map[string]world.Bot{"echo": nil, "mute": nil},
+		Scores: func(any) []world.Measure {
+			return []world.Measure{{Name: "points", Seats: []string{"first", "second"}}, {Name: "length"}}
+		},
+		Bots: map[string]world.Bot{"echo": nil, "mute": nil},
 		Example: `kind: talk
 episodes: 2
 agents:

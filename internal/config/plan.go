@@ -126,7 +126,7 @@ func (p *Plan) worldMatrix() (world.Matrix, error) {
 		if err != nil {
 			return m, fmt.Errorf("config: plan.matrix: %w", err)
 		}
-		m.Variants = append(m.Variants, world.Variant{Name: label(change), Params: params})
+		m.Variants = append(m.Variants, world.Variant{Name: label(p.Matrix.varied(change)), Params: params})
 	}
 	return m, nil
 }
@@ -226,7 +226,14 @@ func (m *Matrix) combinations() []map[string]any {
 	return all
 }
 
-// label names a combination, as "messages=4 mode=standard".
+// varied leaves out what has one value only, and so tells no cells apart.
+func (m *Matrix) varied(change map[string]any) map[string]any {
+	change = maps.Clone(change)
+	maps.DeleteFunc(change, func(name string, _ any) bool { return len(m.Params[name]) < 2 })
+	return change
+}
+
+// label names a combination, as "messages=4, mode=standard".
 func label(change map[string]any) string {
 	parts := make([]string, 0, len(change))
 	for _, name := range slices.Sorted(maps.Keys(change)) {
@@ -236,5 +243,5 @@ func label(change map[string]any) string {
 		}
 		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
 	}
-	return strings.Join(parts, " ")
+	return strings.Join(parts, ", ")
 }

@@ -146,6 +146,7 @@ func (r *resolver) until() {
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.to("agent"))
 	}
+	r.score(u, here)
 	if u.Confidence == 0 {
 		u.Confidence = 0.95
 	}
@@ -170,5 +171,33 @@ func (r *resolver) until() {
 	// Whatever else package world asks of a plan.
 	if _, err := r.plan.World(); err != nil {
 		r.complain(here, "%v", err)
+	}
+}
+
+// score checks that a score is one that the kind declares, of whom it is wanted. A kind that
+// declares none is found out when it is played.
+func (r *resolver) score(u *Until, here path) {
+	if r.plan.Kind.Scores == nil || r.plan.Params == nil || len(r.errs) > 0 {
+		return
+	}
+	all := r.plan.Kind.Scores(r.plan.Params)
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	at := slices.Index(names, u.Score)
+	if at < 0 {
+		r.complain(here.to("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.quote(u.Score), orSemicolon(meant(u.Score, names)), anyOf(names))
+		return
+	}
+	switch seats := all[at].Seats; {
+	case len(seats) == 0 && u.Seat != "":
+		r.complain(here.to("seat"), "%s is a score of the whole episode: leave the seat out", u.Score)
+	case len(seats) == 0 && u.Agent != "":
+		r.complain(here.to("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
+	case len(seats) > 0 && u.Seat == "" && u.Agent == "":
+		r.complain(here.to("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, anyOf(seats))
+	case len(seats) > 0 && u.Seat != "" && !slices.Contains(seats, u.Seat):
+		r.complain(here.to("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, anyOf(seats))
 	}
 }

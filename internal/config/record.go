@@ -23,6 +23,7 @@ type recorded struct {
 	Params    json.RawMessage           `json:"params,omitempty"`
 	Limits    limits                    `json:"limits,omitzero"`
 	Budget    llm.Money                 `json:"budget,omitempty"`
+	Episode   llm.Money                 `json:"episode_budget,omitempty"`
 	Cache     string                    `json:"cache"`
 	Pace      string                    `json:"pace"`
 	Batch     map[string]any            `json:"batch,omitempty"`
@@ -37,7 +38,7 @@ func (p *Plan) JSON() json.RawMessage {
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
 		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Cache: p.Cache, Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: p.Prices, Out: p.Out,
+		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: p.Cache, Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: p.Prices, Out: p.Out,
 	}
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planFile{p.Matrix, p.Until}
@@ -69,6 +70,10 @@ func recordProvider(p provider.Provider) map[string]any {
 				m[k] = zeroOf(v)
 			}
 		}
+	}
+	if len(p.BaseURLs) > 0 { // a preset's server, and its batch API, do not come back then
+		delete(m, "base_url")
+		delete(m, "batch")
 	}
 	if p.Timeout > 0 {
 		m["timeout"] = p.Timeout.String()

@@ -27,6 +27,7 @@ type file struct {
 	Params    map[string]any             `json:"params"`
 	Limits    limits                     `json:"limits"`
 	Budget    llm.Money                  `json:"budget"`
+	Episode   llm.Money                  `json:"episode_budget"`
 	Cache     string                     `json:"cache"`
 	Pace      string                     `json:"pace"`
 	Batch     Batch                      `json:"batch"`
@@ -96,6 +97,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan,
 func (r *resolver) all() {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
+	p.EpisodeBudget = f.Episode
 	p.Concurrency, p.Live = f.Limits.Concurrency, f.Limits.Live
 	if f.Seed != nil {
 		p.Seed = *f.Seed
@@ -156,6 +158,12 @@ func (r *resolver) providers() {
 			continue
 		}
 		p.Name = name
+		if here := (path{"providers", name}); len(p.BaseURLs) > 0 && !r.tree.has(here.to("base_url")) {
+			p.BaseURL = "" // of the preset: its servers are others
+			if !r.tree.has(here.to("batch")) {
+				p.Batch = nil
+			}
+		}
 		r.provider(p)
 		r.plan.Providers = append(r.plan.Providers, p)
 	}
@@ -164,13 +172,13 @@ func (r *resolver) providers() {
 func (r *resolver) provider(p provider.Provider) {
 	here := path{"providers", p.Name}
 	near := near.Name(p.Name, strings.Split(presetNames(), ", "))
-	if p.Dialect == "" && p.BaseURL == "" && near != "" {
+	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
 		r.complainOfKey(here, "is no preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}
 	if p.Dialect == "" {
 		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
 	}
-	if p.BaseURL == "" && p.Dialect != "sim" {
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Dialect != "sim" {
 		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
@@ -200,9 +208,22 @@ func (r *resolver) provider(p provider.Provider) {
 		case field == "headers":
 			r.complainOfKey(append(here.to(field), headerIn(problem, p.Headers)...), "%s", problem)
 		default:
-			r.complain(append(here, strings.SplitN(field, ".", 2)...), "%s", problem)
+			r.complain(append(here, fieldPath(field)...), "%s", problem)
 		}
 	}
+}
+
+// fieldPath is the path of a field that a provider's own check names: limits, base_urls[1],
+// model_limits.gpt-5.1*.
+func fieldPath(field string) path {
+	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
+		item, inner, _ := strings.Cut("["+rest, ".")
+		if inner == "" {
+			return path{name, item}
+		}
+		return path{name, item, inner}
+	}
+	return strings.SplitN(field, ".", 2)
 }
 
 // headerIn returns the header that a problem is about.

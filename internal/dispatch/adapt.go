@@ -23,6 +23,7 @@ type adapt struct {
 	roundN   float64
 	best     float64 // least mean latency of any round, seconds
 	mean     float64 // latency of late, seconds
+	steering
 }
 
 const (
@@ -49,7 +50,7 @@ func newAdapt(chosen int) adapt {
 // the server refused calls for another reason than its rates.
 func (a *adapt) allows(inFlight int, pace float64) bool {
 	limit := math.Max(1, a.limit)
-	if a.cut.IsZero() {
+	if a.cut.IsZero() && a.told.IsZero() {
 		limit = math.Max(limit, math.Min(pace, a.most))
 	}
 	return inFlight < int(limit)
@@ -66,7 +67,8 @@ func (a *adapt) succeeded(inFlight int, latency time.Duration, now time.Time) {
 	if a.roundEnd--; a.roundEnd <= 0 {
 		a.endRound()
 	}
-	if float64(inFlight) < 0.9*math.Floor(a.limit) || now.Before(a.hold) {
+	a.answers++
+	if float64(inFlight) < 0.9*math.Floor(a.limit) || now.Before(a.hold) || a.steered(now) {
 		return
 	}
 	step := math.Max(adaptStep, 1/a.limit)

@@ -233,13 +233,13 @@ func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
 		if risk, ok := s.Fund(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out
 			b.purse.fund(risk, free)
-			return &account{purse: b.purse, free: free, parks: true}, nil
+			return &account{purse: b.purse, free: free, parks: true, most: req.Most}, nil
 		}
 	}
 	if err := b.purse.reserve(ctx, worst, parks, req.Order); err != nil {
 		return nil, hinted(err, req)
 	}
-	return &account{purse: b.purse, free: worst, parks: parks}, nil
+	return &account{purse: b.purse, free: worst, parks: parks, most: req.Most}, nil
 }
 
 // hinted says what would make room, where the request leaves the dearest part open.
@@ -272,6 +272,10 @@ type account struct {
 	free  llm.Money // set aside and not in use by an attempt
 	parks bool      // it was set aside for a batch
 	cost  llm.Money
+
+	most  llm.Money // that the call may cost; 0: no limit of its own
+	out   llm.Money // in use by attempts
+	short bool      // most has kept an attempt from being made
 }
 
 type accountKey struct{}
@@ -281,10 +285,35 @@ func accountOf(ctx context.Context) *account {
 	return a
 }
 
+// bounded says whether what attempts can cost has to be known.
+func (a *account) bounded() bool { return a != nil && (a.purse.Limit() > 0 || a.most > 0) }
+
+// allows says whether an attempt stays within what the call itself may cost.
+func (a *account) allows(worst llm.Money) bool {
+	if a.most > 0 && a.cost+a.out+worst > a.most {
+		a.short = true
+		return false
+	}
+	return true
+}
+
+// noRoom is why an attempt was not begun.
+func (a *account) noRoom() *llm.Error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.short {
+		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may", a.most), Err: llm.ErrMost}
+	}
+	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
+}
+
 // begin takes worst for an attempt, setting more aside if the account has too little.
 func (a *account) begin(worst llm.Money) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.allows(worst) {
+		return false
+	}
 	if more := worst - a.free; more > 0 {
 		if !a.purse.tryReserve(more, a.parks) {
 			return false
@@ -292,6 +321,7 @@ func (a *account) begin(worst llm.Money) bool {
 		a.free += more
 	}
 	a.free -= worst
+	a.out += worst
 	return true
 }
 
@@ -299,6 +329,9 @@ func (a *account) begin(worst llm.Money) bool {
 func (a *account) goLive(worst llm.Money) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if !a.allows(worst) {
+		return false
+	}
 	if a.parks {
 		if a.purse.unpark(a.free) != nil {
 			return false
@@ -319,6 +352,7 @@ func (a *account) end(worst, cost llm.Money) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.cost += cost
+	a.out -= worst
 	spare := max(0, worst-cost)
 	a.free += spare
 	a.purse.settle(worst-spare, cost, a.parks)

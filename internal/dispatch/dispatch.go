@@ -12,7 +12,7 @@
 //	  - answer makes structured answers valid, or fails
 //	  - retry classifies failures, waits them out, falls back to other models
 //	  - hedge sends a second try beside a straggler
-//	  - lane picks the provider
+//	  - lane picks the provider, and of several servers the one that has the session
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
@@ -38,6 +38,7 @@ import (
 	"parley/internal/batch/office"
 	"parley/internal/cachestore"
 	"parley/internal/price"
+	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -145,6 +146,34 @@ func (d *Dispatcher) Ready(model string) error {
 	return nil
 }
 
+// Worst is the most that a try at a request can cost at live prices, be it of its own model or
+// of a fallback.
+func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
+	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
+		p, ok := d.prices.find(model)
+		if !ok {
+			return 0, d.prices.unknown(model)
+		}
+		asked := req
+		if req.Schema != nil && !d.lanes.native(model) {
+			asked = instructed(req)
+		}
+		worst = max(worst, worstOf(p, asked, false))
+	}
+	return worst, nil
+}
+
+// List is what tokens cost by the list, without the discounts of prompt caches and batches: at
+// the dearest of a request's model and its fallbacks.
+func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
+	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
+		if p, ok := d.prices.find(model); ok {
+			most = max(most, p.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
+		}
+	}
+	return most
+}
+
 // named makes sure that an error says which model it is about.
 func named(err error, req *llm.Request) error {
 	e := llm.AsError(err)
@@ -163,6 +192,31 @@ func (d *Dispatcher) Drain() {
 	d.office.Drain()
 	d.budget.drain()
 	d.lanes.drain()
+}
+
+// Release ends a session: no request of it will come. whole is whether it came to its end.
+func (d *Dispatcher) Release(session string, whole bool) {
+	for _, s := range d.lanes.sets() {
+		s.Release(session, whole)
+	}
+}
+
+// Servers tells how the servers of providers with several stand.
+func (d *Dispatcher) Servers() []replica.State {
+	var all []replica.State
+	for _, s := range d.lanes.sets() {
+		all = append(all, s.States()...)
+	}
+	return all
+}
+
+// Close ends what goes on beside calls, and waits for it. Nothing may be in flight.
+func (d *Dispatcher) Close() error {
+	var errs []error
+	for _, s := range d.lanes.sets() {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Stats returns the counts so far.

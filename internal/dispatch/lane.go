@@ -1,12 +1,10 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/batch/office"
 	"parley/internal/provider"
+	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -22,6 +21,9 @@ import (
 type Lane struct {
 	Provider provider.Provider
 	Model    llm.Model
+	// Replicas are the provider's servers, in the place of Model, where there are several or
+	// more is wanted of them than answers. Limits are kept for each by itself.
+	Replicas []replica.Member
 	// Desk is the provider's batch API. Default: none, and waves go live.
 	Desk batch.Desk
 }
@@ -37,28 +39,23 @@ type lanes struct {
 	draining bool
 }
 
-// lane is one provider's own part of the way: warm(limit(meter(dialect))), with a
-// limiter for all of its models and one more for each pattern with limits of its own.
+// lane is one provider's own part of the way: to its server, or to one of several.
 type lane struct {
-	provider provider.Provider
-	groups   []group // the last has no pattern
-	park     *park   // nil where there is no batch API
-}
-
-type group struct {
-	pattern string
-	limit   *limit
-	model   llm.Model
+	provider  provider.Provider
+	live      llm.Model
+	endpoints []*endpoint
+	set       *replica.Set // nil where there is one server, of which nothing but answers is wanted
+	park      *park        // nil where there is no batch API
 }
 
 // Ask asks the provider that req.Model names.
 func (l *lanes) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	name, model := llm.SplitModel(req.Model)
+	name, _ := llm.SplitModel(req.Model)
 	lane, err := l.lane(name)
 	if err != nil {
 		return nil, err
 	}
-	live := lane.group(model).model
+	live := lane.live
 	s := seatOf(ctx)
 	switch {
 	case s == nil:
@@ -108,24 +105,13 @@ func (l *lanes) unknown(name string) string {
 	return fmt.Sprintf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func (l *lane) group(model string) *group {
-	for i := range l.groups {
-		g := &l.groups[i]
-		if g.pattern == "" {
-			return g
-		}
-		if ok, _ := path.Match(g.pattern, model); ok {
-			return g
-		}
-	}
-	return nil // not reached: the last has no pattern
-}
-
 func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 	l := &lanes{open: c.Open, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
-		m := &meter{next: in.Model, prices: prices, stats: s, timeout: c.AttemptTimeout}
 		guess := newEstimator()
-		ln := newLane(in.Provider, m, guess, s)
+		to := func(m llm.Model) *endpoint {
+			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, timeout: c.AttemptTimeout}, guess, s)
+		}
+		ln := newLane(in, to)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
 			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s}
 		}
@@ -137,22 +123,30 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 	return l
 }
 
-func newLane(p provider.Provider, next llm.Model, guess *estimator, s *Stats) *lane {
-	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := newLimit(next, limits, counting(p), guess, s)
-		return append(groups, group{pattern: pattern, limit: lim, model: newWarm(lim, p.Warm, s)})
+// newLane makes the lane of a provider. to makes the way to one of its servers.
+func newLane(in Lane, to func(llm.Model) *endpoint) *lane {
+	ln := &lane{provider: in.Provider}
+	members := slices.Clone(in.Replicas)
+	for i := range members {
+		e := to(members[i].Model)
+		members[i].Model, members[i].Steer, members[i].Recall = e, e.steer, e.recall
+		ln.endpoints = append(ln.endpoints, e)
 	}
-	// The longest pattern says most, so it is tried first.
-	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-	ln := &lane{provider: p}
-	for _, pattern := range patterns {
-		ln.groups = add(ln.groups, pattern, p.ModelLimits[pattern])
+	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath}
+	if in.Provider.Metrics != "" {
+		c.Look = lookEvery
 	}
-	ln.groups = add(ln.groups, "", p.Limits)
+	if set, err := replica.New(members, c); err == nil {
+		ln.set, ln.live = set, set
+		return ln
+	}
+	e := to(in.Model) // there are no replicas
+	ln.endpoints, ln.live = []*endpoint{e}, e
 	return ln
 }
+
+// lookEvery is how often a server is asked how busy it is.
+const lookEvery = time.Second
 
 func counting(p provider.Provider) provider.Counting {
 	switch {
@@ -175,9 +169,22 @@ func (l *lanes) drain() {
 }
 
 func (l *lane) drain() {
-	for i := range l.groups {
-		l.groups[i].limit.drain()
+	for _, e := range l.endpoints {
+		e.drain()
 	}
+}
+
+// sets lists the replicas of all lanes that are open.
+func (l *lanes) sets() []*replica.Set {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var sets []*replica.Set
+	for _, lane := range l.byName {
+		if lane.set != nil {
+			sets = append(sets, lane.set)
+		}
+	}
+	return sets
 }
 
 // native says whether a model has structured output of its own.

@@ -28,6 +28,7 @@ type limit struct {
 	buckets  [buckets]bucket
 	adapt    adapt
 	inFlight int
+	peak     int // the most in flight since the server was last looked at
 	queue    line[*call]
 	pause    time.Time  // nothing is sent before
 	stopped  *llm.Error // nothing is sent until stopEnd
@@ -166,6 +167,7 @@ func (l *limit) admit(c *call, now time.Time) {
 	}
 	c.sent = now
 	l.inFlight++
+	l.peak = max(l.peak, l.inFlight)
 	l.stats.sent()
 }
 

@@ -250,7 +250,7 @@ func TestOverloadShrinksNothing(t *testing.T) {
 		if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err != nil {
 			t.Fatal(err)
 		}
-		if got := d.lanes.byName["lab"].group("any").limit.adapt.limit; got != 10 {
+		if got := d.lanes.byName["lab"].endpoints[0].groups[0].limit.adapt.limit; got != 10 {
 			t.Errorf("529 changed the limit to %v", got)
 		}
 	})

@@ -21,10 +21,10 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	p, priced := m.prices.find(req.Model)
 	var worst llm.Money
 	a := accountOf(ctx)
-	if a != nil && priced && a.purse.Limit() > 0 {
+	if priced && a.bounded() {
 		worst = worstOf(p, req, false)
 		if !a.begin(worst) {
-			return nil, &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
+			return nil, a.noRoom()
 		}
 	}
 	start := time.Now()

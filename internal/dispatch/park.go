@@ -37,7 +37,7 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 	t := p.tab(ctx, req)
 	if !s.Parks(p.counter, req) {
 		if !t.affords() {
-			return nil, noRoom()
+			return nil, t.account.noRoom()
 		}
 		return live()
 	}
@@ -50,7 +50,7 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 	parcel := office.Parcel{Counter: p.counter, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.parked}
 	for {
 		if !t.begin() {
-			return nil, noRoom()
+			return nil, t.account.noRoom()
 		}
 		f := s.Park(ctx, parcel)
 		cost, uncertain := t.end(f)
@@ -67,14 +67,10 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 		case t.affords():
 			return live()
 		case parcel.Insist:
-			return nil, noRoom()
+			return nil, t.account.noRoom()
 		}
 		parcel.Insist = true // alone in a batch it costs half
 	}
-}
-
-func noRoom() *llm.Error {
-	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
 }
 
 // tab is what an attempt is charged to. The most it can cost is zero where no budget is
@@ -93,7 +89,7 @@ func (p *park) tab(ctx context.Context, req *llm.Request) *tab {
 		return t
 	}
 	t.parked = worstOf(t.price, req, true)
-	if t.account != nil && t.account.purse.Limit() > 0 {
+	if t.account.bounded() {
 		t.held, t.live = t.parked, worstOf(t.price, req, false)
 	}
 	return t

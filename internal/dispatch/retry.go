@@ -107,12 +107,16 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 	for n := 0; ; n++ {
 		*tries++
 		resp, err := r.next.Ask(ctx, req)
-		if err == nil {
+		cut := err == nil && resp.Finish == llm.FinishAborted
+		if err == nil && !cut {
 			return resp, nil
+		}
+		if cut {
+			err = aborted(resp)
 		}
 		e := llm.AsError(err)
 		busy := e.Kind == llm.KindRateLimited || e.Kind == llm.KindOverloaded
-		if !busy || hasFallback {
+		if !cut && (!busy || hasFallback) {
 			failures++
 		}
 		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
@@ -123,6 +127,13 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 		}
 		r.stats.count(req.Model, func(m *ModelStats) { m.Retried++ })
 	}
+}
+
+// aborted is an answer that the server cut off, as it does when it is paused or given new
+// weights. It is asked for anew, whole, since what was said so far is another model's, and
+// its tokens cannot be continued exactly.
+func aborted(resp *llm.Response) *llm.Error {
+	return &llm.Error{Kind: llm.KindOverloaded, Code: "aborted", Message: "the server cut the answer off", Usage: resp.Usage, RequestID: resp.RequestID}
 }
 
 // last makes the error a caller sees of the last failure: when time ran out in between,

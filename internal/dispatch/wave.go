@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -41,6 +42,9 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 func settled(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
+	}
+	if errors.Is(err, llm.ErrMost) {
+		return true
 	}
 	switch llm.KindOf(err) {
 	case llm.KindCanceled, llm.KindBudget, llm.KindQuota, llm.KindAuth, llm.KindTransport, llm.KindBadRequest:

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"errors"
 	"testing"
 
 	"parley/internal/dialect/sim"
@@ -59,6 +60,49 @@ func TestWaveBudget(t *testing.T) {
 			}
 			if p := d.Batches(); p.Created < 2 && c.all {
 				t.Errorf("it all went in one batch: %+v", p)
+			}
+		})
+	}
+}
+
+// TestWaveMost: a call of a wave with a limit of its own keeps it, over batches that lose lines and
+// when it goes live instead.
+func TestWaveMost(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]sim.Faults{
+		"lines are missing": {sim.FaultLineMissing: 0.5},
+		"batches fail":      {sim.FaultBatchFails: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, j, reqs := newLab(t, faults(f)), &journal{left: -1}, questions(100)
+			d := l.dispatcher(t, "openai", with(j))
+			for i, req := range reqs {
+				worst, err := d.Worst(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reqs[i].Most = worst * llm.Money(i%5) / 4 // none, too little for a line, enough for a line, enough for a live try
+			}
+			ok, refused := 0, 0
+			for i, r := range wave(t, t.Context(), d, reqs) {
+				var cost llm.Money
+				switch {
+				case r.Err == nil:
+					cost = r.Response.Trail.Cost
+					ok++
+				case errors.Is(r.Err, llm.ErrMost):
+					cost = llm.AsError(r.Err).Trail.Cost
+					refused++
+				default:
+					t.Error(r.Err)
+				}
+				if reqs[i].Most > 0 && cost > reqs[i].Most {
+					t.Errorf("request %d cost %v of %v", i, cost, reqs[i].Most)
+				}
+			}
+			if ok == 0 || refused == 0 {
+				t.Errorf("%d answered, %d refused: this shows nothing", ok, refused)
 			}
 		})
 	}

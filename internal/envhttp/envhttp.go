@@ -75,24 +75,30 @@ func New(p *rollout.Params, owner string) (*Actor, error) {
 		a.pool = pool.New([]pool.Host{inproc.New(env.Standard())}, c)
 		return a, nil
 	}
-	var hosts []pool.Host
-	for _, address := range p.Servers {
-		if p.Protocol == rollout.ProtocolOpenEnv {
-			h, most := openenv.New(address, p.OpenEnv)
-			if most > 0 {
-				c.PerHost = min(c.PerHost, most)
-			}
-			hosts = append(hosts, h)
-			a.idle = append(a.idle, h.Close)
-			continue
-		}
-		h := v1.New(address, c.PerHost)
-		hosts = append(hosts, h)
-		a.idle = append(a.idle, h.Close)
-	}
+	hosts, idle, most := reach(p)
+	a.idle, c.PerHost = idle, most
 	a.single = c.PerHost * len(hosts)
 	a.pool = pool.New(hosts, c)
 	return a, nil
+}
+
+// reach returns the servers of p, what closes connections to them, and the most environments
+// on each.
+func reach(p *rollout.Params) (hosts []pool.Host, idle []func(), most int) {
+	most = p.Pool.PerServer
+	for _, address := range p.Servers {
+		if p.Protocol == rollout.ProtocolOpenEnv {
+			h, bound := openenv.New(address, p.OpenEnv)
+			if bound > 0 {
+				most = min(most, bound)
+			}
+			hosts, idle = append(hosts, h), append(idle, h.Close)
+			continue
+		}
+		h := v1.New(address, most)
+		hosts, idle = append(hosts, h), append(idle, h.Close)
+	}
+	return hosts, idle, most
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -134,14 +140,20 @@ func (a *Actor) Close(ctx context.Context) {
 	}
 }
 
+// Leave gives back what an episode has that ends before its world does.
+func (a *Actor) Leave(ctx context.Context, episode int) {
+	a.give(ctx, journal.Turn{Episode: episode}, -1)
+}
+
 // Act carries out one act. ctx must be that of the run. Failures are *llm.Error.
 func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act world.Act) (*llm.Response, error) {
 	began := time.Now()
 	var out any
+	var waited time.Duration // for a place
 	var err error
 	switch act.Name {
 	case protocol.Open:
-		out, err = decoded(act, func(o protocol.Opening) (any, error) { return a.open(ctx, turn, o) })
+		out, err = decoded(act, func(o protocol.Opening) (any, error) { return a.open(ctx, turn, o, &waited) })
 	case protocol.Step:
 		out, err = decoded(act, func(s protocol.Stepping) (any, error) { return a.step(ctx, turn, s) })
 	case protocol.Close:
@@ -156,7 +168,7 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: "envhttp: " + act.Name + ": " + err.Error()}
 	}
-	return &llm.Response{JSON: b, Finish: llm.FinishStop, Trail: llm.Trail{Latency: time.Since(began)}}, nil
+	return &llm.Response{JSON: b, Finish: llm.FinishStop, Trail: llm.Trail{Latency: time.Since(began) - waited, Waited: waited}}, nil
 }
 
 // wrong is an act that nobody can carry out. That is our own mistake, so it ends the run.
@@ -174,13 +186,14 @@ func decoded[T any](act world.Act, f func(T) (any, error)) (any, error) {
 
 // open gets an environment for an episode, and asks what it asks first. One that the episode
 // still has, of a try before, is given back.
-func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening) (any, error) {
+func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening, waited *time.Duration) (any, error) {
 	a.give(ctx, turn, -1)
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
 	if err != nil {
 		return nil, err
 	}
+	*waited = lease.Waited
 	p := &play{attempt: turn.Attempt, try: o.Try, lease: lease, past: protocol.Past{}}
 	prompt, err := lease.Prompt(ctx)
 	if err != nil {

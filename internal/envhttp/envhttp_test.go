@@ -117,6 +117,13 @@ func faults() map[string]func(f *farm, n int, verb string, w http.ResponseWriter
 			_, _ = w.Write([]byte("<html>Bad gateway</html>"))
 			return true
 		}),
+		"garbage for a prompt": now("get_task_prompt", 31, func(_ *farm, _ int, _ string, w http.ResponseWriter, _ *http.Request) bool {
+			_, _ = w.Write([]byte(`{"messages": 3}`))
+			return true
+		}),
+		"something else than HTTP": now("step", 31, func(_ *farm, _ int, _ string, w http.ResponseWriter, _ *http.Request) bool {
+			return babble(w)
+		}),
 		"an answer to something else": now("step", 31, func(_ *farm, _ int, _ string, w http.ResponseWriter, _ *http.Request) bool {
 			_, _ = w.Write([]byte(`{"status":"ok"}`))
 			return true
@@ -155,6 +162,16 @@ func half(w http.ResponseWriter) bool {
 		out := bufio.NewWriter(conn)
 		_, _ = out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"reward\": 1, ")
 		_ = out.Flush()
+		_ = conn.Close()
+	}
+	return true
+}
+
+// babble answers in another protocol.
+func babble(w http.ResponseWriter) bool {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err == nil {
+		_, _ = conn.Write([]byte("SSH-2.0-OpenSSH_9.9\r\n\x00\x01\xff"))
 		_ = conn.Close()
 	}
 	return true

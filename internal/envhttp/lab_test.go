@@ -159,12 +159,12 @@ func (f *farm) serve(w http.ResponseWriter, r *http.Request) {
 	if verb == "step" {
 		f.keys[r.Header.Get("Idempotency-Key")]++
 	}
-	fault := f.fault
+	fault, inner := f.fault, f.inner
 	f.mu.Unlock()
 	if fault != nil && fault(n, verb, w, r) {
 		return
 	}
-	f.inner.ServeHTTP(w, r)
+	inner.ServeHTTP(w, r)
 }
 
 // twice lists steps that arrived more than once.

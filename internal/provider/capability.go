@@ -28,6 +28,7 @@ type Capability struct {
 	NoSystem        bool `json:"no_system,omitempty"`         // a system message: it is put before the first user message
 	NoStreamOptions bool `json:"no_stream_options,omitempty"` // stream_options: usage is sent without being asked for
 	TokenIDs        bool `json:"token_ids,omitempty"`         // can give token ids (vLLM, SGLang)
+	MetaInfo        bool `json:"meta_info,omitempty"`         // gives token ids as SGLang does, in meta_info of whole answers only
 	TopK            bool `json:"top_k,omitempty"`             // knows top_k, in the openai dialect
 	CacheKey        bool `json:"cache_key,omitempty"`         // knows prompt_cache_key: Request.Session is sent as it
 	Thoughts        bool `json:"thoughts,omitempty"`          // wants its reasoning_content back

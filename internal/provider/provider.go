@@ -24,6 +24,17 @@ type Provider struct {
 	// BaseURL is everything before /chat/completions, /responses or /messages: it
 	// ends in /v1 for most.
 	BaseURL string `json:"base_url,omitempty"`
+	// BaseURLs are those of several servers that serve the same models, in the place of
+	// BaseURL. Limits hold for each of them.
+	BaseURLs []string `json:"base_urls,omitempty"`
+	// Session is how a server is told which requests belong together. Default: not at all.
+	Session Session `json:"session,omitempty"`
+	// CloseSession is whether it is told when a session is over: by a POST to
+	// BaseURL/SESSION/close. Default: false.
+	CloseSession bool `json:"close_session,omitempty"`
+	// Metrics is the path, from the server's root, of a page for Prometheus as vLLM and
+	// SGLang have it, by which the number of calls in flight is steered. Default: none.
+	Metrics string `json:"metrics,omitempty"`
 	// KeyEnv names the environment variable that holds the key. Empty: no key is sent.
 	KeyEnv string `json:"key_env,omitempty"`
 	// Headers are sent with every request.
@@ -85,6 +96,38 @@ func (p Provider) BatchLimits() (Batch, bool) {
 	}
 	b.Requests, b.Bytes, b.PerHour = cmp.Or(b.Requests, usual.Requests), cmp.Or(b.Bytes, usual.Bytes), cmp.Or(b.PerHour, usual.PerHour)
 	return b, true
+}
+
+// Session is how a server is told which requests belong together, as those of an episode.
+type Session string
+
+const (
+	// SessionNone tells the server nothing.
+	SessionNone Session = "none"
+	// SessionHeader sends the session's name in the header X-Session-Id, and as the key of
+	// the prompt cache to models that know one.
+	SessionHeader Session = "header"
+	// SessionPath puts it into the address: BaseURL/SESSION/chat/completions.
+	SessionPath Session = "path"
+)
+
+// Servers returns p once for each of its servers, each with a BaseURL of its own.
+func (p Provider) Servers() []Provider {
+	if len(p.BaseURLs) == 0 {
+		return []Provider{p}
+	}
+	out := make([]Provider, len(p.BaseURLs))
+	for i, u := range p.BaseURLs {
+		one := p
+		one.BaseURL, one.BaseURLs = u, nil
+		out[i] = one
+	}
+	return out
+}
+
+// HasSessions says whether it matters to p which requests belong together.
+func (p Provider) HasSessions() bool {
+	return len(p.BaseURLs) > 1 || p.Session == SessionHeader || p.Session == SessionPath
 }
 
 // Counting is how a server charges tokens against its limits.

@@ -53,6 +53,15 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.BaseURL = "http://[::1" }, []string{"base_url", "not an address"}},
 		{func(p *Provider) { p.BaseURL = "https://user:hunter2@x/v1" }, []string{"base_url", "key_env"}},
 		{func(p *Provider) { p.BaseURL = "https://x/v1?key=hunter2" }, []string{"base_url", "no ?"}},
+		{func(p *Provider) { p.BaseURLs = []string{"https://y/v1"} }, []string{"base_urls", "not together with base_url"}},
+		{func(p *Provider) { p.BaseURL, p.BaseURLs = "", []string{"https://y/v1", "ftp://y/v1", "https://y/v1/"} }, []string{"base_urls[1]", "http://", "base_urls[2]", "twice"}},
+		{func(p *Provider) { p.BaseURL, p.BaseURLs = "", []string{"https://user:hunter2@x/v1"} }, []string{"base_urls[0]", "key_env"}},
+		{func(p *Provider) { p.BaseURL, p.BaseURLs, p.Batch = "", []string{"https://y/v1"}, &Batch{} }, []string{"batch", "base_urls"}},
+		{func(p *Provider) { p.Session = "heder" }, []string{"session", "did you mean header?"}},
+		{func(p *Provider) { p.CloseSession = true }, []string{"close_session", "session: path"}},
+		{func(p *Provider) { p.Metrics = "http://x/metrics" }, []string{"metrics", "/metrics"}},
+		{func(p *Provider) { p.Metrics = "/a b" }, []string{"metrics", "/metrics"}},
+		{func(p *Provider) { p.Dialect, p.Metrics = "sim", "/metrics" }, []string{"metrics", "for servers"}},
 		{func(p *Provider) { p.KeyEnv = "sk-hunter2" }, []string{"key_env", "never the key"}},
 		{func(p *Provider) { p.Headers = map[string]string{"Authorization": "Bearer hunter2"} }, []string{"headers", "key_env"}},
 		{func(p *Provider) { p.Headers = map[string]string{"a b": "x"} }, []string{"headers", "a b"}},
@@ -157,6 +166,27 @@ func TestEffort(t *testing.T) {
 	}
 	if _, ok := (Capability{}).Effort("high"); ok {
 		t.Error("a model without efforts takes one")
+	}
+}
+
+func TestServers(t *testing.T) {
+	t.Parallel()
+	one := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1"}
+	if s := one.Servers(); len(s) != 1 || s[0].BaseURL != one.BaseURL || one.HasSessions() {
+		t.Errorf("%+v", s)
+	}
+	two := Provider{Name: "lab", Dialect: "openai", BaseURLs: []string{"https://x/v1", "https://y/v1"}, Session: SessionPath, CloseSession: true, Metrics: "/metrics"}
+	if err := two.Validate(); err != nil || !two.HasSessions() {
+		t.Error(err)
+	}
+	for i, s := range two.Servers() {
+		if err := s.Validate(); err != nil || s.BaseURL != two.BaseURLs[i] || s.BaseURLs != nil || s.Name != "lab" {
+			t.Errorf("%+v, %v", s, err)
+		}
+	}
+	one.Session = SessionHeader
+	if !one.HasSessions() {
+		t.Error("a header without sessions")
 	}
 }
 

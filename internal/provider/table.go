@@ -129,6 +129,6 @@ func compatibleTable() []Capability {
 		// Ollama ignores tool_choice.
 		{Match: "ollama/*", OldMaxField: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
 		{Match: "vllm/*", TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
-		{Match: "sglang/*", TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "sglang/*", TopK: true, TokenIDs: true, MetaInfo: true, Efforts: []string{"none", "low", "medium", "high"}},
 	}
 }

@@ -24,11 +24,7 @@ func (p Provider) Validate() error {
 	if !slices.Contains(Dialects(), p.Dialect) {
 		bad("dialect", "%s", unknown(p.Dialect, Dialects()))
 	}
-	if p.Dialect != "sim" {
-		if err := checkURL(p.BaseURL); err != nil {
-			bad("base_url", "%v", err)
-		}
-	}
+	p.checkServers(bad)
 	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
 		// The value may be a key that was put in the wrong place: it must not be shown.
 		bad("key_env", "must be the name of an environment variable (letters, digits, _), never the key itself")
@@ -49,6 +45,45 @@ func (p Provider) Validate() error {
 }
 
 type complain func(field, format string, args ...any)
+
+func (p Provider) checkServers(bad complain) {
+	switch {
+	case p.Dialect == "sim":
+		for field, given := range map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""} {
+			if given {
+				bad(field, "is for servers, and the simulated provider inside parley is none")
+			}
+		}
+		return
+	case len(p.BaseURLs) == 0:
+		if err := checkURL(p.BaseURL); err != nil {
+			bad("base_url", "%v", err)
+		}
+	case p.BaseURL != "":
+		bad("base_urls", "not together with base_url: list all servers in base_urls")
+	case p.Batch != nil:
+		bad("batch", "not together with base_urls: a batch API belongs to one server")
+	}
+	seen := map[string]bool{}
+	for i, u := range p.BaseURLs {
+		field := fmt.Sprintf("base_urls[%d]", i)
+		if err := checkURL(u); err != nil {
+			bad(field, "%v", err)
+		} else if u = strings.TrimRight(u, "/"); seen[u] {
+			bad(field, "stands twice: each server is listed once")
+		}
+		seen[u] = true
+	}
+	if !slices.Contains([]Session{"", SessionNone, SessionHeader, SessionPath}, p.Session) {
+		bad("session", "%s", unknown(string(p.Session), []string{"header", "none", "path"}))
+	}
+	if p.CloseSession && p.Session != SessionPath {
+		bad("close_session", "wants session: path, since it is closed at its address")
+	}
+	if p.Metrics != "" && (p.Metrics[0] != '/' || strings.ContainsFunc(p.Metrics, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' })) {
+		bad("metrics", "must be a path from the server's root, as /metrics")
+	}
+}
 
 func (p Provider) checkHeaders(bad complain) {
 	for name, value := range p.Headers {

@@ -6,7 +6,6 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/view"
-	"parley/llm"
 )
 
 // calls is what was asked, what it cost and what went wrong.
@@ -16,14 +15,7 @@ func calls(r *view.Run) page.Section {
 		s.Text = "Nothing was asked yet."
 		return s
 	}
-	agents := r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Model: k.Model} })
-	s.Blocks = append(s.Blocks, page.Block{Title: "By agent and model", Table: costTable("calls", "Calls by agent and model", agents, false)})
-	labels := r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Label: k.Label} })
-	if len(labels) != len(agents) {
-		t := costTable("calls-by-label", "Calls by what they were for", labels, true)
-		t.Quiet = true
-		s.Blocks = append(s.Blocks, page.Block{Title: "By what they were for", Table: t})
-	}
+	s.Blocks = append(s.Blocks, costs(r)...)
 	s.Blocks = append(s.Blocks, answers(r))
 	if len(r.Failures) > 0 {
 		s.Blocks = append(s.Blocks, failures(r))
@@ -32,37 +24,6 @@ func calls(r *view.Run) page.Section {
 		s.Blocks = append(s.Blocks, batches(r))
 	}
 	return s
-}
-
-func costTable(name, title string, all []view.KeyedAccount, label bool) *page.Table {
-	who := "model"
-	if label {
-		who = "for"
-	}
-	t := &page.Table{Name: name, Title: title, Track: -1, Columns: []page.Column{
-		page.Key("agent"), page.Key(who), page.Number("calls"), page.Number("cached"), page.Number("tokens in"), page.Number("of them cached"), page.Number("tokens out"), page.Number("of them thought"), page.Number("cost"), page.Number("cost a call"),
-	}}
-	for _, a := range all {
-		what := a.Model
-		switch {
-		case label:
-			what = a.Label
-		case a.Kind != "ask":
-			what = "(" + a.Kind + ")"
-		}
-		t.Rows = append(t.Rows, []page.Cell{
-			page.Word(a.Agent), page.Word(what), page.Whole(a.Calls), page.Some(a.Cached + a.Copied), page.Some(a.Usage.Input), page.Some(a.Usage.Cached),
-			page.Some(a.Usage.Output), page.Some(a.Usage.Reasoning), page.Money(a.Cost), page.Money(each(a.Account)),
-		})
-	}
-	return t
-}
-
-func each(a view.Account) llm.Money {
-	if n := a.Calls - a.Cached - a.Copied; n > 0 {
-		return a.Cost / llm.Money(n)
-	}
-	return 0
 }
 
 // answers is how well models answered: what failed, what had to be repaired.

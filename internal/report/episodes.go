@@ -79,9 +79,9 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		}
 		t := newTranscript(e, read, &left)
 		t.ID = anchorOf(run, e.Number)
-		if end, ok := s.Run.Head.Ended[e.Number]; ok && s.Kind.Replay != nil {
+		if end, ok := s.Run.Head.Ended[e.Number]; ok {
 			spec, _ := s.Run.Spec(e.Number)
-			for _, x := range s.Kind.Replay(world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome}, read.Notes) {
+			for _, x := range read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome}) {
 				if b, ok := exhibit(x, colours); ok {
 					t.Replays = append(t.Replays, b)
 				}
@@ -119,8 +119,12 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transc
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = chart.Class(at), at%2 == 1
 		}
-		line.Text = cut(l.Text, min(mostLine, *left))
-		line.Cut = len(line.Text) != len(l.Text)
+		text := l.Text
+		if l.Said == view.SaidAnswer {
+			text = readable(text)
+		}
+		line.Text = cut(text, min(mostLine, *left))
+		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)
 	}

@@ -13,8 +13,11 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
 	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("series"), page.Number(c.X), page.Number(c.Y), page.Number("episodes")}}
 	var lines []chart.Line
 	for _, k := range c.Curves {
-		line := chart.Line{Name: k.Name, Class: colours.class(k.Name)}
-		b.Legend = append(b.Legend, page.Series{Name: k.Name, Class: line.Class})
+		line := chart.Line{Name: k.Name, Level: k.Level}
+		if !k.Level { // it is drawn with its name
+			line.Class = colours.class(k.Name)
+			b.Legend = append(b.Legend, page.Series{Name: k.Name, Class: line.Class})
+		}
 		for _, p := range k.Points {
 			q := page.Sample(p.Sample, c.Share)
 			line.Points = append(line.Points, chart.Point{X: p.X, Y: q})
@@ -83,6 +86,7 @@ func grid(g world.Grid) *page.Table {
 				c.Number = !text
 			}
 		}
+		c.Key = i == 0 && !c.Number // it names the row
 		t.Columns = append(t.Columns, c)
 	}
 	for _, r := range g.Rows {

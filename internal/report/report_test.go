@@ -117,6 +117,9 @@ func TestBuild(t *testing.T) {
 	if c := tables["calls"].Rows[0]; c[2].Value != 30 || c[8].Value != 30*llm.Dollar/100 {
 		t.Errorf("%+v", c)
 	}
+	if tables["calls-by-seat"] != nil {
+		t.Error("a table of one seat says what the whole does")
+	}
 	for _, name := range []string{"map", "curves", "spots", "bars", "grid", "answers", "latency", "timeline", "latency-distribution", "runs"} {
 		if tables[name] == nil || len(tables[name].Rows) == 0 {
 			t.Errorf("there is no table %s", name)
@@ -161,6 +164,43 @@ func TestSideBySide(t *testing.T) {
 	for _, id := range []string{`id="e-a-x-parley-0"`, `id="e-b-x-parley-0"`, "Throughput · a/x.parley"} {
 		if !strings.Contains(text, id) {
 			t.Errorf("the page does not have %s", id)
+		}
+	}
+}
+
+// TestCosts: what each seat took and what calls were for, whoever sat there, adds up to the whole.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	reply := func(seat, label, agent string, dollars int, cached bool) journal.Entry {
+		return &journal.Replied{Turn: journal.Turn{Episode: 0}, Seat: seat, Label: label, Agent: agent, Request: &llm.Request{Model: "lab/" + agent}, Response: &llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Trail: llm.Trail{Cost: llm.Money(dollars) * llm.Dollar, Cached: cached}}}
+	}
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: make([]world.Spec, 1)},
+		reply("left", "plan", "ann", 1, false), reply("left", "move", "bob", 5, false), reply("right", "move", "ann", 2, false), reply("right", "move", "ann", 0, true)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables := built(t, Options{}, Source{Run: r, Journal: j})
+	for name, want := range map[string]string{
+		"calls":                   "ann lab/ann 3 $3 37.5%; bob lab/bob 1 $5 62.5%; ",
+		"calls-by-seat":           "left 2 $6 75.0%; right 2 $2 25.0%; ",
+		"calls-by-label":          "move 3 $7 87.5%; plan 1 $1 12.5%; ",
+		"calls-by-seat-and-label": "left move 1 $5 62.5%; left plan 1 $1 12.5%; right move 2 $2 25.0%; ",
+	} {
+		got, table := "", tables[name]
+		for _, row := range table.Rows {
+			for i, c := range table.Columns {
+				if c.Key || c.Name == "calls" || c.Name == "cost" || c.Name == "share" {
+					got += row[i].Text + " "
+				}
+			}
+			got = strings.TrimSpace(got) + "; "
+		}
+		if strings.ReplaceAll(got, ".00", "") != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

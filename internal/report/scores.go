@@ -36,7 +36,7 @@ func headline(r *view.Run, several bool) page.Section {
 
 func facts(r *view.Run) page.Block {
 	b, all, e := r.Head.Begun, r.Total(), r.Episodes
-	cost, each := costs(r, all)
+	cost, each := costFact(r, all)
 	return page.Block{Facts: []page.Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
 		{Name: "state", Value: r.State, More: r.Reason},
@@ -47,8 +47,8 @@ func facts(r *view.Run) page.Block {
 	}}
 }
 
-// costs is what was recorded. A model without a known price leaves nothing to record.
-func costs(r *view.Run, all view.Account) (cost, more string) {
+// costFact is what was recorded. A model without a known price leaves nothing to record.
+func costFact(r *view.Run, all view.Account) (cost, more string) {
 	var free []string
 	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
 		if a.Kind == "ask" && a.Cost == 0 && a.Usage.Output > 0 {

@@ -15,7 +15,8 @@ type Key struct {
 	Kind  string `json:"kind"` // ask, bot or act
 	Agent string `json:"agent"`
 	Model string `json:"model"` // as it was asked for; of an ask only
-	Label string `json:"label"`
+	Seat  string `json:"seat"`
+	Label string `json:"label"` // what it was for, as the kind names it
 }
 
 // Account is what some calls were and cost. What was copied from another run is counted,
@@ -72,7 +73,7 @@ func sorted(sums map[Key]*Account) []KeyedAccount {
 	}
 	rank := map[string]int{"ask": 0, "act": 1, "bot": 2}
 	slices.SortFunc(out, func(a, b KeyedAccount) int {
-		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Label, b.Label))
+		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Label, b.Label))
 	})
 	return out
 }

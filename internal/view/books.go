@@ -8,6 +8,7 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // books are the accounts of a run while they are kept.
@@ -27,6 +28,7 @@ type failureKey struct {
 
 func newBooks(r *Run) *books {
 	r.Spent = make([]Spending, r.Episodes.Total)
+	r.took = make([]world.Took, r.Episodes.Total)
 	return &books{
 		run: r, accounts: map[Key]*Account{}, times: map[string]*ModelTimes{},
 		failures: map[failureKey]*Failure{}, batches: map[string]*Batch{},
@@ -42,7 +44,10 @@ func (b *books) add(e journal.Entry) error {
 	case *journal.Closed:
 		b.clock.see(e.At)
 	case *journal.Ended:
-		b.clock.see(e.At)
+		at := b.clock.see(e.At)
+		if t := b.took(e.Episode, e.Attempt); t != nil {
+			t.Ended = at.Seconds()
+		}
 	case *journal.Batched:
 		b.batch(e)
 	case *journal.Replied:
@@ -70,7 +75,9 @@ func (b *books) reply(e *journal.Replied) {
 	if e.Copied {
 		return // it was answered in another run, at another time
 	}
-	b.run.Timeline.add(b.clock.see(e.At), usage, e.Cost(), e.Error != nil)
+	at := b.clock.see(e.At)
+	b.run.Timeline.add(at, usage, e.Cost(), e.Error != nil)
+	b.lasted(e, at, usage, trail)
 	if e.Request != nil && e.Error == nil && !trail.Cached && !trail.Coalesced {
 		if b.times[k.Model] == nil {
 			b.times[k.Model] = &ModelTimes{Model: k.Model}
@@ -79,8 +86,45 @@ func (b *books) reply(e *journal.Replied) {
 	}
 }
 
+// took is what is known of an attempt at an episode, if that is the last one so far.
+func (b *books) took(episode, attempt int) *world.Took {
+	if episode < 0 || episode >= len(b.run.took) {
+		return nil
+	}
+	t := &b.run.took[episode]
+	if attempt > t.Attempt {
+		*t = world.Took{Attempt: attempt} // what came before was given up
+	}
+	if attempt < t.Attempt {
+		return nil
+	}
+	return t
+}
+
+// lasted takes in how long a call took that was answered at some time.
+func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, trail llm.Trail) {
+	t := b.took(e.Episode, e.Attempt)
+	if t == nil {
+		return
+	}
+	if t.Began == 0 {
+		t.Began = max(0, at-trail.Latency-trail.Waited).Seconds()
+	}
+	t.Ended = at.Seconds()
+	t.Input += usage.Input
+	t.Output += usage.Output
+	t.Cost += e.Cost().Dollars()
+	if e.Act != nil {
+		t.Acted += trail.Latency.Seconds()
+		t.Waited += trail.Waited.Seconds()
+		return
+	}
+	t.Asked += trail.Latency.Seconds()
+	t.Queued += trail.Waited.Seconds()
+}
+
 func keyOf(e *journal.Replied) Key {
-	k := Key{Kind: "bot", Agent: e.Agent, Label: e.Label}
+	k := Key{Kind: "bot", Agent: e.Agent, Seat: e.Seat, Label: e.Label}
 	switch {
 	case e.Act != nil:
 		k.Kind = "act"

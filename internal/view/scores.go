@@ -1,10 +1,12 @@
 package view
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
 	"parley/internal/stats"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -40,7 +42,7 @@ func (s Score) Estimate() stats.Quantity {
 // of several values it has there, by their mean. Scores come in the order in which worlds name them, then
 // cells, agents and seats as they first occur.
 func (r *Run) Scores(by func(Group) Group) []Score {
-	f := scoreFold{at: map[Group]*Score{}, place: map[string]int{}, other: map[string]bool{}}
+	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}, other: map[string]bool{}}
 	models := map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
 		models[a.Name] = r.Model(a.Name)
@@ -72,6 +74,34 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 	return f.scores()
 }
 
+// Bounds are what the scores of a run can be, by name, as far as its kind declares it.
+func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
+	if kind.Scores == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	out := map[string]world.Bounds{}
+	for _, st := range stages {
+		for _, spec := range st.Specs {
+			if seen[string(spec.Params)] {
+				continue
+			}
+			seen[string(spec.Params)] = true
+			params := kind.Params()
+			if json.Unmarshal(spec.Params, params) != nil {
+				continue // a run file may come from anywhere
+			}
+			for _, m := range kind.Scores(params) {
+				if was, ok := out[m.Name]; ok {
+					m.Bounds = was.Join(m.Bounds)
+				}
+				out[m.Name] = m.Bounds
+			}
+		}
+	}
+	return out
+}
+
 // ownScore is what one episode has of a group.
 type ownScore struct {
 	group  Group
@@ -79,10 +109,11 @@ type ownScore struct {
 }
 
 type scoreFold struct {
-	at    map[Group]*Score
-	order []*Score
-	place map[string]int  // of a score's name
-	other map[string]bool // is something else than 0 or 1 somewhere
+	within map[string]world.Bounds
+	at     map[Group]*Score
+	order  []*Score
+	place  map[string]int  // of a score's name
+	other  map[string]bool // is something else than 0 or 1 somewhere
 }
 
 func (f *scoreFold) name(s world.Score) {
@@ -96,7 +127,7 @@ func (f *scoreFold) name(s world.Score) {
 
 func (f *scoreFold) add(g Group, values []float64) {
 	if f.at[g] == nil {
-		f.at[g] = &Score{Group: g, Sample: &world.Sample{}}
+		f.at[g] = &Score{Group: g, Sample: &world.Sample{Bounds: f.within[g.Score]}}
 		f.order = append(f.order, f.at[g])
 	}
 	if len(values) > 1 {

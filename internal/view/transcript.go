@@ -20,6 +20,7 @@ type Transcript struct {
 	Episode int
 	Lines   []Line
 	Notes   []world.Note // all of them
+	Told    []world.Told // all of it, for a kind's own story
 }
 
 // Line is something that was said, done or noted.
@@ -56,12 +57,14 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
+				t.Told = append(t.Told, world.Told{Note: &n})
 				if text, repeats := noteText(n, said); !repeats {
 					t.Lines = append(t.Lines, Line{Turn: at.name, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text})
 				}
 			}
 		}
 		for _, e := range at.replies {
+			t.Told = append(t.Told, world.Told{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			for _, l := range replyLines(at.name, e) {
 				said[strings.TrimSpace(l.Text)] = true
 				t.Lines = append(t.Lines, l)
@@ -69,6 +72,19 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		}
 	}
 	return t, nil
+}
+
+// Story is what there is to look at of an episode, as its kind tells it; nothing where the
+// kind does not.
+func (t *Transcript) Story(kind world.Kind, p world.Played) []world.Exhibit {
+	switch {
+	case kind.Story != nil:
+		return kind.Story(p, t.Told)
+	case kind.Replay != nil:
+		return kind.Replay(p, t.Notes)
+	default:
+		return nil
+	}
 }
 
 // arrangement is a turn with its replies.

@@ -49,6 +49,10 @@ type Run struct {
 	Batches  []Batch
 	// Spent is what each episode took, by its number.
 	Spent []Spending
+	took  []world.Took // likewise: how long
+	// Bounds are what scores can be, by name: see Bounds. They are not in a journal, and
+	// whoever knows the kind sets them. Default: anything.
+	Bounds map[string]world.Bounds
 }
 
 // Counts are episodes by state.
@@ -115,7 +119,7 @@ func (r *Run) Each(f func(world.Played)) {
 	for _, st := range r.Head.Stages {
 		for i, spec := range st.Specs {
 			if e, ok := r.Head.Ended[st.First+i]; ok {
-				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome})
+				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome, Took: r.took[st.First+i]})
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
@@ -308,6 +309,8 @@ type place struct {
 	calls  int
 	index  int
 	reply  world.Reply
+	cost   llm.Money
+	tokens [2]int
 }
 
 func essence(e journal.Entry) any {
@@ -315,9 +318,20 @@ func essence(e journal.Entry) any {
 	case *journal.Turned:
 		return place{at: e.Turn, digest: e.Digest, calls: e.Calls}
 	case *journal.Replied:
-		return place{at: e.Turn, index: e.Index, reply: e.Reply()}
+		return place{at: e.Turn, index: e.Index, reply: e.Reply(), cost: e.Cost(), tokens: tokens(e)}
 	default:
 		return nil
+	}
+}
+
+func tokens(e *journal.Replied) [2]int {
+	switch {
+	case e.Error != nil:
+		return [2]int{e.Error.Usage.Input, e.Error.Usage.Output}
+	case e.Response != nil:
+		return [2]int{e.Response.Usage.Input, e.Response.Usage.Output}
+	default:
+		return [2]int{}
 	}
 }
 

@@ -40,7 +40,11 @@ func (e *exercise) game(deal int, lineup world.Lineup, answer answerer) (g *game
 	if err != nil {
 		return nil, fmt.Errorf("kind.World: %w", err)
 	}
-	return newGame(w, deal, seats, e.MaxCalls, answer), nil
+	g = newGame(w, deal, seats, e.MaxCalls, answer)
+	if e.kind.Scores != nil {
+		g.declared = append([]world.Measure{}, e.kind.Scores(params)...)
+	}
+	return g, nil
 }
 
 func (e *exercise) params() (params any, seats []string, err error) {

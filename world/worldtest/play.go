@@ -38,6 +38,8 @@ type game struct {
 	seats  []string
 	most   int
 	answer answerer
+	// declared are the scores that the kind declares; nil: it does not.
+	declared []world.Measure
 	// pick says which of n strands that are ready is resumed.
 	pick func(n int) int
 
@@ -176,12 +178,29 @@ func (g *game) ended(s *line, o world.Outcome) {
 			g.fail("score %s of %q is %v: want a number", sc.Name, sc.Seat, sc.Value)
 			return
 		}
+		g.check(sc)
 	}
 	b, err := json.Marshal(o)
 	if err != nil {
 		g.fail("the outcome is not JSON: %v", err)
 	}
 	g.outcome = string(b)
+}
+
+// check holds a score to what the kind declares.
+func (g *game) check(sc world.Score) {
+	if g.declared == nil {
+		return
+	}
+	at := slices.IndexFunc(g.declared, func(m world.Measure) bool {
+		return m.Name == sc.Name && (sc.Seat == "" && len(m.Seats) == 0 || slices.Contains(m.Seats, sc.Seat))
+	})
+	switch {
+	case at < 0:
+		g.fail("the outcome has a score %s of %q, which the kind does not declare", sc.Name, sc.Seat)
+	case !g.declared[at].Any() && (sc.Value < g.declared[at].Low || sc.Value > g.declared[at].High):
+		g.fail("score %s of %q is %v, and is declared to be from %v to %v", sc.Name, sc.Seat, sc.Value, g.declared[at].Low, g.declared[at].High)
+	}
 }
 
 // say keeps what a turn noted and asked, for comparison.

@@ -45,7 +45,7 @@ type Options struct {
 //   - the order in which strands are resumed makes no difference;
 //   - it asks only seats it has, and does not write to what it asked;
 //   - it survives every kind of failure and every sort of nonsense in a reply;
-//   - its notes and its outcome are JSON, and its scores are numbers;
+//   - its notes and its outcome are JSON, and its scores are numbers, and what it declares;
 //   - its bots are pure;
 //   - its package imports and does nothing impure: see Imports.
 func Exercise(t *testing.T, kind world.Kind, o Options) {

@@ -197,6 +197,14 @@ func TestExerciseFindsKinds(t *testing.T) {
 		{"describes itself", "the kind panics", with(func(k *world.Kind) {
 			k.Seats = func(p any) ([]string, error) { return []string{p.(*params).name()}, nil }
 		})},
+		{"plays twice the same", "does not declare", with(func(k *world.Kind) {
+			k.Scores = func(any) []world.Measure { return []world.Measure{{Name: "length"}} } // of the whole episode
+		})},
+		{"plays twice the same", "declared to be from 0 to 0.5", with(func(k *world.Kind) {
+			k.Scores = func(any) []world.Measure {
+				return []world.Measure{{Name: "length", Seats: []string{"a"}, Bounds: world.Bounds{High: 0.5}}}
+			}
+		})},
 		{"plays the same beside another", "beside deal 1", with(func(k *world.Kind) {
 			k.World = func(any, world.Lineup) (world.World, error) {
 				return world.Func(func(t *world.Table) world.Outcome {

@@ -48,6 +48,7 @@ func Kind() world.Kind {
 		Params:    func() any { return defaults() },
 		Load:      k.load,
 		Seats:     k.seats,
+		Scores:    k.measures,
 		World:     k.world,
 		Bots:      bot.All(k.rules),
 		Exhibitor: show.Exhibitor,

@@ -94,6 +94,31 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
+// measures are the scores of games with these params.
+func (k *kind) measures(params any) []world.Measure {
+	p, err := k.checked(params)
+	if err != nil {
+		return nil
+	}
+	share, count := world.Bounds{Low: 0, High: 1}, world.AtLeast0()
+	all := []world.Measure{{Name: "solo", Bounds: share}, {Name: "draw", Bounds: share}, {Name: "years", Bounds: count}}
+	add := func(name string, b world.Bounds) {
+		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: b})
+	}
+	add("score", count)
+	add("centres", world.Bounds{Low: 0, High: board.Centres})
+	for _, name := range []string{"survived", "solo", "success", "invalid", "kept"} {
+		add(name, share)
+	}
+	if p.Rounds > 0 {
+		add("messages", count)
+	}
+	if p.Diary {
+		add("betrayals", count)
+	}
+	return all
+}
+
 // silent says whether orders were wanted and nobody ever gave one that counts: then
 // nothing was played, and there is nothing to score.
 func (g *game) silent() bool {

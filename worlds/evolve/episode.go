@@ -3,6 +3,7 @@ package evolve
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"parley/world"
 	"parley/worlds/evolve/checker"
@@ -137,8 +138,16 @@ func (p *plan) spec(e Episode, label string, deal int) world.Spec {
 }
 
 // The labels of episodes, after that of the evolution's cell.
-func generationLabel(n int) string    { return fmt.Sprintf("generation %d", n) }
-func testLabel(entrant string) string { return "test, " + entrant }
+func generationLabel(n int) string { return fmt.Sprintf("generation %d", n) }
+
+// testLabel is the same for every winner, also one that is a baseline too: runs are
+// compared by it.
+func testLabel(entrant string) string {
+	if strings.HasPrefix(entrant, winning+" = ") {
+		entrant = winning
+	}
+	return "test, " + entrant
+}
 
 const (
 	breedingLabel   = "breeding"

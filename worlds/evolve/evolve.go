@@ -16,8 +16,9 @@
 //
 // It is not for asking models in parallel or for keeping costs: the engine does that.
 //
-// The flow: params and presets say what to do; plan is the state machine; race, offspring and
-// stop are its parts; trial and breed are the worlds; verdict is the end.
+// The flow: params and presets say what to do; forecast says what that may come to; plan is
+// the state machine; race, offspring and settle are its parts; trial and breed are the
+// worlds; verdict is the end. Status tells how it goes, exhibits and files what came of it.
 package evolve
 
 import (
@@ -40,8 +41,12 @@ func Kind() world.Kind {
 		Load:      load,
 		Seats:     seats,
 		Plan:      newPlan,
+		Forecast:  forecast,
 		World:     newWorld,
+		Scores:    measures,
+		Status:    newStatus,
 		Exhibitor: func() world.Exhibitor { return &exhibitor{} },
+		Files:     files,
 		Example:   example,
 	}
 }

@@ -23,11 +23,15 @@ type evolution struct {
 	cell     string // of the plan file; may be empty
 	number   int
 	prompts  map[int]*tried
-	last     int                      // generation
-	calls    map[int]int              // of solvers, by generation
-	tests    map[string]*world.Sample // by entrant
+	last     int                  // generation
+	spent    map[int]*spending    // by generation
+	tests    map[string][]float64 // by entrant: what was solved, problem by problem
 	entrants []string
 	verdict  *Verdict
+	course   []generation // once all is folded
+
+	validating bool // the finalists are being tried
+	kept       int  // the generation since which status keeps prompts
 }
 
 // tried is a prompt and what it came to on the training problems.
@@ -46,21 +50,34 @@ func (e *evolution) name() string {
 }
 
 // Add takes in an episode. What cannot be read is passed over.
-func (x *exhibitor) Add(p world.Played) {
+func (x *exhibitor) Add(p world.Played) { x.take(p) }
+
+// take takes in an episode and returns the evolution it is of, if that can be told.
+func (x *exhibitor) take(p world.Played) *evolution {
 	if v, ok := read[Verdict](p.Outcome); ok && v.Stopped != "" {
-		x.find(p.Spec.Cell, verdictLabel, v.Evolution).verdict = &v
-		return
+		e := x.find(p.Spec.Cell, verdictLabel, v.Evolution)
+		e.verdict = &v
+		return e
 	}
 	rec, ok := read[TrialRecord](p.Outcome)
 	if !ok {
-		return
+		return nil
 	}
 	switch rec.Purpose {
 	case Racing:
-		x.find(p.Spec.Cell, generationLabel(rec.Generation), rec.Evolution).raced(rec, p.Spec.Params)
+		e := x.find(p.Spec.Cell, generationLabel(rec.Generation), rec.Evolution)
+		e.raced(rec, p)
+		return e
+	case Validating:
+		e := x.find(p.Spec.Cell, validationLabel, rec.Evolution)
+		e.validating = true
+		return e
 	case Testing:
-		x.find(p.Spec.Cell, testLabel(rec.Baseline), rec.Evolution).tested(rec)
+		e := x.find(p.Spec.Cell, testLabel(rec.Baseline), rec.Evolution)
+		e.tested(rec)
+		return e
 	}
+	return nil
 }
 
 // find returns the evolution that an episode is of.
@@ -71,14 +88,20 @@ func (x *exhibitor) find(cell, label string, number int) *evolution {
 			return e
 		}
 	}
-	e := &evolution{cell: cell, number: number, prompts: map[int]*tried{}, calls: map[int]int{}, tests: map[string]*world.Sample{}}
+	e := &evolution{cell: cell, number: number, prompts: map[int]*tried{}, spent: map[int]*spending{}, tests: map[string][]float64{}}
 	x.all = append(x.all, e)
 	return e
 }
 
-func (e *evolution) raced(rec TrialRecord, params json.RawMessage) {
+// spending is what the trials of a generation took.
+type spending struct {
+	calls, tokens int
+	cost          float64 // dollars
+}
+
+func (e *evolution) raced(rec TrialRecord, p world.Played) {
 	var how struct{ Fitness Fitness }
-	if json.Unmarshal(params, &how) != nil {
+	if json.Unmarshal(p.Spec.Params, &how) != nil {
 		return
 	}
 	t := e.prompts[rec.ID]
@@ -86,26 +109,36 @@ func (e *evolution) raced(rec TrialRecord, params json.RawMessage) {
 		t = &tried{Prompt: rec.Prompt}
 		e.prompts[rec.ID] = t
 	}
-	t.results = append(t.results, rec.Results...)
+	for _, r := range rec.Results {
+		r.Got, r.Said = "", "" // long, and not needed
+		t.results = append(t.results, r)
+	}
 	t.fitness = how.Fitness.parts(t.results, t.Text).Fitness
 	e.last = max(e.last, min(rec.Generation, 10_000))
-	e.calls[rec.Generation] += rec.Calls
+	s := e.spent[rec.Generation]
+	if s == nil {
+		s = &spending{}
+		e.spent[rec.Generation] = s
+	}
+	s.calls += rec.Calls
+	s.tokens += p.Took.Input + p.Took.Output
+	s.cost += p.Took.Cost
 }
 
 func (e *evolution) tested(rec TrialRecord) {
-	if e.tests[rec.Baseline] == nil {
-		e.tests[rec.Baseline] = &world.Sample{}
+	if _, known := e.tests[rec.Baseline]; !known {
 		e.entrants = append(e.entrants, rec.Baseline)
+		e.tests[rec.Baseline] = nil
 	}
 	for _, r := range rec.Results {
 		if s, ok := r.score(); ok {
-			e.tests[rec.Baseline].Add(s)
+			e.tests[rec.Baseline] = append(e.tests[rec.Baseline], s)
 		}
 	}
 }
 
 // generation is what the prompts that were new in one came to, and the best so far.
-type generation struct{ best, mean, diversity float64 }
+type generation struct{ best, mean, high, median, low, diversity float64 }
 
 // generations folds the prompts. The best so far is of those that have seen as many
 // problems as any.
@@ -116,17 +149,22 @@ func (e *evolution) generations() []generation {
 	}
 	out := make([]generation, e.last+1)
 	best := 0.0
-	for g := range out {
+	for i := range out {
 		var fitness []float64
 		var texts []genome.Genome
-		for _, t := range e.born(g) {
+		for _, t := range e.born(i) {
 			fitness = append(fitness, t.fitness)
 			texts = append(texts, genome.Parse(t.Text))
 			if len(t.results) == most {
 				best = max(best, t.fitness)
 			}
 		}
-		out[g] = generation{best, mean(fitness), genome.Diversity(texts)}
+		g := generation{best: best, mean: mean(fitness), diversity: genome.Diversity(texts)}
+		if n := len(fitness); n > 0 {
+			slices.Sort(fitness)
+			g.low, g.high, g.median = fitness[0], fitness[n-1], (fitness[(n-1)/2]+fitness[n/2])/2
+		}
+		out[i] = g
 	}
 	return out
 }
@@ -143,20 +181,46 @@ func (e *evolution) born(generation int) []*tried {
 	return all
 }
 
-// Exhibits draws curves over generations, then what the verdicts say.
+// Exhibits shows what came of it, as far as that is known, and then how it came about.
 func (x *exhibitor) Exhibits() []world.Exhibit {
 	if len(x.all) == 0 {
 		return nil
 	}
+	out := x.verdicts()
+	if t := x.tests(); len(t.Rows) > 0 {
+		out = append(out, world.Exhibit{Name: "evolve-test", Title: "The final test", Caption: "The share of test problems that were solved. Evolution never saw them. Many evolutions with the same params are taken together.", Show: t})
+	}
+	out = append(out, x.courses()...)
+	return append(out, x.origins()...)
+}
+
+// courses draws what changed from generation to generation.
+func (x *exhibitor) courses() []world.Exhibit {
+	for _, e := range x.all {
+		e.course = e.generations()
+	}
 	out := []world.Exhibit{
 		{Name: "evolve-fitness", Title: "Fitness by generation", Caption: "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.", Show: x.curves("fitness", line{"best so far", func(g generation) float64 { return g.best }}, line{"mean of the new", func(g generation) float64 { return g.mean }})},
+		{Name: "evolve-spread", Title: "Spread by generation", Caption: "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.", Show: x.curves("fitness", line{"highest of the new", func(g generation) float64 { return g.high }}, line{"median", func(g generation) float64 { return g.median }}, line{"lowest of the new", func(g generation) float64 { return g.low }})},
 		{Name: "evolve-diversity", Title: "Diversity by generation", Caption: "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.", Show: x.curves("diversity", line{"diversity", func(g generation) float64 { return g.diversity }})},
-		{Name: "evolve-calls", Title: "Calls of solvers by generation", Show: x.callBars()},
+		{Name: "evolve-calls", Title: "Calls of solvers by generation", Show: x.bars("calls", func(s *spending) float64 { return float64(s.calls) })},
 	}
-	if t := x.tests(); len(t.Rows) > 0 {
-		out = append(out, world.Exhibit{Name: "evolve-test", Title: "The final test", Caption: "The share of test problems that were solved. Evolution never saw them.", Show: t})
+	if x.paid() {
+		out = append(out, world.Exhibit{Name: "evolve-cost", Title: "Cost by generation", Caption: "What the solvers cost, in cents.", Show: x.bars("cents", func(s *spending) float64 { return 100 * s.cost })})
 	}
-	return append(out, x.verdicts()...)
+	return out
+}
+
+// paid says whether anything is known of what it cost.
+func (x *exhibitor) paid() bool {
+	for _, e := range x.all {
+		for _, s := range e.spent {
+			if s.cost > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // line is something to draw over generations.
@@ -170,7 +234,7 @@ func (x *exhibitor) curves(y string, lines ...line) world.Curves {
 	c := world.Curves{X: "generation", Y: y}
 	at := map[string]int{}
 	for _, e := range x.all {
-		for g, made := range e.generations() {
+		for g, made := range e.course {
 			for _, l := range lines {
 				name := strings.TrimSpace(e.cell + " " + l.name)
 				i, known := at[name]
@@ -190,8 +254,9 @@ func (x *exhibitor) curves(y string, lines ...line) world.Curves {
 	return c
 }
 
-func (x *exhibitor) callBars() world.Bars {
-	b := world.Bars{X: "generation", Y: "calls"}
+// bars draws what generations took.
+func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
+	b := world.Bars{X: "generation", Y: y}
 	last := 0
 	for _, e := range x.all {
 		last = max(last, e.last)
@@ -202,19 +267,45 @@ func (x *exhibitor) callBars() world.Bars {
 	for _, e := range x.all[:min(len(x.all), mostShown)] {
 		s := world.BarSeries{Name: e.name()}
 		for g := range last + 1 {
-			s.Values = append(s.Values, float64(e.calls[g]))
+			took := e.spent[g]
+			if took == nil {
+				took = &spending{}
+			}
+			s.Values = append(s.Values, of(took))
 		}
 		b.Series = append(b.Series, s)
 	}
 	return b
 }
 
+// tests are the shares of the final test, by evolution; of many evolutions, by cell, where
+// what one evolution solved counts as one.
 func (x *exhibitor) tests() world.Estimates {
 	t := world.Estimates{By: []string{"evolution", "prompt"}, What: "share of test problems solved", Share: true}
+	at := map[[2]string]*world.Sample{}
 	for _, e := range x.all {
 		for _, name := range e.entrants {
-			t.Rows = append(t.Rows, world.Estimated{Labels: []string{e.name(), name}, Sample: e.tests[name]})
+			labels, many := [2]string{e.name(), name}, len(x.all) > mostShown
+			if many {
+				labels[0] = cmp.Or(e.cell, "all evolutions")
+			}
+			s := at[labels]
+			if s == nil {
+				s = &world.Sample{}
+				at[labels] = s
+				t.Rows = append(t.Rows, world.Estimated{Labels: labels[:], Sample: s})
+			}
+			if many {
+				s.Add(e.tests[name]...)
+				continue
+			}
+			for _, solved := range e.tests[name] {
+				s.Add(solved)
+			}
 		}
+	}
+	if len(x.all) > mostShown {
+		slices.SortStableFunc(t.Rows, func(a, b world.Estimated) int { return strings.Compare(a.Labels[0], b.Labels[0]) })
 	}
 	return t
 }

@@ -54,10 +54,13 @@ func TestExhibits(t *testing.T) {
 	if winner.Body != v.Winner.Text || !strings.Contains(lineage.Body, "by seed") || len(tests.Rows) != len(v.Test) {
 		t.Errorf("%q, %q", winner.Body, lineage.Body)
 	}
-	for _, name := range []string{"evolve-diversity", "evolve-verdict", "evolve-operators", "evolve-generations"} {
+	for _, name := range []string{"evolve-diversity", "evolve-spread", "evolve-verdict", "evolve-operators", "evolve-tree", "evolve-generations"} {
 		if all[name].Show == nil {
 			t.Errorf("%s is missing", name)
 		}
+	}
+	if all["evolve-cost"].Show != nil {
+		t.Error("a cost that nobody knows is drawn")
 	}
 	if early := exhibits(l.stages[:2]); early["evolve-fitness"].Show == nil || early["evolve-verdict"].Show != nil {
 		t.Errorf("while it is played: %v", early)
@@ -86,12 +89,12 @@ func TestExhibitsOfAnything(t *testing.T) {
 	}
 }
 
-// TestSeveralEvolutions: those with the same params are one line with a band, and each is
-// a row of its own in the tables.
+// TestSeveralEvolutions: those with the same params are one line with a band, each is a row
+// of its own in the tables, and many are taken together in the final test.
 func TestSeveralEvolutions(t *testing.T) {
 	t.Parallel()
 	var stages [][]world.Played
-	for deal := range 2 {
+	for deal := range 3 {
 		for _, cell := range []string{"a", "b"} {
 			plan, err := newPlan(paramsOf(t, with(little)), world.Spec{Cell: cell, Deal: deal}, 1)
 			if err != nil {
@@ -106,7 +109,44 @@ func TestSeveralEvolutions(t *testing.T) {
 	all := exhibits(stages)
 	curves, _ := all["evolve-fitness"].Show.(world.Curves)
 	verdicts, _ := all["evolve-verdict"].Show.(world.Grid)
-	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.N() != 2 || len(verdicts.Rows) != 4 || verdicts.Rows[2][0] != "a #2" {
+	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.N() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
 		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
+	}
+	tests, _ := all["evolve-test"].Show.(world.Estimates)
+	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.N() != 3 || first.Sample.Observations() != 3*6 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {
+		t.Errorf("%+v", tests.Rows)
+	}
+}
+
+// TestExhibitsOfSpending: tokens and cost are those of the trials, by generation, and what
+// was saved is what trying everything would have taken besides.
+func TestExhibitsOfSpending(t *testing.T) {
+	t.Parallel()
+	l := (&lab{t: t, seed: 5}).run(with(little, `"target_fitness": 0`))
+	cost := map[int]float64{}
+	for _, stage := range l.stages {
+		for i := range stage {
+			stage[i].Took = world.Took{Input: 10, Output: 5, Cost: float64(i)}
+			if rec, _ := read[TrialRecord](stage[i].Outcome); rec.Purpose == Racing {
+				cost[rec.Generation] += float64(i)
+			}
+		}
+	}
+	all := exhibits(l.stages)
+	bars, _ := all["evolve-cost"].Show.(world.Bars)
+	table, _ := all["evolve-generations"].Show.(world.Grid)
+	for g := range l.verdict.Generations {
+		row := table.Rows[g]
+		if bars.Series[0].Values[g] != 100*cost[g] || row[len(row)-1] != cost[g] || row[len(row)-2].(int) <= 0 {
+			t.Errorf("generation %d: %v cents are drawn, %v, want %v", g, bars.Series[0].Values[g], row, cost[g])
+		}
+	}
+	savings, _ := all["evolve-savings"].Show.(world.Grid)
+	row, prompts := savings.Rows[0], 0
+	for _, g := range l.verdict.Generations {
+		prompts += g.Prompts
+	}
+	if all, want := row[5].(int), prompts*12; all != want || row[1].(int)+row[2].(int)+row[3].(int) != all {
+		t.Errorf("%v, want %d in all", row, want)
 	}
 }

@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,61 +12,121 @@ import (
 // mostShown is how many evolutions of a run are shown with all that there is about them.
 const mostShown = 4
 
-// verdicts shows what is known at the end.
+// ended lists the evolutions that have come to a verdict.
+func (x *exhibitor) ended() []*evolution {
+	return slices.DeleteFunc(slices.Clone(x.all), func(e *evolution) bool { return e.verdict == nil })
+}
+
+// verdicts shows what is known at the end, and the best prompts.
 func (x *exhibitor) verdicts() []world.Exhibit {
-	var ended []*evolution
-	for _, e := range x.all {
-		if e.verdict != nil {
-			ended = append(ended, e)
-		}
+	ended := x.ended()
+	if len(ended) == 0 {
+		return nil
 	}
+	out := []world.Exhibit{{
+		Name: "evolve-verdict", Title: "What came of it", Show: verdictTable(ended),
+		Caption: "Winner and baseline are the shares of test problems that they solved; the gain is how many more the winner solved than the best baseline, problem by problem, with its interval of 95%; p is how often chance alone makes such a difference.",
+	}}
+	for i, e := range ended {
+		if e.verdict.Winner == nil || i >= mostShown {
+			continue
+		}
+		suffix, of := x.apart(ended, i)
+		out = append(out, world.Exhibit{Name: "evolve-winner" + suffix, Title: "The best prompt" + of, Show: world.Text{Body: e.verdict.Winner.Text, Pre: true}})
+	}
+	return out
+}
+
+// origins shows how the best prompts came about, and what that took.
+func (x *exhibitor) origins() []world.Exhibit {
+	ended := x.ended()
 	if len(ended) == 0 {
 		return nil
 	}
 	out := []world.Exhibit{
-		{Name: "evolve-verdict", Title: "What came of it", Caption: "The gain is how many more of the test problems the winner solved than the best baseline, problem by problem, with its interval of 95%; p is how often chance alone makes such a difference.", Show: verdictTable(ended)},
+		{Name: "evolve-savings", Title: "Calls that were not needed", Caption: "Races: of prompts that were dropped. Elites: they live on with the fitness they have. Bred again: prompts that were there before and were not taken a second time. All: what trying every prompt of every generation on every problem would have taken.", Show: savingsTable(ended)},
 		{Name: "evolve-operators", Title: "Operators", Caption: "Finished: not dropped in a race. Better: fitter than every parent. A prompt that was crossed and changed counts for both.", Show: operatorTable(ended)},
 	}
-	for i, e := range ended[:min(len(ended), mostShown)] {
-		if e.verdict.Winner == nil {
+	for i, e := range ended {
+		if e.verdict.Winner == nil || i >= mostShown {
 			continue
 		}
-		suffix, of := "", ""
-		if len(ended) > 1 {
-			suffix, of = fmt.Sprintf("-%d", i+1), " of "+e.name()
-		}
+		suffix, of := x.apart(ended, i)
 		out = append(out,
-			world.Exhibit{Name: "evolve-winner" + suffix, Title: "The best prompt" + of, Show: world.Text{Body: e.verdict.Winner.Text, Pre: true}},
+			world.Exhibit{Name: "evolve-tree" + suffix, Title: "Where it comes from" + of, Caption: "The best prompt at the bottom, its first parents above it, and beside them who else they had as a parent. The numbers are those of prompts, and their fitness.", Show: tree(e.verdict.Lineage)},
 			world.Exhibit{Name: "evolve-lineage" + suffix, Title: "How it came about" + of, Caption: "Its ancestors, oldest first. Lines with + came in, lines with - went out, beside the first parent.", Show: world.Text{Body: lineageText(e.verdict.Lineage), Pre: true}},
-			world.Exhibit{Name: "evolve-generations" + suffix, Title: "Generations" + of, Caption: "Saved: calls that races made needless. Duplicates: prompts that were bred again and not tried again.", Show: generationTable(e.verdict.Generations)},
+			world.Exhibit{Name: "evolve-generations" + suffix, Title: "Generations" + of, Caption: "Saved: calls that races made needless. Duplicates: prompts that were bred again and not tried again.", Show: e.generationTable()},
 		)
 	}
 	return out
 }
 
+// apart tells the exhibits of several evolutions from each other.
+func (x *exhibitor) apart(ended []*evolution, i int) (suffix, of string) {
+	if len(ended) == 1 {
+		return "", ""
+	}
+	return fmt.Sprintf("-%d", i+1), " of " + ended[i].name()
+}
+
 func verdictTable(ended []*evolution) world.Grid {
-	g := world.Grid{Columns: []string{"evolution", "stopped by", "generations", "prompts", "calls", "saved", "winner", "best baseline", "solves", "gain", "from", "to", "p"}}
+	g := world.Grid{Columns: []string{"evolution", "winner", "gain", "p", "best baseline", "baseline", "stopped by", "generations", "prompts", "calls"}}
 	for _, e := range ended {
 		v := e.verdict
-		row := []any{e.name(), string(v.Stopped), max(0, len(v.Generations)-1), v.Prompts, v.Calls, v.Saved, "–", v.Best, "–", "–", "–", "–", "–"}
+		row := []any{e.name(), nil, nil, "–", v.Best, nil, strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1), v.Prompts, v.Calls}
 		for _, t := range v.Test {
 			switch {
 			case t.Accuracy.N == 0:
-			case strings.HasPrefix(t.Name, "winner"):
-				row[6] = t.Accuracy.Value
+			case strings.HasPrefix(t.Name, winning):
+				row[1] = quantity(t.Accuracy)
 			case t.Name == v.Best:
-				row[8] = t.Accuracy.Value
+				row[5] = quantity(t.Accuracy)
 			}
 		}
 		if v.Gain != nil {
-			row[9], row[10], row[11] = v.Gain.Value, v.Gain.Low, v.Gain.High
+			row[2] = quantity(*v.Gain)
 		}
 		if v.P != nil {
-			row[12] = *v.P
+			row[3] = strings.TrimPrefix(strings.TrimPrefix(pText(*v.P), "p "), "= ")
 		}
 		g.Rows = append(g.Rows, row)
 	}
 	return g
+}
+
+// quantity is an estimate as all numbers with an interval are shown.
+func quantity(e Estimate) any {
+	q := (&world.Sample{}).Share(confidence)
+	q.Value, q.Low, q.High, q.N = e.Value, e.Low, e.High, e.N
+	return q
+}
+
+// savingsTable compares the calls that were made with those of trying everything.
+func savingsTable(ended []*evolution) world.Grid {
+	g := world.Grid{Columns: []string{"evolution", "calls in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
+	for _, e := range ended {
+		made, elites, whole := 0, 0, e.wholeTrial()
+		for _, one := range e.verdict.Generations {
+			made += one.Calls
+			elites += max(0, one.Prompts-one.New) * whole
+		}
+		all := made + e.verdict.Saved + elites
+		g.Rows = append(g.Rows, []any{e.name(), made, e.verdict.Saved, elites, e.verdict.Duplicates, all, 100 * made / max(1, all)})
+	}
+	return g
+}
+
+// wholeTrial is how many calls it takes to try a prompt on all training problems.
+func (e *evolution) wholeTrial() int {
+	most := 0
+	for _, t := range e.prompts {
+		n := 0
+		for _, r := range t.results {
+			n += max(0, r.Asked)
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // operatorTable sums over evolutions.
@@ -83,22 +144,44 @@ func operatorTable(ended []*evolution) world.Grid {
 			all[i].Better += o.Better
 		}
 	}
+	return operatorGrid(all)
+}
+
+func operatorGrid(all []Operator) world.Grid {
 	g := world.Grid{Columns: []string{"operator", "made", "finished", "better", "share better"}}
 	for _, o := range all {
-		g.Rows = append(g.Rows, []any{o.Name, o.Made, o.Finished, o.Better, float64(o.Better) / float64(max(1, o.Made))})
+		g.Rows = append(g.Rows, []any{o.Name, o.Made, o.Finished, o.Better, round(float64(o.Better) / float64(max(1, o.Made)))})
 	}
 	return g
 }
 
+// generationTable lists generations.
 func generationTable(all []Generation) world.Grid {
 	g := world.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "calls", "saved", "breedings", "crossover rate", "mutation rate"}}
 	for _, x := range all {
 		g.Rows = append(g.Rows, []any{
-			x.Number, x.Best, x.Mean, x.Worst, x.Accuracy, x.Diversity, x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred, x.CrossoverRate, x.MutationRate,
+			x.Number, round(x.Best), round(x.Mean), round(x.Worst), round(x.Accuracy), round(x.Diversity), x.Prompts, x.New, x.Dropped, x.Duplicates, x.Calls, x.Saved, x.Bred, round(x.CrossoverRate), round(x.MutationRate),
 		})
 	}
 	return g
 }
+
+// generationTable lists them with what they took.
+func (e *evolution) generationTable() world.Grid {
+	g := generationTable(e.verdict.Generations)
+	g.Columns = append(g.Columns, "tokens", "cost")
+	for i, x := range e.verdict.Generations {
+		tokens, cost := 0, 0.0
+		if s := e.spent[x.Number]; s != nil {
+			tokens, cost = s.tokens, s.cost
+		}
+		g.Rows[i] = append(g.Rows[i], tokens, cost)
+	}
+	return g
+}
+
+// round leaves three digits behind the point: what is counted over a hundred problems has no more.
+func round(x float64) float64 { return math.Round(1000*x) / 1000 }
 
 // lineageText is a paragraph for each ancestor.
 func lineageText(line []Ancestor) string {
@@ -107,16 +190,26 @@ func lineageText(line []Ancestor) string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintf(&b, "prompt %d, generation %d, by %s", a.ID, a.Generation, a.Operator)
-		for k, parent := range a.Parents {
-			fmt.Fprintf(&b, "%s%d", map[bool]string{true: " from ", false: " and "}[k == 0], parent)
-		}
-		fmt.Fprintf(&b, ": fitness %.3f, accuracy %.3f\n", a.Fitness, a.Accuracy)
-		text := a.Diff
-		if text == "" {
-			text = "  " + strings.ReplaceAll(a.Text, "\n", "\n  ") + "\n"
-		}
-		b.WriteString(text)
+		b.WriteString(a.title() + "\n" + a.body())
 	}
 	return b.String()
+}
+
+// title says who an ancestor is.
+func (a *Ancestor) title() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "prompt %d, generation %d, by %s", a.ID, a.Generation, a.Operator)
+	for k, parent := range a.Parents {
+		fmt.Fprintf(&b, "%s%d", map[bool]string{true: " from ", false: " and "}[k == 0], parent)
+	}
+	fmt.Fprintf(&b, ": fitness %.3f, accuracy %.3f", a.Fitness, a.Accuracy)
+	return b.String()
+}
+
+// body is how it differs from its first parent, or all of it.
+func (a *Ancestor) body() string {
+	if a.Diff != "" {
+		return a.Diff
+	}
+	return "  " + strings.ReplaceAll(a.Text, "\n", "\n  ") + "\n"
 }

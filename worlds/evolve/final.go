@@ -15,6 +15,9 @@ type entrant struct {
 	in   *individual
 }
 
+// winning is the name of the winner in the final test.
+const winning = "winner"
+
 // finalCalls is the most that validation and the final test can take.
 func (p *plan) finalCalls() int {
 	entrants := 1 + len(p.Baselines.Texts) + min(p.Baselines.Seeds, len(p.seeds()))
@@ -74,7 +77,7 @@ func (p *plan) choose() []world.Spec {
 // enter lists who takes part in the final test: the winner, the fittest seeds and the
 // plain prompts. A prompt that is several of these takes part once.
 func (p *plan) enter() {
-	p.entrants = []entrant{{"winner", p.winner}}
+	p.entrants = []entrant{{winning, p.winner}}
 	var seeds []*individual
 	for _, x := range p.all {
 		if x.Operator == "seed" {

@@ -1,7 +1,10 @@
 package evolve
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -20,8 +23,9 @@ func each(t *testing.T, n, train int, model, params string) []*lab {
 	all := make([]*lab, n)
 	var wg sync.WaitGroup
 	for i := range all {
-		all[i] = &lab{t: t, seed: uint64(i), model: fmt.Sprintf("%s-%d", model, i)}
-		problems := fmt.Sprintf(`"problems": {"seed": %d, "train": %d, "validation": 20, "test": 40}`, i+1, train)
+		at := uint64(i) + first(t)
+		all[i] = &lab{t: t, seed: at, model: fmt.Sprintf("%s-%d", model, at)}
+		problems := fmt.Sprintf(`"problems": {"seed": %d, "train": %d, "validation": 20, "test": 40}`, at+1, train)
 		wg.Go(func() { all[i].run(with(small, params, problems)) })
 	}
 	wg.Wait()
@@ -58,14 +62,15 @@ func raced(all []*lab) int {
 }
 
 // TestEvolutionGains: where there is something to climb, evolution finds prompts that solve
-// more held-out problems than those of a random search that made more calls, and than the
-// best of all baselines. Run it with -v to see the numbers.
+// more held-out problems than those of a random search that may make as many calls, and
+// than the best of all baselines. Run it with -v to see the numbers.
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
 	full(t)
-	const n = 20
-	evolved := each(t, n, 40, "solver", `"max_generations": 16`)
-	random := each(t, n, 40, "solver", `"max_generations": 26, "preset": "random_search", "baselines": {"seeds": 0}`)
+	const n, calls = 20, 3600 // of each, the final test included
+	fair := fmt.Sprintf(`"max_generations": 1000, "max_calls": %d`, calls)
+	evolved := each(t, n, 40, "solver", fair)
+	random := each(t, n, 40, "solver", fair+`, "preset": "random_search"`)
 	var best []float64
 	for _, l := range evolved {
 		most := 0.0
@@ -83,8 +88,8 @@ func TestEvolutionGains(t *testing.T) {
 	}
 	a, b := raced(evolved), raced(random)
 	t.Logf("calls: evolution %d, random search %d", a, b)
-	if a > b {
-		t.Errorf("evolution had more calls (%d) than random search (%d): the comparison is not fair", a, b)
+	if float64(b) < 0.97*float64(a) {
+		t.Errorf("random search had fewer calls (%d) than evolution (%d): the comparison is not fair", b, a)
 	}
 }
 
@@ -128,4 +133,15 @@ func TestRacing(t *testing.T) {
 	if share > 0.6 || !d.Holds(0) && d.Value < 0 {
 		t.Errorf("racing takes %.0f%% of the calls, and its winners solve %v more", 100*share, d)
 	}
+}
+
+// first is the first seed of the proofs. Those from 0 on are not used: what evolution does
+// by default was chosen with them in sight.
+func first(t *testing.T) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("PARLEY_EVOLVE_SEED"), "401"), 10, 32)
+	if err != nil {
+		t.Fatal("PARLEY_EVOLVE_SEED:", err)
+	}
+	return n
 }

@@ -1,7 +1,6 @@
 package evolve
 
 import (
-	"math"
 	"slices"
 
 	"parley/world"
@@ -55,7 +54,7 @@ func (p *plan) affords(calls int) bool {
 func (p *plan) drop(seen int) {
 	for i := range p.islands {
 		field := p.field(i, seen)
-		keep := max(2, int(math.Ceil(p.Race.Keep*float64(p.population)/float64(len(p.islands)))))
+		keep := p.kept()
 		if len(field) <= keep {
 			continue
 		}

@@ -111,13 +111,34 @@ func (t trial) outcome(answers []answer) world.Outcome {
 	o := world.Outcome{Data: rec}
 	for _, seat := range solverSeats(t.Solvers) {
 		if n := answered[seat]; n > 0 {
-			o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "accuracy", Value: float64(right[seat]) / float64(n)})
+			o.Scores = append(o.Scores, world.Score{Seat: seat, Name: t.score(), Value: float64(right[seat]) / float64(n)})
 		}
 	}
 	if len(o.Scores) == 0 {
 		o.Failed = "no call was answered"
 	}
 	return o
+}
+
+// What trials score, by what they are for: of the final test, the winner's apart from
+// those of the baselines, so that runs can be compared by it problem by problem.
+const (
+	trainAccuracy      = "accuracy_train"
+	validationAccuracy = "accuracy_validation"
+	testAccuracy       = "accuracy_test"
+	baselineAccuracy   = "accuracy_baselines"
+)
+
+func (t trial) score() string {
+	switch {
+	case t.Purpose == Validating:
+		return validationAccuracy
+	case t.Purpose != Testing:
+		return trainAccuracy
+	case testLabel(t.Baseline) == testLabel(winning):
+		return testAccuracy
+	}
+	return baselineAccuracy
 }
 
 // add takes in an answer. Lengths are sums until even.

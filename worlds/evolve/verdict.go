@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -67,6 +68,9 @@ type Estimate struct {
 	High  float64 `json:"high"`
 	N     int     `json:"n"`
 }
+
+// String writes it as 0.54 [0.42, 0.64].
+func (e Estimate) String() string { return fmt.Sprintf("%.2f [%.2f, %.2f]", e.Value, e.Low, e.High) }
 
 // confidence of the intervals of a verdict.
 const confidence = 0.95
@@ -216,7 +220,7 @@ func (v verdict) Play(t *world.Table) world.Outcome {
 	for _, x := range v.Test {
 		switch {
 		case x.Accuracy.N == 0:
-		case strings.HasPrefix(x.Name, "winner"):
+		case strings.HasPrefix(x.Name, winning):
 			score("winner_accuracy", x.Accuracy.Value)
 		case x.Name == v.Best:
 			score("baseline_accuracy", x.Accuracy.Value)
@@ -225,8 +229,24 @@ func (v verdict) Play(t *world.Table) world.Outcome {
 	if v.Gain != nil {
 		score("gain", v.Gain.Value)
 	}
-	if v.P != nil {
-		score("p", *v.P)
-	}
 	return o
+}
+
+// measures declares what outcomes score: those of trials by solver, those of the verdict
+// for the whole evolution.
+func measures(params any) []world.Measure {
+	share, solvers := world.Bounds{High: 1}, []string{Solver}
+	if p, ok := params.(*Params); ok && p != nil {
+		solvers = solverSeats(p.Solvers)
+	}
+	return []world.Measure{
+		{Name: trainAccuracy, Seats: solvers, Bounds: share},
+		{Name: validationAccuracy, Seats: solvers, Bounds: share},
+		{Name: testAccuracy, Seats: solvers, Bounds: share},
+		{Name: baselineAccuracy, Seats: solvers, Bounds: share},
+		{Name: "generations", Bounds: world.AtLeast0()},
+		{Name: "winner_accuracy", Bounds: share},
+		{Name: "baseline_accuracy", Bounds: share},
+		{Name: "gain", Bounds: world.Bounds{Low: -1, High: 1}},
+	}
 }

@@ -21,7 +21,7 @@ func checked(params any) (*Params, error) {
 	if !ok || p == nil {
 		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
 	}
-	for _, check := range []func() error{p.checkEnv, p.checkServers, p.checkSizes, p.checkSeats, p.checkPool} {
+	for _, check := range []func() error{p.checkEnv, p.checkServers, p.checkSizes, p.checkSeats, p.checkPool, p.checkExperience} {
 		if err := check(); err != nil {
 			return nil, err
 		}

@@ -18,6 +18,8 @@ type Row struct {
 	Trainable bool `json:"is_trainable,omitempty"`
 	// Unpaid means that no reward came for this answer before the episode ended.
 	Unpaid bool `json:"unpaid,omitempty"`
+	// Weights is the version of the weights that answered, where the server gave it.
+	Weights string `json:"weight_version,omitempty"`
 }
 
 // ledger gives rewards to answers: a reward is for the oldest answer of its seat that has

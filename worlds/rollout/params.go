@@ -33,6 +33,8 @@ type Params struct {
 	Tasks string `json:"tasks" doc:"What the environments file said, a task a line; filled in when the plan is read."`
 	// Task is which of them an episode plays. Default: none.
 	Task *Task `json:"task,omitempty" doc:"Which of the tasks an episode plays; filled in for each episode."`
+	// Experience is what agents are told of earlier episodes. Default: nothing.
+	Experience Experience `json:"experience" doc:"What agents that are trained are told of earlier episodes."`
 	// OpenEnv says how texts become actions. Default: see there.
 	OpenEnv OpenEnv `json:"openenv" doc:"How observations become prompts and answers become actions, where protocol is openenv."`
 	// Pool is how environments are held. Default: see there.
@@ -67,6 +69,7 @@ func defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, OpenEnv: OpenEnv{Action: "message"},
-		Pool: Pool{PerServer: 256, Startup: 16, Timeout: 300, Patience: 120},
+		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
+		Pool:       Pool{PerServer: 256, Startup: 16, Timeout: 300, Patience: 120},
 	}
 }

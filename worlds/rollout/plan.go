@@ -26,13 +26,17 @@ type Task struct {
 // plan makes groups of what a plan file asks for. Each of its episodes is one group or,
 // with an environments file, all tasks of the file once. Members of a group have the same
 // deal, and thus the same seed, and stand beside each other, so that groups fill up early.
-func plan(params any, cell world.Spec, _ uint64) (world.Plan, error) {
+func plan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 	p, err := checked(params)
 	if err != nil {
 		return nil, err
 	}
 	if p.Tasks == "" {
-		return group(cell, max(1, p.Group)), nil
+		if p.Experience.Lessons == "" {
+			return group(cell, max(1, p.Group)), nil
+		}
+		spec, err := p.spec(cell, seed)
+		return group(spec, max(1, p.Group)), err
 	}
 	tasks, err := p.tasks()
 	if err != nil {
@@ -48,10 +52,10 @@ func plan(params any, cell world.Spec, _ uint64) (world.Plan, error) {
 		task.Params = nil
 		one.Task = &task
 		spec := cell
-		if spec.Params, err = json.Marshal(one); err != nil {
-			return nil, fmt.Errorf("rollout: params.tasks: line %d: %w", i+1, err)
-		}
 		spec.Deal = cell.Deal*len(tasks) + i
+		if spec, err = one.spec(spec, seed); err != nil {
+			return nil, err
+		}
 		size := task.Size
 		if p.Group > 0 {
 			size = p.Group
@@ -59,6 +63,17 @@ func plan(params any, cell world.Spec, _ uint64) (world.Plan, error) {
 		all = append(all, group(spec, size)...)
 	}
 	return all, nil
+}
+
+// spec makes the spec of a task: cell with the params, and with what its episodes are told.
+func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
+	if p.Experience, err = p.Experience.taught(p.Env, cell.Deal, seed); err != nil {
+		return cell, err
+	}
+	if cell.Params, err = json.Marshal(p); err != nil {
+		return cell, fmt.Errorf("rollout: params: %w", err)
+	}
+	return cell, nil
 }
 
 // again names the group of a task that is played another time: the next epoch.
@@ -123,10 +138,19 @@ type rowFiles interface {
 	Rows(name string) ([]json.RawMessage, error)
 }
 
-// load puts the tasks of the environments file into params.
+// load puts into params what the files say that they name.
 func load(params any, files world.Files) (advice []string, err error) {
 	p, ok := params.(*Params)
-	if !ok || p.Environments == "" {
+	if !ok || p == nil {
+		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
+	}
+	advice, err = p.list(files)
+	return advice, errors.Join(err, p.learn(files))
+}
+
+// list puts the tasks of the environments file into params.
+func (p *Params) list(files world.Files) (advice []string, err error) {
+	if p.Environments == "" {
 		return nil, nil
 	}
 	var file environments

@@ -147,9 +147,12 @@ func (p *try) agentOf(seat string) string {
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	var calls []world.Call
 	for _, seat := range p.Seats {
-		if ms := prompt[seat]; len(ms) > 0 {
+		if ms := cut(prompt[seat], p.MessageCut); len(ms) > 0 {
+			if p.trains[seat] {
+				ms = p.Experience.tell(ms)
+			}
 			calls = append(calls, world.Call{Seat: seat, Label: "action", Ask: llm.Request{
-				Messages: cut(ms, p.MessageCut), TokenIDs: p.Tokens, Logprobs: p.Tokens,
+				Messages: ms, TokenIDs: p.Tokens, Logprobs: p.Tokens,
 			}})
 		}
 	}
@@ -163,7 +166,7 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 		case !reply.OK():
 			p.end(StopFailed, fmt.Sprintf("%s: %s", seat, reply.Failed))
 		default:
-			p.ledger.did(Row{Ask: number, Step: p.steps + 1, Seat: seat}, reply.Finish == llm.FinishLength)
+			p.ledger.did(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
 			action[p.agentOf(seat)] = reply.Text
 			if reply.Finish == llm.FinishLength {
 				p.end(StopLength, "")

@@ -14,7 +14,9 @@
 //
 // The flow: Play tries, a try asks and steps (play.go), the ledger gives rewards to answers
 // (ledger.go), and the outcome holds the rows. Package protocol has the words between the
-// two sides; plan.go makes groups and tasks into episodes.
+// two sides; plan.go makes groups and tasks into episodes; experience.go picks what agents
+// are told of earlier ones. For readers: exhibit.go and what begins like it are the report,
+// story.go an episode step by step.
 package rollout
 
 import (
@@ -33,14 +35,18 @@ var example string
 func Kind() world.Kind {
 	return world.Kind{
 		Name: "rollout", Version: 1,
-		Doc:      "Agents act in an environment, step by step, for rewards: training data.",
-		Params:   func() any { return defaults() },
-		Load:     load,
-		Seats:    seats,
-		Plan:     plan,
-		World:    newWorld,
-		External: true,
-		Example:  example,
+		Doc:       "Agents act in an environment, step by step, for rewards: training data.",
+		Params:    func() any { return defaults() },
+		Load:      load,
+		Seats:     seats,
+		Plan:      plan,
+		World:     newWorld,
+		Scores:    measures,
+		Exhibitor: func() world.Exhibitor { return &gallery{} },
+		Story:     story,
+		External:  true,
+		Outside:   []string{"servers", "pool"},
+		Example:   example,
 	}
 }
 
@@ -50,6 +56,15 @@ func seats(params any) ([]string, error) {
 		return nil, err
 	}
 	return p.Seats, nil
+}
+
+// measures are the scores of an episode. What environments pay is theirs to say.
+func measures(params any) []world.Measure {
+	p, err := checked(params)
+	if err != nil {
+		return nil
+	}
+	return []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
 }
 
 func newWorld(params any, lineup world.Lineup) (world.World, error) {
@@ -113,6 +128,8 @@ type Data struct {
 	Steps int    `json:"steps"` // that the environment took
 	Tries int    `json:"tries"` // 1, and one more each time the environment was lost
 	Rows  []Row  `json:"rows"`
+	// Experience names the lessons that agents were told.
+	Experience []string `json:"experience,omitempty"`
 	// Unmatched counts rewards that came for agents who had done nothing.
 	Unmatched int `json:"unmatched,omitempty"`
 	// Info is what the environment said last beside its reward, where that is short.
@@ -149,6 +166,7 @@ func (p *try) outcome() world.Outcome {
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
 		Rows: p.ledger.close(p.stop, p.MessageCut > 0, p.trains), Unmatched: p.ledger.unmatched,
+		Experience: p.Experience.names(),
 	}
 	if p.Task != nil {
 		d.Group, d.Task = p.Task.Group, p.Task.Index

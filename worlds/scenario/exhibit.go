@@ -12,7 +12,7 @@ import (
 
 // gallery is the kind's own part of a report.
 type gallery struct {
-	cells   []world.Spec // a spec of each variation, in the order they came in
+	cells   []string // the variations, in the order they came in
 	actors  []string
 	metrics []Curve // of each metric, what does not change
 	turns   int     // the most of an episode
@@ -76,10 +76,10 @@ func (g *gallery) Add(p world.Played) {
 	if json.Unmarshal(raw, &r) != nil || len(r.Actors) == 0 || r.Turns < 0 || r.Turns > script.MaxTurns {
 		return
 	}
-	cell := slices.IndexFunc(g.cells, func(s world.Spec) bool { return s.Cell == p.Spec.Cell })
+	cell := slices.Index(g.cells, p.Spec.Cell)
 	if cell < 0 {
 		cell = len(g.cells)
-		g.cells, g.played = append(g.cells, p.Spec), append(g.played, 0)
+		g.cells, g.played = append(g.cells, p.Spec.Cell), append(g.played, 0)
 	}
 	g.ends[ending{r.Ended, cell}]++
 	note(&g.whys, r.Ended)
@@ -122,7 +122,7 @@ func (g *gallery) addCurve(cell int, c Curve) {
 		}
 		at := point{c.Name, c.Actor, cell, turn}
 		if g.points[at] == nil {
-			g.points[at] = &world.Sample{}
+			g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.Categories, c.Boolean)}
 		}
 		g.points[at].Add(*v)
 	}
@@ -133,7 +133,7 @@ func (g *gallery) addActors(r Record) {
 		note(&g.actors, a.Actor)
 		c := g.conduct[a.Actor]
 		if c == nil {
-			c = &conduct{}
+			c = newConduct()
 			g.conduct[a.Actor] = c
 		}
 		messages := 0
@@ -143,7 +143,7 @@ func (g *gallery) addActors(r Record) {
 			}
 			k := [2]string{a.Actor, other.Actor}
 			if g.wrote[k] == nil {
-				g.wrote[k] = &world.Sample{}
+				g.wrote[k] = &world.Sample{Bounds: world.AtLeast0()}
 			}
 			g.wrote[k].Add(float64(a.Wrote[other.Actor]))
 			messages += a.Wrote[other.Actor]
@@ -172,6 +172,11 @@ func (g *gallery) addPacts(all []Proposal) {
 	}
 }
 
+func newConduct() *conduct {
+	count := world.Sample{Bounds: world.AtLeast0()}
+	return &conduct{count, count, count, count, count, count}
+}
+
 // mostIssues is how many issues a report lists.
 const mostIssues = 25
 
@@ -180,7 +185,9 @@ func (g *gallery) addChecks(episode int, r Record) {
 		i := slices.IndexFunc(g.checks, func(c *checkCount) bool { return c.check == t.Check })
 		if i < 0 {
 			i = len(g.checks)
-			g.checks = append(g.checks, &checkCount{check: t.Check, severe: map[string]int{}})
+			g.checks = append(g.checks, &checkCount{
+				check: t.Check, severe: map[string]int{}, passed: world.Sample{Bounds: world.Bounds{High: 1}}, issues: world.Sample{Bounds: world.AtLeast0()},
+			})
 		}
 		c, found := g.checks[i], 0
 		for _, issue := range r.Issues {
@@ -204,52 +211,20 @@ func (g *gallery) addChecks(episode int, r Record) {
 	g.issues = g.issues[:min(len(g.issues), mostIssues)]
 }
 
-// variations names the cells by what differs between them.
+// variations names the cells. What is set is said by its own key.
 func (g *gallery) variations() []string {
 	names := make([]string, len(g.cells))
-	for i, spec := range g.cells {
+	for i, cell := range g.cells {
 		var parts []string
-		if setting := settingOf(spec); setting != "" && setting != "set={}" {
-			// What is set is said by its own key.
-			parts = append(parts, strings.TrimPrefix(strings.ReplaceAll(" "+setting, " set.", " "), " "))
-		}
-		for _, seat := range sortedSeats(spec) {
-			if slices.ContainsFunc(g.cells, func(o world.Spec) bool { return o.Lineup[seat] != spec.Lineup[seat] }) {
-				parts = append(parts, seat+"="+spec.Lineup[seat])
+		for p := range strings.SplitSeq(cell, ", ") {
+			if p != "set={}" {
+				parts = append(parts, strings.TrimPrefix(p, "set."))
 			}
 		}
-		if names[i] = strings.Join(parts, " "); names[i] == "" {
-			names[i] = "as written"
-		}
+		names[i] = cmp.Or(strings.Join(parts, ", "), "as written")
 		if len(g.cells) == 1 {
 			names[i] = "all episodes"
 		}
 	}
 	return names
-}
-
-// settingOf is what the label of a cell says before the lineup.
-func settingOf(spec world.Spec) string {
-	first := -1
-	for seat, agent := range spec.Lineup {
-		if strings.HasPrefix(spec.Cell, seat+"="+agent) {
-			return ""
-		}
-		if at := strings.Index(spec.Cell, ": "+seat+"="+agent); at >= 0 && (first < 0 || at < first) {
-			first = at
-		}
-	}
-	if first < 0 {
-		return spec.Cell
-	}
-	return spec.Cell[:first]
-}
-
-func sortedSeats(spec world.Spec) []string {
-	seats := make([]string, 0, len(spec.Lineup))
-	for seat := range spec.Lineup {
-		seats = append(seats, seat)
-	}
-	slices.Sort(seats)
-	return seats
 }

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/world"
@@ -83,9 +85,14 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 			}
 		}
 		c.Curves = append(c.Curves, g.thresholds(m)...)
+		caption := m.legend()
+		if len(out) == 0 { // said once, it holds for all
+			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + caption)
+		}
 		out = append(out, world.Exhibit{
-			Name: "scenario-metric-" + strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"), Title: strings.ReplaceAll(title, "_", " ") + " over the turns", Show: c,
-			Caption: "Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out." + m.legend(),
+			Name:    "scenario-metric-" + strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"),
+			Title:   strings.ReplaceAll(title, "_", " ") + " over the turns",
+			Caption: caption, Show: c,
 		})
 	}
 	return out
@@ -124,7 +131,7 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 		if t.limit == nil {
 			continue
 		}
-		c := world.Curve{Name: t.level + " threshold"}
+		c := world.Curve{Name: t.level + " threshold", Level: true}
 		for _, x := range []float64{0, float64(g.turns)} {
 			s := &world.Sample{}
 			s.Add(*t.limit)
@@ -146,13 +153,13 @@ func (c Curve) axis() string {
 func (c Curve) legend() string {
 	switch {
 	case c.Boolean:
-		return " It is the share of episodes in which it is true."
+		return "The share of episodes in which it is true."
 	case len(c.Categories) > 0:
 		parts := make([]string, len(c.Categories))
 		for i, name := range c.Categories {
 			parts[i] = fmt.Sprintf("%d %s", i, name)
 		}
-		return " " + strings.Join(parts, ", ") + "."
+		return strings.Join(parts, ", ") + "."
 	}
 	return ""
 }
@@ -164,7 +171,7 @@ func (g *gallery) showEvents(names []string) world.Estimates {
 // talk shows who wrote to whom, and who joined with whom.
 func (g *gallery) talk() []world.Exhibit {
 	var out []world.Exhibit
-	picture, spoke := newGraph(g.actors, 1000), false
+	picture, spoke := newGraph(g.actors), false
 	heat := world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors}
 	for i, from := range g.actors {
 		cells := make([]*world.Sample, len(g.actors))
@@ -182,6 +189,7 @@ func (g *gallery) talk() []world.Exhibit {
 			world.Exhibit{Name: "scenario-talk", Title: "Private messages", Show: heat, Caption: "Messages of an episode, from the actor of the row to that of the column."})
 	}
 	if len(g.pacts) > 0 {
+		slices.SortStableFunc(g.pacts, func(a, b *pactCount) int { return cmp.Or(b.proposed-a.proposed, b.formed-a.formed) })
 		grid := world.Grid{Columns: []string{"members", "proposed", "formed"}}
 		for _, p := range g.pacts {
 			grid.Rows = append(grid.Rows, []any{p.members, p.proposed, p.formed})

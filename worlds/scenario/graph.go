@@ -5,13 +5,14 @@ import (
 	"html"
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // graph draws who speaks to whom: actors on a circle, an arrow for what one wrote to
 // another. It takes its colour from the page around it.
 type graph struct {
 	names []string
-	width float64 // in units of its own; the page makes it as wide as there is room
+	width float64 // as wide as the longest name needs
 	// wrote is how much, by from and to.
 	wrote [][]float64
 	// loud are those that spoke in public.
@@ -20,15 +21,23 @@ type graph struct {
 	groups [][]int
 }
 
-// The size of the picture, in its own units.
+// The size of the picture, and of a letter at most.
 const (
 	graphHeight = 340.0
 	graphRadius = 115.0
 	nodeRadius  = 9.0
+	letter      = 7.8
 )
 
-func newGraph(names []string, width float64) *graph {
-	g := &graph{names: names, width: width, loud: make([]bool, len(names)), wrote: make([][]float64, len(names))}
+func newGraph(names []string) *graph {
+	g := &graph{names: names, loud: make([]bool, len(names)), wrote: make([][]float64, len(names))}
+	longest := 0
+	for _, name := range names {
+		for _, line := range nameLines(name) {
+			longest = max(longest, utf8.RuneCountInString(line))
+		}
+	}
+	g.width = 2 * (graphRadius + nodeRadius + 12 + letter*float64(longest))
 	for i := range g.wrote {
 		g.wrote[i] = make([]float64, len(names))
 	}
@@ -38,7 +47,7 @@ func newGraph(names []string, width float64) *graph {
 // svg draws it: nodes, or arrows and coalitions, or both.
 func (g *graph) svg(nodes, arrows bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" width="100%%" fill="none" stroke="currentColor">`, g.width, graphHeight)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %g" width="%.0f" fill="none" stroke="currentColor">`, g.width, graphHeight, g.width)
 	if arrows {
 		for _, members := range g.groups {
 			g.group(&b, members)
@@ -94,8 +103,41 @@ func (g *graph) node(b *strings.Builder, i int) {
 	case y > graphHeight/2:
 		dy = nodeRadius + 21
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="13" fill="currentColor" stroke="none">%s</text>`, x+dx, y+dy, anchor, html.EscapeString(cut(oneLine(g.names[i]), 28)))
+	lines := nameLines(g.names[i])
+	switch {
+	case len(lines) == 2 && dy > nodeRadius: // below its node
+	case len(lines) == 2 && dy < 0:
+		dy -= nameHeight
+	default:
+		dy -= nameHeight / 2 * float64(len(lines)-1)
+	}
+	for n, line := range lines {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="%s" font-size="14" fill="currentColor" stroke="none">%s</text>`, x+dx, y+dy+nameHeight*float64(n), anchor, html.EscapeString(line))
+	}
 }
+
+// nameHeight is how far the lines of a name are apart.
+const nameHeight = 16.0
+
+// nameLines is a name in one line, or in two where it is long.
+func nameLines(name string) []string {
+	name = cut(oneLine(name), 36)
+	if utf8.RuneCountInString(name) <= 16 {
+		return []string{name}
+	}
+	best := -1
+	for i, r := range name {
+		if r == ' ' && (best < 0 || abs(2*i-len(name)) < abs(2*best-len(name))) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return []string{name}
+	}
+	return []string{name[:best], name[best+1:]}
+}
+
+func abs(n int) int { return max(n, -n) }
 
 // arrow draws what one wrote to another, bent to its left so that both ways can be seen.
 func (g *graph) arrow(b *strings.Builder, from, to int, weight, share float64) {

@@ -192,11 +192,52 @@ type Curve struct {
 	Actor  string     `json:"actor,omitempty"`
 	Unit   string     `json:"unit,omitempty"`
 	Values []*float64 `json:"values"`
+	// Range is the least and the most that it can be.
+	Range []float64 `json:"range,omitempty"`
 	// Categories are what the values 0, 1, … of a category stand for.
 	Categories []string `json:"categories,omitempty"`
 	Boolean    bool     `json:"boolean,omitempty"`
 	Warning    *float64 `json:"warning_threshold,omitempty"`
 	Critical   *float64 `json:"critical_threshold,omitempty"`
+}
+
+// measures are the scores of a scenario: its metrics, and what is counted besides.
+func measures(params any) []world.Measure {
+	s, err := checked(params)
+	if err != nil {
+		return nil
+	}
+	actors := make([]string, len(s.Actors))
+	for i, a := range s.Actors {
+		actors[i] = a.ShortName
+	}
+	var all []world.Measure
+	for _, m := range s.Metrics {
+		one := world.Measure{Name: m.Name, Bounds: bounds(m.Range, m.Categories, m.Type == script.Boolean)}
+		if m.ActorSpecific {
+			one.Seats = actors
+		}
+		all = append(all, one)
+	}
+	all = append(all, world.Measure{Name: "turns", Bounds: world.Bounds{High: float64(s.Turns)}})
+	if len(s.Validation.Checks) > 0 {
+		all = append(all, world.Measure{Name: "issues", Bounds: world.AtLeast0()})
+	}
+	return all
+}
+
+// bounds are what a metric can be.
+func bounds(within []float64, categories []string, boolean bool) world.Bounds {
+	switch {
+	case boolean:
+		return world.Bounds{High: 1}
+	case len(categories) > 0:
+		return world.Bounds{High: float64(len(categories) - 1)}
+	case len(within) == 2:
+		return world.Bounds{Low: within[0], High: within[1]}
+	default:
+		return world.Bounds{}
+	}
 }
 
 // outcome scores a scenario: each metric after the last turn, if it is known, the turns
@@ -235,7 +276,7 @@ func (g *game) outcome() world.Outcome {
 func (g *game) curve(s *series) Curve {
 	m := s.metric
 	c := Curve{
-		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Categories: m.Categories,
+		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Range: m.Range, Categories: m.Categories,
 		Boolean: m.Type == script.Boolean, Warning: m.Warning, Critical: m.Critical,
 	}
 	if s.actor >= 0 {

@@ -15,7 +15,7 @@ func replay(_ world.Played, notes []world.Note) []world.Exhibit {
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil
 	}
-	show := world.Replay{Base: newGraph(c.names(c.Actors), replayWidth).svg(true, false)}
+	show := world.Replay{Base: newGraph(c.names(c.Actors)).svg(true, false)}
 	for _, at := range c.chapters {
 		frame := world.Frame{Title: fmt.Sprintf("Turn %d of %d", at.number, c.Turns), Lines: c.frameLines(at), SVG: c.graph(at).svg(false, true)}
 		if at.number == 0 {
@@ -33,12 +33,9 @@ func replay(_ world.Played, notes []world.Note) []world.Exhibit {
 	}}
 }
 
-// replayWidth leaves room for words beside the picture.
-const replayWidth = 680
-
 // graph is who spoke to whom in a turn.
 func (c *chronicle) graph(at *chapter) *graph {
-	g := newGraph(c.names(c.Actors), replayWidth)
+	g := newGraph(c.names(c.Actors))
 	place := func(short string) int { return slices.Index(c.Actors, short) }
 	for _, m := range at.messages {
 		if from, to := place(m.seat), place(m.note.To); from >= 0 && to >= 0 {

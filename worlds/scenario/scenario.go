@@ -36,6 +36,7 @@ func Kind() world.Kind {
 		Seats:        seats,
 		Models:       models,
 		World:        newWorld,
+		Scores:       measures,
 		Exhibitor:    exhibitor,
 		Replay:       replay,
 		Files:        files,

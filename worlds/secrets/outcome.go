@@ -82,6 +82,30 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
+// measures are the scores of games with these params.
+func measures(params any) []world.Measure {
+	p, err := checked(params)
+	if err != nil {
+		return nil
+	}
+	g, share := game{Params: *p}, world.Bounds{Low: 0, High: 1}
+	all := []world.Measure{{Name: "points", Seats: p.seats()}}
+	names, whole := []string{"revealed", "obtained", "optimal"}, []string{"both", "one-sided"}
+	if p.Judge != JudgeNone {
+		names, whole = append(names, "judged"), append(whole, "agreement")
+	}
+	if !g.simple() {
+		names = append(names, "won")
+	}
+	for _, name := range names {
+		all = append(all, world.Measure{Name: name, Seats: p.seats(), Bounds: share})
+	}
+	for _, name := range whole {
+		all = append(all, world.Measure{Name: name, Bounds: share})
+	}
+	return all
+}
+
 // seatScores are those of each player who had a conversation.
 func (g *game) seatScores(held []*talk) (scores []world.Score) {
 	totals := g.ledger.totals()

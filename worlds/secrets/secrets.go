@@ -34,6 +34,7 @@ func Kind() world.Kind {
 		Doc:       "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
 		Params:    func() any { return defaults() },
 		Seats:     seats,
+		Scores:    measures,
 		Exhibitor: exhibitor,
 		World:     newWorld,
 		Bots:      bots(),

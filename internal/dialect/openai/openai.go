@@ -26,6 +26,5 @@ func New(p provider.Provider) (*wire.Model, error) {
 		Append:   AppendRequest,
 		Decode:   DecodeResponse,
 		Assemble: NewAssembler,
-		Session:  "X-Session-Id",
 	})
 }

@@ -166,7 +166,7 @@ func (w *writer) sampling() {
 		w.drop(r.TopK != nil, "top_k")
 	}
 	switch {
-	case !r.Logprobs:
+	case !r.Logprobs && !w.metaInfo():
 	case w.c.NoLogprobs && (off || !w.c.SampleAtNone):
 		w.drop(true, "logprobs")
 	default:
@@ -208,11 +208,7 @@ func (w *writer) rest() {
 	} else {
 		w.drop(r.Seed != nil, "seed")
 	}
-	if r.TokenIDs && w.c.TokenIDs {
-		w.b = body.Bool(w.b, "return_token_ids", true)
-	} else {
-		w.drop(r.TokenIDs, "token_ids")
-	}
+	w.tokenIDs()
 	if r.Tier != "" {
 		w.b = body.Str(w.b, "service_tier", r.Tier)
 	}

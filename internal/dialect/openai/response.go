@@ -19,11 +19,9 @@ type wireResponse struct {
 	Usage          *wireUsage      `json:"usage"`
 	PromptTokenIDs []int           `json:"prompt_token_ids"` // vLLM
 	Error          json.RawMessage `json:"error"`
-	WeightVersion  string          `json:"weight_version"`
-	Metadata       struct {
-		WeightVersion string `json:"weight_version"` // SGLang
-	} `json:"metadata"`
-	XGroq struct {
+	WeightVersion  version         `json:"weight_version"`
+	Metadata       versioned       `json:"metadata"` // SGLang
+	XGroq          struct {
 		Usage *wireUsage `json:"usage"`
 	} `json:"x_groq"`
 }
@@ -34,8 +32,10 @@ type wireChoice struct {
 	Delta        wireMessage     `json:"delta"`
 	FinishReason string          `json:"finish_reason"`
 	Logprobs     *wireLogprobs   `json:"logprobs"`
-	TokenIDs     []int           `json:"token_ids"` // vLLM
-	Error        json.RawMessage `json:"error"`     // OpenRouter
+	TokenIDs     []int           `json:"token_ids"`        // vLLM
+	PromptIDs    []int           `json:"prompt_token_ids"` // SGLang
+	MetaInfo     *metaInfo       `json:"meta_info"`        // SGLang
+	Error        json.RawMessage `json:"error"`            // OpenRouter
 }
 
 type wireMessage struct {

@@ -70,8 +70,8 @@ func (a *assembler) envelope(w *wireResponse) {
 	set(&a.r.ID, w.ID)
 	set(&a.r.Model, w.Model)
 	set(&a.r.Tier, w.ServiceTier)
-	set(&a.r.WeightVersion, w.WeightVersion)
-	set(&a.r.WeightVersion, w.Metadata.WeightVersion)
+	set(&a.r.WeightVersion, string(w.WeightVersion))
+	set(&a.r.WeightVersion, string(w.Metadata.version))
 	if w.Usage != nil {
 		a.r.Usage = w.Usage.usage()
 	} else if w.XGroq.Usage != nil {
@@ -95,7 +95,7 @@ func (a *assembler) choice(c *wireChoice, m *wireMessage) {
 		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Content)
 		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Refusal)
 	}
-	a.r.TokenIDs = append(a.r.TokenIDs, c.TokenIDs...)
+	a.tokens(c)
 	if c.FinishReason != "" {
 		a.finish = c.FinishReason
 	}

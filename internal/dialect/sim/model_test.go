@@ -198,8 +198,13 @@ func TestTokenIDsGoOn(t *testing.T) {
 	if len(r.PromptTokenIDs) != r.Usage.Input || len(r.TokenIDs) != r.Usage.Output {
 		t.Errorf("%d prompt ids for %+v, %d ids", len(r.PromptTokenIDs), r.Usage, len(r.TokenIDs))
 	}
-	if len(r.Logprobs) != len(r.TokenIDs)-1 || len(r.Logprobs[0].Top) != 2 || r.Logprobs[0].Logprob > 0 {
-		t.Errorf("%d logprobs, %+v", len(r.Logprobs), r.Logprobs[0])
+	if len(r.Logprobs) != len(r.TokenIDs) || len(r.Logprobs[0].Top) != 2 || r.Logprobs[0].Logprob > 0 {
+		t.Fatalf("%d logprobs for %d tokens, %+v", len(r.Logprobs), len(r.TokenIDs), r.Logprobs[0])
+	}
+	for i, l := range r.Logprobs {
+		if l.ID != r.TokenIDs[i] {
+			t.Errorf("token %d is %d, and its log probability is of %d", i, r.TokenIDs[i], l.ID)
+		}
 	}
 	req.Messages = append(req.Messages, llm.Assistant(r.Text), llm.User("go on"))
 	next := ask(t, m, req)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"iter"
+	"slices"
 
 	"parley/llm"
 )
@@ -23,6 +24,9 @@ const (
 	firstTextID = 256
 	textIDs     = 100_000
 )
+
+// endToken is how the token after an answer is written, which no text has.
+const endToken = "<|end|>"
 
 type class uint8
 
@@ -189,14 +193,26 @@ func (a *Answer) IDs() []int {
 }
 
 // Logprobs returns the tokens of an answer's text with made up log probabilities,
-// and top alternatives each.
+// and top alternatives each. Where token ids are asked for, it is all tokens of IDs, as
+// inference engines have it.
 func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
 	pieces := Pieces(a.Text)
+	if c.Request.TokenIDs {
+		for _, t := range a.ToolCalls {
+			pieces = slices.Concat(pieces, Pieces(t.Name), Pieces(t.Arguments))
+		}
+		if a.Finish != llm.FinishLength {
+			pieces = append(pieces, endToken)
+		}
+	}
 	out := make([]llm.Logprob, len(pieces))
 	for i, p := range pieces {
 		u := float64(hash(c.Digest).num(i).end()>>11) / (1 << 53)
 		l := -u * u * 3
 		out[i] = llm.Logprob{Token: p, ID: TokenID(p), Logprob: l}
+		if p == endToken {
+			out[i].ID = idEnd
+		}
 		for k := range top {
 			alt := p
 			if k > 0 {

@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 
 	"parley/internal/dialect/wire/fault"
@@ -24,8 +23,6 @@ type Codec struct {
 	Assemble func() Assembler
 	// MaxTokens is what a request without a MaxTokens may produce; nil where it can say nothing.
 	MaxTokens func(req *llm.Request, c provider.Capability) int
-	// Session names the header that carries Request.Session; empty where there is none.
-	Session string
 }
 
 // Assembler puts an answer together from the events of a stream.
@@ -65,15 +62,17 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case len(req.Messages) == 0:
 		return nil, m.c.Fail(fault.BadRequest("the request has no messages"), model, nil)
 	}
+	call := Call{Path: m.codec.Path}
+	req, err := m.session(&call, req)
+	if err != nil {
+		return nil, m.c.Fail(err, model, nil)
+	}
 	limits := m.capability(model)
 	stream := m.streams(ctx, req, limits)
-	body, dropped, err := m.codec.Append(make([]byte, 0, sizeOf(req)), req, limits, stream)
+	var dropped []string
+	call.Body, dropped, err = m.codec.Append(make([]byte, 0, sizeOf(req)), req, limits, stream)
 	if err != nil {
 		return nil, m.c.Fail(fault.BadRequest("%v", err), model, nil)
-	}
-	call := Call{Path: m.codec.Path, Body: body}
-	if req.Session != "" && m.codec.Session != "" {
-		call.Header = http.Header{m.codec.Session: {fault.Clean(req.Session, 200)}}
 	}
 	a, err := m.c.Do(ctx, call)
 	if err != nil {
@@ -174,10 +173,12 @@ func countWords(s string) int {
 // beginning, or when it may take so long that a silent connection would be cut.
 // Otherwise a whole answer costs far less to read.
 func (m *Model) streams(ctx context.Context, req *llm.Request, c provider.Capability) bool {
-	switch m.p.Stream {
-	case "always":
+	switch {
+	case req.TokenIDs && c.MetaInfo:
+		return false // it refuses to tell them in a stream
+	case m.p.Stream == "always":
 		return true
-	case "never":
+	case m.p.Stream == "never":
 		return false
 	}
 	n := req.MaxTokens

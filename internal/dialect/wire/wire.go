@@ -62,6 +62,9 @@ func New(p provider.Provider, c Config) (*Client, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	if len(p.BaseURLs) > 0 {
+		return nil, fmt.Errorf("provider %s: base_urls: this is for one server: give it a base_url", p.Name)
+	}
 	base, err := url.Parse(strings.TrimRight(p.BaseURL, "/"))
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: base_url: is not an address", p.Name)

@@ -14,7 +14,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -29,24 +28,23 @@ const KeyHeader = "Idempotency-Key"
 
 // Client sends requests to one server. It may be used from any number of goroutines.
 type Client struct {
-	base   string
-	client *http.Client
+	base string
+	// No http.Client stands before it: redirects and cookies are not wanted, and each request
+	// would pay for them.
+	transport *http.Transport
 }
 
 // New returns a client of the server at an address, with as many connections as there are
 // sessions.
 func New(address string, sessions int) *Client {
-	return &Client{base: strings.TrimRight(address, "/"), client: &http.Client{
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-			MaxIdleConns:        sessions + 8,
-			MaxIdleConnsPerHost: sessions + 8,
-			// Below the five seconds after which common servers hang up: a connection that is
-			// closed while a step is put on it would leave its outcome unknown.
-			IdleConnTimeout: 4 * time.Second,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	return &Client{base: strings.TrimRight(address, "/"), transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		MaxIdleConns:        sessions + 8,
+		MaxIdleConnsPerHost: sessions + 8,
+		// Below the five seconds after which common servers hang up: a connection that is
+		// closed while a step is put on it would leave its outcome unknown.
+		IdleConnTimeout: 4 * time.Second,
 	}}
 }
 
@@ -54,10 +52,11 @@ func New(address string, sessions int) *Client {
 func (c *Client) Name() string { return c.base }
 
 // Close closes connections that nobody uses.
-func (c *Client) Close() { c.client.CloseIdleConnections() }
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Do sends one request and decodes its answer into into, unless that is nil. key names what
-// is asked for, or is empty.
+// Do sends one request and decodes its answer into into, unless that is nil. One that is a
+// json.Unmarshaler must itself refuse what is no JSON. key names what is asked for, or is
+// empty.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	var payload []byte
 	if body != nil {
@@ -76,19 +75,19 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	if len(payload) == 0 {
 		req.ContentLength = -1
 	}
-	req.Header.Set("User-Agent", "parley")
+	req.Header = http.Header{"User-Agent": {"parley"}}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header["Content-Type"] = []string{"application/json"}
 	}
 	if key != "" {
-		req.Header.Set(KeyHeader, key)
+		req.Header[KeyHeader] = []string{key}
 	}
-	resp, err := c.client.Do(req)
+	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
 		return c.broken(ctx, err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, MaxBody+1))
+	text, err := read(resp)
 	if err != nil {
 		return c.broken(ctx, err)
 	}
@@ -101,10 +100,29 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	if into == nil {
 		return nil
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := decode(text, into); err != nil {
 		return c.malformed(err)
 	}
 	return nil
+}
+
+// decode reads an answer. What reads itself is let do so at once: json.Unmarshal would go
+// through all of it twice before, and a prompt may be long.
+func decode(text []byte, into any) error {
+	if u, ok := into.(json.Unmarshaler); ok && len(bytes.TrimSpace(text)) > 0 {
+		return u.UnmarshalJSON(text)
+	}
+	return json.Unmarshal(text, into)
+}
+
+// read reads an answer, up to one byte more than may be.
+func read(resp *http.Response) ([]byte, error) {
+	var b bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // in one piece, as far as it may be believed
+	}
+	_, err := b.ReadFrom(io.LimitReader(resp.Body, MaxBody+1))
+	return b.Bytes(), err
 }
 
 // broken is an exchange that did not come to its end.
@@ -114,19 +132,11 @@ func (c *Client) broken(ctx context.Context, err error) error {
 		e.Uncertain = true
 		return &e
 	}
-	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: c.base, Message: cause(err), Err: err}
+	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: c.base, Message: err.Error(), Err: err}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		e.Uncertain = false // nothing was sent
 	}
 	return e
-}
-
-// cause is what went wrong, without the address: that is said beside it.
-func cause(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	return err.Error()
 }
 
 func (c *Client) malformed(err error) error {

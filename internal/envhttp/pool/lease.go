@@ -16,12 +16,15 @@ type Lease struct {
 	Session
 	// Info is what the environment said when it was reset.
 	Info json.RawMessage
+	// Waited is how long whoever leased it waited before it was begun to be made.
+	Waited time.Duration
 
 	pool  *Pool
 	host  *host
 	id    string
 	steps int
-	gone  bool // given back; under the pool's lock
+	began time.Time // to be made
+	gone  bool      // given back; under the pool's lock
 }
 
 // Host is the name of where it is.
@@ -70,7 +73,7 @@ func (l *Lease) within(ctx context.Context, f func(ctx context.Context) error) e
 // for another once that is done.
 func (l *Lease) Release(ctx context.Context) { l.pool.drop(ctx, l) }
 
-// closeTime is how long a host may take to close a session.
+// closeTime is how long a host may take to close a session, if it may take that long for anything.
 const closeTime = 10 * time.Second
 
 // drop closes a session and frees its place. One that cannot be closed is forgotten, and
@@ -86,7 +89,7 @@ func (p *Pool) drop(ctx context.Context, l *Lease) {
 	p.mu.Unlock()
 	p.work.Go(func() {
 		// Who gives back may be stopping: the environment is to be freed all the same.
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), closeTime, &llm.Error{
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), min(closeTime, p.Timeout), &llm.Error{
 			Kind: llm.KindTimeout, Message: l.host.Name() + ": closing took too long",
 		})
 		defer cancel()

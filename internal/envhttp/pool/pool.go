@@ -135,6 +135,7 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 	if l := p.takeSpare(ctx, o); l != nil {
 		return l, nil
 	}
+	asked := time.Now()
 	var since time.Time // the first failure
 	failures := 0
 	for id := p.Owner + "-" + name; ; id += "+" { // another name each time: the last one may still be being closed
@@ -144,6 +145,7 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 		}
 		l, err := p.open(ctx, h, id, o)
 		if err == nil {
+			l.Waited = l.began.Sub(asked)
 			p.refill(ctx, o)
 			return l, nil
 		}
@@ -181,6 +183,7 @@ func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening)
 	p.mu.Unlock()
 	l := &Lease{pool: p, host: h, id: id, Session: h.New(id, o)}
 	err := p.starting(ctx, early, func() (err error) {
+		l.began = time.Now()
 		l.Info, err = l.reset(ctx, o.Seed)
 		return err
 	})

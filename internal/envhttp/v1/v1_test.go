@@ -85,6 +85,21 @@ func TestNoResult(t *testing.T) {
 	}
 }
 
+// TestNoPrompt: what is no prompt is never taken for an empty one, which would end the episode.
+func TestNoPrompt(t *testing.T) {
+	t.Parallel()
+	for body, ok := range map[string]bool{
+		``: false, ` `: false, `[`: false, `[] x`: false, `[{"role":"user","content":"hi"}`: false, `{"a":[]} {`: false, `"hi"`: false, `3`: false,
+		`[]`: true, `null`: true, `{}`: true, `[{"role":"user","content":"hi"}]`: true, `{"a":{"messages":[]}}`: true,
+	} {
+		h := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
+		_, err := h.New("1", protocol.Opening{Env: "e"}).Prompt(t.Context())
+		if e := llm.AsError(err); (err == nil) != ok || e != nil && (e.Kind != llm.KindMalformed || !e.Uncertain) {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+}
+
 // TestClose: servers that know no DELETE are asked to close.
 func TestClose(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,9 @@ type Line struct {
 	Name   string
 	Class  string  // see Class
 	Points []Point // from left to right
+	// Level means that it is no series but a value to compare with: drawn through, with its
+	// name.
+	Level bool
 }
 
 // Point is a place on a line. Where its interval is bounded, it is drawn as a band.
@@ -48,11 +51,31 @@ func (p Plot) Lines(lines []Line) template.HTML {
 	for _, l := range lines {
 		f.band(l)
 	}
+	levels := 0
 	for _, l := range lines {
+		if l.Level {
+			f.level(l, levels)
+			levels++
+			continue
+		}
 		f.path(l)
 		f.dots(l)
 	}
 	return f.c.done()
+}
+
+// level draws a value to compare with. Names of two that are close stand at different ends.
+func (f *frame) level(l Line, n int) {
+	if len(l.Points) == 0 || !finite(l.Points[0].Y.Value) {
+		return
+	}
+	y := f.yAt(l.Points[0].Y.Value)
+	f.c.line(pct(left), px(y), pct(right), px(y), "mark")
+	if n%2 == 0 {
+		f.c.text(pct(right), px(y-4), "marked", "end", l.Name)
+	} else {
+		f.c.text(pct(left+0.01), px(y-4), "marked", "start", l.Name)
+	}
 }
 
 // Area draws one series as a filled step over equal parts of the x axis, as a rate over

@@ -11,6 +11,7 @@ import (
 
 // deal is what chance depended on: equal deals were dealt the same.
 type deal struct {
+	run    string // where the unit is no deal, but an episode of a run
 	seed   uint64
 	number int
 }
@@ -21,6 +22,10 @@ type observation struct {
 	stratum stratum
 	episode int // of all runs, counted through
 	value   float64
+
+	self ref
+	from []ref // what it goes on from, the nearest first
+	past ref   // of these and self, the nearest that the other side has too
 }
 
 // stratum is what has to be the same beside the deal for two observations to be a pair.
@@ -39,11 +44,15 @@ type series struct {
 type collection struct {
 	groups []string
 	series []*series
+	scores []string // that there are, whether asked for or not
 }
 
 // collect groups the scores of all runs.
 func collect(runs []*view.Run, names []string, c Config) *collection {
-	out := &collection{}
+	if c.By == ByFile {
+		names = together(runs, names)
+	}
+	out, from := &collection{}, pasts(runs)
 	at := map[[2]string]*series{}
 	subject := subjects(runs, c.By)
 	settings := map[string]int{}
@@ -60,6 +69,9 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				settings[string(p.Spec.Params)] = setting
 			}
 			for _, s := range p.Outcome.Scores {
+				if !slices.Contains(out.scores, s.Name) {
+					out.scores = append(out.scores, s.Name)
+				}
 				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || (len(c.Scores) > 0 && !slices.Contains(c.Scores, s.Name)) {
 					continue
 				}
@@ -74,7 +86,8 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				}
 				at[key].share = at[key].share && (s.Value == 0 || s.Value == 1)
 				at[key].by[group] = append(at[key].by[group], observation{
-					deal: deal{r.Head.Begun.Seed, p.Spec.Deal}, stratum: where, episode: episodes, value: s.Value,
+					deal: deal{seed: r.Head.Begun.Seed, number: p.Spec.Deal}, stratum: where, episode: episodes, value: s.Value,
+					self: ref{r.Head.Begun.Run, p.Episode}, from: from[i],
 				})
 				if !slices.Contains(out.groups, group) {
 					out.groups = append(out.groups, group)
@@ -116,7 +129,8 @@ func placeOf(r *view.Run, name string, spec world.Spec, setting int, seat, by st
 }
 
 // subjects says whose score a score is, where groups do not: an agent's if all files have
-// an agent in common, else a seat's.
+// an agent in common, else a seat's. A fork may put another agent into a seat, so of branches
+// it is the seat's.
 func subjects(runs []*view.Run, by string) func(world.Spec, string) string {
 	switch by {
 	case ByAgent, ByModel:
@@ -127,7 +141,7 @@ func subjects(runs []*view.Run, by string) func(world.Spec, string) string {
 			names := agentsOf(r)
 			maps.DeleteFunc(common, func(name string, _ bool) bool { return !names[name] })
 		}
-		if len(common) > 0 {
+		if len(common) > 0 && !forked(runs) {
 			return func(spec world.Spec, seat string) string { return spec.Lineup[seat] }
 		}
 	}

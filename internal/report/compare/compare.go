@@ -3,7 +3,8 @@
 //
 // What it promises: groups are compared deal by deal where they were dealt the same, and
 // as wholes elsewhere, and every comparison says which; what belongs to one deal counts
-// once, however many episodes and seats it has; P is adjusted for the number of
+// once, however many episodes and seats it has; branches of an episode are compared with
+// each other and with what they were forked from, and with nothing else; P is adjusted for the number of
 // comparisons; the same runs give the same digits.
 //
 // The flow: collect groups the scores of runs, pairing finds what can be compared with
@@ -18,9 +19,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"parley/internal/near"
 	"parley/internal/stats"
 	"parley/internal/view"
+	"parley/world"
 )
 
 // The things that can be compared with each other.
@@ -41,6 +45,9 @@ const (
 // ErrOne is returned where there are not two groups to compare.
 var ErrOne = errors.New("there is nothing to compare")
 
+// ErrUnknown is returned for a name that is none of a score or a group.
+var ErrUnknown = errors.New("unknown name")
+
 // Config says what to compare.
 type Config struct {
 	By      string   // default: file where there are several, else agent
@@ -60,8 +67,9 @@ type Comparison struct {
 	Of    string // whose score: an agent or a seat; empty where groups say it
 	A, B  string
 
-	Paired     bool // deal by deal
-	N          int  // deals, or those of the smaller group
+	Paired     bool   // unit by unit
+	Unit       string // what counts once: deal, forked episode or repeat
+	N          int    // units, or those of the smaller group
 	MeanA      stats.Quantity
 	MeanB      stats.Quantity
 	Difference stats.Quantity // of A less B
@@ -69,7 +77,7 @@ type Comparison struct {
 	Test       stats.Test
 	Adjusted   float64 // P for all comparisons together; NaN where it is not known
 
-	// More is how many more deals a difference as it seems would take to show; 0 where it
+	// More is how many more units a difference as it seems would take to show; 0 where it
 	// shows, -1 where nobody can say. Episodes is how many episodes these are.
 	More, Episodes int
 	Note           string // what to bear in mind
@@ -91,11 +99,14 @@ type Result struct {
 func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	c = c.resolved(len(runs))
 	found := collect(runs, names, c)
+	if err := known("score", c.Scores, found.scores); err != nil {
+		return nil, err
+	}
 	if len(found.groups) < 2 {
 		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrOne, oneGroup(found.groups))
 	}
-	if c.Against != "" && !slices.Contains(found.groups, c.Against) {
-		return nil, fmt.Errorf("compare: against %s: there is no such %s: %w; there are %v", c.Against, c.By, ErrOne, found.groups)
+	if err := known(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
+		return nil, err
 	}
 	matches := matches(found, c.Against)
 	if len(matches) == 0 {
@@ -103,7 +114,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups}
 	for _, m := range matches {
-		r.Comparisons = append(r.Comparisons, m.compare(len(matches)))
+		r.Comparisons = append(r.Comparisons, m.compare(bounds(runs, m.score), len(matches)))
 	}
 	r.adjust()
 	return r, nil
@@ -134,12 +145,38 @@ func matches(found *collection, against string) (out []match) {
 }
 
 // compare tests one of so many matches.
-func (m match) compare(matches int) Comparison {
+func (m match) compare(within world.Bounds, matches int) Comparison {
 	p := pair(m.by[m.a], m.by[m.b])
-	c := Comparison{Score: m.score, Of: m.of, A: m.a, B: m.b, Paired: p.paired, Note: p.note, perDeal: p.episodes}
-	c.judge(p, m.share, matches)
+	c := Comparison{Score: m.score, Of: m.of, A: m.a, B: m.b, Paired: p.paired, Unit: cmp.Or(p.unit, "deal"), Note: p.note, perDeal: p.episodes}
+	c.judge(p, m.share, within, matches)
 	return c
 }
+
+// bounds are what a score can be in all runs.
+func bounds(runs []*view.Run, score string) world.Bounds {
+	b := runs[0].Bounds[score]
+	for _, r := range runs[1:] {
+		b = b.Join(r.Bounds[score])
+	}
+	return b
+}
+
+// known makes sure that names are among those that there are.
+func known(what string, names, there []string) error {
+	for _, name := range names {
+		if slices.Contains(there, name) || len(there) == 0 {
+			continue
+		}
+		hint := ""
+		if n := near.Name(name, there); n != "" {
+			hint = fmt.Sprintf("; did you mean %q?", n)
+		}
+		return fmt.Errorf("compare: %w: there is no %s %q%s There are: %s", ErrUnknown, what, name, orStop(hint), strings.Join(there, "; "))
+	}
+	return nil
+}
+
+func orStop(hint string) string { return cmp.Or(hint, ".") }
 
 func (c Config) resolved(runs int) Config {
 	if c.By == "" {

@@ -194,7 +194,7 @@ func TestShares(t *testing.T) {
 func TestNothingToCompare(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, []episode{{"", 0, "a", "a", 1, 1}, {"", 1, "a", "a", math.NaN(), 1}})
-	for _, c := range []Config{{}, {By: ByCell}, {By: ByModel}, {Scores: []string{"no such"}}, {By: ByFile, Against: "y"}} {
+	for _, c := range []Config{{}, {By: ByCell}, {By: ByModel}, {By: ByFile, Against: "y"}} {
 		if _, err := Runs([]*view.Run{r}, []string{"x"}, c); !errors.Is(err, ErrOne) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -259,14 +259,14 @@ func TestDocument(t *testing.T) {
 	}
 	text := strings.Join(all, "\n")
 	for _, want := range []string{
-		"Differs\npoints: a is above b, ", "(p < 0.001).", "Cannot be told yet\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
+		"Differs\npoints: a is above b, ", "(p < 0.001, paired, 40 deals).", "Cannot be told yet\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
 		"too few deals to say anything (1)", "exactly the same in all of 9 deals",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
 	}
-	if rows := d.Tables()[0].Rows; len(rows) != 4 || rows[3][12].Text != "open" {
+	if rows := d.Tables()[0].Rows; len(rows) != 4 || rows[3][13].Text != "open" {
 		t.Errorf("%+v", rows)
 	}
 }

@@ -1,8 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +32,12 @@ const mostWords = 12
 // words says what differs, what cannot be told yet, and what never will.
 func (r *Result) words() page.Section {
 	s := page.Section{ID: "findings", Title: "Findings"}
+	all := slices.Clone(r.Comparisons)
+	if r.common() != "" { // it is said below
+		for i := range all {
+			all[i].Note = ""
+		}
+	}
 	for _, part := range []struct {
 		title string
 		of    func(*Comparison) bool
@@ -40,8 +49,8 @@ func (r *Result) words() page.Section {
 	} {
 		var lines []string
 		n := 0
-		for i := range r.Comparisons {
-			if c := &r.Comparisons[i]; part.of(c) {
+		for i := range all {
+			if c := &all[i]; part.of(c) {
 				if n++; n <= mostWords {
 					lines = append(lines, part.say(c))
 				}
@@ -72,24 +81,25 @@ func (c *Comparison) difference() string {
 		high, low, meanHigh, meanLow = low, high, meanLow, meanHigh
 		q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
 	}
-	return fmt.Sprintf("%s: %s is above %s, %s against %s, by %s (p %s)%s",
-		c.subject(), high, low, short(meanHigh.Value), short(meanLow.Value), page.Interval(q), below(c.Adjusted), c.mind())
+	return fmt.Sprintf("%s: %s is above %s, %s against %s, by %s (p %s, %s)%s",
+		c.subject(), high, low, short(meanHigh.Value), short(meanLow.Value), page.Interval(q), below(c.Adjusted), c.basis(), c.mind())
 }
 
 func (c *Comparison) open() string {
-	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s). If it is what it seems, about %s more deals (%s episodes) would show it four times in five%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), many(c.More), many(c.Episodes), c.mind())
+	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is what it seems, about %s (%s) would show it four times in five%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), c.basis(),
+		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.mind())
 }
 
 func (c *Comparison) nothing() string {
 	if !c.Difference.Known() || c.N < 2 {
-		return fmt.Sprintf("%s: %s and %s: there are too few deals to say anything (%d)%s", c.subject(), c.A, c.B, c.N, c.mind())
+		return fmt.Sprintf("%s: %s and %s: there are too few %ss to say anything (%d)%s", c.subject(), c.A, c.B, c.unit(), c.N, c.mind())
 	}
 	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
-		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s deals%s", c.subject(), c.A, c.B, page.Grouped(c.N), c.mind())
+		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
 	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: if there is a difference, it is likely within %s to %s%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(c.Difference.Low), short(c.Difference.High), c.mind())
+	return fmt.Sprintf("%s: %s and %s, %s against %s: if there is a difference, it is likely within %s to %s (%s)%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(c.Difference.Low), short(c.Difference.High), c.basis(), c.mind())
 }
 
 // mind is what to bear in mind, behind a sentence.
@@ -100,11 +110,28 @@ func (c *Comparison) mind() string {
 	return "; " + c.Note + "."
 }
 
+func (c *Comparison) unit() string { return cmp.Or(c.Unit, "deal") }
+
+// basis is what the test rests on: paired, 40 deals.
+func (c *Comparison) basis() string {
+	if c.Paired {
+		return "paired, " + plural(c.N, c.unit())
+	}
+	return "unpaired, " + plural(c.N, c.unit()) + " or more each"
+}
+
 func many(n int) string {
 	if n > 1_000_000 {
 		return "more than a million"
 	}
 	return page.Grouped(n)
+}
+
+func several(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return many(n) + " " + what + "s"
 }
 
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
@@ -125,17 +152,17 @@ func below(p float64) string {
 func (r *Result) table() page.Section {
 	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
-		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("deals"), detail(page.Words("how")), page.Words("finding"), page.Number("more deals"),
+		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(c.Score), page.Word(c.Of), page.Word(c.A), page.Word(c.B), page.Quantity(c.MeanA), page.Quantity(c.MeanB),
 			page.Quantity(c.Difference), page.Quantity(c.Effect), probability(c.Test.P), probability(c.Adjusted), page.Whole(c.N),
-			page.Word(c.how()), page.Word(c.finding()), c.more(),
+			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(),
 		})
 	}
-	return page.Section{ID: "comparisons", Title: "Comparisons", Text: r.method(), Blocks: []page.Block{{Table: t}}}
+	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were made", List: r.method()}}}
 }
 
 func detail(c page.Column) page.Column {
@@ -177,14 +204,46 @@ func probability(p float64) page.Cell {
 	return page.Cell{Text: strings.TrimPrefix(below(p), "= "), Value: p}
 }
 
-// method says how it was done, in two sentences.
-func (r *Result) method() string {
+// method says how it was done.
+func (r *Result) method() []string {
 	correction := map[string]string{
 		Holm: "adjusted by Holm's method, so that even one false finding is unlikely",
 		BH:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
 		None: "not adjusted: of twenty comparisons without any difference, one will look like one",
 	}[r.Correct]
-	return fmt.Sprintf("Paired comparisons are deal by deal: what belongs to one deal counts once. P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison"))
+	return append(r.pairs(), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
+}
+
+// pairs says how much of it is paired, and what that means.
+func (r *Result) pairs() []string {
+	paired := 0
+	units := map[string]bool{}
+	for i := range r.Comparisons {
+		units[r.Comparisons[i].unit()] = true
+		if r.Comparisons[i].Paired {
+			paired++
+		}
+	}
+	how := fmt.Sprintf("%d of %s are paired, the others are not", paired, plural(len(r.Comparisons), "comparison"))
+	switch paired {
+	case len(r.Comparisons):
+		how = "All comparisons are paired"
+	case 0:
+		how = "No comparison is paired"
+	}
+	said := []string{fmt.Sprintf("%s. What belongs to one %s counts once.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or to one "))}
+	if note := r.common(); note != "" {
+		said = append(said, strings.ToUpper(note[:1])+note[1:]+".")
+	}
+	return said
+}
+
+// common is what is to be borne in mind of all comparisons, or "".
+func (r *Result) common() string {
+	if len(r.Comparisons) < 2 || slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Note != r.Comparisons[0].Note }) {
+		return ""
+	}
+	return r.Comparisons[0].Note
 }
 
 func plural(n int, what string) string {

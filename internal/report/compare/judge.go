@@ -6,6 +6,7 @@ import (
 	"parley/internal/stats"
 	"parley/internal/stats/effect"
 	"parley/internal/view"
+	"parley/world"
 )
 
 const confidence = view.Confidence
@@ -13,8 +14,8 @@ const confidence = view.Confidence
 // seed is what permutations are drawn from: the same in every comparison.
 const seed = 1
 
-// judge tests a pairing, which is one of so many.
-func (c *Comparison) judge(p pairing, share bool, matches int) {
+// judge tests a pairing, which is one of so many. No interval goes beyond what the score can be.
+func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
 	c.MeanA, c.MeanB = estimate(p.a, shares), estimate(p.b, shares)
 	c.N = min(len(p.a), len(p.b))
@@ -34,7 +35,12 @@ func (c *Comparison) judge(p pairing, share bool, matches int) {
 	default:
 		c.Difference, c.Test = stats.MeanDifference(p.a, p.b, confidence), stats.Welch(p.a, p.b)
 		c.Effect = effect.Hedges(p.a, p.b, confidence)
+		if c.N == 1 && p.unit != "" { // an episode among its branches
+			c.Test = stats.Permutation{Seed: seed}.Shuffle(p.a, p.b)
+		}
 	}
+	c.MeanA, c.MeanB = within.Quantity(c.MeanA), within.Quantity(c.MeanB)
+	c.Difference = within.Difference().Quantity(c.Difference)
 }
 
 // flip tests differences. P from draws is never below one in their number, which must not

@@ -11,6 +11,7 @@ type pairing struct {
 	a, b     []float64 // of the same deals, where paired
 	single   bool      // each is one observation, no mean of several
 	episodes int       // of both, that one more deal takes
+	unit     string    // what counts once, where that is no deal
 	note     string
 }
 
@@ -18,6 +19,13 @@ type pairing struct {
 // also the other's, in the same place. Where no place is the same, as with agents that
 // never sat in the same seat, deals are still the same.
 func pair(x, y []observation) pairing {
+	note := ""
+	if slices.ContainsFunc(slices.Concat(x, y), func(o observation) bool { return len(o.from) > 0 }) {
+		if p, ok := branches(x, y); ok {
+			return p
+		}
+		note = "what goes on from one episode counts once, and these do not go on from the same"
+	}
 	if p := matched(x, y); p.paired {
 		return p
 	}
@@ -28,7 +36,7 @@ func pair(x, y []observation) pairing {
 	}
 	a, alone := means(x)
 	b, single := means(y)
-	return pairing{a: a, b: b, single: alone && single, episodes: perDeal(len(a), x) + perDeal(len(b), y)}
+	return pairing{a: a, b: b, single: alone && single, episodes: perDeal(len(a), x) + perDeal(len(b), y), note: note}
 }
 
 // anywhere forgets where observations were made.
@@ -77,7 +85,9 @@ func cells(all []observation) (map[deal]cell, []deal) {
 		p.n++
 		out[o.deal] = c
 	}
-	slices.SortFunc(order, func(a, b deal) int { return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number)) })
+	slices.SortFunc(order, func(a, b deal) int {
+		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number))
+	})
 	return out, order
 }
 

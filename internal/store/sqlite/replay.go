@@ -15,7 +15,7 @@ import (
 const (
 	replayTurnsSQL = `SELECT seq, episode, attempt, strand, turn, calls, digest FROM turns
 		WHERE seq > ? AND seq <= ? ORDER BY seq`
-	replayRepliesSQL = `SELECT r.seq, r.episode, r.attempt, r.strand, r.turn, r.place, r.flags, r.json, r.rest, r.finish, r.error, r.answer, t.text
+	replayRepliesSQL = `SELECT r.seq, r.episode, r.attempt, r.strand, r.turn, r.place, r.flags, r.cost, r.input, r.output, r.json, r.rest, r.finish, r.error, r.answer, t.text
 		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ? AND r.seq <= ? ORDER BY r.seq`
 )
 
@@ -107,20 +107,22 @@ func turnToReplay(c columns) (journal.Entry, error) {
 	return e, nil
 }
 
-// replyToReplay reads what a world was given. The writer is told of the answer's text,
+// replyToReplay reads what a world was given, and what that took. The writer is told of the answer's text,
 // since the episode will say it again.
 func (r *reader) replyToReplay(c columns) (journal.Entry, error) {
 	e := &journal.Replied{Turn: c.turn(), Index: c.int()}
 	flags := c.int64()
+	trail, usage := llm.Trail{Cost: llm.Money(c.int64())}, llm.Usage{Input: c.int(), Output: c.int()}
+	e.Copied = flags&flagCopied != 0
 	if flags&flagFailed != 0 {
 		c.skip(3)
-		e.Error = &llm.Error{Kind: llm.Kind(c.str())}
+		e.Error = &llm.Error{Kind: llm.Kind(c.str()), Trail: trail, Usage: usage}
 		return e, nil
 	}
 	if flags&flagAnswered == 0 {
 		return e, nil
 	}
-	a := &llm.Response{}
+	a := &llm.Response{Trail: trail, Usage: usage}
 	same := c.isInt() // asked before it is read as a text
 	a.JSON = c.raw()
 	if err := readRest(a, c.str()); err != nil {

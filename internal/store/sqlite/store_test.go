@@ -240,7 +240,8 @@ func TestSettingsKey(t *testing.T) {
 	t.Parallel()
 	var p printer
 	base := p.settings(&llm.Request{})
-	elsewhere := []string{"Messages", "Sample", "Prefix", "Session", "Order"} // have columns
+	elsewhere := []string{"Messages", "Sample", "Prefix", "Session", "Order", // have columns
+		"Most"} // is not kept
 	typ := reflect.TypeFor[llm.Request]()
 	for i := range typ.NumField() {
 		var q llm.Request

@@ -101,7 +101,7 @@ func (s *Server) exchange(ask *wire.Ask, c *sim.Case, now time.Time) *wire.Excha
 		s.stats.fault(a.Fault)
 	}
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
-	return &wire.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens}
+	return &wire.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
 }
 
 // keepBuffer is the largest buffer worth keeping.

@@ -55,6 +55,9 @@ type Config struct {
 	// BadJSON500 answers a body that is no JSON with status 500, as some servers do.
 	// Default: false, status 400
 	BadJSON500 bool
+	// WeightVersion is what answers to chat completions say of the model's weights, until it is
+	// set anew by POST /update_weight_version. Default: nothing
+	WeightVersion string
 	// Grace is how long requests in flight may take when the server stops. Default: 5 s
 	Grace time.Duration
 }
@@ -109,6 +112,7 @@ type Server struct {
 	stats    stats
 	files    fileStore
 	batches  batchStore
+	engine   engine
 	ids      atomic.Uint64
 	buffers  sync.Pool     // of *bytes.Buffer, to read bodies into
 	stopping chan struct{} // closed when the server begins to stop
@@ -138,6 +142,7 @@ func New(cfg Config) (*Server, error) {
 		s.accounts[style] = &account{quota: quota.New(cfg.Sim.Limits, style, now), gate: quota.NewGate(cfg.Sim.Limits)}
 	}
 	s.files.limit = cfg.Batch.MaxStored
+	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
 	return s, nil
 }

@@ -66,7 +66,12 @@ func chatHead(dst []byte, x *wire.Exchange, object string) []byte {
 	dst = wire.AppendString(dst, x.Request.Model)
 	dst = append(dst, `,"service_tier":"`...)
 	dst = append(dst, tierOf(x.Request.Tier)...)
-	return append(dst, `","system_fingerprint":"fp_sim",`...)
+	dst = append(dst, `","system_fingerprint":"fp_sim",`...)
+	if x.WeightVersion != "" { // as SGLang tells it
+		dst = append(dst, `"metadata":{"weight_version":`...)
+		dst = append(wire.AppendString(dst, x.WeightVersion), `},`...)
+	}
+	return dst
 }
 
 // tierOf returns the tier a request was served in.
@@ -147,9 +152,7 @@ func AppendChatStream(dst []byte, x *wire.Exchange) ([]byte, []int) {
 	for i, c := range a.ToolCalls {
 		s.call(i, c)
 	}
-	s.open()
-	s.out = append(s.out, "{}"...)
-	s.close(finishReason(a), nil, "")
+	s.end()
 	if x.IncludeUsage {
 		s.out = chatHead(append(s.out, "data: "...), x, "chat.completion.chunk")
 		s.out = append(s.out, `"choices":[],"usage":`...)
@@ -158,6 +161,21 @@ func AppendChatStream(dst []byte, x *wire.Exchange) ([]byte, []int) {
 	}
 	s.out = append(s.out, "data: [DONE]\n\n"...)
 	return s.out, append(s.marks, len(s.out))
+}
+
+// end writes the chunk with the reason to finish, and with the token that says so.
+func (s *chatStream) end() {
+	s.open()
+	s.out = append(s.out, "{}"...)
+	var lp []llm.Logprob
+	if last := (&sim.Answer{Finish: s.x.Answer.Finish}).IDs(); s.x.Request.TokenIDs && len(last) > 0 {
+		s.out = append(s.out, `,"token_ids":`...)
+		s.out = wire.AppendInts(s.out, last)
+		if len(s.lp) > 0 {
+			lp = s.lp[len(s.lp)-1:]
+		}
+	}
+	s.close(finishReason(s.x.Answer), lp, "")
 }
 
 func (s *chatStream) open() {

@@ -42,6 +42,8 @@ type Exchange struct {
 	Created int64  // Unix seconds
 	Chunk   int    // tokens in an event of a stream
 	Batch   bool   // answered in a batch
+
+	WeightVersion string // of the model; "" is not told
 }
 
 // Error is a failure before it is put into a vendor's form.

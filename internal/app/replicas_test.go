@@ -1,0 +1,263 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/env/trajectory"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// after makes something happen to every answer from the n-th on.
+func after(n int, what mishap) func(int) mishap {
+	return func(i int) mishap {
+		if i >= n {
+			return what
+		}
+		return fine
+	}
+}
+
+// until makes something happen to every answer before the n-th.
+func until(n int, what mishap) func(int) mishap {
+	return func(i int) mishap {
+		if i < n {
+			return what
+		}
+		return fine
+	}
+}
+
+// TestSameOnAnyServers: how many servers there are, and what becomes of them, changes nothing
+// about the outcomes, and no call fails as long as one is left.
+func TestSameOnAnyServers(t *testing.T) {
+	t.Parallel()
+	alone, file := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
+	want := told(t, file)
+	now := func(what mishap) func(int) mishap { return after(1, what) }
+	every := func(n int, what mishap) func(int) mishap {
+		return func(i int) mishap {
+			if i%n == 0 {
+				return what
+			}
+			return fine
+		}
+	}
+	for name, faults := range map[string][]func(int) mishap{
+		"three servers":                   {nil, nil, nil},
+		"one is killed":                   {nil, after(10, killed), nil},
+		"two are killed":                  {after(5, killed), after(10, killed), nil},
+		"one was never there":             {now(killed), nil, nil},
+		"one stalls":                      {nil, nil, after(8, stalled)},
+		"one was not ready":               {until(20, unready), nil, nil},
+		"one resets":                      {every(5, reset), nil, nil},
+		"all get new weights":             {every(7, aborted), every(7, aborted), every(7, aborted)},
+		"one is not ready and one stalls": {until(6, unready), after(6, stalled), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rigs := make([]*rig, len(faults))
+			for i, f := range faults {
+				rigs[i] = newRig(t, simhttp.Config{}, f)
+			}
+			sum, file := playFarm(t, farmPlan(t, rigs, "providers.lab.timeout=1s"))
+			if sum.Digest != alone.Digest || told(t, file) != want {
+				t.Errorf("it came to %s, and alone to %s, or something else was said", sum.Digest, alone.Digest)
+			}
+			for i, r := range rigs {
+				if f := faults[i]; (f != nil) != (r.mishaps > 0) || f == nil && r.sim.Stats().OK == 0 {
+					t.Errorf("server %d answered %d, and %d times something went wrong", i, r.sim.Stats().OK, r.mishaps)
+				}
+			}
+		})
+	}
+}
+
+// TestAnotherModelIsNoticed: what the test above compares does depend on the servers.
+func TestAnotherModelIsNoticed(t *testing.T) {
+	t.Parallel()
+	_, one := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
+	_, two := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{Sim: sim.Config{Seed: 2}}, nil)}))
+	if told(t, one) == told(t, two) {
+		t.Error("a server that answers otherwise changes nothing")
+	}
+}
+
+// TestSameInWaves: waves go to several servers too.
+func TestSameInWaves(t *testing.T) {
+	t.Parallel()
+	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, after(10, killed))}
+	free, one := playFarm(t, farmPlan(t, rigs[:1]))
+	wave, two := playFarm(t, farmPlan(t, rigs, "pace=wave"))
+	if free.Digest != wave.Digest || told(t, one) != told(t, two) {
+		t.Errorf("waves came to %s, free pace to %s", wave.Digest, free.Digest)
+	}
+}
+
+// TestAServerThatComesBack is given work again.
+func TestAServerThatComesBack(t *testing.T) {
+	t.Parallel()
+	rigs := []*rig{newRig(t, simhttp.Config{}, until(4, reset)), newRig(t, simhttp.Config{}, nil)}
+	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURLs: []string{rigs[0].url(), rigs[1].url()}}
+	a, err := Open(Config{Providers: []provider.Provider{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := 0; rigs[0].sim.Stats().OK < 3; i++ {
+		session := fmt.Sprint(i)
+		if _, err := a.Ask(ctx, &llm.Request{Model: "lab/any", Session: session, Messages: []llm.Message{llm.User(session)}}); err != nil {
+			t.Fatal(err)
+		}
+		a.Release(session, true)
+	}
+	for _, s := range a.Servers() {
+		if s.Resting || s.Sessions != 0 || s.Calls != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEpisodesStick: all calls of an episode go to one server, and every server has some.
+func TestEpisodesStick(t *testing.T) {
+	t.Parallel()
+	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, nil)}
+	playFarm(t, farmPlan(t, rigs))
+	at := map[string]int{}
+	for i, r := range rigs {
+		if len(r.answered) == 0 {
+			t.Errorf("server %d has no episode", i)
+		}
+		for session, answers := range r.answered {
+			if other, there := at[session]; there {
+				t.Errorf("session %q is on the servers %d and %d", session, other, i)
+			}
+			if at[session] = i; !strings.Contains(session, "-") || len(answers) < 2 {
+				t.Errorf("session %q has %d answers", session, len(answers))
+			}
+		}
+	}
+	if len(at) != 20 {
+		t.Errorf("%d sessions of 20 episodes", len(at))
+	}
+}
+
+// TestSessionsInThePath are opened by their first call and closed when their episode ended.
+func TestSessionsInThePath(t *testing.T) {
+	t.Parallel()
+	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, after(20, killed))}
+	playFarm(t, farmPlan(t, rigs, "providers.lab.session=path", "providers.lab.close_session=true"))
+	total := map[string]bool{}
+	for session, closed := range rigs[0].sim.Sessions() {
+		if total[session] = true; !closed {
+			t.Errorf("%s was left open", session)
+		}
+	}
+	for session := range rigs[1].sim.Sessions() {
+		total[session] = true
+	}
+	if len(total) != 20 || len(rigs[1].sim.Sessions()) == 0 {
+		t.Errorf("%d sessions of 20 episodes", len(total))
+	}
+}
+
+// said is what a server said of its tokens, read off the wire.
+type said struct {
+	PromptTokenIDs []int `json:"prompt_token_ids"`
+	Choices        []struct {
+		TokenIDs []int `json:"token_ids"`
+		Logprobs struct {
+			Content []struct {
+				Logprob float64 `json:"logprob"`
+			} `json:"content"`
+		} `json:"logprobs"`
+	} `json:"choices"`
+	Metadata struct {
+		WeightVersion string `json:"weight_version"`
+	} `json:"metadata"`
+}
+
+// TestTokensAreExact: from the wire through the run file into training data, token ids, log
+// probabilities and the version of the weights are what the server said, over a change of
+// weights in the middle.
+func TestTokensAreExact(t *testing.T) {
+	t.Parallel()
+	rigs := []*rig{newRig(t, simhttp.Config{WeightVersion: "1"}, nil), newRig(t, simhttp.Config{WeightVersion: "1"}, nil)}
+	for _, r := range rigs {
+		r.fault = func(n int) mishap {
+			if n == 15 {
+				r.reweigh(t, "2")
+				return aborted
+			}
+			return fine
+		}
+	}
+	_, file := playFarm(t, farmPlan(t, rigs))
+	versions := map[string]int{}
+	for _, row := range rowsOf(t, file) {
+		versions[row.WeightVersion]++
+		checkRow(t, &row, rigs)
+	}
+	if versions["1"] == 0 || versions["2"] == 0 || len(versions) != 2 {
+		t.Errorf("rows by version: %v", versions)
+	}
+}
+
+// checkRow holds a row against what was on the wire.
+func checkRow(t *testing.T, row *trajectory.Row, rigs []*rig) {
+	t.Helper()
+	var raw []byte
+	for _, r := range rigs {
+		if answers := r.answered[fmt.Sprintf("%s-%d-%d", row.JobID, row.Episode, row.Attempt)]; len(answers) >= row.StepID {
+			raw = answers[row.StepID-1]
+		}
+	}
+	var want said
+	if err := json.Unmarshal(raw, &want); err != nil || len(want.Choices) != 1 || len(want.PromptTokenIDs) == 0 {
+		t.Fatalf("episode %d, step %d: %v: %.200s", row.Episode, row.StepID, err, raw)
+	}
+	c := want.Choices[0]
+	mask := make([]int, len(want.PromptTokenIDs)+len(c.TokenIDs))
+	for i := range c.TokenIDs {
+		mask[len(want.PromptTokenIDs)+i] = 1
+	}
+	var logprobs []float64
+	for _, l := range c.Logprobs.Content {
+		logprobs = append(logprobs, l.Logprob)
+	}
+	tokens := append(append([]int{}, want.PromptTokenIDs...), c.TokenIDs...)
+	if !reflect.DeepEqual(row.Tokens, tokens) || !reflect.DeepEqual(row.LossMask, mask) || row.WeightVersion != want.Metadata.WeightVersion {
+		t.Errorf("episode %d, step %d: %+v, want %+v", row.Episode, row.StepID, row, want)
+	}
+	if !reflect.DeepEqual(row.Logprobs, logprobs) {
+		t.Errorf("episode %d, step %d: log probabilities %v, want %v", row.Episode, row.StepID, row.Logprobs, logprobs)
+	}
+}
+
+// TestNobodyLeft stops the run, which can be played on when a server is there again.
+func TestNobodyLeft(t *testing.T) {
+	t.Parallel()
+	want, _ := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
+	dying := []*rig{newRig(t, simhttp.Config{}, after(6, killed)), newRig(t, simhttp.Config{}, after(9, killed))}
+	file := t.TempDir() + "/run.parley"
+	sum, err := Play{Plan: farmPlan(t, dying), File: file}.Run(t.Context(), context.Background())
+	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason, "refused") {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	sum, err = Play{Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())
+	if err != nil || sum.State != "complete" || sum.Digest != want.Digest {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCompareBranches forks an episode twice, and once more, and compares: branches with each other, and
+// with the run they come from.
+func TestCompareBranches(t *testing.T) {
+	t.Parallel()
+	from, dir := conversation(t), t.TempDir()
+	as, other := filepath.Join(dir, "as-it-was.parley"), filepath.Join(dir, "other.parley")
+	for _, c := range [][]string{{"--out", as}, {"--out", other, "--set", "agents.large.model=sim/tiny"}} {
+		parley(t, State{}, append([]string{"fork", from, "--episode", "2", "--turn", "1", "--repeat", "12", "--quiet"}, c...)...).want(t, ExitOK)
+	}
+	got := parley(t, State{}, "compare", as, other).want(t, ExitOK).stdout
+	for _, want := range []string{"No comparison is paired. What belongs to one repeat counts once.", "unpaired", "REPEATS", "one and the same episode"} {
+		if !strings.Contains(strings.ToUpper(got), strings.ToUpper(want)) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+	}
+	got = parley(t, State{}, "compare", from, as, "--json").want(t, ExitOK).stdout
+	if !strings.Contains(got, `"n": 1`) && !strings.Contains(got, `"n":1`) || !strings.Contains(got, "repeats") {
+		t.Errorf("the episode among its branches:\n%s", got)
+	}
+}
+
+func TestCompareMistyped(t *testing.T) {
+	t.Parallel()
+	run := conversation(t)
+	for _, c := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"--by", "agnet"}, []string{"--by agnet", "file, agent, model, cell", "did you mean agent?"}},
+		{[]string{"--by", "day of the week"}, []string{"file, agent, model, cell"}},
+		{[]string{"--score", "pionts"}, []string{`"pionts"`, `did you mean "points"?`, "There are: "}},
+		{[]string{"--against", "samll"}, []string{`"samll"`, `did you mean "small"?`}},
+	} {
+		parley(t, State{}, append([]string{"compare", run}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+	}
+	if got := parley(t, State{}, "compare", run).want(t, ExitOK).stdout; !strings.Contains(got, "paired") {
+		t.Errorf("it does not say whether it is paired:\n%s", got)
+	}
+}

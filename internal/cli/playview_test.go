@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/journal"
+	"parley/world"
+)
+
+// counting is a kind that tells how many episodes of which cells ended.
+type counting struct{ cells []string }
+
+func (c *counting) Add(p world.Played) { c.cells = append(c.cells, p.Spec.Cell) }
+func (c *counting) Line() []string     { return []string{strings.Join(c.cells, "+"), "more"} }
+
+// TestStatusOfAKind: what a kind tells is folded from what ended before and what ends now,
+// with the specs of their stages.
+func TestStatusOfAKind(t *testing.T) {
+	t.Parallel()
+	plan := &config.Plan{Kind: world.Kind{Status: func(any) world.Status { return &counting{} }}}
+	head := &journal.Head{
+		Stages: []journal.Staged{{Specs: []world.Spec{{Cell: "a"}, {Cell: "b"}}}},
+		Ended:  map[int]journal.Ended{1: {Episode: 1}},
+	}
+	v := &playView{}
+	v.begin(app.Opened{App: &app.App{}, Plan: plan, Head: head})
+	v.see(engine.Event{Staged: &head.Stages[0]})
+	v.see(engine.Event{Ended: &journal.Ended{Episode: 0}})
+	v.see(engine.Event{Staged: &journal.Staged{First: 2, Specs: []world.Spec{{Cell: "c"}}}})
+	v.see(engine.Event{Ended: &journal.Ended{Episode: 2}})
+	v.see(engine.Event{Ended: &journal.Ended{Episode: 7}}) // of no stage
+	if got := strings.Join(v.says(), " "); got != "b+a+c more" {
+		t.Error(got)
+	}
+	silentKind := &playView{}
+	silentKind.begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}})
+	silentKind.see(engine.Event{Ended: &journal.Ended{}})
+	if got := silentKind.says(); got != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+// evolution is a plan that is played in a moment.
+const evolution = `kind: evolve
+agents: {a: sim/solver}
+params:
+  population_size: 6
+  max_generations: 2
+  target_fitness: 0
+  elite_size: 1
+  problems: {train: 10, validation: 4, test: 6}
+  baselines: {seeds: 1}
+`
+
+// TestEvolutionIsTold: a run of prompts ends with what came of it and with the command that
+// writes the best one to a file, which it does; a complete run that is looked at again says
+// the same.
+func TestEvolutionIsTold(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mine.parley")
+	plan := write(t, "plan.yaml", evolution)
+	got := parley(t, State{}, "run", plan, "--out", file).want(t, ExitOK).stdout
+	folder := strings.TrimSuffix(file, ".parley")
+	for _, want := range []string{"stopped by max generations after generation 2,\nthe best prompt solves ", "more than the best baseline (", fmt.Sprintf("parley export %s --format folder --out %s\n", file, folder)} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+	}
+	again := parley(t, State{}, "resume", file).want(t, ExitOK).stdout
+	if _, end, _ := strings.Cut(got, "stopped by max"); !strings.HasSuffix(again, end) {
+		t.Errorf("%s\nand then\n%s", got, again)
+	}
+	parley(t, State{}, "export", file, "--format", "folder", "--out", folder).want(t, ExitOK)
+	there := strings.Fields(folderOf(t, folder))
+	if len(there) != 4 || !strings.HasPrefix(there[0], "episode-") {
+		t.Fatalf("want the folder of the verdict and three tables: %v", there)
+	}
+	if best := read(t, filepath.Join(folder, there[0], "best.txt")); strings.TrimSpace(best) == "" {
+		t.Errorf("%q", best)
+	}
+	if _, err := os.Stat(filepath.Join(folder, there[0], "best.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckOfParts: a plan that is made as it goes is estimated whole, part by part.
+func TestCheckOfParts(t *testing.T) {
+	t.Parallel()
+	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, ExitOK).stdout
+	for _, want := range []string{"\nPART ", "\ngeneration 0 ", "\ngenerations 1 to 2 ", "0 to 100", "\nvalidation ", "\nfinal test ", "\nall ", "the plan is made as it goes"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not say %q:\n%s", want, got)
+		}
+	}
+}
+
+// TestEvolutionsCompared: two evolutions are compared by what their winners solve of the
+// same test problems, problem by problem.
+func TestEvolutionsCompared(t *testing.T) {
+	t.Parallel()
+	plan, dir := write(t, "plan.yaml", evolution), t.TempDir()
+	a, b := filepath.Join(dir, "a.parley"), filepath.Join(dir, "b.parley")
+	parley(t, State{}, "run", plan, "--out", a, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--out", b, "--quiet", "--set", "params.preset=random_search").want(t, ExitOK)
+	got := parley(t, State{}, "compare", a, b, "--score", "accuracy_test").want(t, ExitOK).stdout
+	if !strings.Contains(got, "accuracy_test of a: ") || !strings.Contains(got, "paired, 6 deals") {
+		t.Error(got)
+	}
+}

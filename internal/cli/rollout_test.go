@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/env"
+	"parley/internal/envhttp/server"
+)
+
+// TestRollouts: a run of rollouts can be looked at, step by step and as a whole, and learned
+// from.
+func TestRollouts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := filepath.Join(dir, "first.parley")
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--out", first, "--quiet").want(t, ExitOK)
+	story := parley(t, State{}, "show", first, "--episode", "1", "--story").want(t, ExitOK).stdout
+	for _, want := range []string{"Step 1", "environment: What is", "agent (policy): ", "reward 0, 0 so far; not done", "done: terminated", "terminated after 3 steps"} {
+		if !strings.Contains(story, want) {
+			t.Errorf("the story has no %q: %s", want, story)
+		}
+	}
+	page := filepath.Join(dir, "page.html")
+	report := parley(t, State{}, "report", first, "--html", page).want(t, ExitOK).stdout
+	for _, want := range []string{"Why episodes ended", "Lengths", "Groups", "Where the time goes"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report has no %q", want)
+		}
+	}
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "Environments in use") || !strings.Contains(string(html), "Step by step") {
+		t.Errorf("the page: %v", err)
+	}
+
+	plan := filepath.Join(dir, "plan.yaml")
+	text := "kind: rollout\nepisodes: 2\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: arithmetic, experience: {from: lessons.jsonl, pick: random}}\n"
+	for name, content := range map[string]string{plan: text, filepath.Join(dir, "lessons.jsonl"): `{"name":"a","text":"Count on your fingers."}` + "\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := filepath.Join(dir, "told.parley")
+	parley(t, State{}, "run", plan, "--out", told, "--quiet").want(t, ExitOK)
+	call := parley(t, State{}, "show", told, "--episode", "1", "--call", "1").want(t, ExitOK).stdout
+	if !strings.Contains(call, "What earlier attempts taught:") || !strings.Contains(call, "Count on your fingers.") {
+		t.Errorf("nothing was told: %s", call)
+	}
+	// What a run was told is handed on by it.
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=told.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=first.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, ExitUsage).wantErr(t, "params.experience.from", "teaches nothing")
+	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, ExitUsage).wantErr(t, "pick")
+}
+
+// TestCheckAct: a check says whether servers are there, and what they are needed for.
+func TestCheckAct(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(server.New(server.Config{Kinds: env.Standard()}))
+	defer s.Close()
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	text := "kind: rollout\nepisodes: 4\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: word, servers: [\"" + s.URL + "\"]}\n"
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := parley(t, State{}, "check", plan).want(t, ExitOK).stdout
+	if !strings.Contains(got, s.URL+" answers") || !strings.Contains(got, "--act") || strings.Contains(got, "CALLS") {
+		t.Errorf("%s", got)
+	}
+	got = parley(t, State{}, "check", plan, "--act").want(t, ExitOK).stdout
+	if !strings.Contains(got, s.URL+" answers") || strings.Contains(got, "--act") || !strings.Contains(got, "sim/small") {
+		t.Errorf("%s", got)
+	}
+	got = parley(t, State{}, "check", plan, "--set", `params.servers=["http://127.0.0.1:1"]`).want(t, ExitOK).stdout
+	if !strings.Contains(got, "http://127.0.0.1:1 does not answer") || !strings.Contains(got, "next:  start http://127.0.0.1:1, then") {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,33 @@
+package config
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"parley/internal/env/experience"
+	"parley/internal/store/sqlite"
+)
+
+// Lessons reads what a run file of rollouts teaches. Like Rows it is beyond what world.Files
+// promises.
+func (f files) Lessons(name string) (rows []json.RawMessage, err error) {
+	store, err := sqlite.OpenRead(f.path(name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	all, err := experience.Of(context.Background(), store)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	for _, l := range all {
+		row, err := json.Marshal(l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

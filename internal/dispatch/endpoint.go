@@ -1,0 +1,75 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/internal/provider"
+	"parley/internal/replica"
+	"parley/llm"
+)
+
+// endpoint is the way to one server: warm(limit(meter(dialect))), with a limiter for all of
+// its models and one more for each pattern with limits of its own.
+type endpoint struct {
+	groups []group // the last has no pattern
+}
+
+type group struct {
+	pattern string
+	limit   *limit
+	model   llm.Model
+}
+
+func newEndpoint(p provider.Provider, next llm.Model, guess *estimator, s *Stats) *endpoint {
+	add := func(groups []group, pattern string, limits provider.Limits) []group {
+		lim := newLimit(next, limits, counting(p), guess, s)
+		return append(groups, group{pattern: pattern, limit: lim, model: newWarm(lim, p.Warm, s)})
+	}
+	// The longest pattern says most, so it is tried first.
+	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	e := &endpoint{}
+	for _, pattern := range patterns {
+		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
+	}
+	e.groups = add(e.groups, "", p.Limits)
+	return e
+}
+
+// Ask asks the server, under the limits of the model.
+func (e *endpoint) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	_, model := llm.SplitModel(req.Model)
+	last := len(e.groups) - 1
+	for i := range e.groups[:last] {
+		if ok, _ := path.Match(e.groups[i].pattern, model); ok {
+			return e.groups[i].model.Ask(ctx, req)
+		}
+	}
+	return e.groups[last].model.Ask(ctx, req)
+}
+
+func (e *endpoint) drain() {
+	for i := range e.groups {
+		e.groups[i].limit.drain()
+	}
+}
+
+// recall calls back what waits to be sent.
+func (e *endpoint) recall() {
+	for i := range e.groups {
+		e.groups[i].limit.recall()
+	}
+}
+
+// steer lets the server's load decide how many calls it is sent at once.
+func (e *endpoint) steer(load replica.Load) {
+	for i := range e.groups {
+		e.groups[i].limit.steer(load)
+	}
+}

@@ -1,0 +1,82 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strconv"
+)
+
+// Load is how busy a server says it is.
+type Load struct {
+	Running float64 // requests being answered
+	Waiting float64 // requests that wait their turn in the server
+	Cache   float64 // how much of the key-value cache is in use: 0 to 1
+	// Preempted is how many requests ever lost their place in the cache, and are begun again.
+	Preempted float64
+}
+
+// Reader makes a Load of a page for Prometheus, line by line. Its zero value is ready.
+type Reader struct {
+	load  Load
+	found bool
+}
+
+// gauges are the metrics that say what, by the names vLLM and SGLang give them. A server
+// that runs several engines has a line for each: requests are summed, of caches the fullest
+// counts.
+func gauges(name string, l *Load) (to *float64, fullest bool) {
+	switch name {
+	case "vllm:num_requests_running", "sglang:num_running_reqs":
+		return &l.Running, false
+	case "vllm:num_requests_waiting", "sglang:num_queue_reqs":
+		return &l.Waiting, false
+	case "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage":
+		return &l.Cache, true
+	case "vllm:num_preemptions_total", "sglang:num_retracted_requests_total":
+		return &l.Preempted, false
+	default:
+		return nil, false
+	}
+}
+
+// Line takes a line of the page. What it does not know, it leaves alone.
+func (r *Reader) Line(line []byte) {
+	line = bytes.TrimSpace(line)
+	end := bytes.IndexAny(line, "{ \t")
+	if end <= 0 || line[0] == '#' {
+		return
+	}
+	to, fullest := gauges(string(line[:end]), &r.load)
+	if to == nil {
+		return
+	}
+	rest := line[end:]
+	if rest[0] == '{' { // labels may hold anything in quotes; a value never holds a brace
+		rest = rest[bytes.LastIndexByte(rest, '}')+1:]
+	}
+	fields := bytes.Fields(rest) // the value, and perhaps a time
+	if len(fields) == 0 {
+		return
+	}
+	v, err := strconv.ParseFloat(string(fields[0]), 64)
+	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
+		return
+	}
+	if to != &r.load.Preempted {
+		r.found = true
+	}
+	if fullest {
+		*to = max(*to, v)
+	} else {
+		*to += v
+	}
+}
+
+// Load returns what the page said.
+func (r *Reader) Load() (Load, error) {
+	if !r.found {
+		return Load{}, errors.New("replica: the page holds none of the metrics of vLLM or SGLang: running and waiting requests, use of the cache")
+	}
+	return r.load, nil
+}

@@ -1,0 +1,357 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// host is a server in memory that fails as it is told.
+type host struct {
+	mu    sync.Mutex
+	err   *llm.Error    // of every answer
+	dead  bool          // to Alive
+	hold  chan struct{} // an answer waits for it, if it is not nil
+	load  Load
+	asked []string // sessions
+	ended []string
+	looks int
+}
+
+func (h *host) set(change func(*host)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(h)
+}
+
+func (h *host) Ask(_ context.Context, req *llm.Request) (*llm.Response, error) {
+	h.mu.Lock()
+	h.asked = append(h.asked, req.Session)
+	err, hold := h.err, h.hold
+	h.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &llm.Response{}, nil
+}
+
+func (h *host) Alive(context.Context) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.dead {
+		return errors.New("dead")
+	}
+	return nil
+}
+
+func (h *host) Load(context.Context) (Load, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.looks++; h.dead {
+		return Load{}, errors.New("dead")
+	}
+	return h.load, nil
+}
+
+func (h *host) End(_ context.Context, session string, whole bool) error {
+	h.set(func(h *host) { h.ended = append(h.ended, fmt.Sprint(session, whole)) })
+	return nil
+}
+
+func (h *host) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.asked)
+}
+
+func newSet(t *testing.T, c Config, hosts ...*host) *Set {
+	t.Helper()
+	members := make([]Member, len(hosts))
+	for i, h := range hosts {
+		members[i] = Member{Name: fmt.Sprint("h", i), Model: h, Server: h}
+	}
+	s, err := New(members, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func ask(t *testing.T, s *Set, session string) error {
+	t.Helper()
+	_, err := s.Ask(t.Context(), &llm.Request{Session: session})
+	return err
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSessionsStickAndSpread(t *testing.T) {
+	t.Parallel()
+	a, b, c := &host{}, &host{}, &host{}
+	s := newSet(t, Config{}, a, b, c)
+	for range 3 {
+		for i := range 9 {
+			must(t, ask(t, s, fmt.Sprint(i)))
+		}
+	}
+	for i, h := range []*host{a, b, c} {
+		if len(h.asked) != 9 || s.States()[i].Sessions != 3 {
+			t.Errorf("server %d was asked %v", i, h.asked)
+		}
+		for _, name := range h.asked {
+			if n := len(slices.DeleteFunc(slices.Clone(h.asked), func(x string) bool { return x != name })); n != 3 {
+				t.Errorf("server %d was asked in session %s %d times", i, name, n)
+			}
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(b.asked))) {
+		s.Release(name, true)
+	}
+	s.Release("never heard of", true)
+	for range 3 {
+		must(t, ask(t, s, fmt.Sprint("new", len(b.asked))))
+	}
+	if len(b.asked) != 12 {
+		t.Errorf("the server with no sessions got %d of three new ones", len(b.asked)-9)
+	}
+	for i := range 3 {
+		must(t, ask(t, s, ""))
+		if s.States()[i].Sessions != 3 {
+			t.Errorf("a call without a session is counted as one: %+v", s.States())
+		}
+	}
+}
+
+// TestFailover: a server that is not there costs no call, its sessions move, and when it is
+// back it is tried with one call.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &host{}, &host{}
+		s := newSet(t, Config{}, a, b)
+		must(t, ask(t, s, "x"))
+		must(t, ask(t, s, "y"))
+		a.set(func(h *host) { h.err, h.dead = &llm.Error{Kind: llm.KindTransport}, true })
+		for range 5 {
+			must(t, ask(t, s, "x"))
+		}
+		if a.count() != 2 || b.count() != 6 || !s.States()[0].Resting {
+			t.Fatalf("a was asked %d times, b %d: %+v", a.count(), b.count(), s.States())
+		}
+		time.Sleep(restFirst)
+		must(t, ask(t, s, "z")) // which has it looked at
+		synctest.Wait()
+		a.set(func(h *host) { h.err, h.dead = nil, false })
+		must(t, ask(t, s, "z"))
+		synctest.Wait()
+		if a.count() != 2 {
+			t.Fatal("a server that was found dead is asked before it rested twice as long")
+		}
+		time.Sleep(2 * restFirst)
+		must(t, ask(t, s, "z"))
+		synctest.Wait()
+		if st := s.States()[0]; !st.Resting {
+			t.Fatalf("nobody tried it: %+v", st)
+		}
+		must(t, ask(t, s, "new"))
+		if a.count() != 3 || s.States()[0].Resting {
+			t.Fatalf("it is back: %+v", s.States())
+		}
+	})
+}
+
+// TestNobodyThere: with all servers gone a call fails after each was tried once.
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	gone := &llm.Error{Kind: llm.KindTransport}
+	a, b := &host{err: gone, dead: true}, &host{err: gone, dead: true}
+	s := newSet(t, Config{}, a, b)
+	for range 2 {
+		if err := ask(t, s, "x"); llm.KindOf(err) != llm.KindTransport {
+			t.Fatal(err)
+		}
+	}
+	if a.count() != 2 || b.count() != 2 {
+		t.Errorf("a was asked %d times, b %d", a.count(), b.count())
+	}
+}
+
+// TestBrokenOff: what a server may have begun is not asked of another here; the session moves.
+func TestBrokenOff(t *testing.T) {
+	t.Parallel()
+	a, b := &host{err: &llm.Error{Kind: llm.KindTransport, Uncertain: true}}, &host{}
+	s := newSet(t, Config{}, a, b)
+	if err := ask(t, s, "x"); err == nil || b.count() != 0 {
+		t.Fatalf("%v, b was asked %d times", err, b.count())
+	}
+	must(t, ask(t, s, "x"))
+	if a.count() != 1 || b.count() != 1 {
+		t.Errorf("a was asked %d times, b %d", a.count(), b.count())
+	}
+}
+
+// TestOneServer is never left alone, since there is no other.
+func TestOneServer(t *testing.T) {
+	t.Parallel()
+	a := &host{err: &llm.Error{Kind: llm.KindTransport}, dead: true}
+	s := newSet(t, Config{}, a)
+	for range 10 {
+		if ask(t, s, "x") == nil {
+			t.Fatal("answered")
+		}
+	}
+	if a.count() != 10 {
+		t.Errorf("asked %d times", a.count())
+	}
+}
+
+// TestRecalled: what waits for a server that begins to rest goes to another.
+func TestRecalled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := &host{hold: make(chan struct{}), err: &llm.Error{Kind: llm.KindTimeout}}, &host{}
+		s := newSet(t, Config{}, a, b)
+		recalled := make(chan struct{})
+		s.members[0].Recall = func() { close(recalled) }
+		queue := s.members[0].Model
+		s.members[0].Model = llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+			if req.Session != "waits" {
+				return queue.Ask(ctx, req)
+			}
+			<-recalled
+			return nil, &llm.Error{Kind: llm.KindOverloaded, Err: ErrRecalled}
+		})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if ask(t, s, "breaks") == nil {
+				t.Error("answered")
+			}
+		})
+		synctest.Wait()
+		must(t, ask(t, s, "b1"))
+		must(t, ask(t, s, "b2")) // so that the next is on a
+		wg.Go(func() {
+			if err := ask(t, s, "waits"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		s.members[0].strikes = strikesMost - 1
+		close(a.hold)
+		wg.Wait()
+		if b.count() != 3 {
+			t.Errorf("b was asked %v", b.asked)
+		}
+	})
+}
+
+func TestEndsAreTold(t *testing.T) {
+	t.Parallel()
+	a, b := &host{}, &host{}
+	s := newSet(t, Config{Ends: true, Stay: true}, a, b)
+	must(t, ask(t, s, "x"))
+	must(t, ask(t, s, "y"))
+	s.Release("x", true)
+	s.Release("y", false)
+	s.Release("before", false)
+	must(t, s.Close())
+	s.Release("late", true)
+	slices.Sort(a.ended)
+	slices.Sort(b.ended)
+	if got := fmt.Sprint(a.ended, b.ended); got != "[beforefalse xtrue] [beforefalse yfalse]" {
+		t.Errorf("told %s", got)
+	}
+}
+
+// TestStay keeps sessions that their server remembers, however crowded it is.
+func TestStay(t *testing.T) {
+	t.Parallel()
+	for _, stay := range []bool{true, false} {
+		a, b := &host{}, &host{}
+		s := newSet(t, Config{Stay: stay}, a, b)
+		must(t, ask(t, s, "x"))
+		s.members[0].calls = 100
+		must(t, ask(t, s, "x"))
+		if (a.count() == 2) != stay {
+			t.Errorf("stay %v: a was asked %d times", stay, a.count())
+		}
+	}
+}
+
+// TestLooks asks for the load from the first call on, passes it on, and ends with Close.
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &host{load: Load{Waiting: 3}}
+		s := newSet(t, Config{Look: time.Second}, a)
+		var steered []Load
+		s.members[0].Steer = func(l Load) { steered = append(steered, l) }
+		time.Sleep(time.Minute)
+		if a.looks != 0 {
+			t.Fatal("a set that nothing was asked of looked")
+		}
+		must(t, ask(t, s, "x"))
+		time.Sleep(10*time.Second + time.Millisecond)
+		synctest.Wait()
+		if len(steered) != 11 || steered[0].Waiting != 3 {
+			t.Errorf("steered %d times", len(steered))
+		}
+		a.set(func(h *host) { h.dead = true })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if len(steered) != 11 || a.looks != 21 {
+			t.Errorf("steered %d times by a server that does not say, in %d looks", len(steered), a.looks)
+		}
+		must(t, s.Close())
+	})
+}
+
+// TestCrowd uses a set from many goroutines while servers come and go.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	hosts := []*host{{}, {}, {}}
+	s := newSet(t, Config{Ends: true}, hosts...)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			for n := range 50 {
+				session := fmt.Sprint(i, n/5)
+				if n == 25 {
+					hosts[i%2].set(func(h *host) { h.err = &llm.Error{Kind: llm.KindTransport} })
+				}
+				if err := ask(t, s, session); err != nil { // the third is always there
+					t.Error(err)
+				}
+				if n%5 == 4 {
+					s.Release(session, true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, st := range s.States() {
+		if st.Calls != 0 || st.Sessions != 0 {
+			t.Errorf("left over: %+v", st)
+		}
+	}
+}

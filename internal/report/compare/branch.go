@@ -1,0 +1,156 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"parley/internal/view"
+)
+
+// ref names an episode of a run, whether the run is among those compared or not.
+type ref struct {
+	run     string
+	episode int
+}
+
+// pasts are, by run, the episodes it goes on from: none, or the one that it was forked from,
+// and before that the one which that was, as far as the runs tell.
+func pasts(runs []*view.Run) [][]ref {
+	origin := map[string]*ref{}
+	for _, r := range runs {
+		if b := r.Head.Begun; b.Fork != nil {
+			origin[b.Run] = &ref{b.Fork.Run, b.Fork.Episode}
+		}
+	}
+	out := make([][]ref, len(runs))
+	for i, r := range runs {
+		at := origin[r.Head.Begun.Run]
+		for at != nil && len(out[i]) < len(runs) { // a file may claim anything, also to come from itself
+			out[i] = append(out[i], *at)
+			at = origin[at.run]
+		}
+	}
+	return out
+}
+
+func forked(runs []*view.Run) bool {
+	return slices.ContainsFunc(runs, func(r *view.Run) bool { return r.Head.Begun.Fork != nil })
+}
+
+// together gives forks of several episodes that were changed in the same way one name, so
+// that they are compared as one with what is not of them.
+func together(runs []*view.Run, names []string) []string {
+	type change struct{ origin, how string }
+	of := func(r *view.Run) (c change, ok bool) {
+		b := r.Head.Begun
+		if b.Fork == nil || len(r.Head.Stages) == 0 || len(r.Head.Stages[0].Specs) == 0 {
+			return c, false
+		}
+		spec := r.Head.Stages[0].Specs[0]
+		agents, err := json.Marshal(b.Agents)
+		return change{b.Fork.Run, fmt.Sprintf("%d %s %v %s", b.Fork.Turn, spec.Params, spec.Lineup, agents)}, err == nil
+	}
+	alike := map[change][]int{}
+	for i, r := range runs {
+		if c, ok := of(r); ok {
+			alike[c] = append(alike[c], i)
+		}
+	}
+	out := slices.Clone(names)
+	for _, members := range alike {
+		episodes := map[int]bool{}
+		for _, i := range members {
+			episodes[runs[i].Head.Begun.Fork.Episode] = true
+		}
+		if len(episodes) < 2 {
+			continue // of one episode: more draws, which are told apart
+		}
+		for _, i := range members {
+			out[i] = fmt.Sprintf("%s and %d more", names[members[0]], len(members)-1)
+		}
+		if len(members) == len(runs) {
+			return names
+		}
+	}
+	return out
+}
+
+// branches compares what goes on from the same episodes; not ok where nothing does. A past
+// is worth one pair, however often it was played on from. Where there is only one past, what
+// follows from it is all that can be asked: there each time that it was played on counts.
+func branches(x, y []observation) (pairing, bool) {
+	x, y = related(x, y), related(y, x)
+	x, y = shared(x, y), shared(y, x)
+	if len(x) == 0 || len(y) == 0 {
+		return pairing{}, false
+	}
+	if p := matched(x, y); p.paired {
+		if slices.ContainsFunc(slices.Concat(x, y), func(o observation) bool { return o.past != o.self }) {
+			p.unit = "forked episode"
+		}
+		return p, true
+	}
+	if p := matched(byPast(x), byPast(y)); p.paired {
+		p.unit, p.note = "repeat", onePast
+		return p, true
+	}
+	x, y = byEpisode(x), byEpisode(y)
+	a, alone := means(x)
+	b, single := means(y)
+	p := pairing{a: a, b: b, single: alone && single, episodes: 2, unit: "repeat", note: onePast}
+	if min(len(a), len(b)) == 1 && max(len(a), len(b)) > 1 {
+		p.note += "; one of them was played only once: fork it again without a change, with --repeat, for more"
+	}
+	return p, true
+}
+
+const onePast = "both go on from one and the same episode, so this says what follows from there and nothing of others"
+
+// related keeps the observations of x that have a past in common with some of y, notes the
+// nearest, and forgets what a fork does not keep: the cell.
+func related(x, y []observation) (out []observation) {
+	known := map[ref]bool{}
+	for _, o := range y {
+		known[o.self] = true
+		for _, r := range o.from {
+			known[r] = true
+		}
+	}
+	for _, o := range x {
+		for _, r := range append([]ref{o.self}, o.from...) {
+			if known[r] {
+				o.past, o.stratum = r, stratum{seat: o.stratum.seat}
+				out = append(out, o)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// shared keeps those of x whose past some of y have too, rather than a nearer one.
+func shared(x, y []observation) []observation {
+	pasts := map[ref]bool{}
+	for _, o := range y {
+		pasts[o.past] = true
+	}
+	return slices.DeleteFunc(slices.Clone(x), func(o observation) bool { return !pasts[o.past] })
+}
+
+// byPast makes the past in common the unit, and byEpisode each episode by itself.
+func byPast(all []observation) []observation {
+	return recounted(all, func(o observation) deal { return deal{run: o.past.run, number: o.past.episode} })
+}
+
+func byEpisode(all []observation) []observation {
+	return recounted(all, func(o observation) deal { return deal{number: o.episode} })
+}
+
+func recounted(all []observation, unit func(observation) deal) []observation {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].deal = unit(out[i])
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"parley/internal/report/page"
+	"parley/internal/view"
+	"parley/llm"
+)
+
+// costing is what calls, tokens and money are summed by.
+type costing struct {
+	name, title string
+	quiet       bool
+	columns     []string
+	of          func(view.Key) []string // as many as columns
+	by          func(view.Key) view.Key
+}
+
+func costings() []costing {
+	return []costing{
+		{
+			name: "calls", title: "By agent and model", columns: []string{"agent", "model"},
+			of: func(k view.Key) []string { return []string{k.Agent, modelOf(k)} },
+			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Agent: k.Agent, Model: k.Model} },
+		},
+		{
+			name: "calls-by-seat", title: "By seat", columns: []string{"seat"},
+			of: func(k view.Key) []string { return []string{k.Seat} },
+			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat} },
+		},
+		{
+			name: "calls-by-label", title: "By what they were for", columns: []string{"for"},
+			of: func(k view.Key) []string { return []string{k.Label} },
+			by: func(k view.Key) view.Key { return view.Key{Label: k.Label} },
+		},
+		{
+			name: "calls-by-seat-and-label", title: "By seat and what they were for", quiet: true, columns: []string{"seat", "for"},
+			of: func(k view.Key) []string { return []string{k.Seat, k.Label} },
+			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat, Label: k.Label} },
+		},
+	}
+}
+
+func modelOf(k view.Key) string {
+	if k.Kind == "ask" {
+		return k.Model
+	}
+	return "(" + k.Kind + ")"
+}
+
+// costs is what calls took, summed in each way that tells something: who was asked, in
+// which seat, and for what. A sum over one thing alone says what the whole does.
+func costs(r *view.Run) (blocks []page.Block) {
+	all := r.Total()
+	for i, c := range costings() {
+		accounts := r.Rollup(c.by)
+		if i > 0 && len(accounts) < 2 {
+			continue
+		}
+		if len(c.columns) == 1 { // the dearest first
+			slices.SortStableFunc(accounts, func(a, b view.KeyedAccount) int {
+				return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(tokens(b.Account), tokens(a.Account)))
+			})
+		}
+		t := c.table(accounts, all)
+		blocks = append(blocks, page.Block{Title: c.title, Table: t, Folded: c.quiet, Caption: c.caption(i, all)})
+	}
+	return blocks
+}
+
+func (c costing) caption(i int, all view.Account) string {
+	switch {
+	case i > 0:
+		return ""
+	case all.Cost > 0:
+		return "The share is of the money. What came from a cache or was copied from another run cost nothing."
+	default:
+		return "The share is of all tokens: no cost was recorded."
+	}
+}
+
+func (c costing) table(accounts []view.KeyedAccount, all view.Account) *page.Table {
+	t := &page.Table{Name: c.name, Title: c.title, Track: -1, Quiet: c.quiet, Grouped: c.quiet, Filter: len(accounts) > 30}
+	for _, name := range c.columns {
+		t.Columns = append(t.Columns, page.Key(name))
+	}
+	t.Columns = append(t.Columns,
+		page.Number("calls"), page.Number("cached"), page.Number("tokens in"), page.Number("of them cached"), page.Number("tokens out"),
+		page.Number("of them thought"), page.Number("cost"), page.Number("share"), page.Number("cost a call"))
+	for _, a := range accounts {
+		var row []page.Cell
+		for _, text := range c.of(a.Key) {
+			row = append(row, page.Word(text))
+		}
+		t.Rows = append(t.Rows, append(row,
+			page.Whole(a.Calls), page.Some(a.Cached+a.Copied), page.Some(a.Usage.Input), page.Some(a.Usage.Cached), page.Some(a.Usage.Output),
+			page.Some(a.Usage.Reasoning), page.Money(a.Cost), part(a.Account, all), page.Money(each(a.Account))))
+	}
+	return t
+}
+
+// part is how much of the money went there; of tokens where there was none.
+func part(a, all view.Account) page.Cell {
+	x, of := a.Cost.Dollars(), all.Cost.Dollars()
+	if of == 0 {
+		x, of = float64(tokens(a)), float64(tokens(all))
+	}
+	if x == 0 {
+		return page.Cell{Text: "–", Value: 0.0}
+	}
+	return page.Cell{Text: fmt.Sprintf("%.1f%%", 100*x/of), Value: x / of}
+}
+
+func each(a view.Account) llm.Money {
+	if n := a.Calls - a.Cached - a.Copied; n > 0 {
+		return a.Cost / llm.Money(n)
+	}
+	return 0
+}
+
+func tokens(a view.Account) int { return a.Usage.Input + a.Usage.Output }

@@ -1,0 +1,108 @@
+package view_test
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"parley/internal/view"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// TestTook: what an episode took is that of its last attempt, in time that was played.
+func TestTook(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1_800_000_000, 0)
+	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
+	reply := func(attempt, turn int, seconds float64, act *world.Act, latency, waited float64) *journal.Replied {
+		r := &journal.Replied{
+			Turn: journal.Turn{Attempt: attempt, Turn: turn}, Seat: "a", Label: "x", Act: act, At: at(seconds),
+			Response: &llm.Response{JSON: json.RawMessage("{}"), Trail: llm.Trail{Latency: time.Duration(latency * 1e9), Waited: time.Duration(waited * 1e9)}},
+		}
+		if act == nil {
+			r.Request = &llm.Request{Model: "lab/any"}
+			r.Response.Usage = llm.Usage{Input: 100, Output: 7}
+		}
+		return r
+	}
+	j := &journal.Memory{}
+	err := j.Append(t.Context(),
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "k", Plan: json.RawMessage("{}"), At: start},
+		&journal.Staged{Specs: []world.Spec{{Kind: "k"}, {Kind: "k"}}},
+		&journal.Opened{At: start},
+		&journal.Turned{Turn: journal.Turn{Attempt: 0}, Calls: 1},
+		reply(0, 0, 5, nil, 4, 0), // given up with the sitting
+		&journal.Opened{At: at(1000)},
+		&journal.Turned{Turn: journal.Turn{Attempt: 1}, Calls: 1},
+		reply(1, 0, 1003, &world.Act{Name: "open"}, 1, 0.5),
+		&journal.Turned{Turn: journal.Turn{Attempt: 1, Turn: 1}, Calls: 1},
+		reply(1, 1, 1005, nil, 1.5, 0.25),
+		&journal.Ended{Attempt: 1, At: at(1006), Outcome: world.Outcome{Data: json.RawMessage("{}")}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	r.Each(func(p world.Played) {
+		n++
+		want := world.Took{Attempt: 1, Input: 100, Output: 7, Began: 5 + 3 - 1.5, Ended: 5 + 6, Asked: 1.5, Queued: 0.25, Acted: 1, Waited: 0.5}
+		got := p.Took
+		if math.Abs(got.Began-want.Began) < 1e-9 {
+			got.Began = want.Began
+		}
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+	if n != 1 {
+		t.Errorf("%d episodes", n)
+	}
+}
+
+// TestStory: a kind tells an episode from all that happened, or from its notes.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	err := j.Append(t.Context(),
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "k", Plan: json.RawMessage("{}")},
+		&journal.Staged{Specs: []world.Spec{{Kind: "k"}}},
+		&journal.Opened{},
+		&journal.Turned{Calls: 1, Notes: []world.Note{{Kind: "first", Data: json.RawMessage("1")}}},
+		&journal.Replied{Seat: "a", Agent: "x", Label: "say", Response: &llm.Response{Text: "hello"}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := view.ReadTranscript(t.Context(), j, r, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Told) != 2 || read.Told[0].Note == nil || read.Told[0].Note.Kind != "first" || read.Told[1].Reply.Text != "hello" || read.Told[1].Agent != "x" {
+		t.Errorf("%+v", read.Told)
+	}
+	both := world.Kind{
+		Replay: func(_ world.Played, notes []world.Note) []world.Exhibit { return make([]world.Exhibit, len(notes)) },
+		Story:  func(_ world.Played, told []world.Told) []world.Exhibit { return make([]world.Exhibit, 10*len(told)) },
+	}
+	if n := len(read.Story(both, world.Played{})); n != 20 {
+		t.Errorf("all of it: %d", n)
+	}
+	both.Story = nil
+	if n := len(read.Story(both, world.Played{})); n != 1 {
+		t.Errorf("notes: %d", n)
+	}
+	if read.Story(world.Kind{}, world.Played{}) != nil {
+		t.Error("a kind that tells nothing")
+	}
+}

@@ -1,0 +1,65 @@
+package world
+
+import (
+	"math"
+
+	"parley/internal/stats"
+)
+
+// Measure declares a score that outcomes of a kind may hold, so that a name that is
+// mistyped is found before anything is played, and no interval goes beyond what the score
+// can be.
+type Measure struct {
+	Name string
+	// Seats are whose score it is. Empty: the whole episode's.
+	Seats []string
+	Bounds
+}
+
+// Bounds are what values can be. The zero value, and one whose ends are the same, is
+// anything.
+type Bounds struct{ Low, High float64 }
+
+// AtLeast0 are the bounds of counts.
+func AtLeast0() Bounds { return Bounds{0, math.Inf(1)} }
+
+// Any says whether values can be anything.
+func (b Bounds) Any() bool { return b.Low == b.High }
+
+// Hold returns the part of an interval around a value that is within the bounds. The true
+// value is there, so it is held as often as before. An end of which nothing is known stays
+// so, and so does what the value itself contradicts.
+func (b Bounds) Hold(value float64, i stats.Interval) stats.Interval {
+	if b.Any() || value < b.Low || value > b.High {
+		return i
+	}
+	if !math.IsInf(i.Low, -1) {
+		i.Low = max(i.Low, b.Low)
+	}
+	if !math.IsInf(i.High, 1) {
+		i.High = min(i.High, b.High)
+	}
+	return i
+}
+
+// Quantity holds a quantity's interval.
+func (b Bounds) Quantity(q stats.Quantity) stats.Quantity {
+	q.Interval = b.Hold(q.Value, q.Interval)
+	return q
+}
+
+// Difference are the bounds of a difference of two values.
+func (b Bounds) Difference() Bounds {
+	if b.Any() || math.IsInf(b.High-b.Low, 0) {
+		return Bounds{}
+	}
+	return Bounds{b.Low - b.High, b.High - b.Low}
+}
+
+// Join are bounds that hold whatever either does.
+func (b Bounds) Join(c Bounds) Bounds {
+	if b.Any() || c.Any() {
+		return Bounds{}
+	}
+	return Bounds{min(b.Low, c.Low), max(b.High, c.High)}
+}

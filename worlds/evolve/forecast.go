@@ -1,0 +1,172 @@
+package evolve
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"parley/world"
+)
+
+// forecast says what an evolution may come to: the rounds of the first generation's race,
+// those of all others, what the breeder may be asked, validation, the final test and the
+// verdict. It takes it that calls are answered.
+func forecast(params any, cell world.Spec, seed uint64) ([]world.Part, error) {
+	made, err := newPlan(params, cell, seed)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := made.(*plan)
+	if !ok {
+		return []world.Part{{Name: "the episode", Like: []world.Spec{cell}, Low: 1, High: 1, Stages: 1}}, nil
+	}
+	p.begin()
+	parts := p.foreseenRaces()
+	if p.breeds() && p.generations > 0 {
+		most := p.generations * p.mostChildren()
+		if p.BreederCalls > 0 {
+			most = min(most, p.BreederCalls)
+		}
+		parts = append(parts, world.Part{Name: breedingLabel, Like: p.likeBreeding(), High: most, Stages: p.generations})
+	}
+	return append(parts, p.foreseenEnd()...), nil
+}
+
+// foreseenRaces is a part for every round of the race in the first generation, and for
+// every round in the others. The first round is for all that are new; of the first
+// generation some are in it to the end.
+func (p *plan) foreseenRaces() []world.Part {
+	var parts, others []world.Part
+	var takes []int // calls of an episode of each round
+	first, later, label := len(p.runners), p.mostChildren(), laterGenerations(p.generations)
+	for round := 0; ; round++ {
+		from, to := p.span(round)
+		if from == to {
+			break
+		}
+		low, least := first, p.leastGenerations()*later
+		if round > 0 {
+			low, least = min(first, p.kept()*len(p.islands)), 0
+		}
+		t := Trial{Purpose: Racing, Round: round, Problems: p.set.Train[from:to]}
+		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.like(t, generationLabel(0)), Low: low, High: first, Stages: 1})
+		others = append(others, world.Part{Name: label, Like: p.like(t, label), Low: least, High: p.generations * later, Stages: p.generations})
+		takes = append(takes, (to-from)*p.perProblem())
+	}
+	parts = append(parts, others...)
+	if p.MaxCalls > 0 {
+		within(parts, append(takes, takes...), p.MaxCalls-p.finalCalls())
+	}
+	return slices.DeleteFunc(parts, func(part world.Part) bool { return part.High == 0 })
+}
+
+func laterGenerations(n int) string {
+	if n == 1 {
+		return generationLabel(1)
+	}
+	return fmt.Sprintf("generations 1 to %d", n)
+}
+
+// within takes episodes out of parts, from the last on, until they take no more calls.
+func within(parts []world.Part, takes []int, calls int) {
+	over := -calls
+	for i, part := range parts {
+		over += part.High * takes[i]
+	}
+	for i := len(parts) - 1; i >= 0 && over > 0; i-- {
+		fewer := min(parts[i].High, (over+takes[i]-1)/takes[i])
+		parts[i].High -= fewer
+		parts[i].Low = min(parts[i].Low, parts[i].High)
+		over -= fewer * takes[i]
+	}
+}
+
+// kept is how many of an island are never dropped.
+func (p *plan) kept() int {
+	return max(2, int(math.Ceil(p.Race.Keep*float64(p.population)/float64(len(p.islands)))))
+}
+
+// mostChildren is the most that are new in a generation after the first.
+func (p *plan) mostChildren() int {
+	n := len(p.islands)
+	return p.population - n*min(p.elite/n, p.kept())
+}
+
+// leastGenerations is how many there are after the first however it goes.
+func (p *plan) leastGenerations() int {
+	if p.target > 0 || p.DiversityThreshold > 0 || p.MaxCalls > 0 {
+		return 0
+	}
+	least := p.generations
+	for _, patience := range []int{p.patience, p.PlateauGenerations} {
+		if patience > 0 {
+			least = min(least, patience)
+		}
+	}
+	return least
+}
+
+// mostLike is how many episodes a part is described by.
+const mostLike = 32
+
+// like makes trials of the first prompts. What prompts are later is not known; that they
+// are often longer is something a reader is to be told.
+func (p *plan) like(t Trial, label string) []world.Spec {
+	var specs []world.Spec
+	for _, x := range p.runners[:min(len(p.runners), mostLike)] {
+		specs = append(specs, p.trialOf(x, t, label, x.ID))
+	}
+	return specs
+}
+
+// likeBreeding asks the breeder in every way that has a weight, with as many cases as it
+// may be shown.
+func (p *plan) likeBreeding() []world.Spec {
+	var specs []world.Spec
+	add := func(d draft, k int) {
+		d.Most = p.MaxLength
+		for _, x := range d.parents {
+			d.Parents = append(d.Parents, x.Prompt)
+		}
+		if d.Operator == reflect {
+			for _, q := range p.set.Train[:min(len(p.set.Train), p.FailedCases)] {
+				d.Cases = append(d.Cases, Case{q.Question, q.Answer, q.Question})
+			}
+		}
+		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, k))
+	}
+	for k, a := range p.runners[:min(len(p.runners), mostLike/4)] {
+		if p.Crossover[byModel] > 0 {
+			add(draft{parents: []*individual{a, p.runners[0]}, Breed: Breed{Operator: byModel}}, k)
+		}
+		for _, how := range modelMutations() {
+			if p.Mutation[how] > 0 {
+				add(p.mutationDraft(how, 0, a, p.runners), k)
+			}
+		}
+	}
+	return specs
+}
+
+// foreseenEnd is what comes after evolution.
+func (p *plan) foreseenEnd() []world.Part {
+	var parts []world.Part
+	if len(p.set.Validation) > 0 {
+		n := min(p.Finalists, p.kept()*len(p.islands))
+		parts = append(parts, world.Part{
+			Name: validationLabel, Like: p.like(Trial{Purpose: Validating, Problems: p.set.Validation}, validationLabel),
+			Low: n, High: p.Finalists, Stages: 1,
+		})
+	}
+	p.winner = p.runners[len(p.runners)-1]
+	p.enter()
+	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * len(p.set.Test), High: len(p.entrants) * len(p.set.Test), Stages: 1}
+	for i := range mostLike {
+		e, problem := p.entrants[i%len(p.entrants)], i%len(p.set.Test)
+		t := Trial{Purpose: Testing, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
+		test.Like = append(test.Like, p.trialOf(e.in, t, testLabel(e.name), problem))
+	}
+	v := Verdict{Stopped: StopGenerations, Winner: &p.winner.Prompt}
+	end := world.Part{Name: verdictLabel, Like: []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, 0)}, Low: 1, High: 1}
+	return append(parts, test, end)
+}

@@ -1,0 +1,79 @@
+package evolve
+
+import (
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+// TestForecast: what is played lies within what was foreseen, in episodes, calls and
+// stages, and what parts are like can be played.
+func TestForecast(t *testing.T) {
+	t.Parallel()
+	for _, params := range []string{
+		with(little),
+		with(little, `"target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0, "diversity_threshold": 0`),
+		with(little, models),
+		with(little, models, `"breeder_calls": 5, "solvers": 2`),
+		with(little, `"race": {"minibatch": 0}, "problems": {"validation": 0}`),
+		with(little, `"max_calls": 200, "max_generations": 50`),
+		with(little, `"max_generations": 0`),
+		with(little, `"population_size": 15, "islands": {"count": 3, "migration_interval": 1, "migrants": 1}`),
+		with(little, `"preset": "random_search"`),
+	} {
+		const seed = 3
+		parts, err := forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low, high := (&lab{t: t, seed: seed}).foreseen(parts)
+		l := (&lab{t: t, seed: seed}).run(params)
+		got := extent{stages: len(l.stages), solved: l.solved}
+		for _, stage := range l.stages {
+			got.episodes += len(stage)
+		}
+		if got.episodes < low.episodes || got.episodes > high.episodes || got.solved < low.solved || got.solved > high.solved || got.stages-1 > high.stages {
+			t.Errorf("%s: %+v is not within %+v and %+v", params, got, low, high)
+		}
+	}
+}
+
+// extent is how much is played.
+type extent struct{ episodes, solved, stages int }
+
+// foreseen plays what parts are like and multiplies.
+func (l *lab) foreseen(parts []world.Part) (low, high extent) {
+	l.t.Helper()
+	l.answer = l.sim
+	for _, part := range parts {
+		if len(part.Like) == 0 || part.Low > part.High {
+			l.t.Errorf("%+v", part)
+			continue
+		}
+		l.asked, l.solved = map[asking]int{}, 0
+		o := l.episode(part.Like[0], 0)
+		if o.Failed != "" || !strings.Contains(part.Like[0].Cell, strings.Fields(part.Name)[0]) && part.Name != "final test" {
+			l.t.Errorf("%s: %q in %q", part.Name, o.Failed, part.Like[0].Cell)
+		}
+		low.episodes += part.Low
+		low.solved += part.Low * l.solved
+		high.episodes += part.High
+		high.solved += part.High * l.solved
+		high.stages += part.Stages
+	}
+	return low, high
+}
+
+// TestForecastRefuses: what no plan can be made of has no forecast, and an episode by
+// itself is one.
+func TestForecastRefuses(t *testing.T) {
+	t.Parallel()
+	if _, err := forecast(paramsOf(t, `{"population_size": 1}`), world.Spec{}, 1); err == nil {
+		t.Error("no error")
+	}
+	parts, err := forecast(paramsOf(t, `{`+threeProblems+`}`), world.Spec{Kind: "evolve"}, 1)
+	if err != nil || len(parts) != 1 || parts[0].High != 1 {
+		t.Errorf("%+v, %v", parts, err)
+	}
+}

@@ -1,0 +1,120 @@
+package evolve_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dispatch"
+	"parley/internal/provider"
+	"parley/journal"
+)
+
+// timed plays a plan through every layer of dispatch to a simulated provider that takes a
+// second for each call, and returns how long after the start each call of the first
+// generation was answered. It is to be called in a time of its own, in which the machine is
+// infinitely fast: what is lost then is lost by us.
+func timed(t *testing.T, plan *config.Plan, theirs quota.Limits, ours provider.Limits) []time.Duration {
+	t.Helper()
+	second, err := sim.ParseDelay("1s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := sim.New(sim.Config{Personas: personas(), Latency: second, Limits: theirs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	models, err := dispatch.New(dispatch.Config{Open: func(name string) (dispatch.Lane, error) {
+		return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim", Limits: ours}, Model: model}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages, err := plan.World()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, log := time.Now(), &journal.Memory{}
+	res, err := engine.Run(t.Context(), engine.Config{
+		Journal: log, Kind: plan.Kind, Plan: stages, Models: models, Calls: ours.Concurrency,
+		Begun: journal.Begun{Version: journal.Version, Run: "test", Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON()},
+	})
+	if err != nil || res.State != journal.Complete {
+		t.Fatal(res, err)
+	}
+	return firstGeneration(t, log, began)
+}
+
+func firstGeneration(t *testing.T, log *journal.Memory, began time.Time) []time.Duration {
+	t.Helper()
+	last := 0 // episode of the generation
+	var at []time.Duration
+	err := log.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Staged:
+			if strings.HasPrefix(e.Specs[0].Cell, "generation 0") {
+				last = e.First + len(e.Specs)
+			}
+		case *journal.Replied:
+			if e.Episode < last {
+				at = append(at, e.At.Sub(began))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// one is a plan of one generation of 50 prompts, without a race, and hardly any test.
+func one(t *testing.T, train string) *config.Plan {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("thousands of calls take long under the race detector")
+	}
+	return load(t, "evolve.yaml", "params.population_size=50", "params.max_generations=0", "params.race.minibatch=0",
+		"params.problems.train="+train, "params.problems.validation=0", "params.problems.test=2", "params.baselines={seeds: 0, texts: []}")
+}
+
+// TestGenerationIsFast: 50 prompts on 100 problems are 5,000 calls, which take 10 seconds
+// where each takes one and 500 are in flight.
+func TestGenerationIsFast(t *testing.T) {
+	t.Parallel()
+	plan := one(t, "100")
+	synctest.Test(t, func(t *testing.T) {
+		at := timed(t, plan, quota.Limits{}, provider.Limits{Concurrency: 500})
+		took := at[len(at)-1]
+		t.Logf("%d calls of 1 s, 500 at once: %v", len(at), took)
+		if len(at) != 5000 || took > 11*time.Second {
+			t.Errorf("%d calls take %v, want 10 s and at most a tenth more", len(at), took)
+		}
+	})
+}
+
+// TestGenerationUsesItsLimit: at 3,500 requests a minute, which the provider enforces, a
+// generation gets 98% of that, once what was saved up is used.
+func TestGenerationUsesItsLimit(t *testing.T) {
+	t.Parallel()
+	plan := one(t, "250")
+	synctest.Test(t, func(t *testing.T) {
+		const perMinute = 3500
+		at := timed(t, plan, quota.Limits{RPM: perMinute}, provider.Limits{RPM: perMinute})
+		inMinute := 0
+		for _, d := range at {
+			if d > time.Minute && d <= 2*time.Minute {
+				inMinute++
+			}
+		}
+		t.Logf("%d calls take %v; %d in the second minute, of %d", len(at), at[len(at)-1], inMinute, perMinute)
+		if len(at) != 12500 || inMinute < perMinute*98/100 || inMinute > perMinute+1 { // one at each end of the minute
+			t.Errorf("%d of %d calls in the second minute", inMinute, perMinute)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package evolve
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+)
+
+// status tells how evolutions go. It folds what the exhibits of a report do, and forgets
+// what is not needed any more.
+type status struct {
+	exhibitor
+	most int // generations after the first
+}
+
+func newStatus(params any) world.Status {
+	s := &status{}
+	if p, ok := params.(*Params); ok && p != nil {
+		s.most = p.numbers().generations
+	}
+	return s
+}
+
+// Add takes in an episode.
+func (s *status) Add(p world.Played) {
+	if e := s.take(p); e != nil {
+		e.forget()
+	}
+}
+
+// forget keeps the prompts of the last generation, and the best.
+func (e *evolution) forget() {
+	if e.kept == e.last {
+		return
+	}
+	e.kept = e.last
+	best := e.best()
+	for id, t := range e.prompts {
+		if t.Generation < e.last && t != best {
+			delete(e.prompts, id)
+		}
+	}
+}
+
+// best is the fittest of those that have seen as many problems as any.
+func (e *evolution) best() *tried {
+	var best *tried
+	for _, t := range e.prompts {
+		switch {
+		case best == nil || len(t.results) > len(best.results):
+			best = t
+		case len(t.results) < len(best.results):
+		case t.fitness > best.fitness || t.fitness == best.fitness && t.ID < best.ID:
+			best = t
+		}
+	}
+	return best
+}
+
+// Line says how it goes: of one evolution in full, of several in short.
+func (s *status) Line() []string {
+	switch len(s.all) {
+	case 0:
+		return nil
+	case 1:
+		return s.all[0].line(s.most)
+	}
+	var winners, gains, best world.Sample
+	low, high, ended := math.MaxInt, 0, 0
+	for _, e := range s.all {
+		low, high = min(low, e.last), max(high, e.last)
+		if b := e.best(); b != nil {
+			best.Add(b.fitness)
+		}
+		if e.verdict == nil {
+			continue
+		}
+		ended++
+		if t := e.verdict.Test; len(t) > 0 && t[0].Accuracy.N > 0 {
+			winners.Add(t[0].Accuracy.Value)
+		}
+		if g := e.verdict.Gain; g != nil {
+			gains.Add(g.Value)
+		}
+	}
+	if ended < len(s.all) {
+		line := []string{s.generations(low, high), fmt.Sprintf("%d of %d evolutions ended", ended, len(s.all))}
+		return append(line, "their best "+meanOf(&best)+" on average")
+	}
+	line := []string{fmt.Sprintf("%d evolutions", ended)}
+	if winners.N() > 0 {
+		line = append(line, "the winners solve "+meanOf(&winners)+" of the test problems")
+	}
+	if gains.N() > 0 {
+		line = append(line, meanOf(&gains)+" more than the best baseline")
+	}
+	return line
+}
+
+// generations says where several are. How many there are at most is said only where it is
+// the same for all, which it may not be in a matrix.
+func (s *status) generations(low, high int) string {
+	text := fmt.Sprintf("generation %d", low)
+	if high > low {
+		text = fmt.Sprintf("generations %d to %d", low, high)
+	}
+	for _, e := range s.all {
+		if e.cell != s.all[0].cell {
+			return text
+		}
+	}
+	return fmt.Sprintf("%s of %d", text, s.most)
+}
+
+// line is what to say about one evolution.
+func (e *evolution) line(most int) []string {
+	if e.verdict != nil {
+		return e.verdict.line()
+	}
+	line := []string{fmt.Sprintf("generation %d of %d", e.last, max(most, e.last))}
+	switch {
+	case len(e.tests) > 0:
+		line = append(line, "final test")
+	case e.validating:
+		line = append(line, "validation")
+	}
+	if best := e.best(); best != nil {
+		line = append(line, "best "+best.line())
+	}
+	const enough = 64 // to know how different they are, several times a second
+	var fitness []float64
+	var texts []genome.Genome
+	for _, t := range e.born(e.last) {
+		fitness = append(fitness, t.fitness)
+		if len(texts) < enough {
+			texts = append(texts, genome.Parse(t.Text))
+		}
+	}
+	return append(line, fmt.Sprintf("mean %.2f", mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
+}
+
+// line is the fitness of a prompt, with the interval of the share of problems it solves.
+func (t *tried) line() string {
+	var solved world.Sample
+	for _, r := range t.results {
+		if x, ok := r.score(); ok {
+			solved.Add(x)
+		}
+	}
+	share := solved.Share(confidence)
+	solves := fmt.Sprintf("%.2f [%.2f, %.2f]", share.Value, share.Low, share.High)
+	switch {
+	case !share.Known():
+		return "not known"
+	case math.Abs(share.Value-t.fitness) < 1e-9:
+		return solves
+	}
+	return fmt.Sprintf("%.2f, which solves %s", t.fitness, solves)
+}
+
+// meanOf writes a mean with its interval, where there is one.
+func meanOf(s *world.Sample) string {
+	q := s.Mean(confidence)
+	if s.N() < 2 {
+		return fmt.Sprintf("%.2f", q.Value)
+	}
+	return fmt.Sprintf("%.2f [%.2f, %.2f]", q.Value, q.Low, q.High)
+}
+
+// line is what came of an evolution.
+func (v *Verdict) line() []string {
+	line := []string{fmt.Sprintf("stopped by %s after generation %d", strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1))}
+	if len(v.Test) == 0 || v.Winner == nil {
+		return line
+	}
+	line = append(line, fmt.Sprintf("the best prompt solves %v of the test problems", v.Test[0].Accuracy))
+	switch g := v.Gain; {
+	case g == nil:
+		line = append(line, "no more than it began with")
+	case v.P == nil:
+		line = append(line, fmt.Sprintf("%v more than the best baseline (%s)", *g, v.Best))
+	default:
+		line = append(line, fmt.Sprintf("%v more than the best baseline (%s; %s)", *g, v.Best, pText(*v.P)))
+	}
+	return line
+}
+
+// pText is how often chance alone would do it.
+func pText(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.3f", p)
+}
