@@ -97,13 +97,3 @@ func (c *envCmd) list(s *State, all []env.Kind) error {
 	fmt.Fprintf(t, "\nnext:  parley env %s   serve it at http://%s, for any program that speaks the v1 protocol\n       parley init rollout     write a plan that plays one, without a server\n", first, c.Addr)
 	return t.Flush()
 }
-
-// onlyHere says whether an address can be reached from this machine alone.
-func onlyHere(addr string) (bool, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false, fmt.Errorf("--addr: %w", err)
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback(), nil
-}

@@ -111,7 +111,8 @@ func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
 	if err := c.where(); err != nil {
 		return cfg, err
 	}
-	if err := c.keys(s, &cfg); err != nil {
+	var err error
+	if cfg.Keys, err = (door{"--client-key-env", c.ClientKeyEnv, c.Addr, c.Open}).keys(s); err != nil {
 		return cfg, err
 	}
 	if cfg.Replay {
@@ -132,30 +133,6 @@ func (c *gatewayCmd) where() error {
 	default:
 		return nil
 	}
-}
-
-// keys reads the gateway's own keys. Without any it serves this machine only, unless told.
-func (c *gatewayCmd) keys(s *State, cfg *gateway.Config) error {
-	if c.ClientKeyEnv != "" {
-		v, _ := s.Env(c.ClientKeyEnv)
-		for k := range strings.SplitSeq(v, ",") {
-			if k = strings.TrimSpace(k); k != "" {
-				cfg.Keys = append(cfg.Keys, k)
-			}
-		}
-		if len(cfg.Keys) == 0 {
-			return errors.New("--client-key-env: no environment variable of that name is set")
-		}
-		return nil
-	}
-	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return fmt.Errorf("--addr: %w", err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) && !c.Open {
-		return fmt.Errorf("--addr %s would serve other machines without a key: set keys with --client-key-env, or say --open", c.Addr)
-	}
-	return nil
 }
 
 // open opens the files: the run file, the cache, and the way to a collector of traces.

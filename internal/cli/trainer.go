@@ -99,7 +99,8 @@ func (c *trainerCmd) config(ctx context.Context, s *State, plan *config.Plan, fi
 	if c.Patience < 0 || c.Grace < 0 {
 		return cfg, usage("--patience and --grace must not be negative")
 	}
-	if err := c.keys(s, &cfg); err != nil {
+	var err error
+	if cfg.Keys, err = (door{"--key-env", c.KeyEnv, c.Addr, c.Open}).keys(s); err != nil {
 		return cfg, asUsage(err)
 	}
 	return cfg, c.found(ctx, file, &cfg)
@@ -134,25 +135,4 @@ func outlineOf(ctx context.Context, file string) (about sqlite.Outline, err erro
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return store.Outline(ctx)
-}
-
-// keys reads the server's own keys. Without any it serves this machine only, unless told.
-func (c *trainerCmd) keys(s *State, cfg *trainer.Config) error {
-	if c.KeyEnv != "" {
-		v, _ := s.Env(c.KeyEnv)
-		for k := range strings.SplitSeq(v, ",") {
-			if k = strings.TrimSpace(k); k != "" {
-				cfg.Keys = append(cfg.Keys, k)
-			}
-		}
-		if len(cfg.Keys) == 0 {
-			return errors.New("--key-env: no environment variable of that name is set")
-		}
-		return nil
-	}
-	local, err := onlyHere(c.Addr)
-	if err == nil && !local && !c.Open {
-		return fmt.Errorf("--addr %s would serve other machines without a key: set one with --key-env, or say --open", c.Addr)
-	}
-	return err
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/serve/door"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"
@@ -188,7 +189,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
-		f.Key = given(x.header) // the client's key is the provider's
+		f.Key = door.Sent(x.header) // the client's key is the provider's
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline

@@ -27,6 +27,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/price"
 	"parley/internal/provider"
+	"parley/internal/serve/door"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/relay"
@@ -111,7 +112,7 @@ func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
 // Gateway serves while Run is running.
 type Gateway struct {
 	cfg       Config
-	keys      keys
+	keys      door.Keys
 	upstreams map[string]*relay.Upstream
 	order     []*relay.Upstream
 	dispatch  *dispatch.Dispatcher // nil: nobody is asked
@@ -128,7 +129,7 @@ type Gateway struct {
 // Open checks c, opens its providers and goes on with its record. Run must follow.
 func Open(ctx context.Context, c Config) (*Gateway, error) {
 	c.fill()
-	g := &Gateway{cfg: c, keys: newKeys(c.Keys), upstreams: map[string]*relay.Upstream{}}
+	g := &Gateway{cfg: c, keys: door.New(c.Keys), upstreams: map[string]*relay.Upstream{}}
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"parley/internal/serve/door"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
 )
@@ -72,11 +73,16 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) 
 
 // admit lets a request in, or tells its client why not.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, rt *route) bool {
-	status, code, why := g.keys.admit(r.Header)
-	if status != 0 {
-		newClient(w, g.cfg.Patience).whole(status, rt.api.AppendError(nil, status, code, why), nil)
+	status, code, why := http.StatusUnauthorized, "invalid_api_key", "the key that was sent is not one of this gateway's"
+	switch g.keys.Ask(r.Header) {
+	case door.Welcome:
+		return true
+	case door.WebPage:
+		status, code, why = http.StatusForbidden, "origin_refused", "a gateway without keys of its own does not serve web pages: set them with --client-key-env"
+	case door.Strangers:
 	}
-	return status == 0
+	newClient(w, g.cfg.Patience).whole(status, rt.api.AppendError(nil, status, code, why), nil)
+	return false
 }
 
 // other answers what is not a call to a provider.

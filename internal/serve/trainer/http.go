@@ -9,14 +9,21 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/internal/serve/door"
 )
 
 // guard lets in who may, and reads what they send, as far as that is bounded.
 func (s *Server) guard(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if status, why := s.keys.admit(r.Header); status != 0 {
-			fault(w, status, errors.New(why))
+		switch s.keys.Ask(r.Header) {
+		case door.WebPage:
+			fault(w, http.StatusForbidden, errors.New("a trainer's server without a key does not serve web pages: set one with --key-env"))
 			return
+		case door.Strangers:
+			fault(w, http.StatusUnauthorized, errors.New("the key is missing or wrong: send it as Authorization: Bearer KEY"))
+			return
+		case door.Welcome:
 		}
 		// The deadline is for the body alone: one that were still there would end an answer that
 		// is waited for.

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"parley/internal/env/trajectory"
+	"parley/internal/serve/door"
 	"parley/journal"
 )
 
@@ -75,7 +76,7 @@ type Ending struct {
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {
 	cfg      Config
-	keys     keys
+	keys     door.Keys
 	mux      *http.ServeMux
 	feed     *feed
 	player   *player
@@ -97,7 +98,7 @@ func New(c Config) (*Server, error) {
 	f := &feed{open: c.Open, wake: make(chan struct{})}
 	f.there.Store(c.Begun)
 	s := &Server{
-		cfg: c, keys: newKeys(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
+		cfg: c, keys: door.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
 		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
