@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"errors"
-	"fmt"
 
 	"parley/internal/dialect/wire/body"
 	"parley/internal/provider"
@@ -65,18 +64,9 @@ func (w *writer) tools() {
 	w.b = body.Open(body.Key(w.b, "tools"), '[')
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if len(t.Parameters) > 0 && !body.Valid(t.Parameters) {
-			w.err = fmt.Errorf("the parameters of tool %s are not JSON", t.Name)
+		w.b = body.Open(w.b, '{')
+		if w.b, w.err = body.Tool(w.b, t, "input_schema"); w.err != nil {
 			return
-		}
-		w.b = body.Str(body.Open(w.b, '{'), "name", t.Name)
-		if t.Description != "" {
-			w.b = body.Str(w.b, "description", t.Description)
-		}
-		if len(t.Parameters) > 0 {
-			w.b = body.Raw(w.b, "input_schema", t.Parameters)
-		} else {
-			w.b = append(body.Key(w.b, "input_schema"), `{"type":"object","properties":{}}`...)
 		}
 		if t.Strict && body.Strict(t.Parameters) {
 			w.b = body.Bool(w.b, "strict", true)

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 
 	"parley/internal/dialect/wire/body"
 	"parley/internal/provider"
@@ -65,19 +64,9 @@ func (w *writer) tools() {
 	w.b = body.Open(body.Key(w.b, "tools"), '[')
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if len(t.Parameters) > 0 && !body.Valid(t.Parameters) {
-			w.err = fmt.Errorf("the parameters of tool %s are not JSON", t.Name)
-			return
-		}
 		w.b = append(body.Open(w.b, '{'), `"type":"function","function":{`...)
-		w.b = body.Str(w.b, "name", t.Name)
-		if t.Description != "" {
-			w.b = body.Str(w.b, "description", t.Description)
-		}
-		if len(t.Parameters) > 0 {
-			w.b = body.Raw(w.b, "parameters", t.Parameters)
-		} else {
-			w.b = append(body.Key(w.b, "parameters"), `{"type":"object","properties":{}}`...)
+		if w.b, w.err = body.Tool(w.b, t, "parameters"); w.err != nil {
+			return
 		}
 		if t.Strict && body.Strict(t.Parameters) {
 			w.b = body.Bool(w.b, "strict", true)

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"errors"
-	"fmt"
 
 	"parley/internal/dialect/wire/body"
 	"parley/internal/provider"
@@ -61,18 +60,9 @@ func (w *writer) tools() {
 	w.b = body.Open(body.Key(w.b, "tools"), '[')
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if len(t.Parameters) > 0 && !body.Valid(t.Parameters) {
-			w.err = fmt.Errorf("the parameters of tool %s are not JSON", t.Name)
+		w.b = body.Str(body.Open(w.b, '{'), "type", "function")
+		if w.b, w.err = body.Tool(w.b, t, "parameters"); w.err != nil {
 			return
-		}
-		w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "function"), "name", t.Name)
-		if t.Description != "" {
-			w.b = body.Str(w.b, "description", t.Description)
-		}
-		if len(t.Parameters) > 0 {
-			w.b = body.Raw(w.b, "parameters", t.Parameters)
-		} else {
-			w.b = append(body.Key(w.b, "parameters"), `{"type":"object","properties":{}}`...)
 		}
 		// Strict is what this format does unless told otherwise.
 		w.b = append(body.Bool(w.b, "strict", t.Strict && body.Strict(t.Parameters)), '}')

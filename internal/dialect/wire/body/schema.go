@@ -1,6 +1,27 @@
 package body
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+
+	"parley/llm"
+)
+
+// Tool appends what every API says of a tool: its name, what it does, and under key what it
+// takes.
+func Tool(b []byte, t *llm.Tool, key string) ([]byte, error) {
+	b = Str(b, "name", t.Name)
+	if t.Description != "" {
+		b = Str(b, "description", t.Description)
+	}
+	switch {
+	case len(t.Parameters) == 0:
+		return append(Key(b, key), `{"type":"object","properties":{}}`...), nil
+	case !Valid(t.Parameters):
+		return b, fmt.Errorf("the parameters of tool %s are not JSON", t.Name)
+	}
+	return Raw(b, key, t.Parameters), nil
+}
 
 // Strict says whether a JSON Schema follows the rules of OpenAI's strict mode: the
 // root is an object, every object is closed and requires all of its properties, and no
