@@ -197,6 +197,10 @@ func toWireParts(parts []Part) []wirePart {
 // UnmarshalJSON reads what MarshalJSON writes. The developer role of newer OpenAI
 // models is read as system. A role or part it does not know is an error.
 func (m *Message) UnmarshalJSON(b []byte) error {
+	if plain, ok := plainMessage(b); ok {
+		*m = plain
+		return nil
+	}
 	var w wireMessage
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err

@@ -141,7 +141,9 @@ params: {env: arithmetic, env_params: {problems: 3}, servers: [%q], pool: {per_s
 
 // plainRollouts is the loop people write: it plays episodes and forgets them.
 func plainRollouts(url string) error {
-	l := &plainLoop{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * rolloutWidth}}}
+	l := &plainLoop{url: url, client: &http.Client{
+		Timeout: 5 * time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * rolloutWidth},
+	}}
 	var wg sync.WaitGroup
 	var next atomic.Int64
 	errs := make(chan error, rolloutWidth)
