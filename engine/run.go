@@ -101,11 +101,13 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	if r.head.Cut {
 		opened.Lost, opened.Cost = r.head.Lost, r.head.Owed
 	}
-	r.rec.write(opened, nil)
+	known := make(chan struct{})
+	r.rec.write(opened, func(bool) { close(known) })
 
 	var wg sync.WaitGroup
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
 	wg.Go(func() { r.rec.run(recCtx, r.fail) })
+	<-known // what is opened outside bears the run's name: it must be found again
 	if r.Ledger != nil {
 		r.Ledger(r.keep)
 	}

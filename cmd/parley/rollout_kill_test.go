@@ -102,12 +102,11 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		least = 6
 	}
-	kills, trials := 0, 0
+	kills, trials, begins := 0, 0, startTime(t)
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
-			// Later and later, so that a machine on which the program is slow to start gets there too.
-			after := time.Duration(40+rand.IntN(200)+20*tries) * time.Millisecond
+			after := begins/2 + time.Duration(rand.IntN(200)*(tries+4)/4)*time.Millisecond
 			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
