@@ -19,7 +19,7 @@ func TestRollouts(t *testing.T) {
 	first := filepath.Join(dir, "first.parley")
 	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--out", first, "--quiet").want(t, ExitOK)
 	story := parley(t, State{}, "show", first, "--episode", "1", "--story").want(t, ExitOK).stdout
-	for _, want := range []string{"Step 1", "environment: What is", "agent (policy): ", "reward 0, 0 so far; not done", "done: terminated", "terminated after 3 steps"} {
+	for _, want := range []string{"Step 1", "environment: What is", "agent (policy): ", "so far; not done", "done: terminated", "terminated after 3 steps"} {
 		if !strings.Contains(story, want) {
 			t.Errorf("the story has no %q: %s", want, story)
 		}
@@ -50,7 +50,9 @@ func TestRollouts(t *testing.T) {
 	}
 	// What a run was told is handed on by it.
 	parley(t, State{}, "run", plan, "--set", "params.experience.from=told.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, ExitOK)
-	parley(t, State{}, "run", plan, "--set", "params.experience.from=first.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, ExitUsage).wantErr(t, "params.experience.from", "teaches nothing")
+	// Who repeats every question is paid nothing.
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "agents.policy.model=sim/echo", "--out", filepath.Join(dir, "dull.parley"), "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=dull.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, ExitUsage).wantErr(t, "params.experience.from", "teaches nothing")
 	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, ExitUsage).wantErr(t, "pick")
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/persona"
+	"parley/internal/dialect/sim/persona/learner"
 	"parley/internal/dialect/sim/prose"
 	"parley/internal/dialect/sim/quota"
 	"parley/llm"
@@ -59,7 +60,7 @@ type Config struct {
 	StallFor time.Duration
 
 	// Personas are asked in order before anything is made up. Default: Echo, and those that
-	// play the worlds they are named after
+	// play worlds and environments
 	Personas []Persona
 }
 
@@ -97,6 +98,9 @@ func Breeder(v View) (string, bool) { return persona.Breeder(v.Model, v.Request,
 // Diplomacy is the persona that plays the powers of Diplomacy.
 func Diplomacy(v View) (string, bool) { return persona.Diplomacy(v.Model, v.Request, v.Seed) }
 
+// Learner is the persona that plays the environments of rollouts.
+func Learner(v View) (string, bool) { return learner.Play(v.Model, v.Request, v.Seed) }
+
 // Brain makes up answers, delays and faults. Its methods may be called from any
 // number of goroutines at once.
 type Brain struct {
@@ -132,7 +136,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 		return nil, err
 	}
 	if cfg.Personas == nil {
-		cfg.Personas = []Persona{Echo, Scenario, Secrets, Solver, Breeder, Diplomacy}
+		cfg.Personas = []Persona{Echo, Scenario, Secrets, Solver, Breeder, Diplomacy, Learner}
 	}
 	return &Brain{
 		cfg: cfg, words: prose.New(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),
