@@ -172,6 +172,9 @@ func (r *run) act(ctx context.Context, c *call) {
 // is no answer, since nothing was asked, stops the run instead: it is asked when the run
 // is played on.
 func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) {
+	if r.unbegun(ctx, c, err) {
+		return
+	}
 	if reason, state := stops(ctx, c, err); state != "" {
 		r.mu.Lock()
 		r.landed(c)
@@ -196,6 +199,9 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.landed(c)
+		if kept && e != nil {
+			r.fails++
+		}
 		s := c.strand
 		if kept && s.episode.strands != nil {
 			i := c.index
@@ -203,6 +209,7 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 				i = len(s.replies) - s.missing
 			}
 			s.replies[i] = rep.Reply()
+			s.episode.heard = true
 			r.charge(s, c, billOf(rep))
 			if s.missing--; s.missing == 0 {
 				r.ready.push(s, s.episode.number)

@@ -53,7 +53,8 @@ type Prices interface {
 
 // Actor carries out acts. An error that is not an *llm.Error is one of transport. One that holds
 // something for episodes also has a method Leave(ctx, episode): it is told of those that end
-// before their world does, by a panic or a budget.
+// before their world does, by a panic or a budget. One that lets acts wait also has a method
+// Drain: from then on it answers those that nothing was done for with llm.KindCanceled.
 type Actor interface {
 	Act(ctx context.Context, turn journal.Turn, index int, seat string, act world.Act) (*llm.Response, error)
 }
@@ -87,7 +88,8 @@ type Config struct {
 	Prices        Prices
 	// Live is the most episodes begun and not ended. Default: 20,000.
 	Live int
-	// Calls is the most calls in flight. Default: what the providers bear.
+	// Calls is the most asks in flight, and how many acts may be before no more episodes are
+	// begun, which is 16 at least. Default: what the providers bear, and 256 acts.
 	Calls int
 	// Drain, when done, begins no more and finishes what is in flight. Default: never.
 	Drain context.Context //nolint:containedctx // a signal of its own, beside Run's ctx
@@ -104,6 +106,7 @@ type Event struct {
 	Replied *journal.Replied // a call ended and is durable
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
+	Closing int              // so many episodes are played to their end, and no more are begun
 }
 
 // Result is how a run, or a sitting of it, ended.
@@ -116,6 +119,8 @@ type Result struct {
 	Digest string
 	// Calls made in this sitting, and replies read back instead.
 	Asked, Replayed int
+	// FailedCalls is how many of the calls made in this sitting are recorded as failures.
+	FailedCalls int
 	// Lost is how many calls were in flight when the sitting before was cut off.
 	Lost int
 	Wall time.Duration

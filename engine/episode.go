@@ -29,6 +29,8 @@ type episode struct {
 	// meanwhile wait in parked.
 	busy   bool
 	parked []*strand
+	heard  bool // of a call of this sitting: it has begun outside, if it is played there
+	given  bool // up: see unbegun
 }
 
 // strand is a line of play and what it waits for.
@@ -82,6 +84,9 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error
 func (r *run) play(ctx context.Context, s *strand) error {
 	for {
 		switch {
+		case s.episode.given:
+			r.giveUp(s.episode)
+			return nil
 		case s.parent == nil && s.ruined:
 			r.leave(ctx, s.episode)
 			r.end(s.episode, world.Outcome{Failed: s.short}, "")

@@ -55,7 +55,7 @@ func (r *run) result() Result {
 	h := sha256.New()
 	res := Result{
 		State: r.state, Reason: r.reason, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
-		Asked: r.asked, Replayed: int(r.replayed.Load()),
+		Asked: r.asked, Replayed: int(r.replayed.Load()), FailedCalls: r.fails,
 	}
 	if r.head.Cut {
 		res.Lost = r.head.Lost

@@ -38,6 +38,7 @@ type run struct {
 	flying int              // asks with Models or Batches
 	acting int              // acts with Actor
 	asked  int
+	fails  int // of them, that ended as failures
 
 	stage   []world.Spec
 	first   int // number of the stage's first episode
@@ -233,8 +234,17 @@ func (r *run) over() bool { return r.stopping && r.flying == 0 && r.acting == 0 
 // a provider that has nothing to do.
 const mostQueued = 4096
 
+// mostActing is how many acts may be in flight before no more episodes are begun: nothing
+// else holds those back that begin with an act, and all of a run would be live at once.
+func (r *run) mostActing() int {
+	if r.Calls > 0 {
+		return max(16, r.Calls)
+	}
+	return 256
+}
+
 // mayBegin says whether another episode should begin: only while what is live does not
-// keep the providers busy.
+// keep the providers busy, nor those who carry out acts.
 func (r *run) mayBegin() bool {
 	if r.next == len(r.stage) || len(r.live) >= r.Live || r.closing != "" {
 		return false
@@ -242,7 +252,7 @@ func (r *run) mayBegin() bool {
 	if r.Wave {
 		return r.flying == 0 // a wave takes along all that can be live
 	}
-	if r.queued >= mostQueued {
+	if r.queued >= mostQueued || r.acting >= r.mostActing() {
 		return false
 	}
 	for _, l := range r.lanes {

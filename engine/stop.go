@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/journal"
+	"parley/llm"
 )
 
 func causeOf(ctx context.Context) string { return context.Cause(ctx).Error() }
@@ -19,13 +20,57 @@ func (r *run) stop(state journal.State, reason string) {
 // would have to begin again, and what they asked would be lost.
 func (r *run) drain(reason string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.Kind.External || len(r.live) == 0 {
+	if !r.Kind.External || len(r.live) == 0 || r.stopping {
 		r.stopLocked(journal.Stopped, reason)
+		r.mu.Unlock()
 		return
 	}
 	r.closing = reason
+	n := 0
+	for ep := range r.live {
+		if ep.heard {
+			n++
+		}
+	}
 	r.wake.Broadcast()
+	r.mu.Unlock()
+	if d, ok := r.Actor.(interface{ Drain() }); ok {
+		d.Drain()
+	}
+	if n > 0 {
+		r.watch(Event{Closing: n})
+	}
+}
+
+// unbegun gives an episode up if, on a drain, its act was called off before anything was done
+// for it: the sitting after this one begins it again.
+func (r *run) unbegun(ctx context.Context, c *call, err error) bool {
+	if c.act == nil || ctx.Err() != nil || llm.KindOf(err) != llm.KindCanceled {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing == "" || r.stopping {
+		return false
+	}
+	r.landed(c)
+	r.asked--
+	c.strand.episode.given = true
+	r.ready.push(c.strand, c.at.Episode) // whoever plays it ends it: another strand may be at it
+	r.wake.Broadcast()
+	return true
+}
+
+// giveUp takes an episode off the table, as if it had not begun.
+func (r *run) giveUp(ep *episode) {
+	r.mu.Lock()
+	for s := range ep.strands {
+		defer s.Stop()
+	}
+	ep.strands = nil
+	delete(r.live, ep)
+	r.mu.Unlock()
+	r.release(ep.number, ep.attempt, false)
 }
 
 func (r *run) stopLocked(state journal.State, reason string) {

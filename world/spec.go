@@ -83,6 +83,9 @@ type Played struct {
 	Outcome Outcome // its Data is a json.RawMessage
 	// Took is what it took, for an Exhibitor. A plan is not told: it must not depend on it.
 	Took Took
+	// Past is how many turns of its first strand were copied from an episode of another run, and
+	// are the same in all episodes of this one: a fork. For an Exhibitor, as Took is.
+	Past int
 }
 
 // Took is what the last attempt at an episode took. Times are in seconds. Those of calls that
@@ -163,6 +166,10 @@ type Kind struct {
 	World func(params any, lineup Lineup) (World, error)
 	// Scores declares what outcomes may score. Nil: it is not known before they do.
 	Scores func(params any) []Measure
+	// Dealt names what params put before the seats of an episode, beside chance: a problem, a
+	// set of them. Episodes are compared pair by pair only where it is the same. whole: it is
+	// all there is, so that the seed and the deal do not count. Nil, or "": they are all.
+	Dealt func(params any) (what string, whole bool)
 	// Bots are agents without a model, by name.
 	Bots map[string]Bot
 	// Status begins to tell how a run with these params goes. Nil: how many episodes ended

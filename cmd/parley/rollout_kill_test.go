@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"parley/internal/env"
 	"parley/internal/env/trajectory"
@@ -106,7 +104,7 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
-			after := begins/2 + time.Duration(rand.IntN(200)*(tries+4)/4)*time.Millisecond
+			after := killAfter(begins, 200, tries, kills >= least)
 			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++

@@ -3,11 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"parley/internal/batch"
 	"parley/internal/dialect/sim"
@@ -66,7 +64,7 @@ func TestKilledInWaves(t *testing.T) {
 		batchedBefore, liveBefore := asked(server.Stats())
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
-			after := begins/2 + time.Duration(rand.IntN(250)*(tries+8)/8)*time.Millisecond
+			after := killAfter(begins, 250, tries, kills >= least)
 			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++

@@ -61,6 +61,8 @@ type Config struct {
 	Hedge          dispatch.Hedge
 	Repairs        int
 	AttemptTimeout time.Duration
+	// Rests is dispatch's.
+	Rests func(replica.Rest)
 }
 
 // App is everything put together. Its dispatcher is its own.
@@ -101,7 +103,7 @@ func Open(c Config) (*App, error) {
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
 		Hedge:   c.Hedge,
-		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout,
+		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests,
 	})
 	if err != nil {
 		return nil, err

@@ -36,6 +36,14 @@ func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Contex
 	}, nil
 }
 
+// waiting is what an actor says that it waits for.
+func waiting(a engine.Actor) func() string {
+	if w, ok := a.(interface{ Waiting() string }); ok {
+		return w.Waiting
+	}
+	return func() string { return "" }
+}
+
 // inside is outside for who must touch nothing: environments of this process are played,
 // and acts on anything else fail.
 func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {

@@ -18,7 +18,9 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/replica"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -41,6 +43,8 @@ type Play struct {
 	Opened func(Opened)
 	// Watch is told what happens.
 	Watch func(engine.Event)
+	// Rests is told when one of several servers of a model begins to rest, and when it is back.
+	Rests func(replica.Rest)
 }
 
 // Opened is a run about to be played.
@@ -51,6 +55,9 @@ type Opened struct {
 	Plan *config.Plan
 	// Complete means that there is nothing left to play.
 	Complete bool
+	// Waiting says what play outside of this process waits for, if it cannot go on: a server
+	// that does not answer, in its own words.
+	Waiting func() string
 }
 
 // usageError is an error about what the user asked for.
@@ -170,7 +177,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	}
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests,
 	})
 	if err != nil {
 		return nil, err
@@ -183,9 +190,6 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	stages, err := stagesOf(plan, head)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
-	}
-	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Complete: complete(head)})
 	}
 	c := engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
@@ -206,6 +210,9 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
+	if p.Opened != nil {
+		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Complete: complete(head), Waiting: waiting(c.Actor)})
+	}
 	res, err := engine.Run(ctx, c)
 	leave(ctx)
 	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
@@ -214,7 +221,10 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		return nil, errors.Join(err, headErr)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
+	fault, faultErr := view.Commonest(context.WithoutCancel(ctx), store, after)
+	sum.Fault, err = fault, errors.Join(err, faultErr)
 	models := modelsOf(plan)
+	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))
 	return sum, err
 }

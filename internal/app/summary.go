@@ -6,6 +6,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/dispatch"
+	"parley/internal/replica"
 	"parley/internal/stats"
 	"parley/internal/view"
 	"parley/journal"
@@ -13,7 +14,7 @@ import (
 	"parley/world"
 )
 
-// Summary is how a run stands at the end of a sitting. Episodes, Calls.Total, Cost,
+// Summary is how a run stands at the end of a sitting. Episodes, Fault, Calls.Total, Cost,
 // Digest and Scores are of the whole run; the rest is of this sitting.
 type Summary struct {
 	File   string        `json:"file"`
@@ -25,12 +26,13 @@ type Summary struct {
 		Complete int `json:"complete"`
 		Failed   int `json:"failed"`
 	} `json:"episodes"`
+	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	Calls struct {
 		Total    int `json:"total"`    // recorded
 		Asked    int `json:"asked"`    // made in this sitting
 		Replayed int `json:"replayed"` // read back instead of asked for
 		Cached   int `json:"cached"`   // answered by the cache
-		Failed   int `json:"failed"`   // ended as failures
+		Failed   int `json:"failed"`   // of those asked: recorded as failures, asks and acts alike
 		Repeated int `json:"repeated"` // were in flight when the last sitting was cut off, and asked again
 	} `json:"calls"`
 	Attempts    int `json:"attempts"`
@@ -46,10 +48,27 @@ type Summary struct {
 	Unpriced []string   `json:"unpriced"`
 	Batches  int        `json:"batches_open"` // are with their providers, and are collected when the run is played on
 	Risked   llm.Money  `json:"risked_usd"`   // what calls may have cost besides that were cut off in flight; it counts against the budget
+	Servers  []Server   `json:"servers"`      // of models that have several
 	Wall     float64    `json:"wall_s"`
 	Digest   string     `json:"digest"`
 	Scores   []Score    `json:"scores"`
 	Agents   []Score    `json:"agents"` // the same, by agent alone
+}
+
+// Server is what one of several servers of a model did.
+type Server struct {
+	URL     string `json:"url"`
+	Calls   int    `json:"calls"`  // that it was sent, tries that failed included
+	Failed  int    `json:"failed"` // of them, by its fault
+	Resting bool   `json:"resting"`
+}
+
+func serversOf(states []replica.State) []Server {
+	out := make([]Server, 0, len(states))
+	for _, s := range states {
+		out = append(out, Server{URL: s.Name, Calls: s.Asked, Failed: s.Failed, Resting: s.Resting})
+	}
+	return out
 }
 
 // Score is what a group of episodes came to in one score: a mean or a share, with a 95%
@@ -68,7 +87,7 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
-	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), int(d.Failed), r.Lost
+	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
 	within := view.Bounds(kind, head.Stages)
 	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/worlds"
 )
 
 // TestCompareBranches forks an episode twice, and once more, and compares: branches with each other, and
@@ -43,5 +48,29 @@ func TestCompareMistyped(t *testing.T) {
 	}
 	if got := parley(t, State{}, "compare", run).want(t, ExitOK).stdout; !strings.Contains(got, "paired") {
 		t.Errorf("it does not say whether it is paired:\n%s", got)
+	}
+}
+
+// TestCompareProblems: evolutions are compared by the test problems they share, whatever their seeds, and
+// not by number where they share none.
+func TestCompareProblems(t *testing.T) {
+	t.Parallel()
+	evolved := func(seed, problems int) string {
+		plan := fmt.Sprintf("kind: evolve\nseed: %d\nagents: {model: sim/solver}\nparams: {preset: quick, population_size: 4, max_generations: 0, problems: {train: 4, validation: 0, test: 8, seed: %d}, baselines: {seeds: 0, texts: [Guess.]}}\n", seed, problems)
+		p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(t.TempDir(), fmt.Sprintf("s%d-p%d.parley", seed, problems))
+		if _, err := (app.Play{Plan: p, File: file, Tool: "test"}).Run(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	first := evolved(1, 1)
+	for file, want := range map[string]string{evolved(2, 1): "All comparisons are paired", evolved(1, 2): "No comparison is paired"} {
+		if got := parley(t, State{}, "compare", first, file, "--score", "accuracy_test").want(t, ExitOK).stdout; !strings.Contains(got, want) {
+			t.Errorf("%s: it does not say %q:\n%s", filepath.Base(file), want, got)
+		}
 	}
 }

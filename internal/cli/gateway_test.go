@@ -82,10 +82,13 @@ func TestGateway(t *testing.T) {
 // play them say who does.
 func otherVerbs(t *testing.T, file string) {
 	t.Helper()
-	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "| say this") || strings.Contains(got.stdout, "note wire") {
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "user\n    | say this\n    answer\n    | say this\n") || strings.Contains(got.stdout, "note wire") {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "report", file).want(t, ExitOK); !strings.Contains(got.stdout, "openai/echo") {
+	if got := parley(t, State{}, "show", file, "--episode", "0", "--json").want(t, ExitOK); !strings.Contains(got.stdout, `"asked":[{"role":"user","content":"say this"}]`) {
+		t.Error(got.stdout)
+	}
+	if got := parley(t, State{}, "report", file).want(t, ExitOK); !strings.Contains(got.stdout, "openai/echo") || !strings.Contains(got.stdout, "SESSION") {
 		t.Error(got.stdout)
 	}
 	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, ExitOK); strings.Count(got.stdout, "say this") < 3 {

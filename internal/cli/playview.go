@@ -15,6 +15,8 @@ import (
 	"parley/internal/app"
 	"parley/internal/batch/office"
 	"parley/internal/dispatch"
+	"parley/internal/replica"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -26,6 +28,7 @@ type playView struct {
 
 	mu       sync.Mutex
 	stats    func() dispatch.Snapshot
+	waiting  func() string          // for what, outside
 	batches  func() office.Progress // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
@@ -41,13 +44,14 @@ type playView struct {
 	status world.Status
 	staged *journal.Staged // the stage that is played
 	files  bool            // the kind makes files to read
+	groups bool            // some episodes are dealt the same
 }
 
 // begin takes in what the sitting starts from.
 func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stats, v.budget = o.App.Stats, o.Plan.Budget
+	v.stats, v.budget, v.waiting = o.App.Stats, o.Plan.Budget, o.Waiting
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
@@ -56,7 +60,7 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	v.files = o.Plan.Kind.Files != nil
+	v.files, v.groups = o.Plan.Kind.Files != nil, view.Grouped(o.Head.Stages)
 	if o.Plan.Kind.Status == nil {
 		return
 	}
@@ -95,12 +99,25 @@ func (v *playView) see(e engine.Event) {
 	switch {
 	case e.Staged != nil:
 		v.staged, v.episodes = e.Staged, e.Staged.First+len(e.Staged.Specs)
+		v.groups = v.groups || view.Grouped([]journal.Staged{*e.Staged})
 	case e.Ended != nil:
 		v.ended++
 		v.tell(e.Ended)
 	case e.Replied != nil && e.Replied.Error != nil:
 		v.failed[e.Replied.Error.Kind]++
+	case e.Closing > 0:
+		fmt.Fprintf(v.out, "parley: %s to the end: what was done outside would be lost; what has not begun is left\n",
+			several(e.Closing, "episode is played", "episodes are played"))
 	}
+}
+
+// rests says that one of several servers of a model failed, or is back.
+func (v *playView) rests(r replica.Rest) {
+	if r.Why == nil {
+		fmt.Fprintf(v.out, "parley: the server %s is back\n", r.Name)
+		return
+	}
+	fmt.Fprintf(v.out, "parley: the server %s rests, and others take its calls: %s\n", r.Name, cut(oneLine(r.Why.Error()), 300))
 }
 
 // tell lets the kind know of an episode that ended.
@@ -129,6 +146,9 @@ func (v *playView) line(now time.Time) []string {
 	defer v.mu.Unlock()
 	st := v.stats()
 	parts := v.says()
+	if why := v.waits(); why != "" {
+		parts = append(parts, "waiting for "+why)
+	}
 	parts = append(parts, fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes)))
 	if left := v.left(now); left > 0 {
 		parts = append(parts, left.String()+" left")
@@ -157,6 +177,17 @@ func (v *playView) line(now time.Time) []string {
 	}
 	return parts
 }
+
+// waits says what play waits for outside.
+func (v *playView) waits() string {
+	if v.waiting == nil {
+		return ""
+	}
+	return quoted(v.waiting())
+}
+
+// quoted is what somebody outside said, for a line about something else.
+func quoted(text string) string { return cut(safe(oneLine(text)), 200) }
 
 // batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
 // 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
@@ -231,6 +262,9 @@ func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, interval)
 		}
 		_ = t.Flush()
+		if v.groups {
+			fmt.Fprintln(w, "(episodes of a group are not independent: parley report has intervals by group)")
+		}
 		fmt.Fprintln(w)
 	}
 	fmt.Fprintf(w, "%s: %s of %s", sum.State, number(sum.Episodes.Complete), several(sum.Episodes.Total, "episode", "episodes"))
@@ -243,6 +277,9 @@ func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
 		spent = sum.Cost.String()
 	}
 	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
+	if f := sum.Fault; f != nil {
+		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
+	}
 	if sum.Batches > 0 {
 		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/llm"
 )
@@ -129,27 +131,37 @@ func TestDrain(t *testing.T) {
 	wantAnswers(t, read(t, out), 100)
 }
 
-// TestAbort sends two signals: the calls are given up, and the cause says why.
+// TestAbort sends two signals: the calls are given up, and the cause says why. A second that
+// comes at once, as timeout(1) sends it, is the same as the first.
 func TestAbort(t *testing.T) {
 	t.Parallel()
-	f := echo()
-	signals := make(chan os.Signal, 2)
-	f.answer = func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
-		signals <- syscall.SIGTERM
-		<-f.drained
-		signals <- os.Interrupt
-		<-ctx.Done()
-		if !errors.Is(context.Cause(ctx), errAborted) {
-			t.Error("cause:", context.Cause(ctx))
+	synctest.Test(t, func(t *testing.T) {
+		f := echo()
+		signals := make(chan os.Signal, 2)
+		f.answer = func(ctx context.Context, _ *llm.Request) (*llm.Response, error) {
+			signals <- syscall.SIGTERM
+			<-f.drained
+			time.Sleep(oneSignal / 20)
+			signals <- syscall.SIGTERM
+			synctest.Wait()
+			if ctx.Err() != nil {
+				t.Error("one signal, sent twice, aborts")
+			}
+			time.Sleep(oneSignal)
+			signals <- os.Interrupt
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), errAborted) {
+				t.Error("cause:", context.Cause(ctx))
+			}
+			return nil, &llm.Error{Kind: llm.KindCanceled, Message: "gone"}
 		}
-		return nil, &llm.Error{Kind: llm.KindCanceled, Message: "gone"}
-	}
-	s := f.state()
-	s.Signals = signals
-	got := parley(t, s, "ask", "x").want(t, ExitInterrupted)
-	if got.stdout != "" {
-		t.Errorf("stdout %q", got.stdout)
-	}
+		s := f.state()
+		s.Signals = signals
+		got := parley(t, s, "ask", "x").want(t, ExitInterrupted)
+		if got.stdout != "" {
+			t.Errorf("stdout %q", got.stdout)
+		}
+	})
 }
 
 // TestDrainAtAQuietInput stops while standard input has nothing to say.

@@ -109,6 +109,9 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 		}
 	}
 	p.Watch = func(e engine.Event) { view.see(e) }
+	if !f.Quiet {
+		p.Rests = view.rests
+	}
 	sum, err := p.Run(ctx, drain)
 	done()
 	if sum == nil {

@@ -55,6 +55,9 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	if err != nil {
 		return err
 	}
+	if v.about.Begun.Kind == ledger.Kind {
+		t.hear()
+	}
 	if err := t.keep(c.Seat, c.Failed); err != nil {
 		return err
 	}
@@ -284,6 +287,7 @@ func (c *shownCall) print(p *page, indent string) {
 		p.put(inkFaint, indent+"does ")
 		p.line(oneLine(c.Act.Name + " " + string(c.Act.Body)))
 	}
+	c.asked(p, indent)
 	if c.Error != nil {
 		p.put(inkBad, indent+"failed: "+oneLine(c.Error.Error()))
 		p.line()

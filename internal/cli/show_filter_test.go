@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"syscall"
 	"testing"
@@ -139,5 +140,16 @@ func TestShowIntoClosedPipe(t *testing.T) {
 	file := recorded(t, sample()...)
 	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, ExitOK); got.stderr != "" {
 		t.Error(got.stderr)
+	}
+}
+
+// TestScoresText: a number that people read has no tail of a sum of tenths, and a whole one
+// all its digits.
+func TestScoresText(t *testing.T) {
+	t.Parallel()
+	tenth := 0.1
+	got := scoresText(shownScores([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
+	if got != "reward -0.2, steps 123456, third 0.333333, none NaN" {
+		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -271,7 +272,11 @@ func scoresText(scores []shownScore) string {
 		if s.Seat != "" && (i == 0 || scores[i-1].Seat != s.Seat) {
 			b.WriteString(s.Seat + ": ")
 		}
-		fmt.Fprintf(&b, "%s %v", s.Name, s.Value)
+		format := "%s %v"
+		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {
+			format = "%s %.6g" // sums of tenths have a long tail that says nothing
+		}
+		fmt.Fprintf(&b, format, s.Name, s.Value)
 	}
 	return oneLine(b.String())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // errAborted is the cause of a context ended by a second signal.
@@ -13,6 +14,10 @@ var errAborted = errors.New("aborted by a second signal")
 
 // errStopped is a read given up since the run is stopping.
 var errStopped = errors.New("stopping")
+
+// oneSignal is how long a second signal counts as the first: timeout(1) signals a process
+// and then its group, and nobody presses twice as fast.
+const oneSignal = 100 * time.Millisecond
 
 // gate lets requests begin until somebody shuts it; what has begun is finished
 // and kept. It is safe for use by several goroutines.
@@ -90,12 +95,19 @@ func listen(ctx context.Context, s *State, g *gate) (_ context.Context, end func
 		case <-over:
 			return
 		}
+		first := time.Now()
 		g.close(ExitInterrupted, nil)
 		fmt.Fprintln(s.Stderr, "parley: stopping: finishing what is in flight; once more to abort")
-		select {
-		case <-s.Signals:
-			cancel(errAborted)
-		case <-over:
+		for {
+			select {
+			case <-s.Signals:
+				if time.Since(first) < oneSignal {
+					continue
+				}
+				cancel(errAborted)
+			case <-over:
+			}
+			return
 		}
 	})
 	return ctx, func() {

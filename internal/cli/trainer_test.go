@@ -195,6 +195,12 @@ func TestExportTrajectories(t *testing.T) {
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, ExitOK)
+	if again := parley(t, State{}, "run", plan, "--out", file).want(t, ExitOK); !strings.Contains(again.stdout, "(episodes of a group are not independent") {
+		t.Error(again.stdout)
+	}
+	if told := parley(t, State{}, "report", file).want(t, ExitOK); !strings.Contains(told.stdout, "Episodes of a group were dealt the same") {
+		t.Error(told.stdout)
+	}
 	out := filepath.Join(t.TempDir(), "rows.parquet")
 	got := parley(t, State{}, "export", file, "--table", "trajectories", "--trainable", "--status", "completed,truncated", "--out", out).want(t, ExitOK)
 	if !strings.Contains(got.stdout, " rows of trajectories\n") || !strings.HasPrefix(read(t, out), "PAR1") {
@@ -205,7 +211,7 @@ func TestExportTrajectories(t *testing.T) {
 	if err := json.Unmarshal([]byte(line), &row); err != nil || len(row.Tokens) == 0 || len(row.LossMask) != len(row.Tokens) || row.GroupSize != 2 || row.AgentID != "seller" {
 		t.Errorf("%v: %+v", err, row)
 	}
-	parley(t, State{}, "export", file, "--table", "trajectories", "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 weight lag")
+	parley(t, State{}, "export", file, "--table", "trajectories", "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
 	other := recorded(t, sample()...)
 	for _, c := range []struct {
 		args []string

@@ -59,6 +59,23 @@ func (f files) Rows(name string) ([]json.RawMessage, error) {
 	return dataset.Rows(f.path(name))
 }
 
+// Folders lists the names of the folders in a folder. It too is beyond what world.Files
+// promises, for errors that say what was meant.
+func (f files) Folders(in string) []string {
+	entries, err := os.ReadDir(f.path(in))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		// A link may lead to a folder: its own entry does not tell.
+		if there, err := os.Stat(filepath.Join(f.path(in), e.Name())); err == nil && there.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 func (f files) open(name string, most int) (*report, error) {
 	b, err := read(f.path(name), "file", int64(most))
 	if err != nil {

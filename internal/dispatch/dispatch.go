@@ -73,6 +73,9 @@ type Config struct {
 	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
 	// own bound on time without a sign of life.
 	AttemptTimeout time.Duration
+	// Rests is told when a server of a provider with several begins to rest and when it is
+	// back: see replica.Config. Default: nobody is told.
+	Rests func(replica.Rest)
 }
 
 // Dispatcher answers requests. It is an llm.Model.

@@ -111,7 +111,7 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 		to := func(m llm.Model) *endpoint {
 			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, timeout: c.AttemptTimeout}, guess, s)
 		}
-		ln := newLane(in, to)
+		ln := newLane(in, to, c.Rests)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
 			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s}
 		}
@@ -123,8 +123,9 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 	return l
 }
 
-// newLane makes the lane of a provider. to makes the way to one of its servers.
-func newLane(in Lane, to func(llm.Model) *endpoint) *lane {
+// newLane makes the lane of a provider. to makes the way to one of its servers, rests is told
+// when one rests.
+func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *lane {
 	ln := &lane{provider: in.Provider}
 	members := slices.Clone(in.Replicas)
 	for i := range members {
@@ -132,7 +133,7 @@ func newLane(in Lane, to func(llm.Model) *endpoint) *lane {
 		members[i].Model, members[i].Steer, members[i].Recall = e, e.steer, e.recall
 		ln.endpoints = append(ln.endpoints, e)
 	}
-	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath}
+	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath, Rests: rests}
 	if in.Provider.Metrics != "" {
 		c.Look = lookEvery
 	}
@@ -174,13 +175,13 @@ func (l *lane) drain() {
 	}
 }
 
-// sets lists the replicas of all lanes that are open.
+// sets lists the replicas of all lanes that are open, by provider.
 func (l *lanes) sets() []*replica.Set {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var sets []*replica.Set
-	for _, lane := range l.byName {
-		if lane.set != nil {
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		if lane := l.byName[name]; lane.set != nil {
 			sets = append(sets, lane.set)
 		}
 	}

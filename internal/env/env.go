@@ -13,11 +13,15 @@ package env
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
+	"parley/internal/near"
 	"parley/llm"
 	"parley/worlds/rollout/protocol"
 )
@@ -30,6 +34,12 @@ type Env interface {
 	Prompt() protocol.Prompt
 	// Step takes what they do. After the end it does nothing and is still the end.
 	Step(a protocol.Action) protocol.Result
+}
+
+// Drawn is an Env that can be looked at.
+type Drawn interface {
+	// Draw is its state as a picture of characters, for people.
+	Draw() string
 }
 
 // Kind is a family of environments.
@@ -62,7 +72,7 @@ func Find(kinds []Kind, name string) (Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return Kind{}, fmt.Errorf("env: there is no environment %.40q: use %s", name, strings.Join(names, ", "))
+	return Kind{}, fmt.Errorf("env: there is no environment %.40q%s", name, among(name, names))
 }
 
 // decode reads params over the defaults in v. Keys that are not known are refused.
@@ -72,10 +82,35 @@ func decode(name string, params json.RawMessage, v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(params))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("env: %s: params: %w", name, err)
+	err := d.Decode(v)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("env: %s: params: there is no key %.60s%s", name, key, among(strings.Trim(key, `"`), keysOf(v)))
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return fmt.Errorf("env: %s: params.%s: want %s, found %s", name, wrong.Field, wrong.Type, wrong.Value)
+	}
+	return fmt.Errorf("env: %s: params: %w", name, err)
+}
+
+// keysOf lists the keys of the params that v points to.
+func keysOf(v any) (keys []string) {
+	for f := range reflect.TypeOf(v).Elem().Fields() {
+		keys = append(keys, f.Tag.Get("json"))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// among lists what there is, after the name that was probably meant.
+func among(name string, names []string) string {
+	text := ": use "
+	if n := near.Name(name, names); n != "" {
+		text = "; did you mean " + n + "? There are "
+	}
+	return text + strings.Join(names, ", ")
 }
 
 // within checks a param.

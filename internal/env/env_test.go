@@ -151,6 +151,27 @@ func TestMaze(t *testing.T) {
 	}
 }
 
+// TestDrawnMaze: a wall is drawn where one cannot walk, and nowhere else.
+func TestDrawnMaze(t *testing.T) {
+	t.Parallel()
+	e := made(t, "maze", `{"size":4}`, 3)
+	m := e.(*maze)
+	lines := strings.Split(strings.TrimSuffix(e.(Drawn).Draw(), "\n"), "\n")
+	if len(lines) != 9 || lines[1][2] != '@' || lines[7][14] != 'X' {
+		t.Fatalf("%s", strings.Join(lines, "\n"))
+	}
+	for room := range 16 {
+		x, y := room%4, room/4
+		for _, d := range compass() {
+			to, ok := m.beside(room, d.dx, d.dy)
+			drawn := lines[1+2*y+d.dy][2+4*x+2*d.dx] == ' '
+			if walks := ok && m.open[door(room, to)]; drawn != walks {
+				t.Errorf("room %d, %s: a way is drawn: %v, there is one: %v", room, d.name, drawn, walks)
+			}
+		}
+	}
+}
+
 func TestNumber(t *testing.T) {
 	t.Parallel()
 	n := &number{numberParams: numberParams{Numbers: 3, Largest: 9, Tries: 3}}
@@ -232,7 +253,10 @@ func TestBadParams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ env, params, want string }{
 		{"arithmetic", `{"problems":0}`, "params.problems: 0: want 1 to"},
-		{"arithmetic", `{"problem":1}`, `unknown field "problem"`},
+		{"arithmetic", `{"problem":1}`, `params: there is no key "problem"; did you mean problems? There are dataset, largest, problems, terms`},
+		{"arithmetic", `{"sizee":3}`, `params: there is no key "sizee": use dataset, largest, problems, terms`},
+		{"maze", `{"sizee":3}`, `params: there is no key "sizee"; did you mean size? There are moves, size, step_cost`},
+		{"maze", `{"size":"big"}`, "params.size: want int, found string"},
 		{"arithmetic", `{"dataset":{"answer":"1"}}`, "want a problem"},
 		{"arithmetic", `[]`, "params"},
 		{"maze", `{"size":1}`, "params.size"},
@@ -248,6 +272,9 @@ func TestBadParams(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "env: "+c.env) {
 			t.Errorf("%s %s: %v, want %q", c.env, c.params, err, c.want)
 		}
+	}
+	if _, err := Find(Standard(), "maz"); err == nil || !strings.Contains(err.Error(), "did you mean maze?") {
+		t.Error(err)
 	}
 	if _, err := Find(Standard(), "chess"); err == nil || !strings.Contains(err.Error(), "arithmetic, maze, negotiation, number, word") {
 		t.Error(err)

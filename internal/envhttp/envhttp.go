@@ -106,7 +106,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // native checks that an environment comes with Parley and has the seats of the params.
 func native(p *rollout.Params) error {
 	if p.Tasks != "" {
-		return nil // each task says its own
+		return nativeTasks(p.Tasks)
 	}
 	kind, err := env.Find(env.Standard(), p.Env)
 	if err != nil {
@@ -116,7 +116,26 @@ func native(p *rollout.Params) error {
 		return fmt.Errorf("envhttp: params.seats: %s has the agents %s", p.Env, strings.Join(kind.Seats, ", "))
 	}
 	if _, err := kind.New(p.EnvParams); err != nil {
-		return err
+		return fmt.Errorf("params.env_params: %w", err)
+	}
+	return nil
+}
+
+// nativeTasks checks the environments of a file of tasks by the first task of each entry:
+// the others differ from it in their row alone.
+func nativeTasks(tasks string) error {
+	for line := range strings.Lines(tasks) {
+		var t rollout.Task
+		if json.Unmarshal([]byte(line), &t) != nil || t.Index != 1 {
+			continue // what is no task at all has been told by the plan
+		}
+		kind, err := env.Find(env.Standard(), t.Env)
+		if err == nil {
+			_, err = kind.New(t.Params)
+		}
+		if err != nil {
+			return fmt.Errorf("params.environments: %s: %w", t.Group, err)
+		}
 	}
 	return nil
 }
@@ -130,6 +149,10 @@ func (a *Actor) Stats() []pool.Stat { return a.pool.Stats() }
 
 // Drain opens nothing more. Episodes that have their environment go on.
 func (a *Actor) Drain() { a.pool.Drain() }
+
+// Waiting says which server is waited for, and why, where nothing can be opened at the moment;
+// what servers said is in it as they said it.
+func (a *Actor) Waiting() string { return a.pool.Waiting() }
 
 // Close gives all environments back and waits until that is done, or ctx is. No act may be
 // going on.

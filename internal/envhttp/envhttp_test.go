@@ -314,6 +314,8 @@ func TestBadRuns(t *testing.T) {
 		{`{"env":"chess"}`, "r", "there is no environment \"chess\": use arithmetic, maze"},
 		{`{"env":"negotiation"}`, "r", "params.seats: negotiation has the agents seller, buyer"},
 		{`{"env":"maze","env_params":{"size":99}}`, "r", "params.size"},
+		{`{"env":"maze","env_params":{"sizee":3}}`, "r", `params.env_params: env: maze: params: there is no key "sizee"; did you mean size?`},
+		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: env: maze: params: there is no key "sizee"`},
 		{`{}`, "--", "without a name"},
 	} {
 		p := rollout.Kind().Params().(*rollout.Params)

@@ -18,6 +18,7 @@ type health struct {
 	strikes  int       // failures since the last answer
 	rests    int       // in a row
 	until    time.Time // it rests until then; zero: it does not
+	gone     time.Time // when it was last found not to be there, since the last answer
 	checking bool      // somebody looks whether it is back
 	trial    bool      // it is back, and takes one call at a time until that is answered
 }
@@ -74,7 +75,7 @@ func (h *health) note(v judgement, now time.Time) (rests bool) {
 	case failed:
 		h.strikes++
 	case absent:
-		h.strikes = strikesMost
+		h.strikes, h.gone = strikesMost, now
 	case neither:
 		return false
 	}

@@ -62,6 +62,15 @@ type Config struct {
 	// Stay keeps a session where it is while its server can be reached, for servers that
 	// remember their sessions. Default: false, it also leaves a server that is crowded.
 	Stay bool
+	// Rests is told when a server begins to rest, and when it answers again. It is called
+	// from the goroutines of calls, and holds them up. Default: nobody is told.
+	Rests func(Rest)
+}
+
+// Rest is that a server began to rest or, with no Why, that it answers again.
+type Rest struct {
+	Name string
+	Why  error // what it failed with
 }
 
 // Set is several servers as one llm.Model.
@@ -90,6 +99,8 @@ type member struct {
 	Member
 	calls    int // asked of it and not answered
 	sessions int
+	asked    int // calls that ended
+	failed   int // of them, by its fault
 	health
 }
 
@@ -112,8 +123,9 @@ func (s *Set) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) 
 	var tried []*member
 	for {
 		m := s.board(req.Session, tried) //nolint:contextcheck // a check goes on after the call
+		began := time.Now()
 		resp, err := m.Model.Ask(ctx, req)
-		unsent := s.alight(ctx, m, req.Session, err)
+		unsent := s.alight(ctx, m, req.Session, began, err)
 		if tried = append(tried, m); !unsent || ctx.Err() != nil || len(tried) >= len(s.members) {
 			return resp, err
 		}
@@ -160,17 +172,21 @@ func (s *seat) move(to *member) {
 	}
 }
 
-// alight counts the call as answered, and draws conclusions from how. It says whether the
-// call was never sent.
-func (s *Set) alight(ctx context.Context, m *member, session string, err error) (unsent bool) {
+// alight counts the call, begun then, as answered, and draws conclusions from how. It says
+// whether the call was never sent.
+func (s *Set) alight(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
 	s.mu.Lock()
 	m.calls--
 	recalled := errors.Is(err, ErrRecalled)
 	v := verdict(ctx, err)
-	if recalled {
-		v = neither
+	if recalled || v == lives && began.Before(m.gone) {
+		v = neither // a server that is leaving still answers what it has
 	}
+	m.asked += number(!recalled)
+	m.failed += number(v == failed || v == absent)
+	rested := m.rests > 0
 	rests := m.note(v, time.Now())
+	back := rested && m.rests == 0
 	if at := s.sessions[session]; (v == failed || v == absent) && at != nil {
 		at.shun = m // its next call goes elsewhere
 		if at.at == m {
@@ -184,7 +200,21 @@ func (s *Set) alight(ctx context.Context, m *member, session string, err error) 
 	if rests && m.Recall != nil && len(s.members) > 1 {
 		m.Recall()
 	}
+	switch {
+	case s.config.Rests == nil:
+	case rests && !rested: // once for all rests in a row
+		s.config.Rests(Rest{Name: m.Name, Why: err})
+	case back:
+		s.config.Rests(Rest{Name: m.Name})
+	}
 	return recalled || v == absent
+}
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // vacate moves every session of a server that rests: each is placed anew by its next call.
@@ -222,6 +252,8 @@ type State struct {
 	Name     string
 	Calls    int // asked of it and not answered
 	Sessions int
+	Asked    int // calls that ended
+	Failed   int // of them, by its fault: it was not there, broke off, kept silent or said so
 	Resting  bool
 }
 
@@ -231,7 +263,7 @@ func (s *Set) States() []State {
 	defer s.mu.Unlock()
 	out := make([]State, len(s.members))
 	for i, m := range s.members {
-		out[i] = State{Name: m.Name, Calls: m.calls, Sessions: m.sessions, Resting: m.resting() || m.trial}
+		out[i] = State{Name: m.Name, Calls: m.calls, Sessions: m.sessions, Asked: m.asked, Failed: m.failed, Resting: m.resting() || m.trial}
 	}
 	return out
 }

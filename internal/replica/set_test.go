@@ -148,7 +148,8 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &host{}, &host{}
-		s := newSet(t, Config{}, a, b)
+		var told []string
+		s := newSet(t, Config{Rests: func(r Rest) { told = append(told, fmt.Sprint(r.Name, " ", llm.KindOf(r.Why))) }}, a, b)
 		must(t, ask(t, s, "x"))
 		must(t, ask(t, s, "y"))
 		a.set(func(h *host) { h.err, h.dead = &llm.Error{Kind: llm.KindTransport}, true })
@@ -176,6 +177,44 @@ func TestFailover(t *testing.T) {
 		must(t, ask(t, s, "new"))
 		if a.count() != 3 || s.States()[0].Resting {
 			t.Fatalf("it is back: %+v", s.States())
+		}
+		if len(told) != 2 || told[0] != "h0 transport" || told[1] != "h0 " {
+			t.Errorf("told of %q, want that it rests, once, and that it is back", told)
+		}
+		if st := s.States(); st[0].Asked != 3 || st[0].Failed != 1 || st[1].Asked != b.count() || st[1].Failed != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestLeaving: the last answers of a server that takes no more calls do not bring it back.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leaves := make(chan struct{})
+		first := true
+		a := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+			if !first {
+				return nil, &llm.Error{Kind: llm.KindTransport}
+			}
+			first = false
+			<-leaves
+			return &llm.Response{}, nil
+		})
+		var told []Rest
+		s, err := New([]Member{{Name: "a", Model: a}, {Name: "b", Model: &host{}}}, Config{Rests: func(r Rest) { told = append(told, r) }})
+		must(t, err)
+		done := make(chan error, 1)
+		go func() { done <- ask(t, s, "x") }()
+		synctest.Wait() // it is on its way to a
+		time.Sleep(time.Millisecond)
+		for i := range 5 { // one of which finds that a is not there
+			must(t, ask(t, s, fmt.Sprint(i)))
+		}
+		close(leaves)
+		must(t, <-done)
+		if !s.States()[0].Resting || len(told) != 1 {
+			t.Errorf("%+v, told of %v", s.States(), told)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 // and characters of all of them.
 const (
 	mostLine  = 6000
+	mostAsked = 2000 // of a line of what a client asked
 	mostLines = 400
 	mostWords = 4 << 20
 )
@@ -103,7 +104,7 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transc
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != view.SaidNote && !slices.Contains(t.Seats, l.Seat) {
+		if l.Said != view.SaidNote && l.Said != view.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
 			t.Seats = append(t.Seats, l.Seat) // who speaks first stands at the left
 		}
 	}
@@ -115,7 +116,10 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transc
 			t.Cut = fmt.Sprintf("%s more lines are not shown.", page.Grouped(len(read.Lines)-i))
 			break
 		}
-		line := page.TranscriptLine{Line: l}
+		line, most := page.TranscriptLine{Line: l}, mostLine
+		if l.Said == view.SaidAsked {
+			line.Right, most = true, mostAsked
+		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = chart.Class(at), at%2 == 1
 		}
@@ -123,7 +127,7 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transc
 		if l.Said == view.SaidAnswer {
 			text = readable(text)
 		}
-		line.Text = cut(text, min(mostLine, *left))
+		line.Text = cut(text, min(most, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)

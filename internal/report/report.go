@@ -90,6 +90,8 @@ func build(ctx context.Context, s Source, o Options, name string, several bool) 
 	colours := newPalette(s.Run)
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
 	switch b := s.Run.Head.Begun; {
+	case s.Run.Gateway():
+		sections = append(sections, sessions(s.Run, o.Episodes))
 	case s.Kind.Name == "":
 		sections = append(sections, page.Section{ID: "kind", Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
 	case s.Kind.Exhibitor != nil:

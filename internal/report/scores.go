@@ -3,12 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"parley/internal/report/page"
 	"parley/internal/view"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -20,6 +22,12 @@ func headline(r *view.Run, several bool) page.Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, e := r.Head.Begun, r.Total(), r.Episodes
+	if text := forkText(b.Fork); text != "" {
+		s.Blocks = append(s.Blocks, page.Block{Text: text})
+	}
+	if f := r.Fault; f != nil {
+		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Episodes that failed: %s, most often (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
+	}
 	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
 		Name: "runs", Title: "Runs", Track: -1,
 		Columns: []page.Column{
@@ -32,6 +40,18 @@ func headline(r *view.Run, several bool) page.Section {
 		}},
 	}})
 	return s
+}
+
+// forkText says of a fork what its intervals are about, and what no repeat adds anything to.
+func forkText(from *journal.Origin) string {
+	switch {
+	case from == nil:
+		return ""
+	case from.Turn == 0:
+		return fmt.Sprintf("This is a fork of episode %d of %s from its beginning: all episodes have its deal, so intervals say how it may go with that one.", from.Episode, filepath.Base(from.File))
+	}
+	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals say how it may go on from there.",
+		from.Episode, filepath.Base(from.File), from.Turn)
 }
 
 func facts(r *view.Run) page.Block {
@@ -125,6 +145,9 @@ func scores(r *view.Run, colours *palette) page.Section {
 		return s
 	}
 	s.Blocks = append(s.Blocks, page.Block{Title: byAgent.Title, Table: byAgent})
+	if view.Grouped(r.Head.Stages) {
+		s.Blocks = append(s.Blocks, page.Block{Text: "Episodes of a group were dealt the same and are not independent of each other. Intervals here are as if they were, and may be too narrow; those of the kind's own tables are by group."})
+	}
 	for _, more := range []struct {
 		name, title string
 		needs       func(view.Group) string // two values of it, or the table says nothing new

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -26,7 +27,7 @@ type Transcript struct {
 // Line is something that was said, done or noted.
 type Line struct {
 	Turn  string // 3, or 4.2/0 in a strand
-	Seat  string // who; empty for a note about everybody
+	Seat  string // who; empty for a note about everybody; of what was asked: the role
 	Agent string
 	Label string // what was asked for, or the kind of the note
 	Said  Said
@@ -38,6 +39,7 @@ type Said string
 
 // What lines are.
 const (
+	SaidAsked   Said = "asked" // what is new in a request of a client of the gateway
 	SaidAnswer  Said = "answer"
 	SaidThought Said = "thought" // what a model said to itself before its answer
 	SaidAct     Said = "act"     // what came of something done on the outside
@@ -53,11 +55,15 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 	}
 	t := &Transcript{Episode: episode}
 	said := map[string]bool{}
+	hear := &Hearing{}
 	for _, at := range arranged(entries, r.Head.Progress(episode).Attempt) {
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
 				t.Told = append(t.Told, world.Told{Note: &n})
+				if r.wire(n) {
+					continue
+				}
 				if text, repeats := noteText(n, said); !repeats {
 					t.Lines = append(t.Lines, Line{Turn: at.name, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text})
 				}
@@ -65,6 +71,9 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		}
 		for _, e := range at.replies {
 			t.Told = append(t.Told, world.Told{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
+			if r.Gateway() {
+				t.Lines = append(t.Lines, askLines(at.name, e, hear)...)
+			}
 			for _, l := range replyLines(at.name, e) {
 				said[strings.TrimSpace(l.Text)] = true
 				t.Lines = append(t.Lines, l)
@@ -134,6 +143,24 @@ func place(t journal.Turn) []int {
 		at = append(at, n)
 	}
 	return append(at, t.Turn)
+}
+
+// Gateway says whether the run is the record of a gateway. Other kinds note what their seats
+// are told; of a client's sessions nothing but its requests says what was asked.
+func (r *Run) Gateway() bool { return r.Head.Begun.Kind == ledger.Kind }
+
+// wire says whether a note is the bytes of what the replies of a gateway say.
+func (r *Run) wire(n world.Note) bool { return r.Gateway() && n.Kind == ledger.NoteKind }
+
+// askLines are what is new in the request of a reply.
+func askLines(turn string, e *journal.Replied, hear *Hearing) (out []Line) {
+	if e.Request == nil {
+		return nil
+	}
+	for _, m := range hear.New(e.Request, e.Response) {
+		out = append(out, Line{Turn: turn, Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m)})
+	}
+	return out
 }
 
 // replyLines are the thoughts of a reply, if it has any, and what it came to.

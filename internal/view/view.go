@@ -45,6 +45,7 @@ type Run struct {
 	Accounts []KeyedAccount
 	Times    []ModelTimes
 	Failures []Failure
+	Fault    *Fault // what episodes failed of most often; nil: none failed
 	Timeline Timeline
 	Batches  []Batch
 	// Spent is what each episode took, by its number.
@@ -97,7 +98,8 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 		return nil, err
 	}
 	books.close()
-	return r, nil
+	r.Fault, err = Commonest(ctx, j, head)
+	return r, err
 }
 
 func (r *Run) count() {
@@ -116,10 +118,14 @@ func (r *Run) count() {
 
 // Each calls f with every episode that ended, in episode order.
 func (r *Run) Each(f func(world.Played)) {
+	past := 0
+	if fork := r.Head.Begun.Fork; fork != nil {
+		past = fork.Turn
+	}
 	for _, st := range r.Head.Stages {
 		for i, spec := range st.Specs {
 			if e, ok := r.Head.Ended[st.First+i]; ok {
-				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome, Took: r.took[st.First+i]})
+				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome, Took: r.took[st.First+i], Past: past})
 			}
 		}
 	}

@@ -44,6 +44,7 @@ func Kind() world.Kind {
 		Forecast:  forecast,
 		World:     newWorld,
 		Scores:    measures,
+		Dealt:     dealt,
 		Status:    newStatus,
 		Exhibitor: func() world.Exhibitor { return &exhibitor{} },
 		Files:     files,

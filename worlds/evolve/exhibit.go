@@ -206,7 +206,7 @@ func (x *exhibitor) courses() []world.Exhibit {
 		{Name: "evolve-calls", Title: "Calls of solvers by generation", Show: x.bars("calls", func(s *spending) float64 { return float64(s.calls) })},
 	}
 	if x.paid() {
-		out = append(out, world.Exhibit{Name: "evolve-cost", Title: "Cost by generation", Caption: "What the solvers cost, in cents.", Show: x.bars("cents", func(s *spending) float64 { return 100 * s.cost })})
+		out = append(out, world.Exhibit{Name: "evolve-cost", Title: "Cost by generation", Caption: "What the solvers cost, in dollars.", Show: x.bars("dollars", func(s *spending) float64 { return s.cost })})
 	}
 	return out
 }

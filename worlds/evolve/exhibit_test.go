@@ -137,8 +137,8 @@ func TestExhibitsOfSpending(t *testing.T) {
 	table, _ := all["evolve-generations"].Show.(world.Grid)
 	for g := range l.verdict.Generations {
 		row := table.Rows[g]
-		if bars.Series[0].Values[g] != 100*cost[g] || row[len(row)-1] != cost[g] || row[len(row)-2].(int) <= 0 {
-			t.Errorf("generation %d: %v cents are drawn, %v, want %v", g, bars.Series[0].Values[g], row, cost[g])
+		if bars.Y != "dollars" || bars.Series[0].Values[g] != cost[g] || row[len(row)-1] != cost[g] || row[len(row)-2].(int) <= 0 {
+			t.Errorf("generation %d: %v dollars are drawn, %v, want %v", g, bars.Series[0].Values[g], row, cost[g])
 		}
 	}
 	savings, _ := all["evolve-savings"].Show.(world.Grid)

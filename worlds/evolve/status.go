@@ -95,7 +95,8 @@ func (s *status) Line() []string {
 		line = append(line, "the winners solve "+meanOf(&winners)+" of the test problems")
 	}
 	if gains.N() > 0 {
-		line = append(line, meanOf(&gains)+" more than the best baseline")
+		q := gains.Mean(confidence)
+		line = append(line, Estimate{q.Value, q.Low, q.High, gains.N()}.beyond())
 	}
 	return line
 }
@@ -164,10 +165,24 @@ func (t *tried) line() string {
 // meanOf writes a mean with its interval, where there is one.
 func meanOf(s *world.Sample) string {
 	q := s.Mean(confidence)
-	if s.N() < 2 {
-		return fmt.Sprintf("%.2f", q.Value)
+	return Estimate{q.Value, q.Low, q.High, s.N()}.short()
+}
+
+// short leaves the interval of a single one out: nothing is known of it.
+func (e Estimate) short() string {
+	if e.N < 2 {
+		return fmt.Sprintf("%.2f", e.Value)
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", q.Value, q.Low, q.High)
+	return e.String()
+}
+
+// beyond says how a gain stands beside the best baseline.
+func (e Estimate) beyond() string {
+	word := "more"
+	if e.Value < 0 {
+		word, e.Value, e.Low, e.High = "less", -e.Value, -e.High, -e.Low
+	}
+	return e.short() + " " + word + " than the best baseline"
 }
 
 // line is what came of an evolution.
@@ -181,9 +196,9 @@ func (v *Verdict) line() []string {
 	case g == nil:
 		line = append(line, "no more than it began with")
 	case v.P == nil:
-		line = append(line, fmt.Sprintf("%v more than the best baseline (%s)", *g, v.Best))
+		line = append(line, fmt.Sprintf("%s (%s)", g.beyond(), v.Best))
 	default:
-		line = append(line, fmt.Sprintf("%v more than the best baseline (%s; %s)", *g, v.Best, pText(*v.P)))
+		line = append(line, fmt.Sprintf("%s (%s; %s)", g.beyond(), v.Best, pText(*v.P)))
 	}
 	return line
 }

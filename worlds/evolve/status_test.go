@@ -40,7 +40,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	end := lines[len(lines)-1]
-	for _, want := range []string{"stopped by max generations after generation 3", fmt.Sprintf("solves %v of the test problems", v.Test[0].Accuracy), fmt.Sprintf("%v more than the best baseline (%s", *v.Gain, v.Best)} {
+	for _, want := range []string{"stopped by max generations after generation 3", fmt.Sprintf("solves %v of the test problems", v.Test[0].Accuracy), v.Gain.beyond() + " (" + v.Best} {
 		if !strings.Contains(end, want) {
 			t.Errorf("%q is not in %q", want, end)
 		}
@@ -84,7 +84,7 @@ func TestStatusOfSeveral(t *testing.T) {
 	if got := lines[0]; !strings.HasPrefix(got, "generation 0 of 3, 0 of 3 evolutions ended, their best 0.") {
 		t.Error(got)
 	}
-	if got := lines[len(lines)-1]; !strings.HasPrefix(got, "3 evolutions, the winners solve 0.") || !strings.Contains(got, "more than the best baseline") {
+	if got := lines[len(lines)-1]; !strings.HasPrefix(got, "3 evolutions, the winners solve 0.") || !strings.Contains(got, " than the best baseline") {
 		t.Error(got)
 	}
 }
@@ -115,6 +115,21 @@ func TestStatusOfAnything(t *testing.T) {
 		for _, data := range []string{`null`, `[]`, `{"stopped":"x"}`, `{"stopped":"x","winner":{}}`, `{"purpose":"race","generation":-3,"results":[{}]}`, `{"purpose":"race","generation":9999999999,"id":-1}`, `{"purpose":"test","results":[{"asked":-1}]}`, `{"purpose":"validation"}`} {
 			s.Add(world.Played{Spec: world.Spec{Params: json.RawMessage(`{}`)}, Outcome: world.Outcome{Data: json.RawMessage(data)}})
 			s.Line()
+		}
+	}
+}
+
+// TestBeyond: what is behind the baseline is less, not a negative more.
+func TestBeyond(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]Estimate{
+		"0.20 [0.10, 0.30] more than the best baseline":  {0.2, 0.1, 0.3, 9},
+		"0.20 [-0.10, 0.50] less than the best baseline": {-0.2, -0.5, 0.1, 9},
+		"0.20 less than the best baseline":               {-0.2, 0, 0, 1},
+		"0.00 [-0.10, 0.10] more than the best baseline": {0, -0.1, 0.1, 9},
+	} {
+		if got := e.beyond(); got != want {
+			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
 }

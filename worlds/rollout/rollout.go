@@ -42,6 +42,7 @@ func Kind() world.Kind {
 		Plan:      plan,
 		World:     newWorld,
 		Scores:    measures,
+		Dealt:     dealt,
 		Exhibitor: func() world.Exhibitor { return &gallery{} },
 		Story:     story,
 		External:  true,

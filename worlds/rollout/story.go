@@ -204,8 +204,10 @@ func (s *teller) end(p world.Played) {
 		return
 	}
 	s.say("", "", fmt.Sprintf("%s after %d steps", d.Stop, d.Steps))
+	told := map[string]bool{} // a row is an answer, and has what its seat got in all
 	for _, r := range d.Rows {
-		if r.Completed {
+		if r.Completed && !told[r.Seat] {
+			told[r.Seat] = true
 			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, number(r.Reward)))
 		}
 	}

@@ -100,6 +100,21 @@ agent (policy): do 1
 	}
 }
 
+// TestStoryOfTurns: what agents who act in turn are paid at the end is told once for each.
+func TestStoryOfTurns(t *testing.T) {
+	t.Parallel()
+	got := tells(t, `{"seats":["l","r"]}`, &script{
+		steps: []protocol.Result{{}, {}, {}, {Reward: protocol.Rewards{"l": 0.25, "r": 0.75}, Terminated: true}},
+		prompts: func(step int) protocol.Prompt {
+			return protocol.Prompt{[]string{"r", "l"}[step%2]: {llm.User("your turn")}}
+		},
+	})
+	_, end, _ := strings.Cut(got, "# The end\n")
+	if want := ": terminated after 4 steps\n: l: reward 0.25 in all\n: r: reward 0.75 in all\n"; end != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // TestStoryOfAnything: what a run file holds of other making is told as far as it goes.
 func TestStoryOfAnything(t *testing.T) {
 	t.Parallel()

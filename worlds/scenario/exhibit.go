@@ -16,6 +16,8 @@ type gallery struct {
 	actors  []string
 	metrics []Curve // of each metric, what does not change
 	turns   int     // the most of an episode
+	past    int     // turns of the first strand that all episodes have copies of: see world.Played
+	first   int     // the episode whose copies count
 
 	played []int // episodes by cell
 	points map[point]*world.Sample
@@ -76,6 +78,9 @@ func (g *gallery) Add(p world.Played) {
 	if json.Unmarshal(raw, &r) != nil || len(r.Actors) == 0 || r.Turns < 0 || r.Turns > script.MaxTurns {
 		return
 	}
+	if len(g.cells) == 0 {
+		g.past, g.first = p.Past, p.Episode
+	}
 	cell := slices.Index(g.cells, p.Spec.Cell)
 	if cell < 0 {
 		cell = len(g.cells)
@@ -110,6 +115,10 @@ func note(words *[]string, word string) {
 	}
 }
 
+// copied says whether what was measured and found after a turn is a copy in all episodes: it is
+// asked for in turn 2n of the first strand, while the next turn is decided.
+func (g *gallery) copied(turn int) bool { return 2*turn < g.past }
+
 func (g *gallery) addCurve(cell int, c Curve) {
 	if !slices.ContainsFunc(g.metrics, func(m Curve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
 		m := c
@@ -124,7 +133,9 @@ func (g *gallery) addCurve(cell int, c Curve) {
 		if g.points[at] == nil {
 			g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.Categories, c.Boolean)}
 		}
-		g.points[at].Add(*v)
+		if g.points[at].N() == 0 || !g.copied(turn) {
+			g.points[at].Add(*v)
+		}
 	}
 }
 
@@ -192,8 +203,10 @@ func (g *gallery) addChecks(episode int, r Record) {
 		c, found := g.checks[i], 0
 		for _, issue := range r.Issues {
 			if issue.Check == t.Check {
-				c.severe[issue.Severity]++
 				found++
+				if g.counts(episode, issue) {
+					c.severe[issue.Severity]++
+				}
 			}
 		}
 		if known := t.Made - t.Unknown; known > 0 {
@@ -204,12 +217,17 @@ func (g *gallery) addChecks(episode int, r Record) {
 		c.unknown += t.Unknown
 	}
 	for _, issue := range r.Issues {
-		g.issues = append(g.issues, sighting{episode, issue})
+		if g.counts(episode, issue) {
+			g.issues = append(g.issues, sighting{episode, issue})
+		}
 	}
 	rank := func(s sighting) int { return slices.Index(script.Severities(), s.Severity) }
 	slices.SortStableFunc(g.issues, func(a, b sighting) int { return cmp.Compare(rank(b), rank(a)) })
 	g.issues = g.issues[:min(len(g.issues), mostIssues)]
 }
+
+// counts says whether an issue is one of its own: of those that were copied, the first is.
+func (g *gallery) counts(episode int, i Issue) bool { return episode == g.first || !g.copied(i.Turn) }
 
 // variations names the cells. What is set is said by its own key.
 func (g *gallery) variations() []string {

@@ -19,11 +19,11 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	out := []world.Exhibit{{Name: "scenario-ends", Title: "How it ended", Show: g.showEnds(names), Caption: "The share of episodes that ended so."}}
 	out = append(out, g.curves(names)...)
 	if len(g.events) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-events", Title: "What came from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once."})
+		out = append(out, world.Exhibit{Name: "scenario-events", Title: "What came from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once." + g.sharedCaption()})
 	}
 	out = append(out, g.talk()...)
 	if len(g.actors) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one that is worded anew counts as one dropped and one added."})
+		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one that is worded anew counts as one dropped and one added." + g.sharedCaption()})
 	}
 	return append(out, g.findings()...)
 }
@@ -87,7 +87,7 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 		c.Curves = append(c.Curves, g.thresholds(m)...)
 		caption := m.legend()
 		if len(out) == 0 { // said once, it holds for all
-			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + caption)
+			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + g.pastCaption() + caption)
 		}
 		out = append(out, world.Exhibit{
 			Name:    "scenario-metric-" + strings.ReplaceAll(strings.ReplaceAll(title, "'s ", "-"), "_", "-"),
@@ -96,6 +96,26 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 		})
 	}
 	return out
+}
+
+// pastCaption says what of a fork counts once.
+func (g *gallery) pastCaption() string {
+	if g.past == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("All episodes go on from copies of one: what was measured and found up to turn %d is the same in all and counts once. ", (g.past-1)/2)
+	if told := g.past / 2; g.past%2 == 0 {
+		text += fmt.Sprintf("What happened in turn %d is a copy too, measured anew in each. ", told)
+	}
+	return text
+}
+
+// sharedCaption says of a fork what its totals have in common.
+func (g *gallery) sharedCaption() string {
+	if g.past < 2 { // nothing was told yet
+		return ""
+	}
+	return fmt.Sprintf(" What happened up to turn %d is a copy of one episode in all of them.", g.past/2)
 }
 
 // few is how many episodes say too little for a band: it would be far wider than anything
@@ -108,7 +128,7 @@ func (g *gallery) curve(name string, at point) world.Curve {
 	c := world.Curve{Name: name}
 	for at.turn = 0; at.turn <= g.turns; at.turn++ {
 		s := g.points[at]
-		if s == nil || s.N() < min(few, g.played[at.cell]) {
+		if s == nil || s.N() < min(few, g.played[at.cell]) && !g.copied(at.turn) {
 			continue
 		}
 		if s.N() < few {
@@ -221,7 +241,7 @@ func (g *gallery) findings() []world.Exhibit {
 		}
 		grid.Rows = append(grid.Rows, row)
 	}
-	out := []world.Exhibit{{Name: "scenario-checks", Title: "What checks found", Show: grid, Caption: "The share passed is of those that could be read. Issues by severity are counted over all episodes."}}
+	out := []world.Exhibit{{Name: "scenario-checks", Title: "What checks found", Show: grid, Caption: strings.TrimSpace("The share passed is of those that could be read. Issues by severity are counted over all episodes. " + g.pastCaption())}}
 	if len(g.issues) == 0 {
 		return out
 	}

@@ -187,3 +187,34 @@ func TestGraphIsXML(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesCountOnce: of a fork at turn 4 of the first strand, turns 0 and 1 of the scenario are
+// copies of one episode, and turn 2 was measured anew.
+func TestCopiesCountOnce(t *testing.T) {
+	t.Parallel()
+	const repeats = 5
+	for past, want := range map[int]struct {
+		n      []int
+		issues int
+	}{0: {[]int{repeats, repeats, repeats}, 2 * repeats}, 2: {[]int{1, repeats, repeats}, 2 * repeats}, 4: {[]int{1, 1, repeats}, 1 + repeats}, 5: {[]int{1, 1, 1}, 2}} {
+		var all []world.Played
+		for i := range repeats {
+			p := over(t, i, "", nil, "", record(1, 2, float64(3+i)))
+			p.Past = past
+			all = append(all, p)
+		}
+		got := shown(all...)
+		var n []int
+		for _, p := range got["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
+			n = append(n, p.Sample.N())
+		}
+		if !slices.Equal(n, want.n) || len(got["scenario-issues"].Show.(world.Grid).Rows) != want.issues {
+			t.Errorf("past %d: %v, %d issues, want %+v", past, n, len(got["scenario-issues"].Show.(world.Grid).Rows), want)
+		}
+		for name, text := range map[string]string{"scenario-metric-tension": "counts once", "scenario-checks": "counts once", "scenario-events": "a copy of one episode", "scenario-actors": "a copy of one episode"} {
+			if says := strings.Contains(got[name].Caption, text); says != (past > 0) {
+				t.Errorf("past %d: %s", past, got[name].Caption)
+			}
+		}
+	}
+}

@@ -31,7 +31,7 @@ func (g *game) due(e script.Event, turn int) bool {
 	if len(e.Conditions) > 0 && !g.holds(e.Conditions) {
 		return false
 	}
-	if e.Probability > 0 && g.chance(e.Name, turn) >= e.Probability {
+	if p := e.Probability; p != nil && g.chance(e.Name, turn) >= *p {
 		return false
 	}
 	switch e.Type {

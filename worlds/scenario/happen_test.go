@@ -57,9 +57,11 @@ func TestEvents(t *testing.T) {
 		"scheduled":             {script.Event{Type: script.Scheduled, Turns: []int{4}, Once: true}, "5", []int{4}},
 		"scheduled twice":       {script.Event{Type: script.Scheduled, Turns: []int{2, 6}}, "5", []int{2, 6}},
 		"scheduled twice, once": {script.Event{Type: script.Scheduled, Turns: []int{2, 6}, Once: true}, "5", []int{2}},
-		"certain":               {script.Event{Type: script.Random, Probability: 1}, "5", all},
-		"certain once":          {script.Event{Type: script.Random, Probability: 1, Once: true}, "5", []int{1}},
-		"certain in a range":    {script.Event{Type: script.Random, Probability: 1, Range: []int{4, 6}}, "5", []int{4, 5, 6}},
+		"certain":               {script.Event{Type: script.Random, Probability: new(1.0)}, "5", all},
+		"never":                 {script.Event{Type: script.Random, Probability: new(0.0)}, "5", nil},
+		"scheduled, but never":  {script.Event{Type: script.Scheduled, Turns: []int{4}, Probability: new(0.0)}, "5", nil},
+		"certain once":          {script.Event{Type: script.Random, Probability: new(1.0), Once: true}, "5", []int{1}},
+		"certain in a range":    {script.Event{Type: script.Random, Probability: new(1.0), Range: []int{4, 6}}, "5", []int{4, 5, 6}},
 		">=":                    {script.Event{Type: script.Conditional, Conditions: when(">= 5")}, "5", all},
 		">= not":                {script.Event{Type: script.Conditional, Conditions: when(">= 5.1")}, "5", nil},
 		">":                     {script.Event{Type: script.Conditional, Conditions: when("> 4")}, "5", all},
@@ -88,7 +90,7 @@ func TestEvents(t *testing.T) {
 // same in the same deal whatever else is in the scenario.
 func TestChance(t *testing.T) {
 	t.Parallel()
-	e := script.Event{Name: "luck", Description: "It happens.", Type: script.Random, Probability: 0.3}
+	e := script.Event{Name: "luck", Description: "It happens.", Type: script.Random, Probability: new(0.3)}
 	n, different := 0, false
 	var first []int
 	for deal := range 20 {
@@ -98,7 +100,7 @@ func TestChance(t *testing.T) {
 			first = got
 		}
 		different = different || !slices.Equal(got, first)
-		other := script.Event{Name: "other", Description: "Too.", Type: script.Random, Probability: 0.5}
+		other := script.Event{Name: "other", Description: "Too.", Type: script.Random, Probability: new(0.5)}
 		if again := fired(t, 10, deal, "1", other, e)["luck"]; !slices.Equal(got, again) {
 			t.Errorf("deal %d: %v alone, %v beside another", deal, got, again)
 		}

@@ -21,7 +21,7 @@ func TestScenarioIsAWorld(t *testing.T) {
 		s.Metrics = []script.Metric{own, words}
 		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Most: 2, Rounds: 2}
 		s.Window, s.Reflect, s.BlackSwan = 1, true, 0.5
-		s.Events = []script.Event{{Name: "e", Description: "It happens.", Type: script.Random, Probability: 0.5}}
+		s.Events = []script.Event{{Name: "e", Description: "It happens.", Type: script.Random, Probability: new(0.5)}}
 		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckWorld, Severity: "low"}}, MaxIssues: 25}
 	})
 	params, err := json.Marshal(Params{Set: map[string]any{}, Script: s})

@@ -37,6 +37,7 @@ func Kind() world.Kind {
 		Models:       models,
 		World:        newWorld,
 		Scores:       measures,
+		Dealt:        dealt,
 		Exhibitor:    exhibitor,
 		Replay:       replay,
 		Files:        files,
@@ -111,13 +112,13 @@ func (p *Params) script() (*script.Script, error) {
 	}
 	// What is read was checked where it stands, so that only what is set can be wrong, or
 	// a script that was written into the plan.
-	where := "set"
+	where, named := "set", s.Called
 	if len(set) == 0 {
-		where = "script"
+		where, named = "script", func(key string) string { return key }
 	}
 	all := make([]error, len(problems))
 	for i, wrong := range problems {
-		all[i] = fmt.Errorf("scenario: params.%s: %s: %s", where, wrong.Key, wrong.What)
+		all[i] = fmt.Errorf("scenario: params.%s: %s: %s", where, named(wrong.Key), wrong.What)
 	}
 	return nil, errors.Join(all...)
 }

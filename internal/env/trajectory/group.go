@@ -41,7 +41,7 @@ type Filter struct {
 	// learn from between them.
 	Unequal bool
 	// Lag, where Version is set, is the most that the version of the weights of any answer may
-	// be behind Version; one without a version is too far behind.
+	// be behind Version; one without a version, as a number, is not wanted either.
 	Version, Lag int
 }
 
@@ -56,12 +56,13 @@ type Account struct {
 
 // Reasons to leave a group out.
 const (
-	LeftUnfinished = "unfinished"   // an episode has not ended
-	LeftStatus     = "status"       // no episode of a status that is wanted
-	LeftShort      = "short"        // fewer episodes than planned
-	LeftEqual      = "equal reward" // everybody was paid the same
-	LeftLag        = "weight lag"   // answered by weights that are too old
-	LeftEmpty      = "no rows"      // nothing trainable
+	LeftUnfinished = "unfinished"        // an episode has not ended
+	LeftStatus     = "status"            // no episode of a status that is wanted
+	LeftShort      = "short"             // fewer episodes than planned
+	LeftEqual      = "equal reward"      // everybody was paid the same
+	LeftVersion    = "no weight version" // nobody knows which weights answered
+	LeftLag        = "weight lag"        // answered by weights that are too old
+	LeftEmpty      = "no rows"           // nothing trainable
 )
 
 // Each hands over every group of the run in j that f wants, in the order they were planned.
@@ -134,10 +135,10 @@ func equal(g *Group) bool {
 	return true
 }
 
-// fresh says whether no answer that may be trained on is of weights that are too old.
-func (f Filter) fresh(g *Group) bool {
+// stale says what is wrong with the weights of answers that may be trained on, or "".
+func (f Filter) stale(g *Group) string {
 	if f.Version == 0 {
-		return true
+		return ""
 	}
 	for _, m := range g.Members {
 		for i := range m.Rows {
@@ -145,10 +146,13 @@ func (f Filter) fresh(g *Group) bool {
 				continue
 			}
 			v, err := strconv.Atoi(m.Rows[i].WeightVersion)
-			if err != nil || f.Version-v > f.Lag {
-				return false
+			switch {
+			case err != nil:
+				return LeftVersion
+			case f.Version-v > f.Lag:
+				return LeftLag
 			}
 		}
 	}
-	return true
+	return ""
 }

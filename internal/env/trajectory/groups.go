@@ -195,8 +195,8 @@ func (g *group) read(ctx context.Context, src Source, run string, f Filter) (_ *
 			return nil, "", err
 		}
 	}
-	if !f.fresh(out) {
-		return nil, LeftLag, nil
+	if why := f.stale(out); why != "" {
+		return nil, why, nil
 	}
 	return out, "", nil
 }

@@ -3,8 +3,10 @@ package pool
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"time"
 
 	"parley/llm"
@@ -21,6 +23,7 @@ type host struct {
 
 	recent  []verdict // the last of what was asked of it
 	inRow   int       // failures since the last success
+	why     string    // the last of them
 	down    bool      // left alone
 	trial   bool      // back, and to be tried by one session first
 	full    bool      // it said so, for now
@@ -111,12 +114,25 @@ func (p *Pool) report(ctx context.Context, h *host, err error) {
 	if !ok {
 		return
 	}
+	h.why = ""
+	if v != well {
+		h.why = reason(err)
+	}
 	if h.note(v) && !h.down && p.shut == nil {
 		h.down, h.pause, h.trips = true, firstPause, h.trips+1
 		p.look()
 		p.later(ctx, func(ctx context.Context) { p.nurse(ctx, h) })
 	}
 	p.serve()
+}
+
+// reason is why something failed: the system's own words, without how it came to say them,
+// or else the host's.
+func reason(err error) string {
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e.Error()
+	}
+	return llm.AsError(err).Message
 }
 
 // later runs f in the background; the lock is held.

@@ -109,7 +109,9 @@ type Pool struct {
 	made    int                  // sessions so far
 	dark    time.Time            // since when no host is well
 	stops   map[*func()]struct{} // of what goes on in the background
+	wanting int                  // leases that are waited for
 	shut    error                // nothing is begun any more
+	over    chan struct{}        // closed when shut is set
 }
 
 // New makes a pool of hosts. It opens nothing before it is asked to.
@@ -120,7 +122,7 @@ func New(hosts []Host, c Config) *Pool {
 	p := &Pool{
 		Config: c, startup: make(chan struct{}, c.Startup), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
 		known: map[string]bool{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
-		stops: map[*func()]struct{}{},
+		stops: map[*func()]struct{}{}, over: make(chan struct{}),
 	}
 	for _, one := range hosts {
 		p.hosts = append(p.hosts, &host{Host: one})
@@ -132,6 +134,8 @@ func New(hosts []Host, c Config) *Pool {
 // orders go first. ctx bounds also what goes on in the background for its sake, so it must
 // last as long as the pool is used. name must be new.
 func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Opening) (*Lease, error) {
+	p.want(1)
+	defer p.want(-1)
 	if l := p.takeSpare(ctx, o); l != nil {
 		return l, nil
 	}
@@ -159,10 +163,17 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 		if !e.Kind.Retryable() || failures == p.mostFailures() || time.Since(since) > p.Patience {
 			return nil, e
 		}
-		if err := sleep(ctx, p.between(time.Second/2, time.Second)); err != nil {
+		if err := p.pause(ctx, p.between(time.Second/2, time.Second)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// want counts who waits for a lease.
+func (p *Pool) want(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanting += n
 }
 
 // mostFailures is how often an environment may fail to be made before that is given up:
@@ -205,7 +216,7 @@ func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening)
 // starting runs f as one of the few that start at once.
 func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 	if early && p.Jitter > 0 {
-		if err := sleep(ctx, p.between(0, p.Jitter)); err != nil {
+		if err := p.pause(ctx, p.between(0, p.Jitter)); err != nil {
 			return err
 		}
 	}
@@ -213,6 +224,8 @@ func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 	case p.startup <- struct{}{}:
 		defer func() { <-p.startup }()
 		return f()
+	case <-p.over:
+		return p.shut
 	case <-ctx.Done():
 		return llm.ContextError(ctx)
 	}
@@ -227,6 +240,7 @@ func (p *Pool) stop(why string) {
 	defer p.mu.Unlock()
 	if p.shut == nil {
 		p.shut = &llm.Error{Kind: llm.KindCanceled, Message: "envhttp: " + why}
+		close(p.over)
 	}
 	for p.queue.Len() > 0 {
 		close(p.queue.pop().got)
@@ -282,6 +296,20 @@ func (p *Pool) stray(id string) bool {
 	return strings.HasPrefix(id, p.Owner+"-") && !p.known[id]
 }
 
+// pause waits, unless ctx is done first or nothing is begun any more.
+func (p *Pool) pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-p.over:
+		return p.shut // set before, and never again
+	case <-ctx.Done():
+		return llm.ContextError(ctx)
+	}
+}
+
 // sleep waits, unless ctx is done first.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -292,6 +320,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return llm.ContextError(ctx)
 	}
+}
+
+// Waiting says what is waited for, where somebody waits for an environment and no host has
+// one to give: the first host, and what it failed with. It is empty elsewhere.
+func (p *Pool) Waiting() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wanting == 0 {
+		return ""
+	}
+	for _, h := range p.hosts {
+		if h.why == "" {
+			return ""
+		}
+	}
+	h := p.hosts[0]
+	return h.Name() + ": " + strings.TrimPrefix(h.why, h.Name()+": ")
 }
 
 // Stat is how a host is doing.

@@ -278,7 +278,11 @@ func (e *session) step(r *http.Request) (any, error) {
 }
 
 func (e *session) render(*http.Request) (any, error) {
-	return map[string]any{"step": e.steps, "text_content": fmt.Sprintf("%s after %d steps", e.kind.Name, e.steps)}, nil
+	text := fmt.Sprintf("%s after %d steps", e.kind.Name, e.steps)
+	if d, ok := e.env.(env.Drawn); ok {
+		text += "\n\n" + d.Draw()
+	}
+	return map[string]any{"step": e.steps, "text_content": text}, nil
 }
 
 func (e *session) isDone(*http.Request) (any, error) {

@@ -84,6 +84,8 @@ func TestProtocol(t *testing.T) {
 		{"GET", "/negotiation/n/get_task_prompt", "", 200, `{"seller":[{`},
 		{"POST", "/negotiation/n/step", `{"action":{"seller":"OFFER 5"}}`, 200, `{"observation":{},"reward":0,`},
 		{"GET", "/negotiation/n/get_task_prompt", "", 200, `{"buyer":[{`},
+		{"POST", "/maze/m/reset", `{"env_param":{"size":2}}`, 200, "{"},
+		{"GET", "/maze/m/render", "", 200, `{"step":0,"text_content":"maze after 0 steps\n\n+---+---+\n| @ `},
 		{"GET", "/nothing", "", 404, ""},
 		{"PUT", "/word/1/step", "", 405, ""},
 	} {

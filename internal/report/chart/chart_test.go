@@ -108,7 +108,7 @@ func TestScales(t *testing.T) {
 
 func TestTicks(t *testing.T) {
 	t.Parallel()
-	for x, want := range map[float64]string{0: "0", 0.25: "0.25", 1500: "1500", 15000: "15k", 1901: "1901", 20000: "20k", 2.5e6: "2.5M", 3e9: "3G", -0.1 - 0.2: "-0.3"} {
+	for x, want := range map[float64]string{0: "0", 0.25: "0.25", 1500: "1500", 15000: "15k", 1901: "1901", 20000: "20k", 2.5e6: "2.5M", 3e9: "3G", -0.1 - 0.2: "-0.3", 0.00002: "0.00002", 3e-9: "3e-09"} {
 		if got := Tick(x); got != want {
 			t.Errorf("%v is %s, want %s", x, got, want)
 		}

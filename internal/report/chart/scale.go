@@ -118,6 +118,9 @@ func Tick(x float64) string {
 			return strconv.FormatFloat(round(x/unit.size), 'g', -1, 64) + unit.name
 		}
 	}
+	if math.Abs(x) >= 1e-7 { // small sums of money are easier to read without an exponent
+		return strconv.FormatFloat(round(x), 'f', -1, 64)
+	}
 	return strconv.FormatFloat(round(x), 'g', -1, 64)
 }
 

@@ -9,13 +9,6 @@ import (
 	"parley/world"
 )
 
-// deal is what chance depended on: equal deals were dealt the same.
-type deal struct {
-	run    string // where the unit is no deal, but an episode of a run
-	seed   uint64
-	number int
-}
-
 // observation is a score of one seat of an episode, or of the whole episode.
 type observation struct {
 	deal    deal
@@ -58,6 +51,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 	settings := map[string]int{}
 	episodes := 0
 	for i, r := range runs {
+		given := newDealer(r, c.Kinds)
 		r.Each(func(p world.Played) {
 			episodes++
 			if p.Outcome.Failed != "" {
@@ -68,6 +62,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				setting = len(settings)
 				settings[string(p.Spec.Params)] = setting
 			}
+			deal := given.deal(p.Spec, setting)
 			for _, s := range p.Outcome.Scores {
 				if !slices.Contains(out.scores, s.Name) {
 					out.scores = append(out.scores, s.Name)
@@ -86,7 +81,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				}
 				at[key].share = at[key].share && (s.Value == 0 || s.Value == 1)
 				at[key].by[group] = append(at[key].by[group], observation{
-					deal: deal{seed: r.Head.Begun.Seed, number: p.Spec.Deal}, stratum: where, episode: episodes, value: s.Value,
+					deal: deal, stratum: where, episode: episodes, value: s.Value,
 					self: ref{r.Head.Begun.Run, p.Episode}, from: from[i],
 				})
 				if !slices.Contains(out.groups, group) {

@@ -1,8 +1,8 @@
 // Package compare says what differs between runs, agents, models or cells, what cannot be
 // told yet, and how many more episodes would tell.
 //
-// What it promises: groups are compared deal by deal where they were dealt the same, and
-// as wholes elsewhere, and every comparison says which; what belongs to one deal counts
+// What it promises: groups are compared deal by deal where they were dealt the same, by
+// chance and by what the kind says an episode is about, and as wholes elsewhere, and every comparison says which; what belongs to one deal counts
 // once, however many episodes and seats it has; branches of an episode are compared with
 // each other and with what they were forked from, and with nothing else; P is adjusted for the number of
 // comparisons; the same runs give the same digits.
@@ -54,6 +54,8 @@ type Config struct {
 	Correct string   // default: holm
 	Scores  []string // only these; default: all
 	Against string   // compare all groups with this one; default: each with each
+	// Kinds are those that runs may be of: they know what is dealt beside chance. Default: none.
+	Kinds []world.Kind
 }
 
 const (
@@ -78,7 +80,7 @@ type Comparison struct {
 	Adjusted   float64 // P for all comparisons together; NaN where it is not known
 
 	// More is how many more units a difference as it seems would take to show; 0 where it
-	// shows, -1 where nobody can say. Episodes is how many episodes these are.
+	// shows, -1 where nobody can say or it would be noise. Episodes is how many episodes these are.
 	More, Episodes int
 	Note           string // what to bear in mind
 

@@ -45,7 +45,7 @@ func (r *Result) words() page.Section {
 	}{
 		{"Differs", (*Comparison).Differs, (*Comparison).difference},
 		{"Cannot be told yet", func(c *Comparison) bool { return !c.Differs() && c.More > 0 }, (*Comparison).open},
-		{"No difference was seen", func(c *Comparison) bool { return !c.Differs() && c.More < 0 }, (*Comparison).nothing},
+		{"No sign of a difference", func(c *Comparison) bool { return !c.Differs() && c.More < 0 }, (*Comparison).nothing},
 	} {
 		var lines []string
 		n := 0
@@ -98,8 +98,9 @@ func (c *Comparison) nothing() string {
 	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
 		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
 	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: if there is a difference, it is likely within %s to %s (%s)%s",
-		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(c.Difference.Low), short(c.Difference.High), c.basis(), c.mind())
+	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s",
+		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(max(-c.Difference.Low, c.Difference.High)), page.Interval(c.Difference),
+		below(c.Adjusted), c.basis(), c.mind())
 }
 
 // mind is what to bear in mind, behind a sentence.

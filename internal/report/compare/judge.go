@@ -113,10 +113,20 @@ func (c *Comparison) plan(level float64) {
 	default:
 		needed, ok = effect.MeansNeeded(d, level, power)
 	}
-	if !ok {
+	if !ok || c.hopeless(needed) {
 		c.More = -1
 		return
 	}
 	c.More = max(1, needed-c.N)
 	c.Episodes = c.More * max(1, c.perDeal)
+}
+
+// hopeless says whether to plan for so many units is to plan for noise: what was seen is as
+// likely as not with no difference at all, or so small that nobody would play for it. Then
+// the interval says what there is to say, and of a single unit nothing does.
+func (c *Comparison) hopeless(needed int) bool {
+	const most = 100 // times what there is
+	half := c.Difference.Half()
+	bounded := half > 0 && !math.IsInf(half, 0)
+	return (bounded || c.N < 2) && (c.Test.P > 0.5 || needed > most*c.N)
 }

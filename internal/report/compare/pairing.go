@@ -1,9 +1,6 @@
 package compare
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // pairing is two groups, ready to be tested: a value for each deal.
 type pairing struct {
@@ -34,9 +31,22 @@ func pair(x, y []observation) pairing {
 		p.note = "they never sat in the same seat: the difference may be the seats'"
 		return p
 	}
+	if note == "" && strangers(x, y) {
+		note = "they were given nothing that is the same: the difference may lie in that"
+	}
 	a, alone := means(x)
 	b, single := means(y)
 	return pairing{a: a, b: b, single: alone && single, episodes: perDeal(len(a), x) + perDeal(len(b), y), note: note}
+}
+
+// strangers says whether two groups are of different kinds, or were given different things
+// beside chance: no number of episodes takes that out.
+func strangers(x, y []observation) bool {
+	known := map[[2]string]bool{}
+	for _, o := range x {
+		known[[2]string{o.deal.kind, o.deal.what}] = true
+	}
+	return !slices.ContainsFunc(y, func(o observation) bool { return known[[2]string{o.deal.kind, o.deal.what}] })
 }
 
 // anywhere forgets where observations were made.
@@ -85,9 +95,7 @@ func cells(all []observation) (map[deal]cell, []deal) {
 		p.n++
 		out[o.deal] = c
 	}
-	slices.SortFunc(order, func(a, b deal) int {
-		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.seed, b.seed), cmp.Compare(a.number, b.number))
-	})
+	slices.SortFunc(order, deal.compare)
 	return out, order
 }
 

@@ -28,7 +28,8 @@ type exchange struct {
 	body    []byte
 	call    *format.Call
 	session *session.Session
-	turn    int
+	place   int // in the session, while it is in flight
+	turn    int // in the record, unless it is served from there
 	target  *target
 	flight  *relay.Flight
 	span    *trace.Span
@@ -74,10 +75,11 @@ func (x *exchange) answer(ctx context.Context, cancel context.CancelCauseFunc) {
 	if !x.enter(ctx, cancel) {
 		return
 	}
-	defer x.g.sessions.Leave(x.session, x.turn)
+	defer x.g.sessions.Leave(x.session, x.place)
 	if x.replayed() {
 		return
 	}
+	x.turn = x.session.Turn()
 	if x.rt.api.Asks() {
 		x.ask(ctx, cancel)
 		return
@@ -121,7 +123,7 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		return false
 	}
 	if x.session, err = x.g.sessions.Find(ctx, id, true); err == nil {
-		x.turn, err = x.session.Enter(cancel)
+		x.place, err = x.session.Enter(cancel)
 	}
 	switch _, closed := errors.AsType[session.ClosedError](err); {
 	case err == nil:

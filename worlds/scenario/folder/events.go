@@ -82,7 +82,7 @@ func (r *reader) event(e event, here, kind string) script.Event {
 		Type:        r.eventType(e, here, kind),
 		Range:       r.turnRange(e, here),
 		Frequency:   value(either(r, d, here, "frequency", e.Frequency, "interval", e.Interval), 0),
-		Probability: value(e.Probability, 0),
+		Probability: e.Probability,
 		Turns:       r.turns(e, here),
 	}
 	for _, more := range []struct {

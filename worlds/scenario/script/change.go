@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -126,6 +128,32 @@ func put(in any, r *record, path []string, value any) error {
 		return fmt.Errorf("none is called %q%s", step, among(step, "there are", names))
 	}
 	return fmt.Errorf("%q stands below a single value", step)
+}
+
+var listed = regexp.MustCompile(`^(actors|metrics|events)\[(\d+)\]`)
+
+// Called writes the key of a Problem as Change reads it: events[2].turns is
+// events.strike.turns.
+func (s *Script) Called(key string) string {
+	m := listed.FindStringSubmatch(key)
+	if m == nil {
+		return key
+	}
+	i, err := strconv.Atoi(m[2])
+	name := ""
+	switch {
+	case err != nil:
+	case m[1] == "actors" && i < len(s.Actors):
+		name = s.Actors[i].ShortName
+	case m[1] == "metrics" && i < len(s.Metrics):
+		name = s.Metrics[i].Name
+	case m[1] == "events" && i < len(s.Events):
+		name = s.Events[i].Name
+	}
+	if name == "" {
+		return key
+	}
+	return m[1] + "." + name + strings.TrimPrefix(key, m[0])
 }
 
 func called(item any) string {

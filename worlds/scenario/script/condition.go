@@ -138,6 +138,14 @@ func has(words []string, word string) bool {
 	return false
 }
 
+// meant asks for the one of names that was probably meant, if there is one.
+func meant(name string, names ...string) string {
+	if n := world.Nearest(name, names); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	return ""
+}
+
 // among lists what there is, after the name that was probably meant.
 func among(name, what string, names []string) string {
 	text := "; "

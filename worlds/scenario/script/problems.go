@@ -273,8 +273,8 @@ func (p *problems) event(i int) {
 			p.add(key("frequency"), "is missing: every how many turns, 1 or more")
 		}
 	case Random:
-		if !(e.Probability > 0 && e.Probability <= 1) {
-			p.add(key("probability"), "wants more than 0 and at most 1, found %v", e.Probability)
+		if e.Probability == nil {
+			p.add(key("probability"), "is missing: how likely it is in each turn, from 0 (never) to 1")
 		}
 	case Conditional:
 		if len(e.Conditions) == 0 {
@@ -287,7 +287,10 @@ func (p *problems) event(i int) {
 	case "":
 		p.add(key("type"), "is missing: one of trend, random, conditional, scheduled")
 	default:
-		p.add(key("type"), "wants one of trend, random, conditional, scheduled, found %q", e.Type)
+		p.add(key("type"), "wants one of trend, random, conditional, scheduled, found %q%s", e.Type, meant(e.Type, Trend, Random, Conditional, Scheduled))
+	}
+	if c := e.Probability; c != nil && !(*c >= 0 && *c <= 1) {
+		p.add(key("probability"), "wants 0 (never) to 1, found %v", *c)
 	}
 	for _, c := range e.Conditions {
 		if why := c.wrong(s); why != "" {

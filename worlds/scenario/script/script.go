@@ -183,9 +183,11 @@ type Event struct {
 	Description string `json:"description"`
 	Type        string `json:"type"`
 	// Range is the first and the last turn in which it can happen. Empty: any.
-	Range       []int       `json:"turn_range,omitempty"`
-	Frequency   int         `json:"frequency,omitempty"`
-	Probability float64     `json:"probability,omitempty"`
+	Range     []int `json:"turn_range,omitempty"`
+	Frequency int   `json:"frequency,omitempty"`
+	// Probability is how likely it is in a turn in which it can happen: 0 is never. Nil:
+	// certain.
+	Probability *float64    `json:"probability,omitempty"`
 	Conditions  []Condition `json:"conditions,omitempty"`
 	Turns       []int       `json:"turns,omitempty"`
 	Once        bool        `json:"once,omitempty"`

@@ -63,7 +63,7 @@ func TestChange(t *testing.T) {
 	t.Parallel()
 	s := &Script{
 		Name: "n", Turns: 3, Actors: []Actor{{ShortName: "east", Goals: []string{"a"}}, {ShortName: "west"}},
-		Metrics: []Metric{{Name: "m", Range: []float64{0, 1}}}, Events: []Event{{Name: "e", Probability: 0.5}},
+		Metrics: []Metric{{Name: "m", Range: []float64{0, 1}}}, Events: []Event{{Name: "e", Probability: new(0.5)}},
 	}
 	got, err := s.Change(map[string]any{
 		"turns": 5, "actors.west.goals": []any{"x"}, "metrics.m.range": []any{0, 9}, "events.e.probability": 1, "talk.bilateral": true, "validation.max_issues_before_halt": 4,
@@ -71,7 +71,7 @@ func TestChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Turns != 5 || !reflect.DeepEqual(got.Actors[1].Goals, []string{"x"}) || got.Metrics[0].Range[1] != 9 || got.Events[0].Probability != 1 || !got.Talk.Bilateral || got.Validation.MaxIssues != 4 {
+	if got.Turns != 5 || !reflect.DeepEqual(got.Actors[1].Goals, []string{"x"}) || got.Metrics[0].Range[1] != 9 || *got.Events[0].Probability != 1 || !got.Talk.Bilateral || got.Validation.MaxIssues != 4 {
 		t.Errorf("%+v", got)
 	}
 	nested, err := s.Change(map[string]any{"actors": map[string]any{"west": map[string]any{"goals": []any{"x"}}}, "turns": 4})

@@ -135,7 +135,7 @@ func index(w http.ResponseWriter, _ *http.Request) {
 
 OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
-As engines have it: the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version; GET /metrics
+As engines have it: the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats
 
 Any model name works. Answers depend on the request and the seed only.

@@ -111,7 +111,7 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 		Agents: []world.Agent{{Name: Seat, Trainable: true}}, Plan: b.Plan,
 	}
 	if head.Begun != nil {
-		begun.Run = head.Begun.Run // the last one counts, and it is still the same run
+		begun.Run, begun.At = head.Begun.Run, head.Begun.At // the last one counts, and it is still the same run
 	}
 	opened := &journal.Opened{At: b.Now, Lost: head.Lost}
 	if head.Cut {

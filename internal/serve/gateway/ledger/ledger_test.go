@@ -98,7 +98,9 @@ func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
 	for sitting := range 3 {
-		l, s, err := Open(t.Context(), j, begin())
+		b := begin()
+		b.Now = b.Now.Add(time.Duration(sitting) * time.Hour)
+		l, s, err := Open(t.Context(), j, b)
 		if err != nil || len(s.Sessions) != 2*sitting {
 			t.Fatalf("%+v, %v", s, err)
 		}
@@ -123,6 +125,9 @@ func TestGoesOn(t *testing.T) {
 		if err := l.Keep(&Call{}); err == nil {
 			t.Error("it was kept after the end")
 		}
+	}
+	if head, err := j.Head(t.Context()); err != nil || !head.Begun.At.Equal(begin().Now) {
+		t.Errorf("begun at %v, %v", head.Begun.At, err)
 	}
 	s, err := Read(t.Context(), j)
 	if err != nil || s.Spent != 6*llm.Dollar || s.Calls != 6 || len(s.Ended) != 3 {

@@ -125,8 +125,8 @@ func (a *Sessions) end(s *Session, c Closing) (Status, error) {
 }
 
 // Leave counts a call out of its session.
-func (a *Sessions) Leave(s *Session, turn int) {
-	s.leave(turn)
+func (a *Sessions) Leave(s *Session, place int) {
+	s.leave(place)
 	a.settle(s)
 }
 

@@ -61,8 +61,9 @@ type Session struct {
 	mu     sync.Mutex
 	state  State
 	past   *Past                           // what is recorded of it from before; nil: nothing, or nobody asks
-	turn   int                             // of the next call
-	active map[int]context.CancelCauseFunc // by turn
+	turn   int                             // of the next call that is recorded
+	places int                             // given to calls so far, in this sitting
+	active map[int]context.CancelCauseFunc // by place
 	idle   chan struct{}                   // closed when nothing is active; nil unless somebody waits for that
 	seen   map[[16]byte]int
 	steps  map[string]int // answers by model
@@ -232,27 +233,37 @@ func (e ClosedError) Error() string {
 	return fmt.Sprintf("session %s is %s: %s", e.Session, e.Status.Status, why)
 }
 
-// Enter counts a call in and gives it its turn. cancel ends the call if the session is
-// aborted.
-func (s *Session) Enter(cancel context.CancelCauseFunc) (turn int, err error) {
+// Enter counts a call in and returns its place, by which it leaves. cancel ends the call if
+// the session is aborted.
+func (s *Session) Enter(cancel context.CancelCauseFunc) (place int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != Open {
 		return 0, ClosedError{s.status()}
 	}
-	turn = s.turn
-	s.turn++
-	s.active[turn] = cancel
-	s.info.Requests++
+	place = s.places
+	s.places++
+	s.active[place] = cancel
 	s.info.LastSeen = time.Now()
-	return turn, nil
+	return place, nil
+}
+
+// Turn gives a call its turn. What is served from the record has one already, and takes no
+// other: a program that is run again leaves no holes in the record.
+func (s *Session) Turn() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turn := s.turn
+	s.turn++
+	s.info.Requests++
+	return turn
 }
 
 // leave counts a call out.
-func (s *Session) leave(turn int) {
+func (s *Session) leave(place int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.active, turn)
+	delete(s.active, place)
 	s.info.LastSeen = time.Now()
 	if len(s.active) == 0 && s.idle != nil {
 		close(s.idle)

@@ -93,7 +93,8 @@ func TestRevive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn, err := s.Enter(func(error) {})
+	place, err := s.Enter(func(error) {})
+	turn := s.Turn()
 	if err != nil || turn != 0 || s.Spent("lab/m") {
 		t.Fatal(turn, err)
 	}
@@ -102,7 +103,7 @@ func TestRevive(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Answered(call)
-	all.Leave(s, turn)
+	all.Leave(s, place)
 	before := s.Status()
 	done()
 
@@ -115,8 +116,13 @@ func TestRevive(t *testing.T) {
 	if after.Steps != before.Steps || after.Usage != before.Usage || after.Episode != before.Episode || after.Requests != 1 {
 		t.Errorf("%+v, and was %+v", after, before)
 	}
-	if turn, err = s.Enter(func(error) {}); err != nil || turn != 1 {
-		t.Errorf("turn %d, %v", turn, err)
+	for turn := 1; turn < 3; turn++ { // a call that is served from the record takes none
+		if _, err = s.Enter(func(error) {}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Enter(func(error) {}); err != nil || s.Turn() != turn || s.Status().Requests != turn+1 {
+			t.Errorf("%+v, %v", s.Status(), err)
+		}
 	}
 	s.Answered(call)
 	if !s.Spent("lab/m") || s.Spent("lab/other") {

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// outside carries out acts, each in a second. It has room for some episodes, and lets the others
+// wait for it until they are told that the run is stopping.
+type outside struct {
+	room    int // 0: any number
+	fail    error
+	stopped chan struct{}
+	once    sync.Once
+
+	mu         sync.Mutex
+	open, most int
+}
+
+func newOutside() *outside { return &outside{stopped: make(chan struct{})} }
+
+func (o *outside) Drain() { o.once.Do(func() { close(o.stopped) }) }
+
+func (o *outside) Act(ctx context.Context, _ journal.Turn, _ int, _ string, act world.Act) (*llm.Response, error) {
+	if act.Name == "open" && !o.enter() {
+		select {
+		case <-o.stopped:
+			return nil, &llm.Error{Kind: llm.KindCanceled, Message: "no room"}
+		case <-ctx.Done():
+			return nil, llm.ContextError(ctx)
+		}
+	}
+	time.Sleep(time.Second) // of the bubble's clock
+	if act.Name == "close" {
+		o.mu.Lock()
+		o.open--
+		o.mu.Unlock()
+	}
+	return &llm.Response{}, o.fail
+}
+
+func (o *outside) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.room > 0 && o.open == o.room {
+		return false
+	}
+	o.open++
+	o.most = max(o.most, o.open)
+	return true
+}
+
+// abroad is a run whose episodes open something outside, ask, and close it.
+func abroad(m Models, o *outside, j journal.Journal, episodes int) Config {
+	c := config(m, j, episodes)
+	c.Kind.External, c.Actor = true, o
+	act := func(name string) world.Call { return world.Call{Seat: "a", Act: &world.Act{Name: name}} }
+	c.Kind.World = func(any, world.Lineup) (world.World, error) {
+		return world.Func(func(t *world.Table) world.Outcome {
+			t.One(act("open"))
+			for range 3 {
+				t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}})
+			}
+			t.One(act("close"))
+			return world.Outcome{}
+		}), nil
+	}
+	return c
+}
+
+// TestFewAreOpenOutside: episodes that begin with an act are begun no faster than those that
+// begin with an ask.
+func TestFewAreOpenOutside(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ calls, width, most int }{{4, 4, 40}, {100, 100, 250}, {0, 4, 300}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutside()
+			c := abroad(&models{width: tt.width, pause: 10 * time.Second}, o, &journal.Memory{}, 600)
+			c.Calls = tt.calls
+			if res, err := Run(t.Context(), c); err != nil || res.State != journal.Complete || o.most > tt.most || o.most < tt.width {
+				t.Errorf("%d calls at once: %d were open; %+v, %v", tt.calls, o.most, res, err)
+			}
+		})
+	}
+}
+
+// TestDrainLeavesWhatWaits: on a drain, what has begun outside is played to its end, and what
+// still waits to begin is left at once, for the next sitting.
+func TestDrainLeavesWhatWaits(t *testing.T) {
+	t.Parallel()
+	for _, room := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			j, o := &journal.Memory{}, newOutside()
+			o.room = room
+			c := abroad(&models{width: 8, pause: time.Minute}, o, j, 10)
+			drain, cancel := context.WithTimeoutCause(t.Context(), 1500*time.Millisecond, errors.New("enough"))
+			defer cancel()
+			c.Drain = drain
+			closing := 0
+			c.Watch = func(e Event) { closing += e.Closing }
+			res, err := Run(t.Context(), c)
+			if err != nil || res.State != journal.Stopped || res.Reason != "enough" || res.Ended != room || closing != room || res.Asked != 5*room {
+				t.Fatalf("room for %d, %d said to be played on: %+v, %v", room, closing, res, err)
+			}
+			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))
+			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Asked != 5*(10-room) {
+				t.Errorf("played on: %+v, %v", res, err)
+			}
+		})
+	}
+}
+
+// TestFailedActsCount: what is recorded as a failure is counted, whatever it is of.
+func TestFailedActsCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutside()
+		o.fail = &llm.Error{Kind: llm.KindServer, Status: 500, Message: "oh"}
+		m := &models{width: 4, fail: func(*llm.Request) error { return &llm.Error{Kind: llm.KindServer, Status: 500} }}
+		if res, err := Run(t.Context(), abroad(m, o, &journal.Memory{}, 6)); err != nil || res.FailedCalls != 6*5 {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}

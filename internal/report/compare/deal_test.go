@@ -1,0 +1,102 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+)
+
+// quiz is a kind whose episodes are about a question, or by chance where there is none.
+func quiz() world.Kind {
+	type params struct{ Question string }
+	return world.Kind{Name: "quiz", Params: func() any { return &params{} }, Dealt: func(p any) (string, bool) {
+		q := p.(*params).Question
+		return q, q != ""
+	}}
+}
+
+// quizzed is a run of n questions of a book, the first of which has deal number first. A
+// question is as hard as it is for everybody.
+func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.Run {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	var specs []world.Spec
+	var ends []journal.Entry
+	for i := range n {
+		specs = append(specs, world.Spec{Kind: kind, Params: json.RawMessage(fmt.Sprintf(`{"Question":%q}`, book+strings.Repeat("?", i))), Lineup: map[string]string{"s": "a"}, Deal: first + i})
+		if book == "" {
+			specs[i].Params = json.RawMessage(`{}`)
+		}
+		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "right", Value: float64(10*i) + r.NormFloat64()}}}})
+	}
+	j := &journal.Memory{}
+	begun := &journal.Begun{Version: 1, Run: fmt.Sprint(book, seed), Kind: kind, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+		t.Fatal(err)
+	}
+	out, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestDealt pairs what was given the same, and nothing else: where a kind says what that
+// is, seed and number are not asked; where it does not, they are all there is.
+func TestDealt(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		a, b   *view.Run
+		paired bool
+		note   string
+	}{
+		{"the same questions, another seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "maths", 2, 5, 9), true, ""},
+		{"other questions, the same seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "words", 1, 0, 9), false, "given nothing that is the same"},
+		{"chance, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 1, 0, 9), true, ""},
+		{"chance, another seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 2, 0, 9), false, ""},
+		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "given nothing that is the same"},
+	} {
+		c := one(t, []*view.Run{test.a, test.b}, []string{"x", "y"}, Config{Kinds: []world.Kind{quiz()}})
+		if c.Paired != test.paired || c.N != 9 || !strings.Contains(c.Note, test.note) || test.note == "" && c.Note != "" {
+			t.Errorf("%s: %+v", test.name, c)
+		}
+	}
+}
+
+// TestNoise plans nothing for what is as good as no difference, and says how large one can be.
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	even := func(gain float64) (out []episode) {
+		for d := range 20 {
+			out = append(out, episode{"", d, "a", "b", gain + float64(d%2), float64((d / 2) % 2)})
+		}
+		return out
+	}
+	for _, test := range []struct {
+		gain float64
+		open bool
+	}{{0.01, false}, {0.25, true}} {
+		res, err := Runs([]*view.Run{run(t, 1, even(test.gain))}, []string{"x"}, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := res.Comparisons[0]
+		if c.Differs() || (c.More > 0) != test.open {
+			t.Errorf("%v: %+v", test.gain, c)
+		}
+		text := fmt.Sprint(res.Document("").Sections[0].Blocks)
+		if open := strings.Contains(text, "would show it"); open != test.open {
+			t.Errorf("%v: %s", test.gain, text)
+		}
+		if bound := "no difference larger than " + short(c.Difference.High) + " is likely"; strings.Contains(text, bound) == test.open {
+			t.Errorf("%v: %q in %s", test.gain, bound, text)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package view
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/journal"
+)
+
+// Fault is what episodes failed of most often.
+type Fault struct {
+	Episodes int    `json:"episodes"`       // that failed of it
+	Why      string `json:"why"`            // as their outcomes have it
+	Said     string `json:"said,omitempty"` // to the first of them, by whoever answered the call that failed; hostile
+}
+
+// Commonest is what most of the failed episodes of a run failed of; of several, what came
+// first. It is nil where none failed. Both texts are one line, and cut.
+func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fault, error) {
+	count := map[string]int{}
+	numbers := slices.Sorted(maps.Keys(head.Ended))
+	for _, n := range numbers {
+		if why := head.Ended[n].Outcome.Failed; why != "" {
+			count[why]++
+		}
+	}
+	var first journal.Ended
+	for _, n := range numbers {
+		if e := head.Ended[n]; count[e.Outcome.Failed] > count[first.Outcome.Failed] {
+			first = e
+		}
+	}
+	why := first.Outcome.Failed
+	if why == "" {
+		return nil, nil
+	}
+	f := &Fault{Episodes: count[why], Why: oneLine(why)}
+	entries, err := journal.Episode(ctx, j, first.Episode)
+	for _, e := range entries {
+		// An outcome names the kind of the failure and no more: worlds are not told what was said.
+		if r, ok := e.(*journal.Replied); ok && r.Attempt == first.Attempt && r.Error != nil && strings.Contains(why, string(r.Error.Kind)) {
+			f.Said = oneLine(r.Error.Message)
+		}
+	}
+	return f, err
+}
+
+// oneLine is a text as one line that is not too long.
+func oneLine(text string) string {
+	const most = 200
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}
+
+// String is the fault as a part of a sentence.
+func (f *Fault) String() string {
+	if f.Said == "" {
+		return f.Why
+	}
+	return f.Why + ": " + f.Said
+}

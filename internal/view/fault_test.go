@@ -1,0 +1,56 @@
+package view
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+func TestCommonest(t *testing.T) {
+	t.Parallel()
+	ended := func(n int, why string) journal.Entry {
+		return &journal.Ended{Episode: n, Attempt: 1, Outcome: world.Outcome{Failed: why}}
+	}
+	replied := func(n, attempt int, kind llm.Kind, message string) journal.Entry {
+		return &journal.Replied{Turn: journal.Turn{Episode: n, Attempt: attempt}, Error: &llm.Error{Kind: kind, Message: message}}
+	}
+	const refused, panicked = "environment: open: bad_request", "panic: oh"
+	for name, tt := range map[string]struct {
+		entries []journal.Entry
+		want    Fault
+	}{
+		"none failed": {entries: []journal.Entry{ended(0, ""), ended(1, "")}},
+		"what most failed of, as it was said to the first of them": {
+			[]journal.Entry{
+				ended(0, panicked), ended(1, ""), replied(2, 0, llm.KindBadRequest, "of another attempt"),
+				replied(2, 1, llm.KindBadRequest, "no\nsuch  field"), replied(2, 1, llm.KindTimeout, "of another kind"), ended(2, refused),
+				replied(3, 1, llm.KindBadRequest, "of another episode"), ended(3, refused),
+			},
+			Fault{2, refused, "no such field"},
+		},
+		"of two the first, and nobody said anything": {
+			[]journal.Entry{replied(4, 1, llm.KindTimeout, "late"), ended(4, panicked), ended(5, refused)},
+			Fault{1, panicked, ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := &journal.Memory{}
+			entries := append([]journal.Entry{&journal.Begun{Version: 1}, &journal.Staged{Specs: make([]world.Spec, 6)}}, tt.entries...)
+			if err := j.Append(t.Context(), entries...); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Fold(t.Context(), j, "x")
+			if err != nil || (r.Fault == nil) != (tt.want == Fault{}) || r.Fault != nil && *r.Fault != tt.want {
+				t.Errorf("%+v, %v; want %+v", r.Fault, err, tt.want)
+			}
+		})
+	}
+	if long := oneLine(strings.Repeat("é ", 1000)); utf8.RuneCountInString(long) != 200 || strings.Contains((&Fault{Why: "w"}).String(), ":") {
+		t.Errorf("%q", long)
+	}
+}

@@ -1,0 +1,37 @@
+package evolve
+
+import (
+	"testing"
+
+	"parley/worlds/evolve/problem"
+)
+
+// TestDealt: a test is about its problem, whoever is tested and whatever its id; what comes before it
+// is about the prompt as well; a verdict is chance's.
+func TestDealt(t *testing.T) {
+	t.Parallel()
+	of := func(purpose, prompt, id, question string) string {
+		what, whole := dealt(&Params{Episode: &Episode{Trial: &Trial{
+			Purpose: purpose, Prompt: Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
+		}}})
+		if what == "" || !whole {
+			t.Errorf("%s of %s: %q, %v", purpose, question, what, whole)
+		}
+		return what
+	}
+	two := of(Testing, "Think.", "1", "2+2?")
+	if two != of(Testing, "Guess.", "9", "2+2?") {
+		t.Error("one problem, two prompts: not the same")
+	}
+	if two == of(Testing, "Think.", "1", "1+3?") {
+		t.Error("two problems are the same")
+	}
+	if of(Racing, "Think.", "1", "2+2?") == of(Racing, "Guess.", "1", "2+2?") {
+		t.Error("two prompts of a race are the same")
+	}
+	for _, params := range []any{nil, &Params{}, &Params{Episode: &Episode{Verdict: &Verdict{}}}} {
+		if what, whole := dealt(params); what != "" || whole {
+			t.Errorf("%+v: %q, %v", params, what, whole)
+		}
+	}
+}

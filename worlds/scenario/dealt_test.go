@@ -1,0 +1,35 @@
+package scenario
+
+import (
+	"path/filepath"
+	"testing"
+
+	"parley/internal/config"
+	"parley/world"
+)
+
+// TestDealt: a scenario stays the same whatever a plan sets in it, and is told from another.
+func TestDealt(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t, nil)
+	of := func(sets ...string) string {
+		p, err := config.Load(filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what, whole := Kind().Dealt(p.Params)
+		if what == "" || whole {
+			t.Errorf("%v: %q, %v", sets, what, whole)
+		}
+		return what
+	}
+	if as, set := of(), of("params.set={turns: 3}"); as != set {
+		t.Errorf("%q and %q", as, set)
+	}
+	if as, other := of(), of("params.set={name: Another}"); as == other {
+		t.Errorf("%q and %q", as, other)
+	}
+	if what, whole := dealt(&Params{}); what != "" || whole {
+		t.Errorf("nothing: %q", what)
+	}
+}
