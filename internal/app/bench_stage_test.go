@@ -14,6 +14,9 @@ import (
 // which they do, and comes to the same one by one, at free pace and in waves.
 func TestBenchOfStages(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it plays much, and others play the same")
+	}
 	plan, err := config.Parse("plan.yaml", []byte(evolving), worlds.Standard(), nil)
 	if err != nil {
 		t.Fatal(err)

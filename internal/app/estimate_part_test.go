@@ -27,6 +27,9 @@ params:
 // estimated: all of it, not its first stage.
 func TestEstimateWhole(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it plays much, and others play the same")
+	}
 	for _, more := range []string{"", "  max_calls: 250\n", "  target_fitness: 0\n  diversity_threshold: 0\nepisodes: 3\n"} {
 		e := estimated(t, worlds.Standard(), evolving+more, Check{})
 		plan, err := config.Parse("plan.yaml", []byte(evolving+more), worlds.Standard(), nil)

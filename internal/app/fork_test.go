@@ -97,6 +97,9 @@ func (r recordedRun) secrets(t *testing.T, episode int) map[string]string {
 // asked again, and everything after it is a new draw.
 func TestForkAtEveryTurn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it plays much, and others play the same")
+	}
 	const episode = 7 // of the second variant: three messages of each
 	from := forkable(t)
 	before, err := os.ReadFile(from)

@@ -49,6 +49,9 @@ func TestScenarioOneDigest(t *testing.T) {
 // have not. More money goes on there: nobody is asked twice, and it comes to the same.
 func TestScenarioStopsInsideATurn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it plays much, and others play the same")
+	}
 	bounded := []string{"episodes=1", "agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
 	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
 	halves := 0
@@ -104,6 +107,9 @@ func insideATurn(t *testing.T, file string) bool {
 // however the run is played, and a fork of it with more money goes on.
 func TestScenarioEpisodeBudget(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it plays much, and others play the same")
+	}
 	bounded := []string{"agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
 	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
 	budget := whole.Cost.Dollars() / 3 // what an episode costs on average, and so too little for most
