@@ -104,32 +104,28 @@ func TestKilled(t *testing.T) {
 	answered := map[string]bool{}
 	for kill := range kills {
 		cmd, at := alone(t, file, url)
-		stop := make(chan struct{})
+		last := 1 + rand.IntN(200) // it is killed once so many calls are answered
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for w := range 16 {
 			wg.Go(func() {
 				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
 					id := fmt.Sprintf("kill %d worker %d call %d", kill, w, i)
 					if !askOnce(at, fmt.Sprintf("/v1/w%d/chat/completions", w), id, i%2 == 1) {
 						return
 					}
 					mu.Lock()
 					answered[id] = true
+					if last--; last == 0 {
+						_ = cmd.Process.Kill()
+					}
 					mu.Unlock()
 				}
 			})
 		}
-		timer := time.AfterFunc(time.Duration(40+rand.IntN(160))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait() // it was killed
-		timer.Stop()
-		close(stop)
 		wg.Wait()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
 	}
 	found := map[string]bool{}
 	for w := range 16 {
