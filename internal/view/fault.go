@@ -16,19 +16,20 @@ type Fault struct {
 	Said     string `json:"said,omitempty"` // to the first of them, by whoever answered the call that failed; hostile
 }
 
-// Commonest is what most of the failed episodes of a run failed of; of several, what came
-// first. It is nil where none failed. Both texts are one line, and cut.
+// Commonest is what most of the failed episodes of a run failed of, as the first of them has
+// it; of several, what came first. It is nil where none failed. Both texts are one line, and
+// cut.
 func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fault, error) {
 	count := map[string]int{}
 	numbers := slices.Sorted(maps.Keys(head.Ended))
 	for _, n := range numbers {
 		if why := head.Ended[n].Outcome.Failed; why != "" {
-			count[why]++
+			count[sortOf(why)]++
 		}
 	}
 	var first journal.Ended
 	for _, n := range numbers {
-		if e := head.Ended[n]; count[e.Outcome.Failed] > count[first.Outcome.Failed] {
+		if e := head.Ended[n]; count[sortOf(e.Outcome.Failed)] > count[sortOf(first.Outcome.Failed)] {
 			first = e
 		}
 	}
@@ -36,7 +37,7 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 	if why == "" {
 		return nil, nil
 	}
-	f := &Fault{Episodes: count[why], Why: oneLine(why)}
+	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why)}
 	entries, err := journal.Episode(ctx, j, first.Episode)
 	for _, e := range entries {
 		// An outcome names the kind of the failure and no more: worlds are not told what was said.
@@ -45,6 +46,15 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 		}
 	}
 	return f, err
+}
+
+// sortOf is what failures of one sort have in common: what comes after a number, a step or a sum of
+// money, is of one episode.
+func sortOf(why string) string {
+	if i := strings.IndexAny(why, "0123456789"); i > 0 {
+		return why[:i]
+	}
+	return why
 }
 
 // oneLine is a text as one line that is not too long.

@@ -32,6 +32,10 @@ func TestCommonest(t *testing.T) {
 			},
 			Fault{2, refused, "no such field"},
 		},
+		"numbers do not tell them apart": {
+			[]journal.Entry{ended(0, panicked), ended(1, "budget: $0.02 is left"), ended(2, ""), ended(3, "budget: $0.03 is left, and more")},
+			Fault{2, "budget: $0.02 is left", ""},
+		},
 		"of two the first, and nobody said anything": {
 			[]journal.Entry{replied(4, 1, llm.KindTimeout, "late"), ended(4, panicked), ended(5, refused)},
 			Fault{1, panicked, ""},
