@@ -17,14 +17,19 @@ func main() {
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	settings, err := os.UserConfigDir()
+	if err != nil {
+		settings = "" // without a home nothing is remembered
+	}
 	os.Exit(cli.Main(context.Background(), cli.State{
-		Args:     os.Args[1:],
-		Env:      os.LookupEnv,
-		Stdin:    os.Stdin,
-		Stdout:   os.Stdout,
-		Stderr:   os.Stderr,
-		Terminal: width,
-		Signals:  signals,
+		Args:      os.Args[1:],
+		Env:       os.LookupEnv,
+		Stdin:     os.Stdin,
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		Terminal:  width,
+		ConfigDir: settings,
+		Signals:   signals,
 	}))
 }
 

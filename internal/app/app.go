@@ -14,8 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +28,7 @@ import (
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
+	"parley/internal/trust"
 	"parley/llm"
 )
 
@@ -63,6 +62,9 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// Rests is dispatch's.
 	Rests func(replica.Rest)
+	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
+	// this machine.
+	Trust *trust.Gate
 }
 
 // App is everything put together. Its dispatcher is its own.
@@ -146,7 +148,7 @@ func (a *App) Unpriced(models []string) []string {
 func ownHardware(providers []provider.Provider) (*price.Table, error) {
 	models := map[string]map[string]float64{}
 	for _, p := range providers {
-		if !slices.ContainsFunc(p.Servers(), func(one provider.Provider) bool { return !isHere(one.BaseURL) }) {
+		if !slices.ContainsFunc(p.Servers(), func(one provider.Provider) bool { return !trust.Loopback(one.BaseURL) }) {
 			models[p.Name+"/*"] = map[string]float64{"input": 0, "output": 0}
 		}
 	}
@@ -155,16 +157,6 @@ func ownHardware(providers []provider.Provider) (*price.Table, error) {
 		return nil, err
 	}
 	return price.Read(bytes.NewReader(b), "prices of what runs here")
-}
-
-// isHere says whether an address is one of this machine's.
-func isHere(address string) bool {
-	u, err := url.Parse(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
 // lane opens the provider of that name.
@@ -182,6 +174,10 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 			return dispatch.Lane{}, err
 		}
 		return dispatch.Lane{Provider: p, Model: m}, nil
+	}
+	// Whoever plays a plan has asked for what it needs before: here it is only held to.
+	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	lane, err := a.servers(p)
 	if err != nil {

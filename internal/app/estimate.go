@@ -11,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/envhttp"
 	"parley/internal/stats"
+	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
 )
@@ -27,6 +28,8 @@ type Check struct {
 	Act bool
 	// Env looks up whether keys are set. Their values go nowhere. Default: none is.
 	Env func(name string) (string, bool)
+	// Trust says which keys may go where. Default: as Config's.
+	Trust *trust.Gate
 }
 
 // Estimate is what a plan will come to. Totals are intervals of 95%, over episodes; the
@@ -92,6 +95,18 @@ type Key struct {
 	Provider string `json:"provider"`
 	Env      string `json:"env"`
 	Set      bool   `json:"set"`
+	// Sent is where it goes.
+	Sent []Destination `json:"sent_to"`
+}
+
+// Destination is a host that a key goes to.
+type Destination struct {
+	Host string `json:"host"`
+	// Allowed is why it may: preset, loopback, remembered or given. Empty: the user has to be
+	// asked.
+	Allowed string `json:"allowed"`
+	// Plain means that it travels unencrypted.
+	Plain bool `json:"unencrypted"`
 }
 
 // BudgetUse compares the estimate with the plan's budget.
@@ -206,7 +221,7 @@ func (c Check) keys(cells []world.Spec) []Key {
 	for _, p := range c.Plan.Providers {
 		if needed[p.Name] && p.KeyEnv != "" && p.Dialect != "sim" {
 			v, ok := c.Env(p.KeyEnv)
-			keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: ok && v != ""})
+			keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: ok && v != "", Sent: destinations(c.Trust, p)})
 		}
 	}
 	return keys

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
+	"parley/internal/trust"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds"
@@ -34,6 +35,8 @@ type Fork struct {
 	File string
 	// Tool is what writes the file, as parley 0.1.0.
 	Tool string
+	// Trust is Play's.
+	Trust *trust.Gate
 }
 
 // Write makes the run file, ready to be played on. It is whole when it is there, and
@@ -87,7 +90,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	if err := ready(plan); err != nil { // before there is a file that stands in the way of the next try
+	if err := ready(plan, f.Trust, Needs(plan, f.From, true)); err != nil { // before there is a file that stands in the way of the next try
 		return nil, err
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}

@@ -20,6 +20,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
+	"parley/internal/trust"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
@@ -45,6 +46,11 @@ type Play struct {
 	Watch func(engine.Event)
 	// Rests is told when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
+	// PlanFile is what Plan was read from, for questions and errors about its keys.
+	PlanFile string
+	// Trust says which keys may go where. It is asked before anything is opened. Default: as
+	// Config's.
+	Trust *trust.Gate
 }
 
 // Opened is a run about to be played.
@@ -84,7 +90,7 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 		return sum, err
 	}
 	if p.Plan != nil {
-		if err := ready(p.Plan); err != nil {
+		if err := ready(p.Plan, p.Trust, Needs(p.Plan, p.PlanFile, false)); err != nil {
 			return nil, err
 		}
 	}
@@ -118,9 +124,13 @@ func roomFor(file string, exists bool) error {
 	}
 }
 
-// ready says what stands in the way of a plan before anything is written or asked.
-func ready(plan *config.Plan) error {
-	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices}) // either wants prices
+// ready says what stands in the way of a plan before anything is written or asked. needs is
+// which keys it sends where.
+func ready(plan *config.Plan, gate *trust.Gate, needs []trust.Need) error {
+	if err := gate.Check(needs...); err != nil {
+		return usageError{err}
+	}
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: gate}) // either wants prices
 	if err != nil {
 		return usageError{err}
 	}
@@ -151,7 +161,7 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := ready(plan); err != nil {
+		if err := ready(plan, p.Trust, Needs(plan, p.File, true)); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +187,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	}
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Trust: p.Trust,
 	})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"parley/internal/answer"
 	"parley/internal/app"
 	"parley/internal/dispatch"
+	"parley/internal/trust"
 	"parley/llm"
 )
 
@@ -119,7 +120,12 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		cache = ""
 	}
 	providers, err := c.providers(c.Model, c.Fallback, s.Env)
+	keys := &trust.Gate{Env: s.Env}
+	for _, p := range providers {
+		keys.Give(trust.Keys(p)...) // all of it was typed
+	}
 	return app.Config{
+		Trust: keys,
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},

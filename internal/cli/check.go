@@ -28,6 +28,7 @@ type checkCmd struct {
 	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
 	Act      bool          `help:"Act on the outside too: play in the environments on the servers that a plan names. Without it they are only asked whether they are there."`
 	JSON     bool          `name:"json" help:"Print JSON."`
+	trustFlags
 }
 
 // Run checks the plan, plays a part of it on the simulated provider, and prints what the
@@ -46,9 +47,13 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	for _, a := range plan.Advice {
 		fmt.Fprintln(s.Stderr, "advice: "+a)
 	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Act: c.Act, Env: s.Env}.Run(ctx)
+	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return silent(ExitInterrupted)
@@ -185,7 +190,7 @@ func facts(e *app.Estimate) [][2]string {
 		if !k.Set {
 			set = "is not set"
 		}
-		all = append(all, [2]string{"key", fmt.Sprintf("%s, which %s needs, %s", k.Env, k.Provider, set)})
+		all = append(all, [2]string{"key", fmt.Sprintf("%s, which %s needs, %s; it goes to %s", k.Env, k.Provider, set, destinationsOf(k))})
 	}
 	if len(e.Keys) == 0 {
 		all = append(all, [2]string{"key", "none is needed"})
@@ -230,6 +235,9 @@ func (c *checkCmd) next(e *app.Estimate) string {
 	command.WriteString("parley run " + shellWord(c.Plan))
 	for _, set := range c.Set {
 		command.WriteString(" --set " + shellWord(set))
+	}
+	for _, t := range c.Trust {
+		command.WriteString(" --trust " + shellWord(t))
 	}
 	var missing []string
 	for _, k := range e.Keys {

@@ -38,6 +38,9 @@ type State struct {
 	// Default: nothing is a terminal.
 	Terminal func(stream any) int
 
+	// ConfigDir is the folder of the user's settings. Default: nothing is remembered.
+	ConfigDir string
+
 	// Signals brings the signals to stop: the first drains, the second aborts.
 	// Default: none come.
 	Signals <-chan os.Signal

@@ -29,10 +29,10 @@ func usage(format string, args ...any) error {
 	return &exitError{code: ExitUsage, err: fmt.Errorf(format, args...)}
 }
 
-// asUsage marks err as one about what the user gave us.
+// asUsage marks err as one about what the user gave us, unless a signal is its reason.
 func asUsage(err error) error {
-	if err == nil {
-		return nil
+	if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.code == ExitInterrupted {
+		return err
 	}
 	return &exitError{code: ExitUsage, err: err}
 }

@@ -29,9 +29,13 @@ func (c *forkCmd) Run(ctx context.Context, s *State) error {
 		ext := filepath.Ext(c.File)
 		out = fmt.Sprintf("%s-e%d-t%d%s", strings.TrimSuffix(c.File, ext), c.Episode, c.Turn, ext)
 	}
-	fork := app.Fork{From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Tool: version()}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
+	fork := app.Fork{From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Tool: version(), Trust: keys.Gate}
 	if err := fork.Write(ctx); err != nil {
 		return playError(c.File, err)
 	}
-	return c.play(ctx, s, app.Play{File: out, MustExist: true})
+	return c.play(ctx, s, keys, app.Play{File: out, MustExist: true})
 }

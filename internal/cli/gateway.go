@@ -27,6 +27,7 @@ type gatewayCmd struct {
 	Resume bool   `help:"Serve what the run file has of a session first, and then go on: a program that is run again asks nothing twice."`
 
 	upstreamFlags
+	trustFlags
 
 	MaxSteps int           `group:"sessions" placeholder:"N" help:"Most answers of one model in a session; then it is told to stop. Default: any number."`
 	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after so long without a call. Default: never."`

@@ -11,6 +11,7 @@ import (
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
+	"parley/internal/trust"
 	"parley/llm"
 	"parley/worlds"
 )
@@ -35,8 +36,10 @@ type upstreamFlags struct {
 // upstreams fills in who is asked and what it may cost.
 func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error {
 	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
+	var places map[string]string
 	if plan != "" {
-		if err := c.fromPlan(plan, cfg); err != nil {
+		var err error
+		if places, err = c.fromPlan(plan, cfg); err != nil {
 			return err
 		}
 	}
@@ -68,14 +71,40 @@ func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error
 			return err
 		}
 	}
-	return c.names(cfg)
+	if err := c.names(cfg); err != nil {
+		return err
+	}
+	return c.trusted(s, plan, places, cfg)
 }
 
-// fromPlan takes over what a plan says.
-func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) error {
-	p, err := config.Load(file, worlds.Standard(), nil)
+// trusted asks for the keys that upstreams are sent. What --upstream describes is the user's
+// word; what a plan does is not. Where an upstream has no key, it gets those of clients.
+func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
+	keys, err := c.gate(s)
 	if err != nil {
 		return err
+	}
+	var needs []trust.Need
+	for _, p := range cfg.Upstreams {
+		if slices.ContainsFunc(c.Upstream, func(flag string) bool { name, _, _ := strings.Cut(flag, "="); return name == p.Name }) {
+			keys.typed(p)
+		}
+		grants := trust.Keys(p)
+		if len(cfg.Keys) == 0 {
+			grants = append(grants, trust.Handed(p)...)
+		}
+		for _, g := range grants {
+			needs = append(needs, trust.Need{Grant: g, Source: "the plan " + plan, Place: places[p.Name]})
+		}
+	}
+	return keys.Check(needs...)
+}
+
+// fromPlan takes over what a plan says. places is where it speaks of keys, by provider.
+func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) (places map[string]string, err error) {
+	p, err := config.Load(file, worlds.Standard(), nil)
+	if err != nil {
+		return nil, err
 	}
 	cfg.Budget = p.Budget
 	if c.Prices == "" {
@@ -98,7 +127,7 @@ func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) error {
 			cfg.Fallbacks[a.Model] = a.Fallbacks
 		}
 	}
-	return nil
+	return p.Places, nil
 }
 
 // providers reads --upstream, --key-env and --dialect.

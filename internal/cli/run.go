@@ -38,6 +38,7 @@ type playFlags struct {
 	Budget      *float64 `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
 	Quiet       bool     `help:"No progress and no closing table."`
 	JSON        bool     `help:"End with one JSON object on standard output."`
+	trustFlags
 }
 
 // sets returns the flags as overrides of the plan's keys.
@@ -72,12 +73,20 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if file == "" {
 		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
 	}
-	return c.play(ctx, s, app.Play{Plan: plan, File: file})
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
+	return c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
 
 // Run plays the file on.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
-	return c.play(ctx, s, app.Play{File: c.File, MustExist: true, Sets: c.sets()})
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
+	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets()})
 }
 
 // idle is memory that is never touched, and so costs none. The collector takes it to be in
@@ -86,7 +95,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 const idle = 64 << 20
 
 // play plays p, shows how it goes, and says what came of it.
-func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
+func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Play) error {
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
@@ -98,6 +107,7 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 	defer stop(context.Canceled)
 	g.onClose(func() { stop(errors.New("stopped by a signal")) })
 
+	keys.stop, p.Trust = g.shut, keys.Gate
 	view := &playView{out: s.err}
 	done := func() {}
 	p.Tool = version()

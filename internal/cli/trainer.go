@@ -10,11 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/app"
 	"parley/internal/config"
 	"parley/internal/env/trajectory"
 	"parley/internal/export"
 	"parley/internal/serve/trainer"
 	"parley/internal/store/sqlite"
+	"parley/internal/trust"
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/rollout"
@@ -29,6 +31,7 @@ type trainerCmd struct {
 	Open     bool          `help:"Serve other machines without a key."`
 	Patience time.Duration `default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
 	Grace    time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+	trustFlags
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
@@ -44,7 +47,11 @@ func (c *trainerCmd) Run(ctx context.Context, s *State) error {
 	if file == "" {
 		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
 	}
-	cfg, err := c.config(ctx, s, plan, file)
+	keys, err := c.keys(ctx, s, plan, file)
+	if err != nil {
+		return playError(file, err)
+	}
+	cfg, err := c.config(ctx, s, keys, plan, file)
 	if err != nil {
 		return err
 	}
@@ -68,6 +75,28 @@ func (c *trainerCmd) Run(ctx context.Context, s *State) error {
 	return server.Run(ctx, drain, ln)
 }
 
+// keys asks for the keys of the plan and of the run that is in the file already, before
+// anything is served: whoever starts the run later cannot answer.
+func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file string) (*trust.Gate, error) {
+	gate, err := c.gate(s)
+	if err != nil {
+		return nil, err
+	}
+	needs := app.Needs(plan, c.Plan, false)
+	if about, err := outlineOf(ctx, file); err == nil && about.Begun != nil && about.Begun.Kind == plan.Kind.Name {
+		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
+		if err != nil {
+			return nil, err
+		}
+		needs = append(needs, app.Needs(was, file, true)...)
+	}
+	if err := gate.Check(needs...); err != nil {
+		return nil, asUsage(err)
+	}
+	gate.Silence()
+	return gate.Gate, nil
+}
+
 // load reads the plan, with what a client changes of it.
 func (c *trainerCmd) load(sets []string) (*config.Plan, error) {
 	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
@@ -81,10 +110,10 @@ func (c *trainerCmd) load(sets []string) (*config.Plan, error) {
 }
 
 // config is how the run in file is served.
-func (c *trainerCmd) config(ctx context.Context, s *State, plan *config.Plan, file string) (trainer.Config, error) {
+func (c *trainerCmd) config(ctx context.Context, s *State, keys *trust.Gate, plan *config.Plan, file string) (trainer.Config, error) {
 	cfg := trainer.Config{
 		Position: file + "-position", Patience: c.Patience, Grace: c.Grace,
-		Plan: func(o trainer.Override) (trainer.Sitting, error) { return c.sitting(ctx, s, file, o) },
+		Plan: func(o trainer.Override) (trainer.Sitting, error) { return c.sitting(ctx, s, keys, file, o) },
 		Open: func() (trajectory.Source, func() error, error) {
 			r, err := export.OpenRollouts(file)
 			if err != nil {

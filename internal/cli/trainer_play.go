@@ -11,12 +11,13 @@ import (
 	"parley/internal/app"
 	"parley/internal/config"
 	"parley/internal/serve/trainer"
+	"parley/internal/trust"
 	"parley/worlds"
 )
 
 // sitting is what is played when a client starts the run. One that has begun is played on
 // as it was begun; where a client says how, that must be the same.
-func (c *trainerCmd) sitting(ctx context.Context, s *State, file string, o trainer.Override) (trainer.Sitting, error) {
+func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, file string, o trainer.Override) (trainer.Sitting, error) {
 	about, err := outlineOf(ctx, file)
 	if err != nil {
 		return trainer.Sitting{}, err
@@ -26,13 +27,13 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, file string, o train
 		if err != nil {
 			return trainer.Sitting{}, err
 		}
-		return sittingOf(s, plan, app.Play{File: file, MustExist: true}), nil
+		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Trust: keys}), nil
 	}
 	plan, err := c.load(setsOf(o))
 	if err != nil {
 		return trainer.Sitting{}, err
 	}
-	return sittingOf(s, plan, app.Play{Plan: plan, File: file}), nil
+	return sittingOf(s, plan, app.Play{Plan: plan, PlanFile: c.Plan, File: file, Trust: keys}), nil
 }
 
 // setsOf is what a client changes, as overrides of the plan's keys.

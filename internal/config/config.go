@@ -57,6 +57,9 @@ type Plan struct {
 	ParamsJSON json.RawMessage
 	// Providers are those the file lists and the presets that its models name, sorted by name.
 	Providers []provider.Provider
+	// Places says where the providers that the file lists say which key they send where, as
+	// plan.yaml:5:12: providers.lab.key_env. It is not recorded.
+	Places map[string]string
 	// Budget is the most the run may cost. 0: no budget.
 	Budget llm.Money
 	// EpisodeBudget is the most an episode may cost. 0: no budget.

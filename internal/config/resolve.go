@@ -166,7 +166,27 @@ func (r *resolver) providers() {
 		}
 		r.provider(p)
 		r.plan.Providers = append(r.plan.Providers, p)
+		if r.plan.Places == nil {
+			r.plan.Places = map[string]string{}
+		}
+		r.plan.Places[name] = r.keyPlace(name)
 	}
+}
+
+// keyPlace is where a provider says which key it sends, or where it sends it.
+func (r *resolver) keyPlace(name string) string {
+	at := path{"providers", name}
+	for _, key := range []string{"key_env", "base_url", "base_urls"} {
+		if r.tree.has(at.to(key)) {
+			at = at.to(key)
+			break
+		}
+	}
+	one := &report{src: r.src}
+	one.add(r.tree.find(at).at, at, "")
+	e := one.errs[0]
+	e.Problem, e.Excerpt = "", ""
+	return oneLine(r.src.hide(strings.TrimSuffix(e.Error(), ": ")), 200)
 }
 
 func (r *resolver) provider(p provider.Provider) {

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"parley/internal/provider"
 )
 
 // A key may be put where it does not belong: in key_env itself, under a key that does
 // not exist (api_key), in a header. The error then has to show the line without it.
 // This file says what may be a secret; it rather hides too much than too little.
-
-// keyShapes are how keys of well-known makers look, wherever they stand.
-var keyShapes = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|github_pat|glpat|r8|nvapi|pplx|tgp|fw|Bearer)[-_ ][A-Za-z0-9+/_=.-]{12,}|\bAIza[A-Za-z0-9_-]{20,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
 
 // secretLines find what stands after a name such as api_key in text that may not even
 // be YAML: up to the end of a quoted or plain value.
@@ -49,7 +48,7 @@ var envText = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
 // secretsIn lists the parts of any text that may be secrets.
 func secretsIn(text string) []string {
-	found := keyShapes.FindAllString(text, -1)
+	found := provider.Secrets(text)
 	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
 	}

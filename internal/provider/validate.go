@@ -39,12 +39,16 @@ func (p Provider) Validate() error {
 		bad("timeout", "must not be negative")
 	}
 	p.checkHeaders(bad)
+	p.checkSecrets(bad)
 	p.checkLimits(bad)
 	p.checkCapabilities(bad)
 	return errors.Join(errs...)
 }
 
 type complain func(field, format string, args ...any)
+
+// item names an item of a list.
+func item(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 func (p Provider) checkServers(bad complain) {
 	switch {
@@ -66,7 +70,7 @@ func (p Provider) checkServers(bad complain) {
 	}
 	seen := map[string]bool{}
 	for i, u := range p.BaseURLs {
-		field := fmt.Sprintf("base_urls[%d]", i)
+		field := item("base_urls", i)
 		if err := checkURL(u); err != nil {
 			bad(field, "%v", err)
 		} else if u = strings.TrimRight(u, "/"); seen[u] {
@@ -93,8 +97,7 @@ func (p Provider) checkHeaders(bad complain) {
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			bad("headers", "%s: its value holds a control character", name)
 		}
-		switch strings.ToLower(name) {
-		case "authorization", "x-api-key", "api-key", "proxy-authorization", "cookie":
+		if slices.Contains(secretHeaders, strings.ToLower(name)) {
 			bad("headers", "%s: a secret does not belong here; name its environment variable in key_env", name)
 		}
 	}
@@ -121,7 +124,7 @@ func (p Provider) checkCapabilities(bad complain) {
 		efforts = append(efforts, string(e))
 	}
 	for i, c := range p.Capabilities {
-		field := fmt.Sprintf("capabilities[%d]", i)
+		field := item("capabilities", i)
 		if c.Match == "" {
 			bad(field+".match", "must be a pattern over provider/model, as %s/*", p.Name)
 		}

@@ -1,0 +1,186 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Need is a grant that something wants, and who wants it.
+type Need struct {
+	Grant
+	// Source is what wants it, in words: the plan x.yaml.
+	Source string
+	// Place is where it says so: x.yaml:5:12: providers.lab.key_env.
+	Place string
+}
+
+// Gate decides for one process. The zero Gate and a nil one allow what needs nobody's word.
+// It may be used from several goroutines at once; its fields are set before that.
+type Gate struct {
+	// Store is where the user's answers are remembered. Default: nowhere.
+	Store *Store
+	// Env looks a variable up, to see whether it is set. Default: os.LookupEnv.
+	Env func(name string) (string, bool)
+	// Ask asks the user. Default: there is nobody to ask.
+	Ask func(Need) (bool, error)
+	// Say is told what the user should know and need not answer. Default: nothing is said.
+	Say func(text string)
+	// Command is how to say yes for a script, given the words to add. Default: the words.
+	Command func(add string) string
+
+	mu      sync.Mutex
+	given   []Grant // by flags, or by an answer in this process
+	warned  []Grant
+	damaged bool // the user was told that the store is
+}
+
+// Give allows grants for this process.
+func (g *Gate) Give(grants ...Grant) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.given = append(g.given, grants...)
+}
+
+// Silence makes the gate ask nobody from now on.
+func (g *Gate) Silence() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.Ask = nil
+}
+
+// Why says why a grant is allowed: Preset, OnLoopback, Given, Remembered; or "" if it is not.
+func (g *Gate) Why(want Grant) string {
+	if why := want.free(); why != "" || g == nil {
+		return why
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.why(want)
+}
+
+func (g *Gate) why(want Grant) string {
+	if why := want.free(); why != "" {
+		return why
+	}
+	if slices.Contains(g.given, want) {
+		return Given
+	}
+	known, err := g.Store.Load()
+	if err != nil && !g.damaged {
+		g.damaged = true
+		g.say(err.Error())
+	}
+	if slices.Contains(known, want) {
+		return Remembered
+	}
+	return ""
+}
+
+func (g *Gate) say(text string) {
+	if g.Say != nil {
+		g.Say(text)
+	}
+}
+
+// set says whether a grant has anything to send.
+func (g *Gate) set(want Grant) bool {
+	if want.What != Variable {
+		return true
+	}
+	env := os.LookupEnv
+	if g != nil && g.Env != nil {
+		env = g.Env
+	}
+	value, ok := env(want.Name)
+	return ok && strings.TrimSpace(value) != ""
+}
+
+// Allow is an error, a *Refused, unless everything that is needed is allowed already. It asks
+// nobody.
+func (g *Gate) Allow(needs ...Need) error {
+	var left []Need
+	for _, n := range needs {
+		if g.set(n.Grant) && g.Why(n.Grant) == "" {
+			left = append(left, n)
+		}
+	}
+	return g.refuse(left)
+}
+
+// Check is Allow for the time before anything is sent: it asks the user for what is not
+// allowed, and remembers what is.
+func (g *Gate) Check(needs ...Need) error {
+	if g == nil {
+		return g.Allow(needs...)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var left []Need
+	for _, n := range needs {
+		if !g.set(n.Grant) {
+			continue
+		}
+		switch why := g.why(n.Grant); {
+		case why == Given:
+			g.warn(n.Grant)
+			continue
+		case why != "":
+			continue
+		case g.Ask == nil:
+			left = append(left, n)
+			continue
+		}
+		yes, err := g.Ask(n)
+		if err != nil {
+			return err
+		}
+		if !yes {
+			return g.refuse([]Need{n})
+		}
+		g.given, g.warned = append(g.given, n.Grant), append(g.warned, n.Grant)
+		if err := g.Store.Add(n.Grant); err != nil {
+			g.say(fmt.Sprintf("you will be asked again: %v", err))
+		}
+	}
+	return g.refuse(left)
+}
+
+// warn says once that something travels unencrypted, where the user was not asked.
+func (g *Gate) warn(want Grant) {
+	if want.Plain() && !slices.Contains(g.warned, want) {
+		g.warned = append(g.warned, want)
+		g.say(fmt.Sprintf("%s is sent to %s over plain HTTP: others on the network can read it", want.Subject(), want.Host))
+	}
+}
+
+func (g *Gate) refuse(left []Need) error {
+	var errs []error
+	for _, n := range left {
+		errs = append(errs, &Refused{Need: n, gate: g})
+	}
+	return errors.Join(errs...)
+}
+
+// Refused is what the user has not allowed.
+type Refused struct {
+	Need
+	gate *Gate
+}
+
+// Error says what would have been sent where, and how to allow it.
+func (r *Refused) Error() string {
+	plain := ""
+	if r.Plain() {
+		plain = ", unencrypted"
+	}
+	add := "--trust " + r.Flag()
+	if r.gate != nil && r.gate.Command != nil {
+		add = r.gate.Command(add)
+	}
+	return fmt.Sprintf("%s: would send %s to %s%s, which you have not allowed; nothing was sent. If you trust that host with it: %s",
+		r.Place, r.Subject(), r.Host, plain, add)
+}

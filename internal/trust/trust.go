@@ -1,0 +1,177 @@
+// Package trust decides whether the value of an environment variable may be sent to a
+// host, and remembers what the user has allowed.
+//
+// What it promises: a preset's variable goes to that preset's own hosts over https, and any
+// variable to this machine; every other pair of variable and host needs the user's word,
+// given by a flag, by an answer to a question, or by an answer that was remembered. A pair is
+// refused where nobody can be asked. A variable that is not set sends nothing, and needs no
+// word. It never reads or prints the value of a variable.
+//
+// It is not for sending anything, and it does not read plans: packages app and cli tell it
+// what a plan wants.
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/internal/provider"
+)
+
+// The sorts of grants. More may follow: a program to run, a file of code to load.
+const (
+	// Variable is the value of an environment variable, sent to a host.
+	Variable = "variable"
+	// ClientKeys are the keys of a gateway's clients, handed on to a host.
+	ClientKeys = "client-keys"
+)
+
+// Grant is one thing that needs the user's word.
+type Grant struct {
+	// What is the sort: Variable or ClientKeys.
+	What string `json:"what"`
+	// Name is that of the variable. Empty for ClientKeys.
+	Name string `json:"name,omitempty"`
+	// Host is scheme, host and port, as Origin writes them.
+	Host string `json:"host,omitempty"`
+}
+
+// Flag is the grant as ParseFlag reads it: VAR=HOST.
+func (g Grant) Flag() string {
+	if g.What == ClientKeys {
+		return ClientKeys + "=" + g.Host
+	}
+	return g.Name + "=" + g.Host
+}
+
+// Subject is what would be sent, in words.
+func (g Grant) Subject() string {
+	if g.What == ClientKeys {
+		return "the keys of the gateway's clients"
+	}
+	return "the environment variable " + g.Name
+}
+
+// Plain says whether the grant sends something to another machine without encryption.
+func (g Grant) Plain() bool { return strings.HasPrefix(g.Host, "http://") && !Loopback(g.Host) }
+
+// Reasons why a grant is allowed.
+const (
+	Preset     = "preset"     // the variable and the host are of the same preset
+	OnLoopback = "loopback"   // the host is this machine
+	Given      = "given"      // by a flag of this command
+	Remembered = "remembered" // by an earlier answer
+)
+
+// free says why a grant needs nobody's word, or returns "".
+func (g Grant) free() string {
+	for _, p := range provider.Presets() {
+		host, err := Origin(p.BaseURL)
+		own := g.What == ClientKeys || p.KeyEnv == g.Name
+		if err == nil && own && host == g.Host && strings.HasPrefix(host, "https://") {
+			return Preset
+		}
+	}
+	if Loopback(g.Host) {
+		return OnLoopback
+	}
+	return ""
+}
+
+// Keys lists the grants that a provider needs to send its key: one for each host.
+func Keys(p provider.Provider) []Grant {
+	if p.KeyEnv == "" {
+		return nil
+	}
+	return grants(p, Variable, p.KeyEnv)
+}
+
+// Handed lists the grants that a provider without a key of its own needs for a gateway to hand
+// its clients' keys on to it.
+func Handed(p provider.Provider) []Grant {
+	if p.KeyEnv != "" {
+		return nil
+	}
+	return grants(p, ClientKeys, "")
+}
+
+func grants(p provider.Provider, what, name string) []Grant {
+	if p.Dialect == "sim" {
+		return nil
+	}
+	var all []Grant
+	for _, one := range p.Servers() {
+		host, err := Origin(one.BaseURL)
+		if err != nil {
+			continue // it is refused before anything is sent: see provider.Validate
+		}
+		if g := (Grant{What: what, Name: name, Host: host}); !slices.Contains(all, g) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// Origin returns the scheme, host and port of an address: in lower case, without the port
+// that the scheme implies, and in ASCII, so that two that look alike are not taken for one.
+func Origin(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("trust: is not an address: use https://host:port")
+	}
+	scheme, host, port := strings.ToLower(u.Scheme), hostOf(u), u.Port()
+	if scheme != "http" && scheme != "https" || host == "" {
+		return "", errors.New("trust: is not an http or https address: use https://host:port")
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" && port != map[string]string{"http": "80", "https": "443"}[scheme] {
+		host += ":" + port
+	}
+	return scheme + "://" + host, nil
+}
+
+// hostOf is the host of an address in lower case, with \u escapes for what is not printable
+// ASCII. It is escaped first: letters of other alphabets have ASCII ones as their lower case.
+func hostOf(u *url.URL) string {
+	quoted := fmt.Sprintf("%+q", u.Hostname())
+	return strings.ToLower(quoted[1 : len(quoted)-1])
+}
+
+// Loopback says whether an address is one of this machine's own.
+func Loopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return hostOf(u) == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// ParseFlag reads VAR=HOST. A host without a scheme is one over https.
+func ParseFlag(s string) (Grant, error) {
+	name, host, ok := strings.Cut(s, "=")
+	g := Grant{What: Variable, Name: name}
+	if name == ClientKeys {
+		g = Grant{What: ClientKeys}
+	} else if !ok || !variable.MatchString(name) {
+		// What was given may be a key in the wrong place: it is not repeated.
+		return Grant{}, errors.New("trust: write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")
+	}
+	if !strings.Contains(host, "://") {
+		host = "https://" + host
+	}
+	var err error
+	if g.Host, err = Origin(host); err != nil {
+		return Grant{}, fmt.Errorf("trust: %s: the host: %w", name, err)
+	}
+	return g, nil
+}
