@@ -125,7 +125,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		keys.Give(trust.Keys(p)...) // all of it was typed
 	}
 	return app.Config{
-		Trust: keys,
+		Trust:     keys,
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},

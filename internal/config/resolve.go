@@ -226,7 +226,8 @@ func (r *resolver) provider(p provider.Provider) {
 		case field == "name":
 			r.complainOfKey(here, "the name %s", problem)
 		case field == "headers":
-			r.complainOfKey(append(here.to(field), headerIn(problem, p.Headers)...), "%s", problem)
+			name := headerIn(problem, p.Headers)
+			r.complainOfKey(append(here.to(field), name...), "%s", strings.TrimPrefix(problem, strings.Join(name, "")+": "))
 		default:
 			r.complain(append(here, fieldPath(field)...), "%s", problem)
 		}

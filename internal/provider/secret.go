@@ -8,10 +8,10 @@ import (
 
 // maybeKey is how keys of well-known makers look, wherever they stand. It is for hiding, and
 // rather hides too much than too little.
-var maybeKey = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|gh[pousr]|github_pat|glpat|r8|nvapi|pplx|tgp|fw|Bearer|Basic|Token)[-_ ][A-Za-z0-9+/_=.-]{12,}|\bAIza[A-Za-z0-9_-]{20,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
+var maybeKey = regexp.MustCompile(`\b(?:sk|pk|rk|gsk|xai|hf|gh[pousr]|github_pat|glpat|r8|nvapi|pplx|tgp|fw|(?i:Bearer|Basic|Token))[-_ ][A-Za-z0-9+/_=.-]{12,}|\bAIza[A-Za-z0-9_-]{20,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_.-]+`)
 
 // surelyKey is for refusing: a prefix that means a key, and a body as keys have it.
-var surelyKey = regexp.MustCompile(`\b(?:sk-|sk_|rk_|gsk_|xai-|hf_|gh[pousr]_|github_pat_|glpat-|r8_|nvapi-|pplx-|tgp_)[A-Za-z0-9_-]{16,}|\bAIza[A-Za-z0-9_-]{30,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|^\s*(?i:Bearer|Basic|Token)\s+\S{8,}`)
+var surelyKey = regexp.MustCompile(`\b(?:sk-|sk_|rk_|gsk_|xai-|hf_|gh[pousr]_|github_pat_|glpat-|r8_|nvapi-|pplx-|tgp_)[A-Za-z0-9_-]{16,}|\bAIza[A-Za-z0-9_-]{30,}|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.|^\s*(?i:Bearer|Basic|Token)\s+\S{8,}\s*$`)
 
 // Secrets lists the parts of a text that may be keys.
 func Secrets(text string) []string { return maybeKey.FindAllString(text, -1) }
@@ -25,10 +25,12 @@ func isReference(value string) bool { return references.MatchString(value) }
 
 var references = regexp.MustCompile(`\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}`)
 
-// secretHeaders carry keys, whatever their value is.
-var secretHeaders = []string{
-	"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-goog-api-key", "x-auth-token",
-	"x-access-token", "x-amz-security-token", "private-token", "ocp-apim-subscription-key",
+// secretHeaders lists headers that carry keys, whatever their value is.
+func secretHeaders() []string {
+	return []string{
+		"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "apikey", "x-goog-api-key", "x-auth-token",
+		"x-access-token", "x-amz-security-token", "private-token", "ocp-apim-subscription-key",
+	}
 }
 
 // checkSecrets refuses keys that are written where only the name of a variable belongs. No

@@ -97,7 +97,7 @@ func (p Provider) checkHeaders(bad complain) {
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			bad("headers", "%s: its value holds a control character", name)
 		}
-		if slices.Contains(secretHeaders, strings.ToLower(name)) {
+		if slices.Contains(secretHeaders(), strings.ToLower(name)) {
 			bad("headers", "%s: a secret does not belong here; name its environment variable in key_env", name)
 		}
 	}

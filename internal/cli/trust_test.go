@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/internal/trust"
+)
+
+// elsewhere is a server at an address that is not taken for this machine, though it is: it
+// stands for a stranger's. The variable that is sent there is PATH, which is always set.
+type elsewhere struct {
+	url string // http://0.0.0.0:PORT
+
+	mu   sync.Mutex
+	keys []string
+}
+
+func strangers(t *testing.T) *elsewhere {
+	t.Helper()
+	e := &elsewhere{}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.keys = append(e.keys, r.Header.Get("Authorization"))
+		http.Error(w, `{"error":{"message":"no"}}`, http.StatusUnauthorized)
+	}))
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	_, port, err := net.SplitHostPort(srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.url = "http://0.0.0.0:" + port
+	conn, err := net.Dial("tcp", "0.0.0.0:"+port)
+	if err != nil {
+		t.Skip("this system has no other address of its own: ", err)
+	}
+	_ = conn.Close()
+	return e
+}
+
+// got returns how many requests came and whether each brought the value of PATH.
+func (e *elsewhere) got() (requests int, all bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all = true
+	for _, k := range e.keys {
+		all = all && k == "Bearer "+os.Getenv("PATH")
+	}
+	return len(e.keys), all
+}
+
+func (e *elsewhere) plan(t *testing.T) string {
+	t.Helper()
+	return write(t, "plan.yaml", fmt.Sprintf(`kind: secrets
+agents: {a: {model: lab/any, max_tokens: 50}}
+params: {messages: 1}
+providers:
+  lab: {dialect: openai, base_url: %q, key_env: PATH}
+`, e.url+"/v1"))
+}
+
+// scripted is a state without a terminal, and at one with a terminal.
+func scripted(t *testing.T) State { return State{Env: os.LookupEnv, ConfigDir: t.TempDir()} }
+
+func (e *elsewhere) terminal(t *testing.T, answer string) State {
+	s := scripted(t)
+	s.Stdin, s.Terminal = strings.NewReader(answer), func(any) int { return 80 }
+	return s
+}
+
+// TestStrangersPlan: a variable goes to a stranger's server only on the user's word, whoever
+// asks for it: run, resume of a run file, fork, trainer, gateway.
+func TestStrangersPlan(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	plan, s := e.plan(t), scripted(t)
+	flag := "PATH=" + e.url
+	refused := parley(t, s, "run", plan).want(t, ExitUsage)
+	refused.wantErr(t, plan+":5:", "providers.lab.key_env", "the environment variable PATH", e.url, "unencrypted", "nothing was sent",
+		"parley run "+plan+" --trust "+flag)
+	if n, _ := e.got(); n > 0 {
+		t.Fatalf("%d requests were sent", n)
+	}
+	if strings.Contains(refused.stderr, os.Getenv("PATH")) {
+		t.Error("the value is shown")
+	}
+	parley(t, s, "run", plan, "--trust", flag).wantErr(t, "over plain HTTP")
+	n, all := e.got()
+	if n == 0 || !all {
+		t.Fatalf("%d requests, with the key: %v", n, all)
+	}
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	for _, args := range [][]string{{"resume", file}, {"run", plan}, {"fork", file, "--episode", "0", "--turn", "0"}} {
+		parley(t, s, args...).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "parley "+strings.Join(args, " ")+" --trust "+flag)
+	}
+	parley(t, s, "resume", file).wantErr(t, file+": recorded plan: providers.lab.key_env")
+	if now, _ := e.got(); now != n {
+		t.Errorf("%d more requests were sent", now-n)
+	}
+	parley(t, s, "resume", file, "--trust", flag)
+	if now, all := e.got(); now == n || !all {
+		t.Errorf("%d more requests, with the key: %v", now-n, all)
+	}
+}
+
+// TestStrangersGateway: the same for a plan of upstreams; and clients' own keys are keys too.
+func TestStrangersGateway(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	plan, s := e.plan(t), scripted(t)
+	out := filepath.Join(t.TempDir(), "out.parley")
+	parley(t, s, "gateway", plan, "--out", out).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
+	keyless := write(t, "keyless.yaml", strings.ReplaceAll(read(t, plan), ", key_env: PATH", ""))
+	parley(t, s, "gateway", keyless, "--out", out).want(t, ExitUsage).wantErr(t, "providers.lab.base_url", "clients", "--trust client-keys="+e.url)
+	parley(t, s, "gateway", keyless, "--out", out, "--key-env", "PATH").want(t, ExitUsage).wantErr(t, "--trust PATH="+e.url)
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a run file was begun")
+	}
+	env := map[string]string{"PATH": os.Getenv("PATH"), "CLIENTS": "c"}
+	for _, args := range [][]string{
+		{plan, "--trust", "PATH=" + e.url},
+		{keyless, "--trust", "client-keys=" + e.url},
+		{keyless, "--client-key-env", "CLIENTS"},
+		{"--upstream", "lab=" + e.url + "/v1", "--key-env", "PATH"},
+		{"--upstream", "lab=" + e.url + "/v1"},
+	} {
+		_, stop := gatewayServing(t, env, append([]string{"--out", filepath.Join(t.TempDir(), "out.parley")}, args...)...)
+		stop().want(t, ExitOK)
+	}
+}
+
+// TestStrangersTrainer: nobody can be asked once it serves, so it is before.
+func TestStrangersTrainer(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	plan := write(t, "plan.yaml", strings.ReplaceAll(rolloutPlan, "sim/small", "lab/any")+
+		fmt.Sprintf("providers:\n  lab: {dialect: openai, base_url: %q, key_env: PATH}\n", e.url+"/v1"))
+	parley(t, scripted(t), "trainer", plan).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
+	_, stop := serves(t, map[string]string{"PATH": os.Getenv("PATH")}, "trainer", plan, "--trust", "PATH="+e.url)
+	stop().want(t, ExitOK)
+}
+
+// TestTrustIsAsked: on a terminal, once, and remembered for this variable and host.
+func TestTrustIsAsked(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	plan := e.plan(t)
+	question := "The plan " + plan + " sends the environment variable PATH to " + e.url + " over plain HTTP, where others on the network can read it. Allow? [y/N] "
+	for _, no := range []string{"n\n", "", "\n", "yeah\n"} {
+		s := e.terminal(t, no)
+		parley(t, s, "run", plan).want(t, ExitUsage).wantErr(t, question, "--trust")
+		if n, _ := e.got(); n > 0 {
+			t.Fatalf("%q: %d requests were sent", no, n)
+		}
+	}
+	s := e.terminal(t, "Y\n")
+	parley(t, s, "run", plan).wantErr(t, question)
+	n, all := e.got()
+	if n == 0 || !all {
+		t.Fatalf("%d requests, with the key: %v", n, all)
+	}
+	s.Stdin, s.Terminal = nil, nil
+	if got := parley(t, s, "run", plan, "--out", filepath.Join(t.TempDir(), "other.parley")); strings.Contains(got.stderr, "--trust") {
+		t.Errorf("it was not remembered: %s", got.stderr)
+	}
+	path := filepath.Join(s.ConfigDir, "parley", trustedName)
+	if known, err := trust.NewStore(path).Load(); err != nil || len(known) != 1 || known[0].Flag() != "PATH="+e.url {
+		t.Errorf("%v, %v", known, err)
+	}
+}
+
+// TestTrustQuestionEnds: a signal is an answer too.
+func TestTrustQuestionEnds(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	s := e.terminal(t, "")
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	r, w := net.Pipe() // nobody types
+	t.Cleanup(func() { _ = w.Close() })
+	s.Stdin, s.Signals = r, signals
+	parley(t, s, "run", e.plan(t)).want(t, ExitInterrupted)
+	if n, _ := e.got(); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// TestPresetKeyElsewhere: the key of a preset goes to the preset's hosts, whatever a plan says.
+func TestPresetKeyElsewhere(t *testing.T) {
+	t.Parallel()
+	s := scripted(t)
+	s.Env = func(name string) (string, bool) { return "secret", strings.HasSuffix(name, "_KEY") }
+	const agents = "kind: secrets\nagents: {a: {model: openai/gpt-5-mini, max_tokens: 50}}\nproviders:\n  openai: "
+	for entry, says := range map[string]string{
+		`{base_url: "https://evil.example/v1"}`:                                              "--trust OPENAI_API_KEY=https://evil.example",
+		`{base_url: "http://api.openai.com/v1"}`:                                             "--trust OPENAI_API_KEY=http://api.openai.com",
+		`{base_urls: ["https://api.openai.com/v1", "https://evil.example/v1"]}`:              "--trust OPENAI_API_KEY=https://evil.example",
+		`{key_env: LAB_KEY}`:                                                                 "--trust LAB_KEY=https://api.openai.com",
+		`{dialect: anthropic, key_env: ANTHROPIC_API_KEY, base_url: "https://evil.example"}`: "--trust ANTHROPIC_API_KEY=https://evil.example",
+	} {
+		plan := write(t, "plan.yaml", agents+entry+"\n")
+		parley(t, s, "run", plan).want(t, ExitUsage).wantErr(t, says)
+		parley(t, s, "run", write(t, "plain.yaml", strings.ReplaceAll(agents, "\nproviders:\n  openai: ", "\n")), "--set", "providers.openai="+entry).want(t, ExitUsage).wantErr(t, "--set providers.openai", "--trust")
+	}
+	// A variable that is not set sends nothing: the error is that it is not set.
+	parley(t, scripted(t), "run", write(t, "unset.yaml", agents+"{base_url: \"https://evil.example/v1\", key_env: PARLEY_TEST_UNSET_KEY}\n")).
+		want(t, ExitUsage).wantErr(t, "PARLEY_TEST_UNSET_KEY is not set")
+}
+
+// TestCheckShowsKeys: check says which variable goes to which host, and why it may.
+func TestCheckShowsKeys(t *testing.T) {
+	t.Parallel()
+	s := scripted(t)
+	plan := write(t, "plan.yaml", `kind: secrets
+agents: {a: {model: openai/gpt-5-mini, fallbacks: [lab/any, far/any]}}
+providers:
+  lab: {dialect: openai, base_url: "http://127.0.0.1:8080/v1", key_env: LAB_KEY}
+  far: {dialect: openai, base_urls: ["https://a.example/v1", "http://b.example:8000/v1"], key_env: FAR_KEY}
+`)
+	got := parley(t, s, "check", plan, "--trust", "FAR_KEY=https://a.example").want(t, ExitOK)
+	for _, want := range []string{
+		"OPENAI_API_KEY, which openai needs, is not set; it goes to https://api.openai.com (preset)",
+		"LAB_KEY, which lab needs, is not set; it goes to http://127.0.0.1:8080 (loopback)",
+		"it goes to https://a.example (given), http://b.example:8000 (run asks you first, unless --trust FAR_KEY=http://b.example:8000, unencrypted)",
+		"parley run " + plan + " --trust FAR_KEY=https://a.example",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("it does not say %q:\n%s", want, got.stdout)
+		}
+	}
+	e := checked(t, s, plan)
+	if far := e.Keys[0]; far.Env != "FAR_KEY" || len(far.Sent) != 2 || far.Sent[1].Allowed != "" || !far.Sent[1].Plain || e.Keys[1].Sent[0].Allowed != trust.OnLoopback {
+		t.Errorf("%+v", e.Keys)
+	}
+}
+
+func TestTrustFlag(t *testing.T) {
+	t.Parallel()
+	got := parley(t, scripted(t), "run", write(t, "plan.yaml", duelPlan), "--trust", "sk-hunter2").want(t, ExitUsage).wantErr(t, "--trust", "VARIABLE=HOST")
+	if strings.Contains(got.stderr, "hunter2") {
+		t.Error(got.stderr)
+	}
+}
