@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +20,6 @@ type compareCmd struct {
 	Score   []string `placeholder:"NAME" help:"Only this score. May be given several times."`
 	Against string   `placeholder:"NAME" help:"Compare all others with this one. Default: each with each."`
 	Correct string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
-	HTML    string   `name:"html" placeholder:"OUT" help:"Write one page that needs nothing else."`
 	tableFlags
 }
 
@@ -31,7 +29,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.By != "" && !slices.Contains(ways, c.By) {
 		return usage("--by %s: want one of %s%s", c.By, strings.Join(ways, ", "), didYouMean(c.By, ways))
 	}
-	if err := spare(c.HTML, c.Files); err != nil {
+	if err := c.check(c.Files); err != nil {
 		return err
 	}
 	sources, closeAll, err := openRuns(ctx, c.Files)
@@ -53,18 +51,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		}
 		return err
 	}
-	d := result.Document(version())
-	if err := c.show(s, d); err != nil {
-		return err
-	}
-	if c.HTML == "" {
-		return nil
-	}
-	if err := replaceFile(c.HTML, d.WriteHTML); err != nil {
-		return fmt.Errorf("compare: --html: %w", err)
-	}
-	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", c.HTML)
-	return nil
+	return c.show(s, result.Document(version()), c.Files)
 }
 
 // didYouMean asks for the nearest of names, where one is near.

@@ -125,7 +125,7 @@ type exportFile struct {
 
 func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store, f exportFile, format export.Format) error {
 	rows, note := 0, ""
-	err := writeWhole(f.path, c.Force, func(w io.Writer) (err error) {
+	err := c.output(f.path).write(func(w io.Writer) (err error) {
 		rows, note, err = c.write(ctx, w, store, f.table, format)
 		return err
 	})
@@ -163,39 +163,20 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 			files = append(files, exportFile{t, filepath.Join(c.Out, string(t)+"."+string(format))})
 		}
 	}
+	if _, err := os.Stat(c.Out); errors.Is(err, fs.ErrNotExist) && c.Table == tableAll {
+		return files, nil // the folder is made
+	}
 	for _, f := range files {
-		if err := c.check(f.path); err != nil {
+		if _, err := c.output(f.path).check(); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
 }
 
-// check refuses to write over what is there, unless it is forced to, and over the run in
-// any case.
-func (c *exportCmd) check(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && c.Table == tableAll:
-		return nil // the folder may be made
-	case errors.Is(err, fs.ErrNotExist):
-		return initFile{path: path}.folder()
-	case err != nil:
-		return usage("--out: %w", err)
-	case info.IsDir():
-		return usage("--out: %s is a folder: name a file in it, or write every table into it with --table all", path)
-	case !info.Mode().IsRegular():
-		return usage("--out: %s is there and is no plain file: leave --out away and redirect standard output", path)
-	}
-	for _, part := range []string{"", "-wal", "-shm", "-lock"} {
-		if own, err := os.Stat(c.File + part); err == nil && os.SameFile(own, info) {
-			return usage("--out: %s is part of the run itself: name another file", path)
-		}
-	}
-	if !c.Force {
-		return usage("--out: %s is there already: name another, or write over it with --force", path)
-	}
-	return nil
+// output is a file of --out.
+func (c *exportCmd) output(path string) output {
+	return output{flag: "--out", path: path, force: c.Force, inputs: []string{c.File}, inside: path != c.Out}
 }
 
 // folder makes the folder of --table all.
@@ -208,36 +189,6 @@ func (c *exportCmd) folder() error {
 	}
 	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
 		return usage("--out: %s is a file: --table all writes into a folder", c.Out)
-	}
-	return nil
-}
-
-// writeWhole writes a file whole or not at all: beside its place, and there in one step.
-func writeWhole(path string, force bool, write func(io.Writer) error) (err error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".parley-export-*")
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			_ = os.Remove(f.Name()) // nothing more can be done about it
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	if _, err := os.Lstat(path); err == nil && !force {
-		return usage("--out: %s has come up meanwhile: name another, or write over it with --force", path)
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("--out: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -49,8 +50,9 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	if err := c.emptyFolder(); err != nil {
 		return err
 	}
-	w := &folderWriter{dir: c.Out, kind: kind, tables: map[string]*joinedTable{}}
-	if err := errors.Join(w.all(ctx, store, run), w.close()); err != nil {
+	w := &folderWriter{export: c, dir: c.Out, kind: kind, tables: map[string]*joinedTable{}}
+	err = w.all(ctx, store, run)
+	if err := errors.Join(err, w.close(err == nil)); err != nil {
 		return playError(c.File, err)
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, number(w.files), number(w.episodes), w.joined())
@@ -75,6 +77,7 @@ func (c *exportCmd) emptyFolder() error {
 
 // folderWriter writes the files of episodes.
 type folderWriter struct {
+	export          *exportCmd
 	dir             string
 	kind            world.Kind
 	tables          map[string]*joinedTable
@@ -83,7 +86,7 @@ type folderWriter struct {
 
 // joinedTable is a table of all episodes.
 type joinedTable struct {
-	file *os.File
+	file *pendingOutput
 	csv  *csv.Writer
 	head []string
 }
@@ -106,16 +109,20 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 		return nil // there is nothing to read of it
 	}
 	dir := filepath.Join(w.dir, fmt.Sprintf("episode-%04d", p.Episode))
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--out: %w", err)
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return usage("--out: %s is there and is no folder: name another with --out", dir)
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if name != filepath.Base(name) || !filepath.IsLocal(name) {
 			continue // a run file may come from anywhere
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(files[name]), 0o644); err != nil {
-			return fmt.Errorf("--out: %w", err)
+		write := func(to io.Writer) error { _, err := io.WriteString(to, files[name]); return err }
+		if err := w.export.output(filepath.Join(dir, name)).write(write); err != nil {
+			return err
 		}
 		w.files++
 		if strings.HasSuffix(name, ".csv") {
@@ -136,9 +143,9 @@ func (w *folderWriter) join(p world.Played, name, text string) error {
 	}
 	t := w.tables[name]
 	if t == nil {
-		f, err := os.Create(filepath.Join(w.dir, name))
+		f, err := w.export.output(filepath.Join(w.dir, name)).create()
 		if err != nil {
-			return fmt.Errorf("--out: %w", err)
+			return err
 		}
 		t = &joinedTable{file: f, csv: csv.NewWriter(f), head: rows[0]}
 		w.tables[name] = t
@@ -161,13 +168,18 @@ func (w *folderWriter) join(p world.Played, name, text string) error {
 	return nil
 }
 
-// close ends the tables.
-func (w *folderWriter) close() error {
+// close ends the tables, which are kept if they are whole.
+func (w *folderWriter) close(whole bool) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(w.tables)) {
 		t := w.tables[name]
 		t.csv.Flush()
-		errs = append(errs, t.csv.Error(), t.file.Close())
+		if err := t.csv.Error(); err != nil || !whole {
+			t.file.abandon()
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, t.file.commit())
 	}
 	return errors.Join(errs...)
 }

@@ -132,14 +132,14 @@ func TestExportFails(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.csv")
 	full := errors.New("the disk is full")
-	err := writeWhole(out, false, func(w io.Writer) error {
+	err := output{flag: "--out", path: out}.write(func(w io.Writer) error {
 		_, err := w.Write([]byte("half"))
 		return errors.Join(err, full)
 	})
 	if _, none := os.Stat(out); !errors.Is(err, full) || !errors.Is(none, fs.ErrNotExist) || folderOf(t, dir) != "" {
 		t.Errorf("%v: %s", err, folderOf(t, dir))
 	}
-	err = writeWhole(out, false, func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
+	err = output{flag: "--out", path: out}.write(func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
 	if err == nil || exitCode(err) != ExitUsage || read(t, out) != "other" || folderOf(t, dir) != "x.csv" {
 		t.Errorf("%v: what came up meanwhile: %q", err, read(t, out))
 	}
@@ -168,7 +168,7 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{file, "--out", os.DevNull, "--format", "csv"}, "no plain file"},
 		{[]string{file, "--out", there}, "is there already"},
 		{[]string{file, "--out", there, "--table", "all"}, "--out: "},
-		{[]string{file, "--out", file, "--format", "csv", "--force"}, "part of the run itself"},
+		{[]string{file, "--out", file, "--format", "csv", "--force"}, "part of a run file"},
 	} {
 		got := parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
 		if got.stdout != "" {

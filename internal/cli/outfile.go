@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -189,6 +190,9 @@ func (o *outFile) finish(complete bool) (note string, err error) {
 	}
 	if len(rest) > 0 {
 		stale := o.path + ".stale"
+		if err := isRecords(stale); err != nil {
+			return "", err
+		}
 		if err := o.appendTo(stale, rest); err != nil {
 			return "", fmt.Errorf("--out: %w", err)
 		}
@@ -244,6 +248,30 @@ func (o *outFile) close() error {
 	f := o.f
 	o.f = nil
 	return f.Close()
+}
+
+// isRecords refuses a file that holds anything but records, as far as its first line tells.
+func isRecords(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return usage("--out: %s is there and is no plain file: move it away", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	line, err := newLineReader(f, maxRecord).next()
+	if err == nil {
+		_, err = readRecord(line)
+	}
+	_ = f.Close() // it was only read
+	if err != nil && !errors.Is(err, io.EOF) {
+		return usage("--out: %s is in the way of answers that are no longer asked for: %w: move it away", path, err)
+	}
+	return nil
 }
 
 func (o *outFile) appendTo(path string, order []int64) error {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 
 	"parley/internal/report"
 	doc "parley/internal/report/page"
@@ -22,7 +21,6 @@ import (
 // reportCmd says what runs came to.
 type reportCmd struct {
 	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several are shown side by side. They may be played meanwhile."`
-	HTML        string   `name:"html" placeholder:"OUT" help:"Write one page with charts that needs nothing else."`
 	Episodes    int      `default:"500" placeholder:"N" help:"Most episodes to list on the page. Default: ${default}."`
 	Transcripts int      `default:"20" placeholder:"N" help:"Most episodes whose transcripts are on the page. Default: ${default}."`
 	tableFlags
@@ -30,8 +28,10 @@ type reportCmd struct {
 
 // tableFlags are the forms that tables can be had in.
 type tableFlags struct {
-	CSV  string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
-	JSON bool   `name:"json" help:"Print every table as JSON."`
+	CSV   string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
+	JSON  bool   `name:"json" help:"Print every table as JSON."`
+	HTML  string `name:"html" placeholder:"OUT" help:"Write one page that needs nothing else."`
+	Force bool   `help:"Write over files that are there, also such as parley did not write."`
 }
 
 // frugal is how much memory a reader of runs takes before it looks harder for what it can
@@ -43,7 +43,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Episodes < 0 || c.Transcripts < 0 {
 		return usage("--episodes and --transcripts must not be negative")
 	}
-	if err := spare(c.HTML, c.Files); err != nil {
+	if err := c.check(c.Files); err != nil {
 		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
@@ -56,17 +56,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.show(s, d); err != nil {
-		return err
-	}
-	if c.HTML == "" {
-		return nil
-	}
-	if err := replaceFile(c.HTML, d.WriteHTML); err != nil {
-		return fmt.Errorf("report: --html: %w", err)
-	}
-	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", c.HTML)
-	return nil
+	return c.show(s, d, c.Files)
 }
 
 // openRuns opens run files and folds them.
@@ -114,88 +104,77 @@ func kindOf(r *view.Run) world.Kind {
 	return world.Kind{}
 }
 
-// show puts the tables of a document where they are wanted: as JSON, as files, or on the
-// terminal.
-func (f *tableFlags) show(s *State, d *doc.Document) error {
+// page is the file of --html. Pages of an earlier day are written over.
+func (f *tableFlags) page(files []string) output {
+	return output{flag: "--html", path: f.HTML, force: f.Force, inputs: files, ours: isPage}
+}
+
+// check looks at where the page goes before anything is read.
+func (f *tableFlags) check(files []string) error {
+	if f.HTML == "" {
+		return nil
+	}
+	_, err := f.page(files).check()
+	return err
+}
+
+// show puts a document of files where it is wanted: its tables as JSON, as files, or on the
+// terminal, and all of it on a page.
+func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 	if f.CSV != "" {
-		if err := writeTables(f.CSV, d.Tables()); err != nil {
-			return fmt.Errorf("--csv: %w", err)
+		if err := f.writeTables(d.Tables(), files); err != nil {
+			return err
 		}
 	}
 	if f.JSON {
-		return printJSON(s.Stdout, d)
+		if err := printJSON(s.Stdout, d); err != nil {
+			return err
+		}
+	} else {
+		p := newPage(s)
+		p.document(d)
+		if err := p.flush(); err != nil {
+			return err
+		}
 	}
-	p := newPage(s)
-	p.document(d)
-	return p.flush()
-}
-
-// writeTables writes a file for each name of a table.
-func writeTables(dir string, tables []*doc.Table) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // tables are for others to read too
+	if f.HTML == "" {
+		return nil
+	}
+	if err := f.page(files).write(d.WriteHTML); err != nil {
 		return err
 	}
+	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", f.HTML)
+	return nil
+}
+
+// writeTables writes a file for each name of a table, or none if one of them must not be.
+// Tables with the same columns are written over.
+func (f *tableFlags) writeTables(tables []*doc.Table, files []string) error {
+	if err := os.MkdirAll(f.CSV, 0o755); err != nil { //nolint:gosec // tables are for others to read too
+		return usage("--csv: %w", err)
+	}
 	seen := map[string]int{}
+	var outs []output
+	var texts []*bytes.Buffer
 	for _, t := range tables {
 		name := t.Name
 		if seen[t.Name]++; seen[t.Name] > 1 {
 			name = fmt.Sprintf("%s-%d", name, seen[t.Name])
 		}
-		if err := replaceFile(filepath.Join(dir, name+".csv"), t.WriteCSV); err != nil {
+		text := &bytes.Buffer{}
+		if err := t.WriteCSV(text); err != nil {
+			return fmt.Errorf("--csv: %w", err)
+		}
+		out := output{flag: "--csv", path: filepath.Join(f.CSV, name+".csv"), force: f.Force, inputs: files, ours: sameTable(text.Bytes()), inside: true}
+		if _, err := out.check(); err != nil {
+			return err
+		}
+		outs, texts = append(outs, out), append(texts, text)
+	}
+	for i, out := range outs {
+		if err := out.write(func(w io.Writer) error { _, err := w.Write(texts[i].Bytes()); return err }); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// replaceFile writes a file beside its place and moves it there when it is whole.
-func replaceFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// spare refuses to write over a run file.
-func spare(out string, files []string) error {
-	if out == "" {
-		return nil
-	}
-	there, err := os.Stat(out)
-	if err != nil {
-		return initFile{path: out}.folder() // there is nothing to lose
-	}
-	if there.IsDir() {
-		return usage("--html %s is a folder: name a file in it", out)
-	}
-	one := slices.ContainsFunc(files, func(f string) bool {
-		info, err := os.Stat(f)
-		return err == nil && os.SameFile(info, there)
-	})
-	if one || isDatabase(out) {
-		return usage("--html %s is a run file: name another for the page", out)
-	}
-	return nil
-}
-
-// isDatabase says whether a file is one of SQLite's, as run files are.
-func isDatabase(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	mark := []byte("SQLite format 3\x00")
-	head := make([]byte, len(mark))
-	_, err = io.ReadFull(f, head)
-	return err == nil && bytes.Equal(head, mark)
 }

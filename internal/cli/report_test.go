@@ -121,7 +121,7 @@ func TestReportRefuses(t *testing.T) {
 	other := recorded(t, sample()...)
 	before := read(t, file)
 	for _, out := range []string{file, other} {
-		parley(t, State{}, "report", file, "--html", out).want(t, ExitUsage).wantErr(t, "is a run file: name another")
+		parley(t, State{}, "report", file, "--html", out).want(t, ExitUsage).wantErr(t, "is part of a run file: name another")
 	}
 	if read(t, file) != before {
 		t.Error("the run file was changed")

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,10 +26,13 @@ func openPosition(path string) (*position, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil
 	case err == nil:
-		err = json.Unmarshal(b, p)
+		// Anything else of that name is somebody else's, and would be written over.
+		dec := json.NewDecoder(bytes.NewReader(b))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(p)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come cannot be read: %w: delete it to begin at the start", path, err)
+		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come cannot be read: %w: move it away to begin at the start", path, err)
 	}
 	return p, nil
 }
