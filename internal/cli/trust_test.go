@@ -249,3 +249,20 @@ func TestTrustFlag(t *testing.T) {
 		t.Error(got.stderr)
 	}
 }
+
+// TestRedirectedKey: a server that was sent a key cannot pass it on by a redirect.
+func TestRedirectedKey(t *testing.T) {
+	t.Parallel()
+	e := strangers(t)
+	asked := make(chan string, 100)
+	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization")
+		http.Redirect(w, r, e.url+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(func() { here.CloseClientConnections(); here.Close() })
+	plan := write(t, "plan.yaml", strings.ReplaceAll(read(t, e.plan(t)), e.url, here.URL))
+	parley(t, scripted(t), "run", plan).want(t, ExitFailed)
+	if n, _ := e.got(); n > 0 || <-asked != "Bearer "+os.Getenv("PATH") {
+		t.Errorf("%d requests came by the redirect", n)
+	}
+}

@@ -1,0 +1,37 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"parley/internal/provider"
+	"parley/internal/trust"
+	"parley/llm"
+)
+
+// TestLaneNeedsTrust: whoever opens an app without saying what may be sent sends no key to
+// another machine. PATH stands for the key: it is always set.
+func TestLaneNeedsTrust(t *testing.T) {
+	t.Parallel()
+	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "https://lab.example/v1", KeyEnv: "PATH"}
+	if os.Getenv("PATH") == "" {
+		t.Skip("PATH is not set")
+	}
+	given := &trust.Gate{}
+	given.Give(trust.Keys(p)...)
+	for gate, ok := range map[*trust.Gate]bool{nil: false, {}: false, given: true} {
+		a, err := Open(Config{Providers: []provider.Provider{p}, Trust: gate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = a.Ready("lab/any")
+		_, refused := errors.AsType[*trust.Refused](err)
+		if (err == nil) != ok || refused == ok || !ok && llm.AsError(err).Kind != llm.KindAuth {
+			t.Errorf("%v: want allowed %v", err, ok)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
