@@ -76,7 +76,7 @@ func (a *Answer) stalled() string {
 	case a.whole:
 		return fmt.Sprintf("the answer stalled: its body did not come within %v", a.c.timeout)
 	default:
-		return fmt.Sprintf("the answer stalled: nothing whole came for %v", a.c.timeout)
+		return fmt.Sprintf("the answer stalled: nothing complete came for %v", a.c.timeout)
 	}
 }
 

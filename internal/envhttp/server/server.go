@@ -72,8 +72,11 @@ func New(c Config) *Server {
 	return s
 }
 
-// maxRequest bounds what is read of a request.
-const maxRequest = 8 << 20
+// maxRequest bounds what is read of a request, and maxID the name of a session, which is kept.
+const (
+	maxRequest = 8 << 20
+	maxID      = 1 << 10
+)
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -193,6 +196,9 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		EnvParam json.RawMessage `json:"env_param"`
 		Seed     *int64          `json:"seed"`
+	}
+	if err == nil && len(r.PathValue("id")) > maxID {
+		err = fmt.Errorf("the id of the session has more than %d bytes", maxID)
 	}
 	if err == nil {
 		err = read(r, &in)

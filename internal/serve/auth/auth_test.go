@@ -319,6 +319,7 @@ func TestTargets(t *testing.T) {
 		{"GET http://localhost:8090/ HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403},
 		{"CONNECT localhost:8090 HTTP/1.1\r\nHost: localhost:8090\r\n\r\n", 403},
 		{"GET / HTTP/1.0\r\n\r\n", 403},
+		{"POST / HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100\r\n\r\n{", 403},
 		{"GET / HTTP/1.1\r\n\r\n", 400},
 		{"GET / HTTP/1.1\r\nHost: localhost:8090\r\nHost: evil.example\r\n\r\n", 400},
 		{"GET / HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: localhost:8090\r\n\r\n", 403},

@@ -30,6 +30,9 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 			r.Body = bound(w, r.Body, patience)
 		}
 		if why := g.refusal(r); why != nil {
+			if r.ProtoMajor == 1 && r.ContentLength != 0 {
+				w.Header().Set("Connection", "close") // or the body would be waited for
+			}
 			g.Refuse(w, r, *why)
 			return
 		}

@@ -290,7 +290,7 @@ func TestSlowReader(t *testing.T) {
 	l := newLab(t, 2)
 	synctest.Test(t, func(t *testing.T) {
 		c := l.config()
-		c.Patience = time.Minute
+		c.Patience, c.Access.Hosts = time.Minute, []string{"x"}
 		s, err := New(c)
 		if err != nil {
 			t.Fatal(err)
