@@ -68,7 +68,8 @@ type Spec struct {
 	Kind string `json:"kind"`
 	// Params are the kind's, resolved: nothing is left to a default.
 	Params json.RawMessage `json:"params,omitempty"`
-	// Lineup is seat to the name of an agent of the run.
+	// Lineup is seat to the name of an agent of the run. Specs of a plan share it: it is not
+	// written to.
 	Lineup map[string]string `json:"lineup"`
 	// Deal is what chance depends on: episodes with the same deal draw the same.
 	Deal int `json:"deal"`

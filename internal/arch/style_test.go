@@ -177,3 +177,45 @@ func TestSizes(t *testing.T) {
 	}
 	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
 }
+
+// TestOneHTTPServer wants every HTTP server of the program to be made by package auth, whose guard
+// checks who may use it. Benchmarks make their own.
+func TestOneHTTPServer(t *testing.T) {
+	t.Parallel()
+	made := 0
+	for _, s := range sources(t) {
+		if s.test || strings.HasPrefix(s.path, "oracle/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			what := ""
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				what = ofHTTP(n.Type, "Server")
+			case *ast.CallExpr:
+				what = ofHTTP(n.Fun, "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS")
+			}
+			if what == "Server" && path.Dir(s.path) == "internal/serve/auth" {
+				made++
+			} else if what != "" {
+				t.Errorf("%s:%d: http.%s: use auth.Guard.Server", s.path, s.line(n.Pos()), what)
+			}
+			return true
+		})
+	}
+	if made != 1 {
+		t.Errorf("package auth makes %d servers, want one", made)
+	}
+}
+
+// ofHTTP returns which of the names of package http an expression is, or nothing.
+func ofHTTP(e ast.Expr, names ...string) string {
+	sel, ok := e.(*ast.SelectorExpr)
+	if !ok || !slices.Contains(names, sel.Sel.Name) {
+		return ""
+	}
+	if pkg, ok := sel.X.(*ast.Ident); !ok || pkg.Name != "http" {
+		return ""
+	}
+	return sel.Sel.Name
+}

@@ -21,7 +21,7 @@ type account struct {
 	TPM         float64       `name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
 	ITPM        float64       `name:"itpm" placeholder:"N" help:"Input tokens a minute."`
 	OTPM        float64       `name:"otpm" placeholder:"N" help:"Output tokens a minute."`
-	Timeout     time.Duration `placeholder:"DURATION" help:"Most time for a try without a sign of life. Default: 10m."`
+	Timeout     time.Duration `placeholder:"DURATION" help:"Most time until an answer begins, and then until all of it came, or the next line of a stream. Default: 10m."`
 }
 
 // provider returns the account that model is asked at.

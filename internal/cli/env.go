@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,8 +17,10 @@ type envCmd struct {
 	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
 	Sessions int           `default:"100000" placeholder:"N" help:"Most sessions at once. Default: ${default}."`
 	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Drop a session after so long without a request. Default: ${default}."`
-	Open     bool          `help:"Serve other machines: there is no key, so whoever can reach it can use it."`
 	JSON     bool          `name:"json" help:"Print the list as JSON."`
+
+	accessFlags
+	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
 }
 
 // Run serves until the first signal, or lists.
@@ -32,19 +33,16 @@ func (c *envCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return asUsage(err)
 	}
-	if c.Sessions < 1 || c.Idle <= 0 {
-		return usage("--sessions and --idle must be above 0")
+	if c.Sessions < 1 || c.Idle <= 0 || c.Patience <= 0 {
+		return usage("--sessions, --idle and --patience must be above 0")
 	}
-	local, err := onlyHere(c.Addr)
+	allowed, err := c.access(c.Addr, "", false)
 	if err != nil {
 		return asUsage(err)
 	}
-	if !local && !c.Open {
-		return usage("--addr %s would serve other machines, and environments ask for no key: say --open if only friends can reach it", c.Addr)
-	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	ln, err := c.bind(ctx, c.Addr, "", false)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -52,7 +50,7 @@ func (c *envCmd) Run(ctx context.Context, s *State) error {
 		_ = ln.Close() // nobody could learn the address
 		return fmt.Errorf("standard output: %w", err)
 	}
-	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle}).Serve(ctx, ln)
+	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Access: allowed, Patience: c.Patience}).Serve(ctx, ln)
 }
 
 // kinds are the environments of the names.

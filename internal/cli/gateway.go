@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -39,8 +38,8 @@ type gatewayCmd struct {
 	Deadline time.Duration `group:"care" default:"10m" placeholder:"DURATION" help:"Most time until an answer begins, queueing and retries included. Default: ${default}."`
 	Grace    time.Duration `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
 
-	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: everybody is served."`
-	Open         bool          `group:"clients" help:"Serve other machines without a key."`
+	accessFlags
+	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
 	Patience     time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a piece of an answer. Default: ${default}."`
 	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Largest request. Default: 32 MiB."`
 }
@@ -57,7 +56,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
 	g.onClose(stop)
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	ln, err := c.bind(ctx, c.Addr, "--client-key-env", len(cfg.Keys) > 0)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -113,7 +112,10 @@ func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
 		return cfg, err
 	}
 	var err error
-	if cfg.Keys, err = (door{"--client-key-env", c.ClientKeyEnv, c.Addr, c.Open}).keys(s); err != nil {
+	if cfg.Keys, err = keysOf(s, "--client-key-env", c.ClientKeyEnv); err != nil {
+		return cfg, err
+	}
+	if cfg.Access, err = c.access(c.Addr, "--client-key-env", len(cfg.Keys) > 0); err != nil {
 		return cfg, err
 	}
 	if cfg.Replay {

@@ -30,7 +30,7 @@ type upstreamFlags struct {
 	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
 	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens a minute."`
 	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens a minute."`
-	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Most time without a sign of life of an upstream. Default: 10m."`
+	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Most time until an answer begins, and then until all of it came, or the next event of a stream. Default: 10m."`
 }
 
 // upstreams fills in who is asked and what it may cost.

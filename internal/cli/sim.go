@@ -2,9 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -17,11 +17,14 @@ import (
 
 // simCmd serves the simulated provider over HTTP.
 type simCmd struct {
-	Addr   string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	KeyEnv string        `placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: everybody is served."`
-	TLS    bool          `name:"tls" help:"Serve https, with a certificate made for this run."`
-	Grace  time.Duration `default:"5s" placeholder:"DURATION" help:"Most time for requests in flight when it is stopped. Default: ${default}."`
-	JSON   bool          `name:"json" help:"Print the closing counts as JSON."`
+	Addr  string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	TLS   bool          `name:"tls" help:"Serve https, with a certificate made for this run."`
+	Grace time.Duration `default:"5s" placeholder:"DURATION" help:"Most time for requests in flight when it is stopped. Default: ${default}."`
+	JSON  bool          `name:"json" help:"Print the closing counts as JSON."`
+
+	accessFlags
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: no key is needed."`
+	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
 
 	Seed        uint64 `group:"answers" placeholder:"N" help:"Another seed gives other answers to the same questions."`
 	MinTokens   int    `group:"answers" placeholder:"N" help:"Fewest tokens of a plain answer. Default: 8."`
@@ -63,7 +66,7 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	ln, err := c.bind(ctx, c.Addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
 		return asUsage(err)
 	}
@@ -91,7 +94,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 			},
 			StallFor: c.StallFor,
 		},
-		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, BadJSON500: c.BadJSON500, Grace: c.Grace,
+		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.Patience,
 		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests, PerHour: c.BatchPerHour, EnqueuedTokens: c.BatchTokens},
 	}
 	for _, d := range []struct {
@@ -108,6 +111,12 @@ func (c *simCmd) config() (simhttp.Config, error) {
 		}
 	}
 	var err error
+	if c.Patience <= 0 {
+		return cfg, errors.New("--patience must be above 0")
+	}
+	if cfg.Access, err = c.access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
+		return cfg, err
+	}
 	if cfg.Sim.Faults, err = sim.ParseFaults(c.Faults); err != nil {
 		return cfg, fmt.Errorf("--faults: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,13 +23,14 @@ import (
 
 // trainerCmd serves rollouts to trainers.
 type trainerCmd struct {
-	Plan     string        `arg:"" placeholder:"PLAN" help:"The plan file, of rollouts."`
-	Out      string        `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
-	Addr     string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	KeyEnv   string        `placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: everybody is served."`
-	Open     bool          `help:"Serve other machines without a key."`
-	Patience time.Duration `default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
-	Grace    time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+	Plan  string        `arg:"" placeholder:"PLAN" help:"The plan file, of rollouts."`
+	Out   string        `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+
+	accessFlags
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
+	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
 	trustFlags
 }
 
@@ -65,7 +65,7 @@ func (c *trainerCmd) Run(ctx context.Context, s *State) error {
 	drain, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
 	g.onClose(func() { stop(errors.New("stopped by a signal")) })
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
+	ln, err := c.bind(ctx, c.Addr, "--key-env", len(cfg.Keys) > 0)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -129,7 +129,10 @@ func (c *trainerCmd) config(ctx context.Context, s *State, keys *trust.Gate, pla
 		return cfg, usage("--patience and --grace must not be negative")
 	}
 	var err error
-	if cfg.Keys, err = (door{"--key-env", c.KeyEnv, c.Addr, c.Open}).keys(s); err != nil {
+	if cfg.Keys, err = keysOf(s, "--key-env", c.KeyEnv); err == nil {
+		cfg.Access, err = c.access(c.Addr, "--key-env", len(cfg.Keys) > 0)
+	}
+	if err != nil {
 		return cfg, asUsage(err)
 	}
 	return cfg, c.found(ctx, file, &cfg)

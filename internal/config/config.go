@@ -28,7 +28,7 @@ import (
 	"parley/world"
 )
 
-// maxEpisodes bounds what a plan may ask for, since all specs of a stage are held in memory.
+// maxEpisodes bounds what a plan may ask for at once, since all specs of a stage are held in memory.
 const maxEpisodes = 1_000_000
 
 // Plan is a plan file, resolved: nothing is left to a default but what only a run can

@@ -125,7 +125,7 @@ func providerKeys() *shape {
 		key{name: "counting", shape: words("max", "used"), preset: "by dialect", doc: "How the server counts tokens against its limits: max charges max_tokens when a request arrives, used charges what is used."},
 		key{name: "stream", shape: words("auto", "always", "never"), preset: "auto", doc: "Whether answers are streamed: auto streams long ones."},
 		key{name: "http2", shape: truth(), preset: "false", doc: "Whether to multiplex calls over HTTP/2."},
-		key{name: "timeout", shape: span(), preset: "10m", doc: "How long one attempt may go without a sign of life."},
+		key{name: "timeout", shape: span(), preset: "10m", doc: "How long one attempt may take until its answer begins, and then until all of it came, or the next line of a stream. No stream lasts longer than an hour, or this."},
 		key{name: "warm", shape: truth(), preset: "the preset's, or false", doc: "Whether equal long prefixes are sent once before they fan out, so that the prompt cache pays."},
 		key{name: "batch", shape: batchKeys(), preset: "the preset's, or none", doc: "Says that the account has a batch API, at half the price, which waves can go over. `batch: {}` is one with the usual limits."},
 		key{name: "capabilities", shape: listOf(capabilityKeys()), preset: "the built-in table", doc: "What models of this provider refuse or call differently, first match first."},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,5 +112,57 @@ func TestLargeText(t *testing.T) {
 	}
 	if _, err := (files{dir}).Text("odd.jsonl"); err == nil {
 		t.Error("what is no text is read as one")
+	}
+}
+
+// lister is a kind that makes a list of as many episodes as params.messages of each.
+func lister() world.Kind {
+	k := grower()
+	k.Plan = func(params any, cell world.Spec, _ uint64) (world.Plan, error) {
+		return slices.Repeat(world.List{cell}, params.(*talkParams).Messages), nil
+	}
+	return k
+}
+
+// TestOwnLists: lists that a kind makes are one list, of which specs share what they can; what they
+// come to is bounded, whichever number makes it large.
+func TestOwnLists(t *testing.T) {
+	t.Parallel()
+	planOf := func(src string) (world.Plan, error) {
+		p, err := Parse("plan.yaml", []byte("kind: talk\nseed: 7\nagents: {a: sim/small}\n"+src), []world.Kind{lister()}, nil)
+		if err != nil {
+			return nil, err
+		}
+		return p.World()
+	}
+	plan, err := planOf("episodes: 500000\nparams: {messages: 2}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, ok := plan.(world.List)
+	if !ok || len(list) != 1_000_000 || cap(list) != len(list) {
+		t.Fatalf("%T of %d", plan, len(list))
+	}
+	if a, b := list[0], list[999_999]; b.Deal != 499_999 || reflect.ValueOf(a.Lineup).Pointer() != reflect.ValueOf(b.Lineup).Pointer() || &a.Params[0] != &b.Params[0] {
+		t.Errorf("specs share nothing: %+v, %+v", a, b)
+	}
+	for _, src := range []string{
+		"episodes: 1000000\nparams: {messages: 2}",
+		"plan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}, repeat: 400000}}",
+	} {
+		if _, err := planOf(src); err == nil || !strings.Contains(err.Error(), "more than 1000000 episodes") {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
+}
+
+// TestUntilIsBounded: many cells and a large min make no stage that cannot be held.
+func TestUntilIsBounded(t *testing.T) {
+	t.Parallel()
+	k := grower()
+	k.Plan = nil
+	_, err := Parse("plan.yaml", []byte("kind: talk\nagents: {a: sim/small}\nplan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}}, until: {score: points, seat: first, width: 0.1, min: 500001, max: 1000000}}"), []world.Kind{k}, nil)
+	if err == nil || !strings.Contains(err.Error(), "2 cells make a stage of 1000002 episodes") {
+		t.Error(err)
 	}
 }

@@ -83,6 +83,9 @@ func (p *Plan) World() (world.Plan, error) {
 		}
 	}
 	if u := p.Until; u != nil {
+		if n := len(cells) * max(u.Min, u.Step); n > maxEpisodes {
+			return nil, fmt.Errorf("%d cells make a stage of %d episodes: at most %d: lower min and step", len(cells), n, maxEpisodes)
+		}
 		return world.Until{
 			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
 			Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
@@ -94,18 +97,46 @@ func (p *Plan) World() (world.Plan, error) {
 	return plan, nil
 }
 
-// own lets the kind make a plan of each spec.
+// own lets the kind make a plan of each spec. Lists beside each other are one list: a plan of a
+// million groups is no more than its specs. What they come to is bounded as the plan file is,
+// since a number in params multiplies it.
 func (p *Plan) own(specs []world.Spec) (world.Plan, error) {
-	plans := make([]world.Plan, len(specs))
+	var plans []world.Plan
+	var list world.List
+	var params any
 	for i, spec := range specs {
-		params := p.Kind.Params()
-		err := json.Unmarshal(spec.Params, params)
-		if err == nil {
-			plans[i], err = p.Kind.Plan(params, spec, p.Seed)
+		// Params that made a list are made of again: nothing holds them.
+		if params == nil || len(plans) > 0 || string(spec.Params) != string(specs[i-1].Params) {
+			params = p.Kind.Params()
+			if err := json.Unmarshal(spec.Params, params); err != nil {
+				return nil, fmt.Errorf("config: %w", err)
+			}
 		}
+		plan, err := p.Kind.Plan(params, spec, p.Seed)
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
+		l, plain := plan.(world.List)
+		if !plain || len(plans) > 0 {
+			if len(list) > 0 {
+				plans, list = append(plans, list), nil
+			}
+			plans = append(plans, plan)
+			continue
+		}
+		if i == 0 {
+			list = make(world.List, 0, min(len(l)*len(specs), maxEpisodes))
+		}
+		all := len(list) + len(l)
+		if p.Matrix == nil {
+			all = len(l) * len(specs) // all of them come to the same
+		}
+		if list = append(list, l...); all > maxEpisodes {
+			return nil, fmt.Errorf("config: the plan makes more than %d episodes: lower episodes, or what params make of each", maxEpisodes)
+		}
+	}
+	if len(plans) == 0 {
+		return list, nil
 	}
 	return world.Beside(plans...), nil
 }

@@ -53,8 +53,8 @@ type Provider struct {
 	// means HTTP/1.1 with one connection a call in flight, which is as fast and
 	// simpler up to some thousands of calls.
 	HTTP2 bool `json:"http2,omitempty"`
-	// Timeout bounds one attempt without a sign of life: to the first byte, and
-	// between two events of a stream. Default: 10 minutes.
+	// Timeout bounds one attempt: to the header of the answer, and from there to its end, or
+	// between two lines of a stream. Default: 10 minutes.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Warm is whether equal long prefixes are sent once before they fan out, since the
 	// provider's prompt cache can be read only after the first response began.

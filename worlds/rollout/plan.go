@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"parley/world"
@@ -85,13 +85,7 @@ func again(name string, epoch int) string {
 }
 
 func group(spec world.Spec, n int) world.List {
-	var l world.List
-	for range n {
-		s := spec
-		s.Lineup = maps.Clone(spec.Lineup)
-		l = append(l, s)
-	}
-	return l
+	return slices.Repeat(world.List{spec}, n)
 }
 
 // tasks reads back what load wrote.

@@ -59,7 +59,7 @@ func Open(p provider.Provider) (batch.Desk, error) {
 }
 
 const (
-	sendTime  = time.Hour       // an upload may take, at least
+	sendTime  = time.Hour       // an upload may take, or the timeout of the provider
 	smallTime = 2 * time.Minute // a small exchange may take
 )
 
@@ -75,7 +75,6 @@ type bureau struct {
 func newBureau(p provider.Provider, cfg wire.Config,
 	write func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error), decode func([]byte) (*llm.Response, error),
 ) (bureau, error) {
-	p.Timeout = max(p.Timeout, sendTime)
 	p.HTTP2 = false // few exchanges, some of them long
 	c, err := wire.New(p, cfg)
 	return bureau{p: p, c: c, write: write, decode: decode, caps: &sync.Map{}}, err

@@ -89,7 +89,7 @@ func (d *fileDesk) upload(ctx context.Context, draft *batch.Draft) (string, erro
 	}
 	_, err := d.exchange(ctx, wire.Call{
 		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
-		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(),
+		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
 	}, &made)
 	if err == nil && made.ID == "" {
 		err = d.c.Fail(fault.Malformed("the answer to an upload names no file", nil), "", nil)

@@ -55,7 +55,7 @@ func (d *messageDesk) Create(ctx context.Context, draft *batch.Draft, _ func(con
 		},
 	}
 	var made messageBatch
-	if _, err := d.exchange(ctx, wire.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size()}, &made); err != nil {
+	if _, err := d.exchange(ctx, wire.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.ID == "" {

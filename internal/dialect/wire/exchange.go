@@ -21,6 +21,10 @@ import (
 // errSilent is the cause with which a call ends that gave no sign of life.
 var errSilent = errors.New("no sign of life")
 
+// longest bounds an answer that never ends, unless a longer timeout is set. Deadlines of
+// whole calls are dispatch's.
+const longest = time.Hour
+
 // afterEnd is how long a stream may take to end after its last event. A body read
 // to its end leaves its connection fit for the next call.
 const afterEnd = 250 * time.Millisecond
@@ -36,6 +40,9 @@ type Call struct {
 	// called again when the request goes out again.
 	Open func() (io.ReadCloser, error)
 	Size int64
+	// Timeout is how long it may take until the header of the answer comes, where sending the
+	// body alone takes long. Default: the provider's.
+	Timeout time.Duration
 }
 
 // Answer is what came back: the header, and a body to be read once by Bytes, Events
@@ -53,6 +60,9 @@ type Answer struct {
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
+	whole  bool          // the body is read as one piece
+	quiet  time.Duration // spent in Read since the last sign of life
+	spent  time.Duration // in Read and Lines in all, up to that sign
 }
 
 // Do sends call and waits for the header of its answer. An answer that is not a
@@ -67,7 +77,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
-	a.life = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
+	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
 	req, err := c.request(inner, call, &a.sent)
 	if err != nil {
 		a.Close()
@@ -76,7 +86,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
-		err = c.broken(ctx, reason(inner, err), a.sent.Load())
+		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
 		a.Close()
 		return nil, err
 	}
@@ -94,14 +104,26 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	return a, nil
 }
 
+// begins is how long a call may take until the header of its answer comes.
+func (c *Client) begins(call Call) time.Duration { return max(c.timeout, call.Timeout) }
+
 // reason puts our own reason for ending a call in the place of what the transport
 // made of it.
-func reason(inner context.Context, err error) error {
+func (c *Client) reason(inner context.Context, call Call, err error) error {
 	if context.Cause(inner) == errSilent {
-		return errSilent
+		return &silentError{c.begins(call)}
 	}
 	return err
 }
+
+// silentError is what the caller is told of errSilent.
+type silentError struct{ after time.Duration }
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("the server gave no sign of life for %v", e.after)
+}
+
+func (e *silentError) Unwrap() error { return errSilent }
 
 // request makes the HTTP request of a call. sent is set once all of its body was read, to
 // be written: from then on the server may have done the work.
@@ -260,8 +282,10 @@ func (a *Answer) refused(status int) error {
 	return e
 }
 
-// Bytes reads the whole body, which must be JSON.
+// Bytes reads the whole body, which must be JSON. All of it must come within the timeout: a
+// server that sends a byte now and then is not alive.
 func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
+	a.whole = true
 	if a.size > a.c.maxBody {
 		return nil, a.tooLarge()
 	}
@@ -283,7 +307,6 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 		if int64(len(b)) > a.c.maxBody {
 			return nil, a.tooLarge()
 		}
-		a.life.Reset(a.c.timeout)
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
@@ -314,8 +337,15 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	var line []byte
 	for {
+		// Whoever takes the lines may be slow: only the time of reading counts.
+		a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent))
+		from := time.Now()
 		var err error
 		line, err = readLine(r, line[:0], a.c.maxBody)
+		a.spent += time.Since(from)
+		if err == nil {
+			a.life.Stop()
+		}
 		if len(line) > 0 {
 			if err := each(line); err != nil {
 				return err
@@ -327,7 +357,6 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 		if err != nil {
 			return a.read(ctx, err)
 		}
-		a.alive()
 	}
 }
 
@@ -353,7 +382,11 @@ func (a *Answer) Close() {
 	}
 }
 
-func (a *Answer) alive() { a.life.Reset(a.c.timeout) }
+// alive notes a sign of life: a whole line. Nothing keeps an answer alive beyond its longest.
+func (a *Answer) alive() { a.life.Reset(min(a.c.timeout, a.c.longest()-time.Since(a.start))) }
+
+// longest is how long an answer may take that keeps giving signs of life.
+func (c *Client) longest() time.Duration { return max(c.timeout, longest) }
 
 // read turns an error of reading into an *llm.Error; one that is already is kept.
 func (a *Answer) read(ctx context.Context, err error) error {

@@ -44,7 +44,7 @@ func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 	case ctx.Err() != nil:
 		ended(ctx, e)
 	case errors.Is(err, errSilent):
-		e.Kind, e.Message = llm.KindTimeout, fmt.Sprintf("the server gave no sign of life for %v", c.timeout)
+		e.Kind, e.Message = llm.KindTimeout, err.Error()
 	default:
 		e.Kind, e.Message = llm.KindTransport, plain(err)
 		e.Final = isTrust(err)
@@ -59,13 +59,25 @@ func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
 	case ctx.Err() != nil:
 		ended(ctx, e)
 	case !a.life.Stop(): // it fired, so it was what ended the call
-		e.Kind, e.Message = llm.KindTimeout, fmt.Sprintf("the answer stalled: nothing came for %v", a.c.timeout)
+		e.Kind, e.Message = llm.KindTimeout, a.stalled()
 	case isGzip(err):
 		e.Kind, e.Message = llm.KindMalformed, "the answer cannot be decompressed: "+err.Error()
 	default:
 		e.Kind, e.Message = llm.KindTransport, "the connection was cut off in the middle of the answer: "+plain(err)
 	}
 	return e
+}
+
+// stalled says in which way an answer did not come in time.
+func (a *Answer) stalled() string {
+	switch {
+	case max(a.spent+a.quiet, a.Latency()) >= a.c.longest() && a.c.timeout < a.c.longest():
+		return fmt.Sprintf("the answer did not end within %v", a.c.longest())
+	case a.whole:
+		return fmt.Sprintf("the answer stalled: its body did not come within %v", a.c.timeout)
+	default:
+		return fmt.Sprintf("the answer stalled: nothing complete came for %v", a.c.timeout)
+	}
 }
 
 // ended says how the caller ended the call.

@@ -87,6 +87,125 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// trickle sends text a byte a second, again and again.
+func trickle(c net.Conn, head, text string) {
+	if _, err := io.WriteString(c, head); err != nil {
+		return
+	}
+	for i := 0; ; i++ {
+		time.Sleep(time.Second)
+		if _, err := c.Write([]byte{text[i%len(text)]}); err != nil {
+			return
+		}
+	}
+}
+
+// TestTrickle has servers send their answers a byte a second, and says after how long each way to
+// read one ends.
+func TestTrickle(t *testing.T) {
+	t.Parallel()
+	const plain, sse = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+	whole := func(ctx context.Context, a *Answer) error { _, err := a.Bytes(ctx); return err }
+	events := func(ctx context.Context, a *Answer) error {
+		return a.Events(ctx, func(Event) (bool, error) { return false, nil })
+	}
+	lines := func(ctx context.Context, a *Answer) error { return a.Lines(ctx, func([]byte) error { return nil }) }
+	raw := func(ctx context.Context, a *Answer) (err error) {
+		for b := make([]byte, 8); err == nil; {
+			_, err = a.Read(ctx, b)
+		}
+		return err
+	}
+	live := func(ctx context.Context, a *Answer) (err error) {
+		for b := make([]byte, 8); err == nil; {
+			_, err = a.Read(ctx, b)
+			a.Alive()
+		}
+		return err
+	}
+	for _, c := range []struct {
+		name, head, text string
+		timeout          time.Duration
+		read             func(context.Context, *Answer) error
+		want             time.Duration
+	}{
+		{"a whole answer", plain, " ", time.Minute, whole, time.Minute},
+		{"an event that does not end", sse, "x", time.Minute, events, time.Minute},
+		{"a line that does not end", plain, "x", time.Minute, lines, time.Minute},
+		{"a body that is handed on", plain, "x", time.Minute, raw, time.Minute},
+		{"a stream of comments", sse, ":\n", time.Minute, events, time.Hour},
+		{"lines without end", plain, "x\n", time.Minute, lines, time.Hour},
+		{"a stream that is handed on", sse, "x", time.Minute, live, time.Hour},
+		{"a stream for which more than an hour is allowed", sse, ":\n", 2 * time.Hour, events, 2 * time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cl := piped(t, provider.Provider{Timeout: c.timeout}, func(conn net.Conn, _ *http.Request) { trickle(conn, c.head, c.text) })
+				start := time.Now()
+				a, _, err := cl.Raw(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = c.read(t.Context(), a)
+				a.Close()
+				if e := llm.AsError(err); e == nil || e.Kind != llm.KindTimeout || !e.Uncertain {
+					t.Errorf("got %v", err)
+				}
+				if d := time.Since(start); d != c.want {
+					t.Errorf("ended after %v, want %v: %v", d, c.want, err)
+				}
+				cl.Close()
+				time.Sleep(2 * time.Second) // the server notices
+			})
+		})
+	}
+}
+
+// TestSlowTaker: the time that whoever takes the lines needs is not the server's.
+func TestSlowTaker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := piped(t, provider.Provider{Timeout: time.Minute}, func(c net.Conn, _ *http.Request) {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\nb\nc\n")
+		})
+		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		err = a.Lines(t.Context(), func([]byte) error { n++; time.Sleep(time.Hour); return nil })
+		a.Close()
+		cl.Close()
+		if err != nil || n != 3 {
+			t.Errorf("%d lines, %v", n, err)
+		}
+	})
+}
+
+// TestSlowUpload: a call may be given more time until its answer begins; the answer is not.
+func TestSlowUpload(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := piped(t, provider.Provider{Timeout: time.Minute}, func(c net.Conn, _ *http.Request) {
+			time.Sleep(10 * time.Minute)
+			trickle(c, "HTTP/1.1 200 OK\r\n\r\n", " ")
+		})
+		start := time.Now()
+		a, err := cl.Do(t.Context(), Call{Path: "/files", Body: []byte("{}"), Timeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Bytes(t.Context())
+		a.Close()
+		cl.Close()
+		if d := time.Since(start); llm.KindOf(err) != llm.KindTimeout || d != 11*time.Minute {
+			t.Errorf("after %v: %v", d, err)
+		}
+		time.Sleep(2 * time.Second) // the server notices
+	})
+}
+
 // TestLingering has a server keep the connection after the last event of a stream: the
 // answer does not wait for it for long.
 func TestLingering(t *testing.T) {

@@ -22,7 +22,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
-	a.life = time.AfterFunc(c.timeout, func() { cancel(errSilent) })
+	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
 	req, err := c.request(inner, call, &a.sent)
 	if err != nil {
 		a.Close()
@@ -31,7 +31,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
-		err = c.broken(ctx, reason(inner, err), a.sent.Load())
+		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
 		a.Close()
 		return nil, 0, err
 	}
@@ -45,16 +45,22 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 
 // Read reads some of the body of an answer that came by Raw, and returns io.EOF at its
 // end. Only the time spent in it counts as silence of the server, so that a reader may be
-// slow. Any other error is an *llm.Error.
+// slow. All of the body must come within the timeout, or that much since the last Alive. Any
+// other error is an *llm.Error.
 func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
-	a.life.Reset(a.c.timeout)
+	a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent) - a.quiet)
+	from := time.Now()
 	n, err := a.body.Read(p)
+	a.quiet += time.Since(from)
 	if err != nil && err != io.EOF {
 		return n, a.cut(ctx, err)
 	}
 	a.life.Stop()
 	return n, err
 }
+
+// Alive notes that what was read is a sign of life: a whole event of a stream.
+func (a *Answer) Alive() { a.spent, a.quiet = a.spent+a.quiet, 0 }
 
 // Size is how long the body is by its header, or -1 where that is not known.
 func (a *Answer) Size() int64 { return a.size }

@@ -3,7 +3,8 @@
 // or fails to say becomes an *llm.Error with its Kind.
 //
 // What it promises: no call outlives its context or the provider's Timeout without
-// a sign of life; no answer is read beyond its bound; a call starts no goroutine of
+// a sign of life, which is the header, and then a whole line or event of a stream, or else the
+// whole body; no stream lasts over an hour, or the Timeout; no answer is read beyond its bound; a call starts no goroutine of
 // its own; and no text that leaves the package holds the key, even when a server
 // echoes it. A Client may be used from any number of goroutines at once.
 //

@@ -6,8 +6,8 @@
 // has used for too long is dropped, so that clients that died leak nothing; an environment
 // that panics is an error 500 and nothing else; bodies are bounded.
 //
-// It is not for environments that must not share a process, and it asks nobody who they are:
-// it belongs where only friends can reach it.
+// It is not for environments that must not share a process. It asks for no key, so it belongs
+// where only trusted programs can reach it; web pages are refused (see package auth).
 package server
 
 import (
@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"parley/internal/env"
+	"parley/internal/serve/auth"
 	"parley/worlds/rollout/protocol"
 )
 
@@ -32,6 +33,11 @@ type Config struct {
 	Sessions int
 	// Idle is after how long without a request a session is dropped. Default: 1 hour.
 	Idle time.Duration
+	// Access is by which names the server may be used, and from which web pages. Default: by
+	// its address and the names of loopback, from none.
+	Access auth.Access
+	// Patience is how long a client may take to send a request. Default: 1 minute.
+	Patience time.Duration
 }
 
 // Server serves environments: it is an http.Handler.
@@ -66,8 +72,11 @@ func New(c Config) *Server {
 	return s
 }
 
-// maxRequest bounds what is read of a request.
-const maxRequest = 8 << 20
+// maxRequest bounds what is read of a request, and maxID the name of a session, which is kept.
+const (
+	maxRequest = 8 << 20
+	maxID      = 1 << 10
+)
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +94,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve serves on l until ctx is done, and then lets what has begun come to its end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	h := &http.Server{Handler: s, ReadHeaderTimeout: 30 * time.Second}
+	guard := &auth.Guard{Access: s.Access, Patience: s.Patience, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
+		fail(w, why.Status, errors.New(why.Message))
+	}}
+	h := guard.Server(s)
 	stopped, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -184,6 +196,9 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		EnvParam json.RawMessage `json:"env_param"`
 		Seed     *int64          `json:"seed"`
+	}
+	if err == nil && len(r.PathValue("id")) > maxID {
+		err = fmt.Errorf("the id of the session has more than %d bytes", maxID)
 	}
 	if err == nil {
 		err = read(r, &in)

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"parley/internal/serve/door"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"
@@ -191,7 +191,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
-		f.Key = door.Sent(x.header) // the client's key is the provider's
+		f.Key = auth.Sent(x.header) // the client's key is the provider's
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline
@@ -227,7 +227,7 @@ func newClient(w http.ResponseWriter, patience time.Duration) *client {
 	return &client{w: w, rc: http.NewResponseController(w), patience: patience}
 }
 
-// read reads the body of a request, which must come in time.
+// read reads the body of a request. The guard of the server bounds the time it may take.
 func (c *client) read(r *http.Request, most int64) ([]byte, error) {
 	if r.ContentLength == 0 || r.Body == http.NoBody {
 		return nil, nil
@@ -235,7 +235,6 @@ func (c *client) read(r *http.Request, most int64) ([]byte, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, errors.New("the body is compressed: send it as it is")
 	}
-	_ = c.rc.SetReadDeadline(time.Now().Add(c.patience)) // where there are none, none are needed
 	in := http.MaxBytesReader(c.w, r.Body, most)
 	size := r.ContentLength + 1 // one more, so that its end is seen
 	if size <= 0 {
@@ -249,7 +248,6 @@ func (c *client) read(r *http.Request, most int64) ([]byte, error) {
 		n, err := in.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if err == io.EOF {
-			_ = c.rc.SetReadDeadline(time.Time{})
 			return b, nil
 		}
 		if err != nil {

@@ -67,7 +67,7 @@ func TestStreamsThatFail(t *testing.T) {
 		why  string // in the record
 	}{
 		"dies":        {die, llm.KindTransport, `"code":"transport"`, "in the middle of the answer"},
-		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing came for"},
+		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing complete came for"},
 		"stops":       {events(chunk("so")), llm.KindMalformed, `"code":"malformed"`, "without [DONE]"},
 		"fails":       {events(chunk("so"), `{"error":{"message":"out of luck","code":"server_error"}}`), llm.KindServer, `data: {"error":{"message":"out of luck","code":"server_error"}}`, "out of luck"},
 		"no JSON":     {events(chunk("so"), `{"choices":[`, "[DONE]"), llm.KindMalformed, `"code":"malformed"`, "not of the chat completions form"},

@@ -27,7 +27,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/price"
 	"parley/internal/provider"
-	"parley/internal/serve/door"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/relay"
@@ -81,6 +81,9 @@ type Config struct {
 
 	// Keys are those that clients must send one of. Default: none, everybody is served.
 	Keys []string
+	// Access is by which names the gateway may be used, and from which web pages. Default: by
+	// its address and the names of loopback, from none.
+	Access auth.Access
 	// MaxBody is the largest request in bytes. Default: 32 MiB.
 	MaxBody int64
 	// Tracer makes a span of every call. Default: none.
@@ -112,7 +115,7 @@ func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
 // Gateway serves while Run is running.
 type Gateway struct {
 	cfg       Config
-	keys      door.Keys
+	keys      auth.Keys
 	upstreams map[string]*relay.Upstream
 	order     []*relay.Upstream
 	dispatch  *dispatch.Dispatcher // nil: nobody is asked
@@ -129,7 +132,7 @@ type Gateway struct {
 // Open checks c, opens its providers and goes on with its record. Run must follow.
 func Open(ctx context.Context, c Config) (*Gateway, error) {
 	c.fill()
-	g := &Gateway{cfg: c, keys: door.New(c.Keys), upstreams: map[string]*relay.Upstream{}}
+	g := &Gateway{cfg: c, keys: auth.New(c.Keys), upstreams: map[string]*relay.Upstream{}}
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestSlowClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.Write([]byte("POST " + chatPath + " HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"))
+	conn.Write([]byte("POST " + chatPath + " HTTP/1.1\r\nHost: " + conn.RemoteAddr().String() + "\r\nContent-Length: 100\r\n\r\n{"))
 	b := make([]byte, 4096)
 	n, err := conn.Read(b) // it would block for ever if the gateway did
 	if err != nil || !strings.Contains(string(b[:n]), "400") {
@@ -139,7 +139,7 @@ func TestClientReadsNothing(t *testing.T) {
 	}
 	defer conn.Close()
 	body := chatOf("m", "hi", streamed)
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", chatPath, len(body), body)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n%s", chatPath, conn.RemoteAddr(), len(body), body)
 	<-held
 	l.post("/v1/sessions/other/chat/completions", chatOf("m", "hi")).want(t, 200, "fine")
 	<-ended

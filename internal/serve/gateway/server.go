@@ -4,33 +4,39 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"time"
 
-	"parley/internal/serve/door"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
 )
 
 // httpServer is the server of a gateway, whose requests live until base is done.
 func (g *Gateway) httpServer(base context.Context) *http.Server {
-	srv := &http.Server{
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: min(g.cfg.Patience, 30*time.Second),
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		Protocols:         &http.Protocols{},
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 250},
-	}
+	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: public, Refuse: g.refuse, Patience: g.cfg.Patience}
+	var srv *http.Server
+	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
+	srv = guard.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) }))
+	srv.BaseContext = func(net.Listener) context.Context { return base }
+	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
+	srv.Protocols = &http.Protocols{}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
-	take := func(x *exchange, w http.ResponseWriter, r *http.Request) bool { return g.take(base, srv, x, w, r) }
-	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.handle(w, r, take) })
 	return srv
+}
+
+// public says which requests need no key.
+func public(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
+
+// refuse tells a client why its request is not answered, in the format of what it asked for.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
+	api := format.Chat
+	if rt, ok := parse(r.Method, r.URL.Path); ok {
+		api = rt.api
+	}
+	newClient(w, g.cfg.Patience).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
 }
 
 // take answers a call over a line of its own: see package line.
@@ -62,27 +68,11 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) 
 	g.calls.Add(1)
 	defer g.calls.Done()
 	rt, ok := parse(r.Method, r.URL.Path)
-	if ok && rt.what == "call" && g.admit(w, r, rt) {
+	if ok && rt.what == "call" {
 		g.serve(w, r, rt, take)
 		return
 	}
-	if !ok || rt.what != "call" {
-		g.other(w, r, rt, ok)
-	}
-}
-
-// admit lets a request in, or tells its client why not.
-func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, rt *route) bool {
-	status, code, why := http.StatusUnauthorized, "invalid_api_key", "the key that was sent is not one of this gateway's"
-	switch g.keys.Ask(r.Header) {
-	case door.Welcome:
-		return true
-	case door.WebPage:
-		status, code, why = http.StatusForbidden, "origin_refused", "a gateway without keys of its own does not serve web pages: set them with --client-key-env"
-	case door.Strangers:
-	}
-	newClient(w, g.cfg.Patience).whole(status, rt.api.AppendError(nil, status, code, why), nil)
-	return false
+	g.other(w, r, rt, ok)
 }
 
 // other answers what is not a call to a provider.
@@ -93,7 +83,6 @@ func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route, ok bo
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	case r.URL.Path == "/readyz":
 		g.readyz(w)
-	case !g.admit(w, r, rt):
 	case r.URL.Path == "/metrics":
 		g.metrics.ServeHTTP(w, r)
 	case !ok:

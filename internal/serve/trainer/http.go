@@ -10,27 +10,24 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/serve/door"
+	"parley/internal/serve/auth"
 )
 
-// guard lets in who may, and reads what they send, as far as that is bounded.
-func (s *Server) guard(then http.HandlerFunc) http.HandlerFunc {
+// guard is who may use the server.
+func (s *Server) guard() *auth.Guard {
+	return &auth.Guard{
+		Access: s.cfg.Access, Keys: s.keys, Patience: s.cfg.Patience,
+		Public: func(r *http.Request) bool { return r.URL.Path == "/health" },
+		Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
+			fault(w, why.Status, errors.New(why.Message))
+		},
+	}
+}
+
+// whole reads the body of a request before it is looked at, as far as it is bounded.
+func whole(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		switch s.keys.Ask(r.Header) {
-		case door.WebPage:
-			fault(w, http.StatusForbidden, errors.New("a trainer's server without a key does not serve web pages: set one with --key-env"))
-			return
-		case door.Strangers:
-			fault(w, http.StatusUnauthorized, errors.New("the key is missing or wrong: send it as Authorization: Bearer KEY"))
-			return
-		case door.Welcome:
-		}
-		// The deadline is for the body alone: one that were still there would end an answer that
-		// is waited for.
-		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(s.cfg.Patience))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		_ = control.SetReadDeadline(time.Time{})
 		if err != nil {
 			fault(w, http.StatusRequestEntityTooLarge, errors.New("the body does not come, or is larger than 1 MiB"))
 			return

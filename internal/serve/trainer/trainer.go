@@ -15,15 +15,13 @@ package trainer
 import (
 	"context"
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
 	"parley/internal/env/trajectory"
-	"parley/internal/serve/door"
+	"parley/internal/serve/auth"
 	"parley/journal"
 )
 
@@ -46,6 +44,9 @@ type Config struct {
 
 	// Keys are those that clients must send one of. Default: none, everybody is served.
 	Keys []string
+	// Access is by which names the server may be used, and from which web pages. Default: by
+	// its address and the names of loopback, from none.
+	Access auth.Access
 	// Readers is the most requests for rows at once. Default: 256.
 	Readers int
 	// Patience is how long a client may take to send a request, or to take a row. Default: 1
@@ -76,7 +77,7 @@ type Ending struct {
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {
 	cfg      Config
-	keys     door.Keys
+	keys     auth.Keys
 	mux      *http.ServeMux
 	feed     *feed
 	player   *player
@@ -98,19 +99,19 @@ func New(c Config) (*Server, error) {
 	f := &feed{open: c.Open, wake: make(chan struct{})}
 	f.there.Store(c.Begun)
 	s := &Server{
-		cfg: c, keys: door.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
+		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
 		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
 	s.mux.HandleFunc("GET /health", s.health)
-	s.mux.HandleFunc("POST /v1/start", s.guard(s.start))
-	s.mux.HandleFunc("POST /v1/stop", s.guard(s.stop))
-	s.mux.HandleFunc("GET /v1/status", s.guard(s.status))
-	s.mux.HandleFunc("GET /v1/groups", s.guard(s.reader(s.groups)))
-	s.mux.HandleFunc("GET /v1/stream", s.guard(s.reader(s.stream)))
-	s.mux.HandleFunc("POST /start_rollout", s.guard(s.startRollout))
-	s.mux.HandleFunc("POST /get_rollout_data", s.guard(s.reader(s.rolloutData)))
-	s.mux.HandleFunc("/", s.guard(nowhere))
+	s.mux.HandleFunc("POST /v1/start", whole(s.start))
+	s.mux.HandleFunc("POST /v1/stop", whole(s.stop))
+	s.mux.HandleFunc("GET /v1/status", whole(s.status))
+	s.mux.HandleFunc("GET /v1/groups", whole(s.reader(s.groups)))
+	s.mux.HandleFunc("GET /v1/stream", whole(s.reader(s.stream)))
+	s.mux.HandleFunc("POST /start_rollout", whole(s.startRollout))
+	s.mux.HandleFunc("POST /get_rollout_data", whole(s.reader(s.rolloutData)))
+	s.mux.HandleFunc("/", whole(nowhere))
 	return s, nil
 }
 
@@ -131,10 +132,8 @@ func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
 	defer abort()
 	drain, stop := context.WithCancelCause(drain)
 	defer stop(context.Canceled)
-	srv := &http.Server{
-		Handler: s, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: s.cfg.Patience, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(io.Discard, "", 0),
-	}
+	srv := s.guard().Server(s)
+	srv.BaseContext = func(net.Listener) context.Context { return base }
 	var wg sync.WaitGroup
 	served, rested := make(chan error, 1), make(chan struct{})
 	wg.Go(func() { served <- srv.Serve(ln) })

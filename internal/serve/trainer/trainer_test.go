@@ -233,7 +233,7 @@ func TestKeys(t *testing.T) {
 	l := newLab(t, 2)
 	s := l.serve(t, func(c *Config) { c.Keys = []string{"other", "secret"} })
 	for _, path := range []string{"/v1/status", "/v1/groups", "/nowhere"} {
-		s.want("GET", path, "", 401, "the key is missing or wrong")
+		s.want("GET", path, "", 401, "the key is missing or is not one of")
 	}
 	s.want("GET", "/health", "", 200, "healthy")
 	s.key = "secret"
@@ -290,7 +290,7 @@ func TestSlowReader(t *testing.T) {
 	l := newLab(t, 2)
 	synctest.Test(t, func(t *testing.T) {
 		c := l.config()
-		c.Patience = time.Minute
+		c.Patience, c.Access.Hosts = time.Minute, []string{"x"}
 		s, err := New(c)
 		if err != nil {
 			t.Fatal(err)

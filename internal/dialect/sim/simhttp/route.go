@@ -1,7 +1,6 @@
 package simhttp
 
 import (
-	"crypto/subtle"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/anthropic"
 	"parley/internal/dialect/sim/simhttp/openai"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/serve/auth"
 )
 
 // format is how one endpoint's requests are read and its answers written.
@@ -101,6 +101,27 @@ func (s *Server) guard(name string, style quota.Style, e endpoint) http.HandlerF
 	}
 }
 
+// checksKey says whether a request is for an endpoint that checks the key itself, and answers
+// as its vendor does.
+func checksKey(r *http.Request) bool {
+	switch r.URL.Path {
+	case "/metrics", "/stats", "/":
+		return false
+	default:
+		return true
+	}
+}
+
+// refuse answers a request that the guard refuses, in the format of its endpoint.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
+	e := &wire.Error{Status: why.Status, Type: "invalid_request_error", Code: why.Code, Message: why.Message}
+	style := quota.OpenAI
+	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
+		e.Type, style = "permission_error", quota.Anthropic
+	}
+	s.writeError(w, style, e, s.requestID())
+}
+
 // requestID returns a new id. It counts, so that it costs no entropy.
 func (s *Server) requestID() string { return "req_sim" + strconv.FormatUint(s.ids.Add(1), 36) }
 
@@ -110,7 +131,7 @@ func (s *Server) admit(r *http.Request, style quota.Style) *wire.Error {
 	if k := r.Header.Get("X-Api-Key"); k != "" && style == quota.Anthropic {
 		given = k
 	}
-	if s.key != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.key)) != 1 {
+	if len(s.keys) > 0 && !s.keys.Has(given) {
 		if style == quota.Anthropic {
 			return &wire.Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
 		}

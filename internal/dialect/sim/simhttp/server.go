@@ -18,8 +18,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +27,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/serve/auth"
 )
 
 // Config is how the server behaves. The zero value serves everybody, at once,
@@ -40,6 +39,11 @@ type Config struct {
 	// KeyEnv names the environment variable with the key that clients must send.
 	// Default: none, everybody is served
 	KeyEnv string
+	// Access is by which names the server may be used, and from which web pages. Default: by
+	// its address and the names of loopback, from none
+	Access auth.Access
+	// Patience is how long a client may take to send a request. Default: 1 min
+	Patience time.Duration
 	// TLS serves https with a certificate made for this run. Default: false
 	TLS bool
 	// MaxStreams is how many requests share an HTTP/2 connection. Default: 100
@@ -104,7 +108,7 @@ func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
 // Server is the simulated provider as an http.Handler.
 type Server struct {
 	cfg      Config
-	key      string // never shown
+	keys     auth.Keys
 	brain    *sim.Brain
 	mux      *http.ServeMux
 	formats  formats
@@ -133,9 +137,11 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, brain: brain, formats: newFormats(), stopping: make(chan struct{}), accounts: map[quota.Style]*account{}}
 	if cfg.KeyEnv != "" {
-		if s.key = os.Getenv(cfg.KeyEnv); s.key == "" {
+		key := os.Getenv(cfg.KeyEnv)
+		if key == "" {
 			return nil, fmt.Errorf("simhttp: key: the environment variable %s is empty", cfg.KeyEnv)
 		}
+		s.keys = auth.New([]string{key})
 	}
 	now := time.Now()
 	for _, style := range []quota.Style{quota.OpenAI, quota.Anthropic} {
@@ -202,15 +208,11 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 // httpServer returns a server whose requests live on when ctx is done, until cancel.
 func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFunc, error) {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	srv := &http.Server{
-		Handler:           s,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: 30 * time.Second,
-		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: s.cfg.MaxStreams},
-		Protocols:         &http.Protocols{},
-	}
+	guard := &auth.Guard{Access: s.cfg.Access, Keys: s.keys, Public: checksKey, Refuse: s.refuse, Patience: s.cfg.Patience}
+	srv := guard.Server(s)
+	srv.BaseContext = func(net.Listener) context.Context { return base }
+	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: s.cfg.MaxStreams}
+	srv.Protocols = &http.Protocols{}
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetHTTP2(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)

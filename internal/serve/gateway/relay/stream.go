@@ -102,6 +102,7 @@ func (s *streamer) events(last bool) error {
 		if !ok {
 			break
 		}
+		s.a.Alive()
 		failed = s.event(raw)
 	}
 	switch {
