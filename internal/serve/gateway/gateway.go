@@ -118,6 +118,7 @@ type Gateway struct {
 	dispatch  *dispatch.Dispatcher // nil: nobody is asked
 	ledger    *ledger.Ledger       // nil: nothing is recorded
 	sessions  *session.Sessions
+	passes    bool // some provider is asked with the clients' own keys
 	queue     fair
 	metrics   *metrics
 	draining  atomic.Bool
@@ -133,12 +134,14 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}
+	g.passes = g.passesKeys()
 	state, err := g.openRecord(ctx)
 	if err != nil {
 		return nil, errors.Join(err, g.closeUpstreams())
 	}
 	g.sessions = session.New(session.Config{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
+		Anybody: c.Replay && len(c.Keys) == 0,
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent); err != nil {
@@ -245,7 +248,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(ln) })
+	wg.Go(func() { served <- srv.Serve(line.Listen(ln)) })
 
 	var err error
 	select {

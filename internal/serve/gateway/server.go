@@ -12,6 +12,8 @@ import (
 
 	"parley/internal/serve/door"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/session"
 )
 
@@ -19,6 +21,7 @@ import (
 func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv := &http.Server{
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       line.Context,
 		ReadHeaderTimeout: min(g.cfg.Patience, 30*time.Second),
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -61,7 +64,7 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
-	rt, ok := parse(r.Method, r.URL.Path)
+	rt, ok := parse(r.Method, r.URL.EscapedPath())
 	if ok && rt.what == "call" && g.admit(w, r, rt) {
 		g.serve(w, r, rt, take)
 		return
@@ -136,7 +139,7 @@ func fault(w http.ResponseWriter, status int, code, message string) {
 }
 
 func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
 	if err != nil {
 		g.missing(w, rt.session, err)
 		return
@@ -146,7 +149,7 @@ func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
 
 func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
 	if errors.Is(err, session.ErrUnknown) {
-		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id)
+		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
 		return
 	}
 	fault(w, http.StatusInternalServerError, "record_failed", err.Error())
@@ -156,7 +159,7 @@ func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
 const closeWait = 30 * time.Second
 
 func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
 	if err != nil {
 		g.missing(w, rt.session, err)
 		return
