@@ -73,7 +73,7 @@ func (x *exchange) asked() *llm.Request {
 func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 	q := &x.call.Request
 	req := &llm.Request{
-		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: q.MaxTokens * x.call.Choices, Tier: q.Tier,
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: llm.MulTokens(q.MaxTokens, x.call.Choices), Tier: q.Tier,
 		Extra: q.Extra, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
 	}
 	if x.call.Choices > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
