@@ -61,8 +61,9 @@ type Config struct {
 	Hedge          dispatch.Hedge
 	Repairs        int
 	AttemptTimeout time.Duration
-	// Rests is dispatch's.
-	Rests func(replica.Rest)
+	// Rests and Notices are dispatch's.
+	Rests   func(replica.Rest)
+	Notices func(dispatch.Notice)
 }
 
 // App is everything put together. Its dispatcher is its own.
@@ -97,13 +98,14 @@ func Open(c Config) (*App, error) {
 	}
 	d, err := dispatch.New(dispatch.Config{
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
+		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
 		Budget: dispatch.NewBudget(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
 		Hedge:   c.Hedge,
-		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests,
+		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Notices: c.Notices,
 	})
 	if err != nil {
 		return nil, err

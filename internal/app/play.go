@@ -18,6 +18,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/dispatch"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -45,6 +46,8 @@ type Play struct {
 	Watch func(engine.Event)
 	// Rests is told when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
+	// Notices is told what somebody who pays should know of a model, once.
+	Notices func(dispatch.Notice)
 }
 
 // Opened is a run about to be played.
@@ -171,13 +174,13 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 
 // sit plays plan on from head.
 func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan, w *waves) (*Summary, error) {
-	spent := head.Spent + head.Risked
+	spent := head.Spent.Plus(head.Risked)
 	if head.Cut {
-		spent += head.Owed
+		spent = spent.Plus(head.Owed)
 	}
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices,
 	})
 	if err != nil {
 		return nil, err

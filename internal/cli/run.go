@@ -109,6 +109,7 @@ func (f *playFlags) play(ctx context.Context, s *State, p app.Play) error {
 		}
 	}
 	p.Watch = func(e engine.Event) { view.see(e) }
+	p.Notices = s.notice
 	if !f.Quiet {
 		p.Rests = view.rests
 	}

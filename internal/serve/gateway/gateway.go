@@ -83,6 +83,8 @@ type Config struct {
 	Keys []string
 	// MaxBody is the largest request in bytes. Default: 32 MiB.
 	MaxBody int64
+	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
+	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
 	Tracer *trace.Tracer
 }
@@ -203,7 +205,7 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices,
 		// Deadlines are ours: a stream that has begun may take as long as it takes.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1},
 	})

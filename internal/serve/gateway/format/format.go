@@ -97,7 +97,7 @@ func (c *Call) Turn() (d [16]byte) {
 
 // Most is the most tokens that all answers together may have. 0: it is not said.
 func (c *Call) Most() int {
-	return c.Request.MaxTokens * max(c.Choices, c.Drafts) // within maxCount: see finish
+	return llm.MulTokens(c.Request.MaxTokens, max(c.Choices, c.Drafts))
 }
 
 var errNoObject = errors.New("the body is not a JSON object")

@@ -155,9 +155,9 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != Kind {
 		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &State{Sessions: map[Name]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent + head.Risked}
+	s = &State{Sessions: map[Name]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
 	if head.Cut {
-		s.Spent += head.Owed
+		s.Spent = s.Spent.Plus(head.Owed)
 	}
 	for _, stage := range head.Stages {
 		for i, spec := range stage.Specs {

@@ -61,6 +61,14 @@ func With(ctx context.Context, f *Flight) context.Context {
 // Begun says whether the client has been sent anything.
 func (f *Flight) Begun() bool { return f.begun }
 
+// late is why a flight that has begun cannot be carried out again.
+func (f *Flight) late() error {
+	if f.err != nil {
+		return f.err
+	}
+	return &llm.Error{Kind: llm.KindServer, Message: "the answer has begun to be sent: it cannot be asked for again", Final: true}
+}
+
 func (f *Flight) reset() {
 	if f.hide == nil {
 		f.hide = redact.New(f.Key)

@@ -72,7 +72,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is no call to hand on"}
 	}
 	if f.begun {
-		return nil, f.err // a fallback after the first byte: it is too late for one
+		return nil, f.late() // a fallback after the first byte: it is too late for one
 	}
 	f.reset()
 	if f.Admitted != nil {
