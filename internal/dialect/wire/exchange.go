@@ -262,7 +262,7 @@ func (a *Answer) refused(status int) error {
 	var b bytes.Buffer
 	// What could be read of it decides; that reading failed does not matter here.
 	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
-	e := fault.Classify(status, a.Header, a.hide.Bytes(b.Bytes()))
+	e := fault.Classify(status, a.Header, a.hide.Fault(b.Bytes()))
 	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, time.Since(a.start)
 	return e
 }

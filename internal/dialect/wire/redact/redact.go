@@ -7,7 +7,8 @@
 // All of it may be used from several goroutines, but for a Stream.
 //
 // It is not for other secrets than keys: what is shorter than MinKey would be found in
-// innocent text, and is left alone.
+// innocent answers and is left alone there. In errors and headers, where that does no harm,
+// it is looked for from minFault on.
 package redact
 
 import (
@@ -21,8 +22,11 @@ import (
 	"parley/llm"
 )
 
-// MinKey is the length of the shortest key that is looked for.
+// MinKey is the length of the shortest key that is looked for in answers.
 const MinKey = 8
+
+// minFault is the length of the shortest key that is looked for in errors and headers.
+const minFault = 4
 
 // Mark stands in the place of a key.
 const Mark = "[key]"
@@ -36,7 +40,7 @@ type Redactor struct {
 
 // New returns the Redactor of a key, or nil where it is too short to be looked for.
 func New(key string) *Redactor {
-	if len(key) < MinKey {
+	if len(key) < minFault {
 		return nil
 	}
 	r := &Redactor{key: key, back: borders(key)}
@@ -75,8 +79,19 @@ func borders(key string) []int {
 	return back
 }
 
-// Bytes returns b without the key.
+// answers says whether the key is looked for in answers.
+func (r *Redactor) answers() bool { return r != nil && len(r.key) >= MinKey }
+
+// Bytes returns b, which is a part of an answer, without the key.
 func (r *Redactor) Bytes(b []byte) []byte {
+	if !r.answers() {
+		return b
+	}
+	return r.Fault(b)
+}
+
+// Fault returns b, which tells of an error, without the key.
+func (r *Redactor) Fault(b []byte) []byte {
 	if r == nil || len(b) < len(r.key) {
 		return b
 	}
@@ -89,12 +104,12 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// String returns s without the key.
+// String returns s, which is a part of an error or a header, without the key.
 func (r *Redactor) String(s string) string {
 	if r == nil || len(s) < len(r.key) || !r.suspects(s) {
 		return s
 	}
-	return string(r.Bytes([]byte(s)))
+	return string(r.Fault([]byte(s)))
 }
 
 // suspects says whether s may hold the key.
@@ -225,7 +240,7 @@ func (r *Redactor) Header(h http.Header) http.Header {
 
 // Response takes the key out of an answer.
 func (r *Redactor) Response(a *llm.Response) {
-	if r == nil || a == nil {
+	if !r.answers() || a == nil {
 		return
 	}
 	said := a.Text

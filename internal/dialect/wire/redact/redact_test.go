@@ -55,8 +55,14 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%q became %q", same, got)
 		}
 	}
-	if none := New("short"); none != nil || none.String("short") != "short" || string(none.Bytes([]byte("short"))) != "short" {
-		t.Error("a short key is looked for")
+	// A short key is looked for where that does no harm, and a very short one nowhere.
+	few := New("EMPTY-1")
+	a := &llm.Response{Text: "EMPTY-1"}
+	if few.Response(a); a.Text != "EMPTY-1" || string(few.Bytes([]byte("EMPTY-1"))) != "EMPTY-1" || few.Stream() != nil || few.String("no EMPTY-1") != "no [key]" || string(few.Fault([]byte("EMPTY-1"))) != Mark {
+		t.Errorf("%+v", a)
+	}
+	if none := New("x"); none != nil || none.String("x") != "x" || string(none.Fault([]byte("x"))) != "x" || none.Stream() != nil {
+		t.Error("a very short key is looked for")
 	}
 }
 

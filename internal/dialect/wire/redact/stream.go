@@ -44,9 +44,9 @@ type cut struct {
 	mark     bool // the mark goes there
 }
 
-// Stream returns what watches over one stream, or nil for a nil Redactor.
+// Stream returns what watches over one stream, or nil where the key is too short for that.
 func (r *Redactor) Stream() *Stream {
-	if r == nil {
+	if !r.answers() {
 		return nil
 	}
 	return &Stream{r: r}

@@ -79,7 +79,7 @@ func (u *Upstream) refused(ctx context.Context, f *Flight, a *wire.Answer, statu
 	if err != nil {
 		b = nil // what could be read of it decides
 	}
-	b = a.Hide().Bytes(b)
+	b = a.Hide().Fault(b)
 	e := fault.Classify(status, a.Header, b)
 	if len(b) > 0 && !translated && status >= 400 {
 		f.Status, f.Answer, f.Held = status, backward(a.Header), b
