@@ -168,7 +168,7 @@ func billOf(e *journal.Replied) (b bill) {
 // charge takes a bill out of the purse of the strand that made the call.
 func (r *run) charge(s *strand, c *call, b bill) {
 	if r.EpisodeBudget > 0 && c.req != nil {
-		s.left -= max(b.cost, r.Prices.List(c.req, llm.Usage{Input: b.input, Output: b.output}))
+		s.left = s.left.Minus(max(b.cost, r.Prices.List(c.req, llm.Usage{Input: b.input, Output: b.output})))
 	}
 }
 

@@ -102,7 +102,7 @@ func (h *Head) Add(e Entry) {
 		h.Begun = e
 	case *Opened:
 		h.Cut, h.Last = true, Closed{}
-		h.Risked += e.Cost
+		h.Risked = h.Risked.Plus(max(0, e.Cost))
 		h.Owed, h.bound = 0, 0
 	case *Closed:
 		h.Cut, h.Last = false, *e
@@ -118,7 +118,7 @@ func (h *Head) Add(e Entry) {
 		p.Replied(e)
 		h.Live(e.Episode, p)
 		h.Calls++
-		h.Spent += e.Cost()
+		h.Spent = h.Spent.Plus(e.Cost())
 	case *Ended:
 		h.end(e)
 	case *Exposed:
@@ -189,15 +189,16 @@ func (h *Head) count() {
 	}
 }
 
-// Cost is what the call cost this run: nothing, where it was copied from another.
+// Cost is what the call cost this run: nothing, where it was copied from another. It is
+// never negative, whatever a file says.
 func (r *Replied) Cost() llm.Money {
 	switch {
 	case r.Copied:
 		return 0
 	case r.Response != nil:
-		return r.Response.Trail.Cost
+		return max(0, r.Response.Trail.Cost)
 	case r.Error != nil:
-		return r.Error.Trail.Cost
+		return max(0, r.Error.Trail.Cost)
 	default:
 		return 0
 	}

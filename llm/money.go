@@ -30,6 +30,22 @@ func Dollars(d float64) Money {
 	}
 }
 
+// Plus returns m + n. A sum that is too large or too small for Money is the most or the
+// least it holds: an amount never wraps around to another sign. All sums of money whose
+// parts come from outside go through Plus, Minus and Times.
+func (m Money) Plus(n Money) Money { return Money(plus(int64(m), int64(n))) }
+
+// Minus returns m - n, bounded as Plus is.
+func (m Money) Minus(n Money) Money {
+	if n == math.MinInt64 {
+		return m.Plus(math.MaxInt64).Plus(1)
+	}
+	return m.Plus(-n)
+}
+
+// Times returns m * n, bounded as Plus is.
+func (m Money) Times(n int) Money { return Money(times(int64(m), int64(n))) }
+
 // Dollars returns m as a number of dollars.
 func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
 

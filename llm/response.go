@@ -61,14 +61,17 @@ type Usage struct {
 	Reasoning      int `json:"reasoning,omitempty"`
 }
 
-// Plus returns the sum of u and v.
+// Plus returns the sum of u and v. Like every sum of AddTokens it never wraps around.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{
-		Input: u.Input + v.Input, Cached: u.Cached + v.Cached,
-		CacheWrite: u.CacheWrite + v.CacheWrite, CacheWriteLong: u.CacheWriteLong + v.CacheWriteLong,
-		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
+		Input: AddTokens(u.Input, v.Input), Cached: AddTokens(u.Cached, v.Cached),
+		CacheWrite: AddTokens(u.CacheWrite, v.CacheWrite), CacheWriteLong: AddTokens(u.CacheWriteLong, v.CacheWriteLong),
+		Output: AddTokens(u.Output, v.Output), Reasoning: AddTokens(u.Reasoning, v.Reasoning),
 	}
 }
+
+// Total returns the tokens of input and output together.
+func (u Usage) Total() int { return AddTokens(u.Input, u.Output) }
 
 // Logprob is an output token with its log probability.
 type Logprob struct {
@@ -87,6 +90,7 @@ type Trail struct {
 	Parsed    string `json:"parsed,omitempty"`    // how the structured answer was read: native, tolerant, repaired
 
 	Cost      Money         `json:"cost,omitempty"`       // of every try together
+	Estimated bool          `json:"estimated,omitempty"`  // some of Cost is an estimate: the provider reported no usage
 	FirstByte time.Duration `json:"first_byte,omitempty"` // from sending the last try to its first event or byte
 	Latency   time.Duration `json:"latency,omitempty"`    // of the last try, sent to whole
 	Waited    time.Duration `json:"waited,omitempty"`     // in queues and pauses, over all tries

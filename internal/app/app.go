@@ -60,8 +60,9 @@ type Config struct {
 	Hedge          dispatch.Hedge
 	Repairs        int
 	AttemptTimeout time.Duration
-	// Rests is dispatch's.
-	Rests func(replica.Rest)
+	// Rests and Notices are dispatch's.
+	Rests   func(replica.Rest)
+	Notices func(dispatch.Notice)
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
 	Trust *trust.Gate
@@ -99,13 +100,14 @@ func Open(c Config) (*App, error) {
 	}
 	d, err := dispatch.New(dispatch.Config{
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
+		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
 		Budget: dispatch.NewBudget(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
 		Hedge:   c.Hedge,
-		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests,
+		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Notices: c.Notices,
 	})
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ type spent struct {
 func (s spent) plus(o spent) spent {
 	return spent{
 		s.calls + o.calls, s.input + o.input, s.output + o.output, s.most + o.most, s.open + o.open,
-		s.charged + o.charged, s.cost + o.cost, s.batch + o.batch, s.worst + o.worst,
+		s.charged + o.charged, s.cost.Plus(o.cost), s.batch.Plus(o.batch), s.worst.Plus(o.worst),
 	}
 }
 
@@ -202,7 +202,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 func (t *trial) charged(req *llm.Request, u llm.Usage) int {
 	p := t.account(req.Model)
 	if p.Counting == provider.CountUsed || p.Counting == "" && p.Dialect == "anthropic" {
-		return u.Input + u.Output
+		return u.Total()
 	}
 	return max(req.MaxTokens, u.Input)
 }

@@ -18,6 +18,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/dispatch"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
@@ -51,6 +52,8 @@ type Play struct {
 	// Trust says which keys may go where. It is asked before anything is opened. Default: as
 	// Config's.
 	Trust *trust.Gate
+	// Notices is told what somebody who pays should know of a model, once.
+	Notices func(dispatch.Notice)
 }
 
 // Opened is a run about to be played.
@@ -181,13 +184,13 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 
 // sit plays plan on from head.
 func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan, w *waves) (*Summary, error) {
-	spent := head.Spent + head.Risked
+	spent := head.Spent.Plus(head.Risked)
 	if head.Cut {
-		spent += head.Owed
+		spent = spent.Plus(head.Owed)
 	}
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Trust: p.Trust,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
 	})
 	if err != nil {
 		return nil, err

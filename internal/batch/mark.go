@@ -52,16 +52,13 @@ type Open struct {
 
 // AtRisk is the most that the lines may come to cost whose answers are not durable yet.
 func (o *Open) AtRisk() llm.Money {
-	n := llm.Money(0)
+	n := 0
 	for _, id := range o.Lines {
 		if !o.Safe(id) {
 			n++
 		}
 	}
-	if n == 0 || o.Dearest <= o.Worst/n {
-		return n * o.Dearest
-	}
-	return o.Worst
+	return max(0, min(o.Worst, o.Dearest.Times(n)))
 }
 
 // Safe says whether the answer of the call that a line is of is durable.

@@ -129,6 +129,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
+		Notices: s.notice,
 	}, err
 }
 

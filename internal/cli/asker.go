@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"parley/internal/app"
@@ -31,4 +32,10 @@ func openApp(c app.Config) (asker, error) {
 		return nil, asUsage(err)
 	}
 	return a, nil
+}
+
+// notice writes what somebody who pays should know of a model. Not even a quiet verb keeps
+// that to itself.
+func (s *State) notice(n dispatch.Notice) {
+	fmt.Fprintf(s.err, "parley: warning: %s\n", cut(safe(oneLine(n.Text)), 400))
 }

@@ -99,6 +99,7 @@ func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
 		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
+		Notices: s.notice,
 	}
 	if c.Retries != nil {
 		if *c.Retries < 0 {

@@ -55,7 +55,7 @@ func (v *playView) begin(o app.Opened) {
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
-	v.spent = o.Head.Spent + o.Head.Risked
+	v.spent = o.Head.Spent.Plus(o.Head.Risked)
 	v.ended, v.atStart = len(o.Head.Ended), len(o.Head.Ended)
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
@@ -156,7 +156,7 @@ func (v *playView) line(now time.Time) []string {
 	if v.batches != nil {
 		parts = append(parts, batched(v.batches(), now)...)
 	}
-	parts = append(parts, cost(v.spent+st.Cost+st.Uncertain, v.budget, st))
+	parts = append(parts, cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), v.budget, st))
 	if s := kinds(v.failed); s != "" {
 		parts = append(parts, s)
 	}
@@ -164,7 +164,7 @@ func (v *playView) line(now time.Time) []string {
 	if d := now.Sub(v.last).Seconds(); d > 0 {
 		parts = append(parts,
 			speed(float64(st.Attempts-v.before.Attempts)/d)+" calls/s",
-			speed(float64(st.Usage.Input+st.Usage.Output-v.before.Usage.Input-v.before.Usage.Output)/d)+" tokens/s")
+			speed(float64(st.Usage.Total()-v.before.Usage.Total())/d)+" tokens/s")
 	}
 	if now.Sub(v.last) >= time.Second {
 		v.last, v.before = now, st.ModelStats

@@ -37,12 +37,12 @@ func (t *tally) done(r llm.Result) {
 		if r.Response == nil {
 			n.Failed++
 			if e := llm.AsError(r.Err); e != nil {
-				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost+e.Trail.Cost
+				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost.Plus(e.Trail.Cost)
 			}
 			return
 		}
 		n.Answered++
-		n.Cost += r.Response.Trail.Cost
+		n.Cost = n.Cost.Plus(r.Response.Trail.Cost)
 		if r.Response.Trail.Cached || r.Response.Trail.Coalesced {
 			n.Cached++
 			return
@@ -138,7 +138,7 @@ func (p *progress) line(now time.Time) []string {
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		parts = append(parts,
 			speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
-			speed(float64(n.Usage.Input+n.Usage.Output-p.counts.Usage.Input-p.counts.Usage.Output)/s)+" tokens/s")
+			speed(float64(n.Usage.Total()-p.counts.Usage.Total())/s)+" tokens/s")
 	}
 	if now.Sub(p.last) >= time.Second {
 		p.last, p.counts = now, n

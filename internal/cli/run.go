@@ -119,6 +119,7 @@ func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Pla
 		}
 	}
 	p.Watch = func(e engine.Event) { view.see(e) }
+	p.Notices = s.notice
 	if !f.Quiet {
 		p.Rests = view.rests
 	}

@@ -250,7 +250,11 @@ func (p *page) ids(answer, request string) {
 // spent says what a call took.
 func (p *page) spent(u llm.Usage, t llm.Trail) {
 	p.fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", number(u.Input), number(u.Cached), number(u.Output), number(u.Reasoning)))
-	p.fact("cost", t.Cost.String())
+	cost := t.Cost.String()
+	if t.Estimated {
+		cost += ", estimated: the provider reported no usage"
+	}
+	p.fact("cost", cost)
 	var tries strings.Builder
 	tries.WriteString(number(t.Attempts))
 	for _, how := range []struct {

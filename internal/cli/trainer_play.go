@@ -52,7 +52,7 @@ func setsOf(o trainer.Override) (sets []string) {
 
 func sittingOf(s *State, plan *config.Plan, p app.Play) trainer.Sitting {
 	what := fmt.Sprintf("%d %d %s", plan.Seed, plan.Episodes, plan.ParamsJSON)
-	p.Tool = version()
+	p.Tool, p.Notices = version(), s.notice
 	return trainer.Sitting{What: what, Play: func(ctx, drain context.Context, begun, ended func()) (trainer.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {

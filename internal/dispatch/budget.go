@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"parley/llm"
@@ -34,14 +35,16 @@ type Budget struct {
 
 // NewBudget returns a budget of limit, of which spent is gone already. A limit of 0
 // is no limit: the budget only counts.
-func NewBudget(limit, spent llm.Money) *Budget { return &Budget{limit: limit, spent: spent} }
+func NewBudget(limit, spent llm.Money) *Budget {
+	return &Budget{limit: max(0, limit), spent: max(0, spent)}
+}
 
 // Spent returns what is spent for good, and what is set aside for calls in flight and open
 // batches.
 func (b *Budget) Spent() (spent, reserved llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent, b.reserved + b.parked + b.risk
+	return b.spent, b.reserved.Plus(b.parked).Plus(b.risk)
 }
 
 // Limit returns the limit, 0 for none.
@@ -97,22 +100,29 @@ func (b *Budget) tryReserve(worst llm.Money, parks bool) bool {
 // grant sets worst aside. What is exposed grows in large steps, so that it is seldom told.
 func (b *Budget) grant(worst llm.Money, parks bool) error {
 	if parks {
-		b.parked += worst
+		b.parked = b.parked.Plus(worst)
 		return nil
 	}
-	if b.Expose != nil && b.limit > 0 && b.reserved+worst > b.exposed {
-		step := min(max(2*(b.reserved+worst), b.limit/64), b.limit)
+	if now := b.reserved.Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
+		step := min(max(now.Times(2), b.limit/64), b.limit)
 		if err := b.Expose(step); err != nil {
 			return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
 		}
 		b.exposed = step
 	}
-	b.reserved += worst
+	b.reserved = b.reserved.Plus(worst)
 	return nil
 }
 
+// fits says whether worst can be set aside. Even without a limit no more is set aside than
+// Money holds, so that what is given back later is what was set aside.
 func (b *Budget) fits(worst llm.Money) bool {
-	return !b.closed && (b.limit == 0 || b.spent+b.reserved+b.parked+b.risk+worst <= b.limit)
+	limit := b.limit
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	return !b.closed && (worst == 0 && b.limit == 0 ||
+		worst <= limit.Minus(b.spent).Minus(b.reserved).Minus(b.parked).Minus(b.risk))
 }
 
 // settle gives back what was set aside and spends cost.
@@ -120,11 +130,11 @@ func (b *Budget) settle(reserved, cost llm.Money, parks bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if parks {
-		b.parked -= reserved
+		b.parked = b.parked.Minus(reserved)
 	} else {
-		b.reserved -= reserved
+		b.reserved = b.reserved.Minus(reserved)
 	}
-	b.spent += cost
+	b.spent = b.spent.Plus(max(0, cost))
 	b.pump()
 }
 
@@ -132,7 +142,7 @@ func (b *Budget) settle(reserved, cost llm.Money, parks bool) {
 func (b *Budget) hazard(more llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.risk += more
+	b.risk = max(0, b.risk.Plus(more))
 	b.pump()
 }
 
@@ -141,8 +151,8 @@ func (b *Budget) hazard(more llm.Money) {
 func (b *Budget) fund(risk, worst llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.risk -= risk
-	b.parked += worst
+	b.risk = max(0, b.risk.Minus(risk))
+	b.parked = b.parked.Plus(worst)
 	b.pump()
 }
 
@@ -153,7 +163,7 @@ func (b *Budget) unpark(amount llm.Money) error {
 	if err := b.grant(amount, false); err != nil {
 		return err
 	}
-	b.parked -= amount
+	b.parked = b.parked.Minus(amount)
 	return nil
 }
 
@@ -167,7 +177,7 @@ func (b *Budget) pump() {
 			d.err = b.grant(d.worst, d.parks)
 		case b.closed:
 			d.err = &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
-		case b.reserved+b.parked == 0:
+		case b.reserved == 0 && b.parked == 0:
 			d.err = b.refusal(d.worst)
 		default:
 			return
@@ -207,13 +217,13 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 		return nil, err
 	}
 	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
-	cost := a.close()
+	cost, estimated := a.close()
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Trail.Cost = cost
+		e.Trail.Cost, e.Trail.Estimated = cost, estimated
 		return nil, &e
 	}
-	resp.Trail.Cost = cost
+	resp.Trail.Cost, resp.Trail.Estimated = cost, estimated
 	return resp, nil
 }
 
@@ -272,6 +282,7 @@ type account struct {
 	free  llm.Money // set aside and not in use by an attempt
 	parks bool      // it was set aside for a batch
 	cost  llm.Money
+	guess bool // an attempt was charged by an estimate
 
 	most  llm.Money // that the call may cost; 0: no limit of its own
 	out   llm.Money // in use by attempts
@@ -290,7 +301,7 @@ func (a *account) bounded() bool { return a != nil && (a.purse.Limit() > 0 || a.
 
 // allows says whether an attempt stays within what the call itself may cost.
 func (a *account) allows(worst llm.Money) bool {
-	if a.most > 0 && a.cost+a.out+worst > a.most {
+	if a.most > 0 && worst > a.most.Minus(a.cost).Minus(a.out) {
 		a.short = true
 		return false
 	}
@@ -318,10 +329,10 @@ func (a *account) begin(worst llm.Money) bool {
 		if !a.purse.tryReserve(more, a.parks) {
 			return false
 		}
-		a.free += more
+		a.free = worst
 	}
 	a.free -= worst
-	a.out += worst
+	a.out = a.out.Plus(worst)
 	return true
 }
 
@@ -342,27 +353,30 @@ func (a *account) goLive(worst llm.Money) bool {
 		if !a.purse.tryReserve(more, false) {
 			return false
 		}
-		a.free += more
+		a.free = worst
 	}
 	return true
 }
 
-// end returns what an attempt that took worst did not cost.
-func (a *account) end(worst, cost llm.Money) {
+// end returns what an attempt that took worst was not charged.
+func (a *account) end(worst llm.Money, c charge) {
+	cost := c.total()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.cost += cost
+	a.cost = a.cost.Plus(cost)
+	a.guess = a.guess || c.verdict == usageMissing && cost > 0
 	a.out -= worst
 	spare := max(0, worst-cost)
-	a.free += spare
+	a.free = a.free.Plus(spare)
 	a.purse.settle(worst-spare, cost, a.parks)
 }
 
-// close gives back all that was not used and returns what the call cost.
-func (a *account) close() llm.Money {
+// close gives back all that was not used. It returns what the call cost, and whether some of
+// that is an estimate.
+func (a *account) close() (cost llm.Money, estimated bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.purse.settle(a.free, 0, a.parks)
 	a.free = 0
-	return a.cost
+	return a.cost, a.guess
 }

@@ -2,30 +2,75 @@ package dispatch
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"sync"
 
 	"parley/internal/cachestore"
+	"parley/internal/provider"
 	"parley/llm"
 )
 
 // cache answers a question that was answered before. Its key is the digest of the
 // request: everything that can change the answer, and the sample number, so that two
-// samples of one question are never one.
+// samples of one question are never one. Who answers is part of the key: an answer that came
+// from one address is never given for another, whatever the provider is called.
 type cache struct {
-	next  llm.Model
-	store *cachestore.Store
+	next    llm.Model
+	store   *cachestore.Store
+	find    func(name string) (provider.Provider, error)
+	origins sync.Map // of [32]byte, by provider
 }
 
-func newCache(next llm.Model, store *cachestore.Store) llm.Model {
+func newCache(next llm.Model, store *cachestore.Store, find func(string) (provider.Provider, error)) llm.Model {
 	if store == nil {
 		return next
 	}
-	return &cache{next: next, store: store}
+	return &cache{next: next, store: store, find: find}
+}
+
+// origin identifies who answers for a model.
+func (c *cache) origin(model string) (origin [32]byte, err error) {
+	name, _ := llm.SplitModel(model)
+	if known, ok := c.origins.Load(name); ok {
+		return known.([32]byte), nil
+	}
+	p, err := c.find(name)
+	if err != nil {
+		return origin, err
+	}
+	origin = p.Origin()
+	c.origins.Store(name, origin)
+	return origin, nil
+}
+
+// key is what an answer to req is kept under. Fallbacks at other providers may answer too.
+func (c *cache) key(req *llm.Request) (key [32]byte, err error) {
+	own, err := c.origin(req.Model)
+	if err != nil {
+		return key, err
+	}
+	digest := req.Digest()
+	var space [4 * 32]byte
+	b := append(append(space[:0], own[:]...), digest[:]...)
+	for _, model := range req.Fallbacks {
+		other, err := c.origin(model)
+		if err != nil {
+			return key, err
+		}
+		if other != own {
+			b = append(b, other[:]...)
+		}
+	}
+	return sha256.Sum256(b), nil
 }
 
 // Ask looks the answer up, or asks and keeps it.
 func (c *cache) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	key := req.Digest()
+	key, err := c.key(req)
+	if err != nil {
+		return c.next.Ask(ctx, req) // it says what is wrong with the provider
+	}
 	if b, ok := c.store.Load(key); ok {
 		var resp llm.Response
 		if json.Unmarshal(b, &resp) == nil {

@@ -38,6 +38,7 @@ import (
 	"parley/internal/batch/office"
 	"parley/internal/cachestore"
 	"parley/internal/price"
+	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	// Open returns the lane of a provider that is not in Lanes, when it is first asked
 	// for. Its error is what the call fails with. Default: there are no others.
 	Open func(name string) (Lane, error)
+	// Find describes a provider without opening it, for the cache. Default: it is opened.
+	Find func(name string) (provider.Provider, error)
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
 	// Budget is what may be spent. Default: no limit, only counting.
@@ -76,6 +79,9 @@ type Config struct {
 	// Rests is told when a server of a provider with several begins to rest and when it is
 	// back: see replica.Config. Default: nobody is told.
 	Rests func(replica.Rest)
+	// Notices is told what somebody who pays should know of a model, once for each model and
+	// reason. It may be called from many goroutines at once. Default: nobody is told.
+	Notices func(Notice)
 }
 
 // Dispatcher answers requests. It is an llm.Model.
@@ -120,7 +126,7 @@ func New(c Config) (*Dispatcher, error) {
 	m = newRetry(m, c.Retry, stats)
 	m = &answers{next: m, compiler: &answer.Compiler{}, native: lanes.native, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
 	m = newCoalesce(m)
-	m = newCache(m, c.Cache)
+	m = newCache(m, c.Cache, lanes.find)
 	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks}
 	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
 }

@@ -31,6 +31,7 @@ type Lane struct {
 // lanes sends every call down the lane of its provider.
 type lanes struct {
 	open     func(name string) (Lane, error)
+	describe func(name string) (provider.Provider, error) // without opening; may be nil
 	build    func(Lane) *lane
 	deadline time.Duration // of a call in a wave, once it goes live
 
@@ -97,6 +98,21 @@ func (l *lanes) lane(name string) (*lane, error) {
 	return opened, nil
 }
 
+// find describes a provider.
+func (l *lanes) find(name string) (provider.Provider, error) {
+	l.mu.RLock()
+	found := l.byName[name]
+	l.mu.RUnlock()
+	if found == nil && l.describe != nil {
+		return l.describe(name)
+	}
+	found, err := l.lane(name)
+	if err != nil {
+		return provider.Provider{}, err
+	}
+	return found.provider, nil
+}
+
 func (l *lanes) unknown(name string) string {
 	names := slices.Sorted(maps.Keys(l.byName))
 	if name == "" {
@@ -106,14 +122,15 @@ func (l *lanes) unknown(name string) string {
 }
 
 func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
-	l := &lanes{open: c.Open, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
+	told := &notices{tell: c.Notices}
+	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := newEstimator()
 		to := func(m llm.Model) *endpoint {
-			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: told, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
-			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s}
+			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s, notices: told}
 		}
 		return ln
 	}}

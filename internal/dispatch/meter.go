@@ -13,6 +13,7 @@ type meter struct {
 	next    llm.Model
 	prices  *tariff
 	stats   *Stats
+	notices *notices
 	timeout time.Duration // of an attempt; 0: none
 }
 
@@ -29,23 +30,15 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	start := time.Now()
 	resp, err := m.attempt(ctx, req)
-	var cost, uncertain llm.Money
-	var e *llm.Error
-	switch {
-	case err == nil:
-		cost = p.Cost(resp.Usage, false)
+	if err == nil {
 		m.fill(resp, req, time.Since(start))
-	default:
-		e = llm.AsError(err)
-		cost = p.Cost(e.Usage, false)
-		if e.Uncertain {
-			uncertain = max(0, worst-cost)
-		}
 	}
+	c, e := attempt{req: req, price: p, worst: worst}.settle(resp, llm.AsError(err))
 	if a != nil {
-		a.end(worst, cost+uncertain)
+		a.end(worst, c)
 	}
-	m.count(req, resp, e, cost, uncertain, priced)
+	m.notices.settled(req, worst, c)
+	m.count(req, resp, e, c, priced)
 	if e != nil {
 		return nil, e
 	}
@@ -80,16 +73,12 @@ func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {
 	}
 }
 
-func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, cost, uncertain llm.Money, priced bool) {
+func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c charge, priced bool) {
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
 	s := m.stats.of(req.Model)
 	s.Attempts++
-	s.Cost += cost
-	s.Uncertain += uncertain
-	if !priced {
-		s.Unpriced++
-	}
+	s.charge(c, priced)
 	if e != nil {
 		s.Errors[e.Kind]++
 		s.Usage = s.Usage.Plus(e.Usage)

@@ -15,6 +15,7 @@ type park struct {
 	guess   *estimator
 	prices  *tariff
 	stats   *Stats
+	notices *notices
 }
 
 // tokenMargin is by how much prompts are taken to be longer than is guessed, where a limit
@@ -53,10 +54,11 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 			return nil, t.account.noRoom()
 		}
 		f := s.Park(ctx, parcel)
-		cost, uncertain := t.end(f)
+		c := t.end(req, &f)
+		p.notices.settled(req, t.held, c)
 		switch {
 		case !f.Live:
-			p.count(req, f, cost, uncertain, t.priced)
+			p.count(req, f, c, t.priced)
 			if f.Err != nil {
 				return nil, f.Err
 			}
@@ -100,36 +102,33 @@ func (t *tab) begin() bool { return t.account == nil || t.account.begin(t.held) 
 // affords makes room for the attempt at live prices.
 func (t *tab) affords() bool { return t.account == nil || t.account.goLive(t.live) }
 
-// end settles what the line cost, and what it may have.
-func (t *tab) end(f office.Fate) (cost, uncertain llm.Money) {
-	switch {
-	case f.Response != nil:
-		cost = t.price.Cost(f.Response.Usage, true)
-	case f.Err != nil:
-		cost = t.price.Cost(f.Err.Usage, true)
-		if f.Asked && f.Err.Uncertain {
-			uncertain = max(0, t.held-cost)
+// end settles what the line cost, and what it may have. An answer that cannot be accepted
+// becomes an error.
+func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
+	if f.Response != nil || f.Err != nil {
+		one := attempt{req: req, price: t.price, worst: t.held, batched: true}
+		if !f.Asked {
+			one.worst = 0 // it was never sent
+		}
+		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
+			f.Response = nil
 		}
 	}
 	if t.account != nil {
-		t.account.end(t.held, cost+uncertain)
+		t.account.end(t.held, c)
 	}
-	return cost, uncertain
+	return c
 }
 
 // count counts an attempt that a provider had.
-func (p *park) count(req *llm.Request, f office.Fate, cost, uncertain llm.Money, priced bool) {
+func (p *park) count(req *llm.Request, f office.Fate, c charge, priced bool) {
 	if !f.Asked {
 		return
 	}
 	p.stats.count(req.Model, func(m *ModelStats) {
 		m.Attempts++
 		m.Batched++
-		m.Cost += cost
-		m.Uncertain += uncertain
-		if !priced {
-			m.Unpriced++
-		}
+		m.charge(c, priced)
 		if f.Err != nil {
 			m.Errors[f.Err.Kind]++
 			m.Usage = m.Usage.Plus(f.Err.Usage)

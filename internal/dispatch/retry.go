@@ -92,11 +92,12 @@ func deadlineError(d time.Duration) error {
 
 // fallsBack says whether another model may do better.
 func fallsBack(err error) bool {
-	switch llm.KindOf(err) {
+	e := llm.AsError(err)
+	switch e.Kind {
 	case llm.KindCanceled, llm.KindBudget:
 		return false
 	default:
-		return true
+		return e.Code != codeUsage
 	}
 }
 

@@ -54,6 +54,7 @@ type ModelStats struct {
 	Usage     llm.Usage `json:"usage"`
 	Cost      llm.Money `json:"cost"`
 	Uncertain llm.Money `json:"uncertain"` // reserved for attempts that may or may not have been billed
+	Estimated int64     `json:"estimated"` // attempts charged without a usage from the provider
 	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
 
 	Latency   Sketch `json:"-"` // of attempts that were answered
@@ -106,7 +107,7 @@ func (t *ModelStats) add(m ModelStats) {
 		{&t.Calls, m.Calls}, {&t.Failed, m.Failed}, {&t.Cached, m.Cached}, {&t.Coalesced, m.Coalesced},
 		{&t.Attempts, m.Attempts}, {&t.Retried, m.Retried}, {&t.Hedged, m.Hedged}, {&t.Batched, m.Batched}, {&t.RateLimited, m.RateLimited},
 		{&t.Warmed, m.Warmed}, {&t.Native, m.Native}, {&t.Tolerant, m.Tolerant}, {&t.Repaired, m.Repaired},
-		{&t.Malformed, m.Malformed}, {&t.Unpriced, m.Unpriced},
+		{&t.Malformed, m.Malformed}, {&t.Estimated, m.Estimated}, {&t.Unpriced, m.Unpriced},
 	} {
 		*f.to += f.from
 	}
@@ -114,12 +115,24 @@ func (t *ModelStats) add(m ModelStats) {
 		t.Errors[k] += n
 	}
 	t.Usage = t.Usage.Plus(m.Usage)
-	t.Cost += m.Cost
-	t.Uncertain += m.Uncertain
+	t.Cost = t.Cost.Plus(m.Cost)
+	t.Uncertain = t.Uncertain.Plus(m.Uncertain)
 	t.Latency.merge(&m.Latency)
 	t.FirstByte.merge(&m.FirstByte)
 	t.Waited.merge(&m.Waited)
 	t.Whole.merge(&m.Whole)
+}
+
+// charge counts what an attempt was charged.
+func (t *ModelStats) charge(c charge, priced bool) {
+	t.Cost = t.Cost.Plus(c.cost)
+	t.Uncertain = t.Uncertain.Plus(c.uncertain)
+	if !priced {
+		t.Unpriced++
+	}
+	if c.verdict == usageMissing && c.cost > 0 {
+		t.Estimated++
+	}
 }
 
 func (s *Sketch) merge(o *Sketch) {

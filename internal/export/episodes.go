@@ -69,7 +69,7 @@ func (x *export) spent(ctx context.Context) ([]spending, error) {
 		}
 		s := &out[r.Episode]
 		s.calls++
-		s.cost += r.Cost()
+		s.cost = s.cost.Plus(r.Cost())
 		switch {
 		case r.Error != nil:
 			s.failed++

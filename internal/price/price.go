@@ -54,7 +54,7 @@ type Tier struct {
 // below zero are taken for zero.
 func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	cached, write, long := max(u.Cached, 0), max(u.CacheWrite, 0), max(u.CacheWriteLong, 0)
-	parts := plus(plus(cached, write), long)
+	parts := llm.AddTokens(llm.AddTokens(cached, write), long)
 	// A server that counts the parts beside the prompt, not in it, is charged for both.
 	input := max(u.Input, parts)
 	r := p.at(input, batch)
@@ -143,11 +143,4 @@ func (t total) money() llm.Money {
 	}
 	q, _ := bits.Div64(hi, lo, million)
 	return llm.Money(min(q, math.MaxInt64))
-}
-
-func plus(a, b int) int {
-	if a > math.MaxInt-b {
-		return math.MaxInt
-	}
-	return a + b
 }

@@ -121,4 +121,4 @@ func each(a view.Account) llm.Money {
 	return 0
 }
 
-func tokens(a view.Account) int { return a.Usage.Input + a.Usage.Output }
+func tokens(a view.Account) int { return a.Usage.Total() }

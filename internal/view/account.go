@@ -90,7 +90,7 @@ func (a *Account) plus(b Account) {
 		*f.to += f.from
 	}
 	a.Usage = a.Usage.Plus(b.Usage)
-	a.Cost += b.Cost
+	a.Cost = a.Cost.Plus(b.Cost)
 }
 
 // add counts one reply.
@@ -101,7 +101,7 @@ func (a *Account) add(e *journal.Replied) {
 	a.Retried += count(trail.Attempts > 1)
 	a.Cached += count(trail.Cached || trail.Coalesced)
 	a.Copied += count(e.Copied)
-	a.Cost += e.Cost()
+	a.Cost = a.Cost.Plus(e.Cost())
 	a.Usage = a.Usage.Plus(usage)
 	switch trail.Parsed {
 	case "native":

@@ -66,8 +66,8 @@ func (b *books) reply(e *journal.Replied) {
 	if i := e.Episode; i >= 0 && i < len(b.run.Spent) {
 		s := &b.run.Spent[i]
 		s.Calls++
-		s.Tokens += usage.Input + usage.Output
-		s.Cost += e.Cost()
+		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
+		s.Cost = s.Cost.Plus(e.Cost())
 	}
 	if e.Error != nil {
 		b.fail(k.Model, e.Error)
@@ -111,8 +111,8 @@ func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, tr
 		t.Began = max(0, at-trail.Latency-trail.Waited).Seconds()
 	}
 	t.Ended = at.Seconds()
-	t.Input += usage.Input
-	t.Output += usage.Output
+	t.Input = llm.AddTokens(t.Input, usage.Input)
+	t.Output = llm.AddTokens(t.Output, usage.Output)
 	t.Cost += e.Cost().Dollars()
 	if e.Act != nil {
 		t.Acted += trail.Latency.Seconds()

@@ -48,12 +48,12 @@ func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed
 	for len(t.Parts) <= i {
 		t.Parts = append(t.Parts, TimelinePart{})
 	}
-	t.Parts[i].plus(TimelinePart{Calls: 1, Failed: count(failed), Tokens: usage.Input + usage.Output, Cost: cost})
+	t.Parts[i].plus(TimelinePart{Calls: 1, Failed: count(failed), Tokens: usage.Total(), Cost: cost})
 }
 
 func (p *TimelinePart) plus(q TimelinePart) {
 	p.Calls += q.Calls
 	p.Failed += q.Failed
-	p.Tokens += q.Tokens
-	p.Cost += q.Cost
+	p.Tokens = llm.AddTokens(p.Tokens, q.Tokens)
+	p.Cost = p.Cost.Plus(q.Cost)
 }

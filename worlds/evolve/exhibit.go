@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/evolve/genome"
 )
@@ -121,7 +122,7 @@ func (e *evolution) raced(rec TrialRecord, p world.Played) {
 		e.spent[rec.Generation] = s
 	}
 	s.calls += rec.Calls
-	s.tokens += p.Took.Input + p.Took.Output
+	s.tokens = llm.AddTokens(s.tokens, llm.AddTokens(p.Took.Input, p.Took.Output))
 	s.cost += p.Took.Cost
 }
 

@@ -100,7 +100,7 @@ func (o *Office) book(c *Counter, lines []*parked) *ticket {
 		s.by, p.slot = p, s
 		t.Lines = append(t.Lines, id)
 		t.draft.Lines = append(t.draft.Lines, batch.Line{ID: id, Request: p.Request, Bytes: p.Weight.Bytes})
-		t.Worst += p.Worst
+		t.Worst = t.Worst.Plus(p.Worst)
 		t.Dearest = max(t.Dearest, p.Worst)
 		t.bytes += int64(p.Weight.Bytes + lineBytes)
 		t.tokens += p.Tokens
@@ -129,9 +129,9 @@ func (o *Office) fund(call string, worst llm.Money) (released llm.Money, ok bool
 		t := s.ticket
 		s.owed, ok = false, true
 		t.owes--
-		t.Worst = max(0, t.Worst-worst)
-		now := min(t.risk, t.Worst, llm.Money(t.owes)*t.Dearest)
-		released += t.risk - now
+		t.Worst = max(0, t.Worst.Minus(worst))
+		now := min(t.risk, t.Worst, t.Dearest.Times(t.owes))
+		released = released.Plus(t.risk.Minus(now))
 		t.risk = now
 	}
 	delete(o.owed, call)
@@ -180,7 +180,7 @@ func (o *Office) strike(t *ticket) {
 			o.owed[call] = slices.DeleteFunc(o.owed[call], func(x *slot) bool { return x == s })
 		}
 	}
-	o.freed += t.risk
+	o.freed = o.freed.Plus(t.risk)
 	t.risk = 0
 }
 

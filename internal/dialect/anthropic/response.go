@@ -101,7 +101,7 @@ func (c *count) add(u *wireUsage) {
 func (c *count) usage() llm.Usage {
 	hour := min(c.hour, c.created)
 	return llm.Usage{
-		Input:  c.uncached + c.created + c.read,
+		Input:  llm.AddTokens(c.uncached, llm.AddTokens(c.created, c.read)),
 		Cached: c.read, CacheWrite: c.created - hour, CacheWriteLong: hour,
 		Output: c.output, Reasoning: c.thinking,
 	}

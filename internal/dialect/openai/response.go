@@ -122,8 +122,8 @@ func (u *wireUsage) usage() llm.Usage {
 	}
 	// Gemini and xAI do not count thinking as completion, but bill it as such: only
 	// the total holds it.
-	if rest := u.TotalTokens - out.Input - out.Output; rest > 0 && u.PromptTokens > 0 {
-		out.Output += rest
+	if rest := max(u.TotalTokens, 0) - out.Total(); rest > 0 && u.PromptTokens > 0 {
+		out.Output = llm.AddTokens(out.Output, rest)
 		out.Reasoning = max(out.Reasoning, rest)
 	}
 	return out

@@ -3,6 +3,7 @@ package wire
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/wire/redact"
 	"parley/llm"
 )
 
@@ -43,6 +45,9 @@ type Call struct {
 	// Timeout is how long it may take until the header of the answer comes, where sending the
 	// body alone takes long. Default: the provider's.
 	Timeout time.Duration
+	// Hide takes a key out of the answer that is not the Client's, but one in Header.
+	// Default: the Client's own.
+	Hide *redact.Redactor
 }
 
 // Answer is what came back: the header, and a body to be read once by Bytes, Events
@@ -52,6 +57,7 @@ type Answer struct {
 	FirstByte time.Duration // from sending to the header
 
 	c      *Client
+	hide   *redact.Redactor
 	lane   lane
 	start  time.Time
 	life   *time.Timer
@@ -90,7 +96,8 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 		a.Close()
 		return nil, err
 	}
-	a.Header, a.body, a.size = res.Header, res.Body, res.ContentLength
+	a.hide = cmp.Or(call.Hide, c.hide)
+	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
 	if err := a.unzip(); err != nil {
 		a.Close()
@@ -277,7 +284,7 @@ func (a *Answer) refused(status int) error {
 	var b bytes.Buffer
 	// What could be read of it decides; that reading failed does not matter here.
 	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
-	e := fault.Classify(status, a.Header, b.Bytes())
+	e := fault.Classify(status, a.Header, a.hide.Fault(b.Bytes()))
 	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, time.Since(a.start)
 	return e
 }
@@ -312,6 +319,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 		}
 	}
 	*a.buf = b
+	b = a.hide.Bytes(b)
 	return b, fault.LooksJSON(b, a.Header.Get("Content-Type"))
 }
 
@@ -321,7 +329,10 @@ func (a *Answer) Events(ctx context.Context, each func(Event) (done bool, err er
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
-	done, err := readEvents(r, a.c.maxBody, a.alive, each)
+	done, err := readEvents(r, a.c.maxBody, a.alive, func(e Event) (bool, error) {
+		e.Data = a.hide.Bytes(e.Data)
+		return each(e)
+	})
 	if done {
 		a.life.Reset(afterEnd)
 		_, _ = io.Copy(io.Discard, io.LimitReader(r, 4096))
@@ -347,7 +358,7 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 			a.life.Stop()
 		}
 		if len(line) > 0 {
-			if err := each(line); err != nil {
+			if err := each(a.hide.Bytes(line)); err != nil {
 				return err
 			}
 		}

@@ -29,11 +29,9 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 		}
 		e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
 	}
-	e.Message = fault.Clean(c.redact(e.Message), fault.MaxMessage)
-	e.Code, e.RequestID = fault.Clean(c.redact(e.Code), 100), fault.Clean(c.redact(e.RequestID), 200)
-	if e.Err != nil && c.key != "" && c.redact(e.Err.Error()) != e.Err.Error() {
-		e.Err = errors.New(c.redact(e.Err.Error()))
-	}
+	c.hide.Error(&e)
+	e.Message = fault.Clean(e.Message, fault.MaxMessage)
+	e.Code, e.RequestID = fault.Clean(e.Code, 100), fault.Clean(e.RequestID, 200)
 	return &e
 }
 

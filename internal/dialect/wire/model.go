@@ -129,6 +129,7 @@ func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []strin
 	if r.Model == "" {
 		r.Model = model
 	}
+	a.hide.Response(r) // it may have come in pieces
 }
 
 // wasCut finds an answer to a prompt that the server silently cut to fit, as local

@@ -1,13 +1,13 @@
 package wire
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"io"
-	"net/url"
 	"time"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/wire/redact"
 )
 
 // Raw sends call and waits for the header of its answer, whatever its status: it is for
@@ -35,7 +35,8 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 		a.Close()
 		return nil, 0, err
 	}
-	a.Header, a.body, a.size = res.Header, res.Body, res.ContentLength
+	a.hide = cmp.Or(call.Hide, c.hide)
+	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	if err := a.unzip(); err != nil {
 		a.Close()
 		return nil, 0, err
@@ -72,17 +73,8 @@ func (a *Answer) Drain() {
 	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
 }
 
+// Hide is what takes the key out of the body, which Read does not do.
+func (a *Answer) Hide() *redact.Redactor { return a.hide }
+
 // LooksJSON says what is wrong with a body that cannot be JSON.
 func (a *Answer) LooksJSON(b []byte) error { return fault.LooksJSON(b, a.Header.Get("Content-Type")) }
-
-// Redact takes the key out of b.
-func (c *Client) Redact(b []byte) []byte {
-	if c.key == "" {
-		return b
-	}
-	b = bytes.ReplaceAll(b, []byte(c.key), []byte("[key]"))
-	if esc := url.QueryEscape(c.key); esc != c.key {
-		b = bytes.ReplaceAll(b, []byte(esc), []byte("[key]"))
-	}
-	return b
-}

@@ -38,7 +38,7 @@ func TestRaw(t *testing.T) {
 	}
 	b := make([]byte, 100)
 	n, err := a.Read(t.Context(), b)
-	if got := string(c.Redact(b[:n])); got != "key [key]" || err != nil && err != io.EOF {
+	if got := string(a.Hide().Bytes(b[:n])); got != "key [key]" || err != nil && err != io.EOF {
 		t.Errorf("%q, %v", got, err)
 	}
 	a.Close()

@@ -4,9 +4,10 @@
 //
 // What it promises: no call outlives its context or the provider's Timeout without
 // a sign of life, which is the header, and then a whole line or event of a stream, or else the
-// whole body; no stream lasts over an hour, or the Timeout; no answer is read beyond its bound; a call starts no goroutine of
-// its own; and no text that leaves the package holds the key, even when a server
-// echoes it. A Client may be used from any number of goroutines at once.
+// whole body; no stream lasts over an hour, or the Timeout; no answer is read beyond its bound; a
+// call starts no goroutine of its own; and nothing that leaves the package holds the key, even
+// when a server echoes it in a header, a body or an error: see package redact. A Client may be
+// used from any number of goroutines at once.
 //
 // One request is sent at most once, with one exception. A server may close a
 // kept-alive connection just as a request is put on it; when that connection ends
@@ -28,6 +29,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/dialect/wire/redact"
 	"parley/internal/provider"
 )
 
@@ -49,7 +51,7 @@ type Client struct {
 	name    string
 	base    *url.URL
 	header  http.Header // shared by all requests: never written after New
-	key     string
+	hide    *redact.Redactor
 	timeout time.Duration
 	maxBody int64
 	pool    *pool
@@ -75,7 +77,7 @@ func New(p provider.Provider, c Config) (*Client, error) {
 		return nil, err
 	}
 	w := &Client{
-		name: p.Name, base: base, key: key, timeout: p.Timeout, maxBody: c.MaxBody,
+		name: p.Name, base: base, hide: redact.New(key), timeout: p.Timeout, maxBody: c.MaxBody,
 		header: headers(p, c, key), pool: newPool(p.HTTP2, base.Scheme == "https"),
 	}
 	if w.timeout == 0 {
@@ -130,14 +132,5 @@ func headers(p provider.Provider, c Config, key string) http.Header {
 	return h
 }
 
-// redact takes the key out of s.
-func (c *Client) redact(s string) string {
-	if c.key == "" || len(s) < len(c.key) {
-		return s
-	}
-	s = strings.ReplaceAll(s, c.key, "[key]")
-	if esc := url.QueryEscape(c.key); esc != c.key {
-		s = strings.ReplaceAll(s, esc, "[key]")
-	}
-	return s
-}
+// Hide is what takes the key out of what the server sends; nil where there is none.
+func (c *Client) Hide() *redact.Redactor { return c.hide }

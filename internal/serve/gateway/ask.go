@@ -73,19 +73,22 @@ func (x *exchange) asked() *llm.Request {
 func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 	q := &x.call.Request
 	req := &llm.Request{
-		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: q.MaxTokens * x.call.Choices, Tier: q.Tier,
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.Most(), Tier: q.Tier,
 		Extra: q.Extra, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
 	}
-	if x.call.Choices > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
+	if max(x.call.Choices, x.call.Drafts) > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}
-	if q.Schema != nil {
+	if q.Schema != nil || x.call.Unread > 0 { // they weigh too
 		req.Extra = maps.Clone(q.Extra)
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
 		}
-		req.Extra["schema"] = q.Schema.JSON
+		if q.Schema != nil {
+			req.Extra["schema"] = q.Schema.JSON
+		}
+		req.Extra["unread"] = x.body[:x.call.Unread]
 	}
 	return req, nil
 }
@@ -163,7 +166,7 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.target != nil {
 		rec.Request = x.asked()
 	}
-	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Digest, time.Now()
+	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Turn(), time.Now()
 	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
 		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)

@@ -18,12 +18,16 @@ type kept struct {
 	Response *llm.Response `json:"response"`
 }
 
-// cacheKey is of everything that can change what a client is sent: the endpoint, the model
-// that is really asked, every member of the body, and which draw of a session it is.
-func (x *exchange) cacheKey(model string, sample int) [32]byte {
+// cacheKey is of everything that can change what a client is sent, and of who may be sent it:
+// the account that pays, the endpoint, the model that is really asked, every member of the
+// body, and which draw of a session it is.
+func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 	h := sha256.New()
-	h.Write([]byte("gateway 1\x00" + string(x.call.API) + "\x00" + model + "\x00"))
-	h.Write(x.call.Digest[:])
+	account, model := t.upstream.Account(x.flight), sha256.Sum256([]byte(t.model))
+	h.Write([]byte("gateway 2\x00"))
+	h.Write(account[:])
+	h.Write(model[:])
+	h.Write(x.call.Digest[:]) // the endpoint is in it
 	h.Write(binary.AppendVarint(nil, int64(sample)))
 	var key [32]byte
 	h.Sum(key[:0])
@@ -35,7 +39,7 @@ func (x *exchange) cached(t *target, rec *ledger.Call) bool {
 	if x.g.cfg.Cache == nil {
 		return false
 	}
-	x.key = x.cacheKey(t.model, x.session.Sample(x.call.Digest))
+	x.key = x.cacheKey(t, x.session.Sample(x.call.Turn()))
 	b, ok := x.g.cfg.Cache.Load(x.key)
 	if !ok {
 		return false
@@ -51,10 +55,11 @@ func (x *exchange) cached(t *target, rec *ledger.Call) bool {
 	return true
 }
 
-// keep keeps an answer in the cache. One that cannot be written is slower, not wrong.
+// keep keeps an answer in the cache, unless a fallback gave it. One that cannot be written is
+// slower, not wrong.
 func (x *exchange) keep(rec *ledger.Call) {
 	r := rec.Response
-	if x.g.cfg.Cache == nil || r.Finish == llm.FinishAborted || rec.Wire.Cut {
+	if x.g.cfg.Cache == nil || r.Finish == llm.FinishAborted || rec.Wire.Cut || x.flight.Asked != x.target.model {
 		return
 	}
 	if b, err := json.Marshal(kept{rec.Wire.Status, rec.Wire.Type, rec.Wire.Body, r}); err == nil {

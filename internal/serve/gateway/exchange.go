@@ -11,6 +11,7 @@ import (
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/gateway/trace"
@@ -67,6 +68,9 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take 
 	defer x.count()
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
+	if r.ProtoMajor == 1 {
+		defer line.Watch(ctx, func() { cancel(context.Canceled) })()
+	}
 	x.answer(ctx, cancel)
 }
 
@@ -109,8 +113,7 @@ func (x *exchange) read(r *http.Request) bool {
 		return false
 	}
 	if x.rt.api == format.Models { // it has no body to be told apart by
-		sum := sha256.Sum256([]byte("models" + x.rt.suffix))
-		copy(x.call.Digest[:], sum[:])
+		x.call.Digest = sha256.Sum256([]byte("models" + x.rt.suffix))
 	}
 	return true
 }
@@ -122,7 +125,7 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
 	}
-	if x.session, err = x.g.sessions.Find(ctx, id, true); err == nil {
+	if x.session, err = x.g.sessions.Find(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, true); err == nil {
 		x.place, err = x.session.Enter(cancel)
 	}
 	switch _, closed := errors.AsType[session.ClosedError](err); {
@@ -149,7 +152,7 @@ func (x *exchange) replayed() bool {
 	if p == nil {
 		return false
 	}
-	was := p.Take(x.call.Digest)
+	was := p.Take(x.call.Turn())
 	if was == nil {
 		if x.g.cfg.Replay {
 			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call))

@@ -86,6 +86,8 @@ type Config struct {
 	Access auth.Access
 	// MaxBody is the largest request in bytes. Default: 32 MiB.
 	MaxBody int64
+	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
+	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
 	Tracer *trace.Tracer
 }
@@ -121,6 +123,7 @@ type Gateway struct {
 	dispatch  *dispatch.Dispatcher // nil: nobody is asked
 	ledger    *ledger.Ledger       // nil: nothing is recorded
 	sessions  *session.Sessions
+	passes    bool // some provider is asked with the clients' own keys
 	queue     fair
 	metrics   *metrics
 	draining  atomic.Bool
@@ -136,12 +139,14 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}
+	g.passes = g.passesKeys()
 	state, err := g.openRecord(ctx)
 	if err != nil {
 		return nil, errors.Join(err, g.closeUpstreams())
 	}
 	g.sessions = session.New(session.Config{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
+		Anybody: c.Replay && len(c.Keys) == 0,
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent); err != nil {
@@ -203,7 +208,7 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices,
 		// Deadlines are ours: a stream that has begun may take as long as it takes.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1},
 	})
@@ -248,7 +253,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(ln) })
+	wg.Go(func() { served <- srv.Serve(line.Listen(ln)) })
 
 	var err error
 	select {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -192,15 +193,25 @@ func recorded(t testing.TB, file, session string) []ledger.Call {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, ok := state.Sessions[session]
-	if !ok {
+	var episodes []int // of all owners
+	for name, n := range state.Sessions {
+		if name.ID == session {
+			episodes = append(episodes, n)
+		}
+	}
+	if len(episodes) == 0 {
 		t.Fatalf("there is no session %q: %v", session, state.Sessions)
 	}
-	calls, err := ledger.Past(t.Context(), s, n)
-	if err != nil {
-		t.Fatal(err)
+	slices.Sort(episodes)
+	var all []ledger.Call
+	for _, n := range episodes {
+		calls, err := ledger.Past(t.Context(), s, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, calls...)
 	}
-	return calls
+	return all
 }
 
 // chatOf is a chat completion that asks one question.

@@ -1,12 +1,18 @@
 package gateway
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
+	"parley/internal/provider"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
@@ -21,7 +27,7 @@ type route struct {
 	suffix  string // what follows the endpoint
 }
 
-// parse reads a path: /v1/chat/completions, and the same of a session,
+// parse reads an escaped path: /v1/chat/completions, and the same of a session,
 // /v1/sessions/{id}/chat/completions or /v1/{id}/chat/completions. The /v1 may be missing,
 // or be there once more after the session, since SDKs differ in what they add.
 func parse(method, path string) (_ *route, ok bool) {
@@ -35,7 +41,8 @@ func parse(method, path string) (_ *route, ok bool) {
 		in = strings.TrimPrefix(rest, "/")
 	}
 	id, rest, more := strings.Cut(in, "/")
-	if id == "" {
+	id, err := url.PathUnescape(id)
+	if id == "" || err != nil {
 		return rt, false
 	}
 	rt.session = id
@@ -62,7 +69,7 @@ func unversioned(path string) string {
 func endpoint(method, path string) (api format.API, suffix string, ok bool) {
 	if method == http.MethodGet {
 		suffix, ok = strings.CutPrefix(path, format.Models.Path())
-		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && !strings.Contains(suffix, ".."))
+		return format.Models, suffix, ok && (suffix == "" || suffix[0] == '/' && harmless(suffix))
 	}
 	if method != http.MethodPost {
 		return "", "", false
@@ -73,6 +80,22 @@ func endpoint(method, path string) (api format.API, suffix string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// harmless says whether an escaped path stays below where it is put: however often it is
+// unescaped on its way, it has no step up, no backslash and no control character.
+func harmless(path string) bool {
+	for range 4 {
+		if strings.Contains(path, "..") || strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == 0xfffd }) {
+			return false
+		}
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			return true
+		}
+		path = plain
+	}
+	return false
 }
 
 // endpoints lists what is served, for who asked for something else.
@@ -92,10 +115,28 @@ func sessionOf(rt *route, h http.Header) (string, error) {
 	if id == "" {
 		return session.Default, nil
 	}
-	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r == 0x7f || r == 0xfffd }) {
-		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space")
+	if len(id) > 200 || strings.ContainsFunc(id, func(r rune) bool { return r == 0xfffd || !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
+		return "", fmt.Errorf("a session's name has at most 200 characters, none of them white space or invisible")
 	}
 	return id, nil
+}
+
+// owner is whose sessions a request with these headers may use: a digest of its key, where
+// keys tell clients apart. They do where the gateway has keys of its own, and where the
+// clients' keys are the provider's.
+func (g *Gateway) owner(h http.Header) string {
+	key := auth.Sent(h)
+	if key == "" || len(g.keys) == 0 && !g.passes {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("parley gateway session\x00" + key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// passesKeys says whether some provider is asked with the clients' own keys.
+func (g *Gateway) passesKeys() bool {
+	without := func(p provider.Provider) bool { return p.KeyEnv == "" }
+	return g.cfg.Replay || slices.ContainsFunc(g.cfg.Upstreams, without) // what is replayed may be of such a gateway
 }
 
 // target is who answers a call.

@@ -10,6 +10,8 @@ import (
 
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/session"
 )
 
@@ -22,6 +24,7 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
 	srv.Protocols = &http.Protocols{}
+	srv.ConnContext = line.Context
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	return srv
@@ -33,7 +36,7 @@ func public(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Pat
 // refuse tells a client why its request is not answered, in the format of what it asked for.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	api := format.Chat
-	if rt, ok := parse(r.Method, r.URL.Path); ok {
+	if rt, ok := parse(r.Method, r.URL.EscapedPath()); ok {
 		api = rt.api
 	}
 	newClient(w, g.cfg.Patience).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
@@ -67,7 +70,7 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
-	rt, ok := parse(r.Method, r.URL.Path)
+	rt, ok := parse(r.Method, r.URL.EscapedPath())
 	if ok && rt.what == "call" {
 		g.serve(w, r, rt, take)
 		return
@@ -125,7 +128,7 @@ func fault(w http.ResponseWriter, status int, code, message string) {
 }
 
 func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
 	if err != nil {
 		g.missing(w, rt.session, err)
 		return
@@ -135,7 +138,7 @@ func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
 
 func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
 	if errors.Is(err, session.ErrUnknown) {
-		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id)
+		fault(w, http.StatusNotFound, "session_unknown", "there is no session "+id+" of this key: a session belongs to the key that opened it")
 		return
 	}
 	fault(w, http.StatusInternalServerError, "record_failed", err.Error())
@@ -145,7 +148,7 @@ func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
 const closeWait = 30 * time.Second
 
 func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), rt.session, false)
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
 	if err != nil {
 		g.missing(w, rt.session, err)
 		return

@@ -300,6 +300,6 @@ func (s *Spending) add(c columns) {
 		s.Failed++
 	}
 	if flags&flagCopied == 0 {
-		s.Cost += llm.Money(c.int64())
+		s.Cost = s.Cost.Plus(max(0, llm.Money(c.int64())))
 	}
 }

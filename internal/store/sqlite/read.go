@@ -135,7 +135,7 @@ func (r *reader) last() (seq int64, err error) {
 func (r *reader) totals(h *journal.Head) error {
 	return r.rows(`SELECT calls, spent FROM state`, nil, func(c columns) error {
 		h.Calls += c.int()
-		h.Spent += llm.Money(c.int64())
+		h.Spent = h.Spent.Plus(max(0, llm.Money(c.int64())))
 		return nil
 	})
 }

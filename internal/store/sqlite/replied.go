@@ -19,6 +19,7 @@ const (
 	flagFinal
 	flagUncertain
 	flagAct
+	flagEstimated
 )
 
 const repliedColumns = `seq, prev, flags, episode, attempt, strand, turn, place, seat, label, agent, at,
@@ -102,7 +103,7 @@ func (w *writer) newReply(e *journal.Replied) (v *reply, err error) {
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
 		v.model, v.provider, v.requestID, v.usage, v.trail = f.Model, f.Provider, f.RequestID, f.Usage, f.Trail
 	}
-	v.flags |= flag(v.trail.Cached, flagCached) | flag(v.trail.Coalesced, flagCoalesced) | flag(v.trail.Hedged, flagHedged)
+	v.flags |= flag(v.trail.Cached, flagCached) | flag(v.trail.Coalesced, flagCoalesced) | flag(v.trail.Hedged, flagHedged) | flag(v.trail.Estimated, flagEstimated)
 	return v, nil
 }
 

@@ -99,7 +99,7 @@ func (c *columns) spent(a *llm.Response, flags int64) {
 	a.Trail = llm.Trail{
 		Attempts: c.int(), Parsed: c.str(), Cost: llm.Money(c.int64()),
 		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
-		Cached: flags&flagCached != 0, Coalesced: flags&flagCoalesced != 0, Hedged: flags&flagHedged != 0,
+		Cached: flags&flagCached != 0, Coalesced: flags&flagCoalesced != 0, Hedged: flags&flagHedged != 0, Estimated: flags&flagEstimated != 0,
 	}
 }
 

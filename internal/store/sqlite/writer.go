@@ -154,10 +154,10 @@ func (w *writer) claim(entries []journal.Entry) error {
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok {
 			calls++
-			spent += r.Cost()
+			spent = spent.Plus(r.Cost())
 		}
 	}
-	s, err := w.conn.Prepare(`UPDATE state SET seq = seq + ?, calls = calls + ?, spent = spent + ? WHERE epoch = ?`)
+	s, err := w.conn.Prepare(`UPDATE state SET seq = seq + ?, calls = calls + ?, spent = spent + min(?, 9223372036854775807 - spent) WHERE epoch = ?`)
 	if err != nil {
 		return err
 	}

@@ -14,9 +14,12 @@ func (c *Call) chat(key string, v []byte) bool {
 	case "messages":
 		return c.list(v, c.chatMessage)
 	case "max_tokens", "max_completion_tokens":
-		return atLeast1(v, &q.MaxTokens)
+		return c.tokens(key, v)
 	case "n":
-		return atLeast1(v, &c.Choices)
+		return c.answers(key, v, &c.Choices)
+	case "best_of":
+		c.answers(key, v, &c.Drafts)
+		return false
 	case "stream_options":
 		return flag(member(v, "include_usage"), &c.Usage)
 	case "reasoning_effort":
@@ -93,6 +96,8 @@ func (c *Call) chatMessage(i int, b []byte) bool {
 				m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: str(t, "id"), Name: str(f, "name"), Arguments: str(f, "arguments")})
 				return f != nil
 			})
+		default:
+			c.Unread += len(v)
 		}
 		return true
 	})

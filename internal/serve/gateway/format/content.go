@@ -14,9 +14,12 @@ func (c *Call) common(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
 	case "model":
-		return text(v, &q.Model)
+		return c.model(v)
 	case "stream":
-		return flag(v, &c.Stream)
+		if !flag(v, &c.Stream) {
+			c.refuse("stream is %s: want true or false", excerpt(v))
+		}
+		return true
 	case "temperature":
 		return number(v, &q.Temperature)
 	case "top_p":
@@ -26,6 +29,13 @@ func (c *Call) common(key string, v []byte) bool {
 	default:
 		return false
 	}
+}
+
+func (c *Call) model(v []byte) bool {
+	if !text(v, &c.Request.Model) {
+		c.refuse("model is %s: want a string", excerpt(v))
+	}
+	return true
 }
 
 // list reads a list of messages. One that cannot be read is kept as text, so that nothing

@@ -1,9 +1,11 @@
 // Package format reads what clients of the vendors' APIs ask, writes what they are
 // answered with, and takes streams of server-sent events apart without changing a byte.
 //
-// It promises pure functions that make something of any bytes: what a request says that
-// llm.Request has a word for is put there, everything else is kept in Extra as it stands,
-// and only a body that is no JSON object is an error. Nothing here waits or keeps state.
+// Decode is the one place where a request is read: limits, price, route, cache, record and
+// relay all go by what it returns. It promises pure functions. What a request says that
+// llm.Request has a word for is put there, and everything else is kept in Extra as it stands.
+// An error is a body that is not a JSON object, that servers could read in different ways,
+// or whose limits are not numbers. Nothing here waits or keeps state.
 //
 // It is not for speaking to providers (package dialect and below), whose formats these are
 // seen from the other side, nor for telling a client that its request is wrong in detail:
@@ -11,8 +13,13 @@
 package format
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
+	"slices"
 
 	"parley/internal/dialect/wire/body"
 	"parley/llm"
@@ -67,13 +74,30 @@ type Call struct {
 	Stream  bool
 	// Usage says that the stream is to end with what was used.
 	Usage bool
-	// Choices is how many answers are wanted.
-	Choices int
+	// Choices is how many answers are wanted, and Drafts how many are made to pick them from.
+	Choices, Drafts int
 	// Strange names what was put into Request as mere text, since there is no word for it:
 	// it cannot be said in another format.
 	Strange []string
+	// Unread is how many bytes of messages are in members that have no word here. They may
+	// weigh all the same.
+	Unread int
 	// Digest is of all that can change the answer.
-	Digest [16]byte
+	Digest [sha256.Size]byte
+
+	unlimited bool // it says outright that an answer may have any length
+	err       error
+}
+
+// Turn is the part of the digest by which calls of a session are told apart in the record.
+func (c *Call) Turn() (d [16]byte) {
+	copy(d[:], c.Digest[:])
+	return d
+}
+
+// Most is the most tokens that all answers together may have. 0: it is not said.
+func (c *Call) Most() int {
+	return llm.MulTokens(c.Request.MaxTokens, max(c.Choices, c.Drafts))
 }
 
 var errNoObject = errors.New("the body is not a JSON object")
@@ -84,9 +108,13 @@ func Decode(api API, b []byte) (*Call, error) {
 	if api == Models {
 		return c, nil
 	}
+	if err := check(b); err != nil {
+		return nil, err
+	}
 	set := c.setter()
+	members := make([]field, 0, 16)
 	ok := body.Members(b, func(key, value []byte) bool {
-		c.hash(key, value)
+		members = append(members, field{key, value})
 		if string(value) != "null" && !set(string(key), value) {
 			c.extra(string(key), value)
 		}
@@ -95,8 +123,25 @@ func Decode(api API, b []byte) (*Call, error) {
 	if !ok {
 		return nil, errNoObject
 	}
-	c.Digest[0] ^= byte(len(api)) // the same words to another endpoint are another question
+	if err := c.finish(); err != nil {
+		return nil, err
+	}
+	c.digest(members)
 	return c, nil
+}
+
+// maxCount is the most tokens or answers that a request may ask for. No model comes near.
+const maxCount = math.MaxInt32
+
+// finish says what is wrong with the numbers of the call.
+func (c *Call) finish() error {
+	if c.unlimited {
+		c.Request.MaxTokens = 0
+	}
+	if many := max(c.Choices, c.Drafts); c.err == nil && c.Request.MaxTokens > maxCount/many {
+		c.err = fmt.Errorf("%d answers of %d tokens each: want at most %d tokens in all", many, c.Request.MaxTokens, maxCount)
+	}
+	return c.err
 }
 
 // setter returns what takes a member of the body in, or says that it has no place for it.
@@ -113,22 +158,29 @@ func (c *Call) setter() func(key string, value []byte) bool {
 	}
 }
 
-// hash adds a member to the digest. The order of members does not matter, and neither do
-// those that only tell whose call it is.
-func (c *Call) hash(key, value []byte) {
-	switch string(key) {
-	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
-		return
-	}
+// field is a member of the body: its name, and its value as it stands.
+type field struct{ key, value []byte }
+
+// digest hashes a canonical form of the body: its members in the order of their names, each
+// name and value led by its length. Members that only tell whose call it is are left out.
+func (c *Call) digest(members []field) {
+	slices.SortFunc(members, func(a, b field) int { return bytes.Compare(a.key, b.key) })
 	h := sha256.New()
-	h.Write(key)
-	h.Write([]byte{0})
-	h.Write(value)
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	for i := range c.Digest {
-		c.Digest[i] ^= sum[i]
+	var lead [binary.MaxVarintLen64]byte
+	add := func(b []byte) {
+		h.Write(lead[:binary.PutUvarint(lead[:], uint64(len(b)))])
+		h.Write(b)
 	}
+	add([]byte(c.API)) // the same words to another endpoint are another question
+	for _, m := range members {
+		switch string(m.key) {
+		case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
+			continue
+		}
+		add(m.key)
+		add(m.value)
+	}
+	h.Sum(c.Digest[:0])
 }
 
 func (c *Call) extra(key string, value []byte) {
@@ -144,7 +196,7 @@ func (c *Call) strange(what string) { c.Strange = append(c.Strange, what) }
 func (c *Call) embeddings(key string, v []byte) bool {
 	switch key {
 	case "model":
-		return text(v, &c.Request.Model)
+		return c.model(v)
 	case "input":
 		var one string
 		if text(v, &one) {

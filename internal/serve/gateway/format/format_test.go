@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestDecodeKeeps(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	t.Parallel()
-	of := func(api API, body string) [16]byte {
+	of := func(api API, body string) [32]byte {
 		c, err := Decode(api, []byte(body))
 		if err != nil {
 			t.Fatal(err)
@@ -120,6 +121,110 @@ func TestDigest(t *testing.T) {
 	}
 	if of(Messages, `{"model":"m","messages":[],"x":1}`) == want {
 		t.Error("another endpoint, and the same digest")
+	}
+}
+
+// TestDigestCannotBeForged: members that would cancel out, and texts that run into each
+// other, make another digest.
+func TestDigestCannotBeForged(t *testing.T) {
+	t.Parallel()
+	seen := map[[32]byte]string{}
+	for _, body := range []string{
+		`{"model":"m"}`, `{"model":"m","a":1,"b":1}`, `{"model":"m","a":1}`, `{"model":"m","b":1}`, `{"model":"m","a":"1,b:1"}`, `{"model":"m","ab":1}`,
+		`{"model":"m","a":[1],"b":[2]}`, `{"model":"m","a":[2],"b":[1]}`, `{"model":"m","a\u000012":1}`, `{"model":"m","a":121}`,
+	} {
+		c, err := Decode(Chat, []byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[c.Digest]; ok {
+			t.Errorf("%s and %s have one digest", body, other)
+		}
+		seen[c.Digest] = body
+	}
+}
+
+// TestStrict refuses what servers would read in different ways, and says where it is.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	const m = `"messages":[{"role":"user","content":"x"}]`
+	for body, want := range map[string]string{
+		`{"model":"a","model":"b",` + m + `}`:                                           `the body: "model" is given twice`,
+		`{"model":"a","m\u006fdel":"b",` + m + `}`:                                      `has 'o' escaped`,
+		`{"m\u006Fdel":"b",` + m + `}`:                                                  `has 'o' escaped`,
+		`{"model":"a","messages":[{"role":"user","c\u006fntent":"x"}]}`:                 `messages[0]: the name`,
+		`{"model":"a","messages":[{"role":"user","content":"a","content":"b"}]}`:        `messages[0]: "content" is given twice`,
+		`{"model":"a",` + m + `,"x":{"y":[1,{"k":1,"k":2}]}}`:                           `x.y[1]: "k" is given twice`,
+		`{"model":"a",` + m + `,"x":{"a/b":1,"a\/b":2}}`:                                `"a/b" is given twice`,
+		`{"model":"a","Model":"b",` + m + `}`:                                           `"Model" is not "model"`,
+		`{"model":"a","\u017ftream":true,` + m + `}`:                                    `is not "stream"`,
+		`{"model":"a","MAX_TOKENS":5,` + m + `}`:                                        `is not "max_tokens"`,
+		`{"model":"a","messages":[{"role":"user","Content":"x"}]}`:                      `messages[0]: the name "Content"`,
+		`{"model":"a",` + m + `} {"model":"b"}`:                                         `there is more after the value`,
+		`{"model":"a",` + m + `}x`:                                                      `there is more after the value`,
+		"\xef\xbb\xbf" + `{"model":"a",` + m + `}`:                                      `byte order mark`,
+		`{"model":"a\xff",` + m + `}`:                                                   `not UTF-8`,
+		"{\x00\"\x00m\x00\"\x00:\x001\x00}\x00":                                         `not valid JSON`,
+		`{"model":"a","x":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`: `nested too deep`,
+		`{"model":5,` + m + `}`:                                                         `model is 5: want a string`,
+		`{"model":"a",` + m + `,"stream":"true"}`:                                       `stream is "true": want true or false`,
+		`{"model":"a",` + m + `,"max_tokens":9000000000000000000}`:                      `want at most 2147483647`,
+		`{"model":"a",` + m + `,"max_tokens":1e400}`:                                    `want a whole number`,
+		`{"model":"a",` + m + `,"max_tokens":1.5}`:                                      `max_tokens is 1.5: want a whole number`,
+		`{"model":"a",` + m + `,"max_tokens":"5"}`:                                      `max_tokens is "5": want a whole number`,
+		`{"model":"a",` + m + `,"max_completion_tokens":{"a":1}}`:                       `want a whole number`,
+		`{"model":"a",` + m + `,"n":99999999999}`:                                       `want at most`,
+		`{"model":"a",` + m + `,"n":true}`:                                              `want a whole number`,
+		`{"model":"a",` + m + `,"max_tokens":1000000,"n":1000000}`:                      `1000000 answers of 1000000 tokens each`,
+		`{"model":"a",` + m + `,"max_tokens":1000000,"best_of":1000000}`:                `1000000 answers`,
+	} {
+		body = strings.ReplaceAll(body, `\xff`, "\xff")
+		_, err := Decode(Chat, []byte(body))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.200s: %v, want %s", body, err, want)
+		}
+	}
+	many := strings.Builder{}
+	for i := range 1000 {
+		fmt.Fprintf(&many, `"k%d":1,`, i)
+	}
+	if _, err := Decode(Chat, []byte(`{"model":"a","x":{`+many.String()+`"k7":2}}`)); err == nil || !strings.Contains(err.Error(), `x: "k7" is given twice`) {
+		t.Errorf("%v", err)
+	}
+	for _, fine := range []string{
+		`{"model":"a","tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"Model":{},"model":{},"Content":{}}}}}],` + m + `}`,
+		`{"model":"a","metadata":{"Model":"x"},"logit_bias":{"N":1},"extra_body":{"Stream":true},` + m + `}`,
+		`{"model":"a","x":{"\u00e9":1,"a<\u003cb":2,"e":3},` + m + `}`,
+		`{"model":"a","x":{` + many.String() + `"z":1},` + m + `}`,
+	} {
+		if _, err := Decode(Chat, []byte(fine)); err != nil {
+			t.Errorf("%.200s: %v", fine, err)
+		}
+	}
+}
+
+// TestLimits reads how long answers may be, by whatever name, as the most that any server
+// would make of it.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		api  API
+		more string
+		most int
+	}{
+		{Chat, ``, 0}, {Chat, `,"max_tokens":5`, 5}, {Chat, `,"max_tokens":5,"max_completion_tokens":70`, 70}, {Chat, `,"max_completion_tokens":7,"max_tokens":500`, 500},
+		{Chat, `,"max_tokens":-1`, 0}, {Chat, `,"max_tokens":-1,"max_completion_tokens":70`, 0}, {Chat, `,"max_completion_tokens":70,"max_tokens":0`, 0},
+		{Chat, `,"max_tokens":null,"max_completion_tokens":70`, 70}, {Chat, `,"max_tokens":1e3,"n":2.0`, 2000}, {Chat, `,"max_tokens":5,"n":0`, 5}, {Chat, `,"max_tokens":5,"n":2,"best_of":3`, 15},
+		{Responses, `,"max_output_tokens":9,"max_tokens":100`, 9}, {Messages, `,"max_tokens":2147483647`, 2147483647},
+	} {
+		got, err := Decode(c.api, []byte(`{"model":"m"`+c.more+`}`))
+		if err != nil || got.Most() != c.most {
+			t.Errorf("%s %s: %+v, %v", c.api, c.more, got, err)
+		}
+	}
+	c, err := Decode(Chat, []byte(`{"model":"m","messages":[{"role":"assistant","content":null,"function_call":{"arguments":"12345"}}]}`))
+	if err != nil || c.Unread != len(`{"arguments":"12345"}`) {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

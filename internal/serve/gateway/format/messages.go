@@ -16,7 +16,7 @@ func (c *Call) messages(key string, v []byte) bool {
 	case "messages":
 		return c.list(v, c.turn)
 	case "max_tokens":
-		return atLeast1(v, &q.MaxTokens)
+		return c.tokens(key, v)
 	case "top_k":
 		return integer(v, &q.TopK)
 	case "stop_sequences":

@@ -3,6 +3,8 @@ package format
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -55,15 +57,55 @@ func integer[T int | int64](v []byte, to **T) bool {
 	return true
 }
 
-// atLeast1 reads a number of tokens or choices; what is below one is left to the provider
-// to refuse.
-func atLeast1(v []byte, to *int) bool {
-	var n int
-	if !whole(v, &n) || n < 1 {
+// count reads a number of tokens or answers. It may be written as a float, as some programs
+// do, but what servers would make different numbers of is refused.
+func (c *Call) count(key string, v []byte) (n int, ok bool) {
+	f, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case v[0] == '"' || err != nil || f != math.Trunc(f):
+		c.refuse("%s is %s: want a whole number", key, excerpt(v))
+	case math.Abs(f) > maxCount:
+		c.refuse("%s is %s: want at most %d", key, excerpt(v), maxCount)
+	default:
+		return int(f), true
+	}
+	return 0, false
+}
+
+// tokens reads a limit on the length of an answer. Where there are several the largest
+// counts, since servers differ in which they obey. One below 1 means no limit to some servers.
+func (c *Call) tokens(key string, v []byte) bool {
+	n, ok := c.count(key, v)
+	if ok && n < 1 {
+		c.unlimited = true
+		return false // it is left to the provider to refuse
+	}
+	c.Request.MaxTokens = max(c.Request.MaxTokens, n)
+	return true
+}
+
+// answers reads a number of answers.
+func (c *Call) answers(key string, v []byte, to *int) bool {
+	n, ok := c.count(key, v)
+	if ok && n < 1 {
 		return false
 	}
-	*to = n
+	*to = max(*to, n)
 	return true
+}
+
+// refuse notes why the request cannot be served, unless something else was wrong before.
+func (c *Call) refuse(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+func excerpt(v []byte) string {
+	if len(v) > 40 {
+		return string(v[:40]) + "…"
+	}
+	return string(v)
 }
 
 func number(v []byte, to **float64) bool {

@@ -26,7 +26,7 @@ func (c *Call) responses(key string, v []byte) bool {
 		q.Messages = append([]llm.Message{llm.System(words)}, q.Messages...)
 		return true
 	case "max_output_tokens":
-		return atLeast1(v, &q.MaxTokens)
+		return c.tokens(key, v)
 	case "reasoning":
 		effort(member(v, "effort"), &q.Effort)
 		return false // kept as it is too: it may say more

@@ -51,9 +51,16 @@ type Call struct {
 	Wire     Wire
 }
 
+// Name names a session: its name among those of its owner. Owner is a digest of the key that
+// opened it, or "" where keys tell nobody apart.
+type Name struct {
+	Owner, ID string
+}
+
 // params are those of an episode.
 type params struct {
 	Session string `json:"session"`
+	Owner   string `json:"owner,omitempty"`
 }
 
 // Ledger is the record of a gateway. It may be used from several goroutines.
@@ -79,7 +86,7 @@ type written struct {
 // State is a record as it was found.
 type State struct {
 	// Sessions is by name: its episode.
-	Sessions map[string]int
+	Sessions map[Name]int
 	// Ended is by episode.
 	Ended map[int]journal.Ended
 	// Spent is what calls have cost, with the most that those may have cost which were in
@@ -148,9 +155,9 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != Kind {
 		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &State{Sessions: map[string]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent + head.Risked}
+	s = &State{Sessions: map[Name]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
 	if head.Cut {
-		s.Spent += head.Owed
+		s.Spent = s.Spent.Plus(head.Owed)
 	}
 	for _, stage := range head.Stages {
 		for i, spec := range stage.Specs {
@@ -158,7 +165,7 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 			if err := json.Unmarshal(spec.Params, &p); err != nil {
 				return nil, 0, fmt.Errorf("ledger: episode %d: %w", stage.First+i, err)
 			}
-			s.Sessions[p.Session] = stage.First + i
+			s.Sessions[Name{p.Owner, p.Session}] = stage.First + i
 			next = max(next, stage.First+i+1)
 		}
 	}
@@ -250,8 +257,8 @@ func (l *Ledger) Err() error {
 
 // Begin begins the episode of a session and returns its number. It is durable with the
 // first call of it that is.
-func (l *Ledger) Begin(session string) (int, error) {
-	p, err := json.Marshal(params{session})
+func (l *Ledger) Begin(session Name) (int, error) {
+	p, err := json.Marshal(params{session.ID, session.Owner})
 	if err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}
@@ -262,7 +269,7 @@ func (l *Ledger) Begin(session string) (int, error) {
 	}
 	n := l.next
 	l.next++
-	spec := world.Spec{Kind: Kind, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session}
+	spec := world.Spec{Kind: Kind, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
 	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: []world.Spec{spec}}}}
 	l.stage++
 	return n, nil

@@ -50,7 +50,7 @@ func TestPast(t *testing.T) {
 	}
 	defer store.Close()
 	l, _ := open(t, store)
-	n, err := l.Begin("s")
+	n, err := l.Begin(Name{ID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestGoesOn(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
 		for i := range 2 {
-			n, err := l.Begin(fmt.Sprintf("s%d-%d", sitting, i))
+			n, err := l.Begin(Name{ID: fmt.Sprintf("s%d-%d", sitting, i)})
 			if err != nil || n != 2*sitting+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
@@ -143,7 +143,7 @@ func TestMany(t *testing.T) {
 	var wg sync.WaitGroup
 	for s := range 20 {
 		wg.Go(func() {
-			n, err := l.Begin(fmt.Sprint("s", s))
+			n, err := l.Begin(Name{ID: fmt.Sprint("s", s)})
 			if err != nil {
 				t.Error(err)
 			}

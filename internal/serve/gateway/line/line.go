@@ -6,9 +6,10 @@
 // of the buffers.
 //
 // It promises that what a client sees is what it would see of the server: one answer of
-// HTTP/1.1, on a connection that can be used again; and that no connection is forgotten:
-// those that wait and those in use are all closed by Close. A Line is one goroutine's, but
-// for its Watch.
+// HTTP/1.1, on a connection that can be used again; that no connection is forgotten: those
+// that wait and those in use are all closed by Close; and that a client that goes away is
+// noticed, also one that has sent some of its next request before, and also where the server
+// keeps the connection: see Conn. A Line is one goroutine's, but for its Watch.
 //
 // It is not for other versions of HTTP, or for clients that want the connection closed: those
 // stay with the server.
@@ -16,35 +17,31 @@ package line
 
 import (
 	"bytes"
-	"errors"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Lines are connections that were taken over. The zero value is ready.
 type Lines struct {
 	mu   sync.Mutex
-	open map[net.Conn]bool // whether a stream goes over it; false: it was given back, and is silent
+	open map[*Conn]bool // whether a stream goes over it; false: it was given back, and is silent
 	shut bool
 }
 
 // Line is a connection with an answer that is being sent. It is an http.ResponseWriter.
 type Line struct {
 	all    *Lines
-	conn   net.Conn
-	ahead  []byte // what the client sent already of its next request
+	conn   *Conn
 	header http.Header
 	status int
 	begun  bool // the head was sent
 	length bool // the head says how long the answer is
 	broken bool // nothing more can be sent
-	watch  chan struct{}
-	gone   bool    // under watch
-	one    [1]byte // under watch
+	gone   atomic.Bool
 }
 
 // Take takes the connection of a request over from its server, if that can be done. The
@@ -54,29 +51,29 @@ func (s *Lines) Take(w http.ResponseWriter, r *http.Request) (*Line, bool) {
 	if r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close {
 		return nil, false
 	}
-	conn, rw, err := http.NewResponseController(w).Hijack()
+	raw, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, false
 	}
-	l := &Line{all: s, conn: conn, header: http.Header{}}
+	conn, ok := raw.(*Conn)
+	if !ok {
+		conn = &Conn{Conn: raw}
+	}
 	if n := rw.Reader.Buffered(); n > 0 {
 		b, _ := rw.Reader.Peek(n) // they are there
-		l.ahead = bytes.Clone(b)
-	}
-	if was, ok := conn.(*returned); ok { // so that it is not wrapped once more each time
-		l.conn, l.ahead = was.Conn, append(l.ahead, was.ahead...)
+		conn.unread(b)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
-		s.open = map[net.Conn]bool{}
+		s.open = map[*Conn]bool{}
 	}
-	s.open[l.conn] = true
-	return l, true
+	s.open[conn] = true
+	return &Line{all: s, conn: conn, header: http.Header{}}, true
 }
 
 // idle notes that nothing goes over a connection now. It says no where it must be closed.
-func (s *Lines) idle(c net.Conn) bool {
+func (s *Lines) idle(c *Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.shut {
@@ -85,7 +82,7 @@ func (s *Lines) idle(c net.Conn) bool {
 	return !s.shut
 }
 
-func (s *Lines) forget(c net.Conn) {
+func (s *Lines) forget(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
@@ -99,27 +96,17 @@ func (s *Lines) Close(all bool) {
 	s.shut = true
 	for c, busy := range s.open {
 		if all || !busy {
-			_ = c.Close() // whoever uses it sees that
+			_ = c.Conn.Close() // whoever uses it sees that
 		}
 	}
 }
 
 // Watch calls gone when the client goes away, in a goroutine that Release waits for.
 func (l *Line) Watch(gone func()) {
-	l.watch = make(chan struct{})
-	if len(l.ahead) > 0 { // it is there, and wants more
-		close(l.watch)
-		return
-	}
-	go func() {
-		defer close(l.watch)
-		n, err := l.conn.Read(l.one[:])
-		l.ahead = append(l.ahead, l.one[:n]...)
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			l.gone = true
-			gone()
-		}
-	}()
+	l.conn.watch(func() {
+		l.gone.Store(true)
+		gone()
+	})
 }
 
 // Header is that of the answer.
@@ -195,55 +182,18 @@ func (l *Line) Release(srv *http.Server) {
 	if l.begun && !l.length {
 		_ = l.send([]byte("0\r\n\r\n")) // a client that went away needs no end
 	}
-	_ = l.conn.SetReadDeadline(time.Unix(1, 0)) // so that Watch ends
-	<-l.watch
-	if l.broken || l.gone || !l.begun || l.conn.SetDeadline(time.Time{}) != nil || !l.all.idle(l.conn) {
+	l.conn.unwatch()
+	if l.broken || l.gone.Load() || !l.begun || l.conn.SetDeadline(time.Time{}) != nil || !l.all.idle(l.conn) {
 		l.all.forget(l.conn)
 		_ = l.conn.Close()
 		return
 	}
-	back := &returned{Conn: l.conn, ahead: l.ahead, all: l.all}
-	in := &once{conn: back}
+	l.conn.giveBack(l.all)
+	in := &once{conn: l.conn}
 	_ = srv.Serve(in) // it says that there are no more to accept, or that it is shut
 	if in.conn != nil {
-		_ = back.Close()
+		_ = l.conn.Close()
 	}
-}
-
-// returned is a connection that was given back.
-type returned struct {
-	net.Conn
-	ahead []byte
-	all   *Lines
-	heard bool // it is the server's own matter now
-}
-
-// Read reads first what was read before.
-func (c *returned) Read(p []byte) (int, error) {
-	if len(c.ahead) > 0 {
-		c.hear()
-		n := copy(p, c.ahead)
-		c.ahead = c.ahead[n:]
-		return n, nil
-	}
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.hear()
-	}
-	return n, err
-}
-
-func (c *returned) hear() {
-	if !c.heard {
-		c.heard = true
-		c.all.forget(c.Conn)
-	}
-}
-
-// Close closes the connection.
-func (c *returned) Close() error {
-	c.all.forget(c.Conn)
-	return c.Conn.Close()
 }
 
 // once is a listener to which one connection comes.

@@ -48,7 +48,7 @@ func open(t *testing.T, answer func(h *house, w http.ResponseWriter, over bool))
 			l.Release(h.srv)
 		})
 	})}
-	h.wg.Go(func() { _ = h.srv.Serve(ln) })
+	h.wg.Go(func() { _ = h.srv.Serve(Listen(ln)) })
 	t.Cleanup(func() { h.shut(t) })
 	return h
 }
@@ -179,6 +179,65 @@ func TestGone(t *testing.T) {
 		}
 		c.Close()
 	}
+}
+
+// TestGoneAfterMore notices a client that sends some of its next request and then leaves: over
+// a line and, with what Watch adds, at the server.
+func TestGoneAfterMore(t *testing.T) {
+	t.Parallel()
+	for _, more := range []string{"P", "POST / HTTP/1.1\r\n", strings.Repeat("x", maxAhead+100)} {
+		h := open(t, func(h *house, _ http.ResponseWriter, over bool) {
+			if !over {
+				t.Error("it was not taken over")
+			}
+			<-h.gone
+		})
+		c, _ := dial(t, h)
+		fmt.Fprint(c, request("HTTP/1.1", "")+more[:1])
+		fmt.Fprint(c, more[1:])
+		c.Close()
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, gone := make(chan struct{}), make(chan struct{})
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, ConnContext: Context, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		left := make(chan struct{})
+		defer Watch(r.Context(), func() { close(left) })()
+		asked <- struct{}{}
+		if r.Header.Get("Stay") == "" {
+			<-left
+			gone <- struct{}{}
+			return
+		}
+		<-asked
+		pieces(nil, w, false)
+	})}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = srv.Serve(Listen(ln)) })
+	defer wg.Wait()
+	defer srv.Close()
+	c, in := dial(t, &house{addr: ln.Addr().String()})
+	// One that stays is answered, and then its next request, which it sent meanwhile in pieces.
+	next := request("HTTP/1.1", "Stay: 1\r\n")
+	fmt.Fprint(c, next)
+	<-asked
+	for i := range 4 {
+		fmt.Fprint(c, next[i:i+1])
+	}
+	asked <- struct{}{}
+	read(t, in, "one two")
+	fmt.Fprint(c, next[4:])
+	<-asked
+	asked <- struct{}{}
+	read(t, in, "one two")
+	fmt.Fprint(c, request("HTTP/1.1", ""))
+	<-asked
+	fmt.Fprint(c, "P")
+	c.Close()
+	<-gone
 }
 
 // TestDrop ends an answer so that it cannot be taken for whole.

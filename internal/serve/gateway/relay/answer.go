@@ -23,6 +23,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	if err != nil {
 		return nil, err
 	}
+	b = a.Hide().Bytes(b)
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
@@ -78,9 +79,10 @@ func (u *Upstream) refused(ctx context.Context, f *Flight, a *wire.Answer, statu
 	if err != nil {
 		b = nil // what could be read of it decides
 	}
+	b = a.Hide().Fault(b)
 	e := fault.Classify(status, a.Header, b)
 	if len(b) > 0 && !translated && status >= 400 {
-		f.Status, f.Answer, f.Held = status, backward(a.Header), f.redactBytes(u.c.Redact(b))
+		f.Status, f.Answer, f.Held = status, backward(a.Header), b
 	}
 	return tell(e, a)
 }

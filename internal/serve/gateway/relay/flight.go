@@ -1,12 +1,11 @@
 package relay
 
 import (
-	"bytes"
 	"context"
 	"net/http"
-	"strings"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )
@@ -15,7 +14,7 @@ import (
 type Flight struct {
 	Call *format.Call
 	Body []byte // as it came
-	// Suffix follows the endpoint's path.
+	// Suffix follows the endpoint's path, escaped.
 	Suffix string
 	// Header is the client's, to be sent along as far as it may.
 	Header http.Header
@@ -30,6 +29,8 @@ type Flight struct {
 	// Admitted, where it is set, is told when the call may go out: its place in the queue.
 	Admitted func(order int64)
 
+	// Asked is the model that was asked last, as provider/model.
+	Asked string
 	// What came of it. Status is 0 while there is nothing to send.
 	Status int
 	Type   string      // of the content, once the client was sent any of it
@@ -39,7 +40,8 @@ type Flight struct {
 	// Said means that Held ends with the provider's own words for what went wrong.
 	Said  bool
 	begun bool
-	err   error // of the try that ended it
+	hide  *redact.Redactor // of Key
+	err   error            // of the try that ended it
 }
 
 // Out takes the beginning of an answer and its pieces to the client.
@@ -59,79 +61,24 @@ func With(ctx context.Context, f *Flight) context.Context {
 // Begun says whether the client has been sent anything.
 func (f *Flight) Begun() bool { return f.begun }
 
+// late is why a flight that has begun cannot be carried out again.
+func (f *Flight) late() error {
+	if f.err != nil {
+		return f.err
+	}
+	return &llm.Error{Kind: llm.KindServer, Message: "the answer has begun to be sent: it cannot be asked for again", Final: true}
+}
+
 func (f *Flight) reset() {
+	if f.hide == nil {
+		f.hide = redact.New(f.Key)
+	}
 	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
 }
 
 // answer takes in a whole answer.
 func (f *Flight) answer(status int, h http.Header, b []byte) {
 	f.Status, f.Answer, f.Held = status, backward(h), b
-}
-
-// shortKey is what is too short for a key: it would be found everywhere.
-const shortKey = 6
-
-// redact takes the client's own key out of s.
-func (f *Flight) redact(s string) string {
-	if len(f.Key) < shortKey {
-		return s
-	}
-	return strings.ReplaceAll(s, f.Key, "[key]")
-}
-
-func (f *Flight) redactBytes(b []byte) []byte {
-	if len(f.Key) < shortKey {
-		return b
-	}
-	return bytes.ReplaceAll(b, []byte(f.Key), []byte("[key]"))
-}
-
-// header is what is sent along: all of the client's but what is between it and us. To
-// another vendor than it was meant for goes nothing but the session.
-func (f *Flight) header(translated bool) http.Header {
-	out := make(http.Header, len(f.Header)+1)
-	for k, v := range f.Header {
-		if !translated && !hop(k) && !strings.HasPrefix(k, "X-Parley-") {
-			out[k] = v
-		}
-	}
-	if f.Key != "" && !translated {
-		if f.Call.API.Anthropic() {
-			out["X-Api-Key"] = []string{f.Key}
-		} else {
-			out["Authorization"] = []string{"Bearer " + f.Key}
-		}
-	}
-	if f.Session != "" {
-		out["X-Session-Id"] = []string{f.Session}
-	}
-	return out
-}
-
-// hop says whether a header is about one connection, or about who a client is to us.
-func hop(name string) bool {
-	switch name {
-	case "Accept-Encoding", "Authorization", "Connection", "Content-Encoding", "Content-Length", "Cookie", "Expect",
-		"Forwarded", "Host", "Keep-Alive", "Origin", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Referer",
-		"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Via", "X-Api-Key", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto",
-		"X-Real-Ip", "X-Session-Id":
-		return true
-	}
-	return strings.HasPrefix(name, "Sec-")
-}
-
-// backward is what of a provider's header a client is sent.
-func backward(h http.Header) http.Header {
-	out := make(http.Header, len(h))
-	for k, v := range h {
-		switch k {
-		case "Alt-Svc", "Connection", "Content-Encoding", "Content-Length", "Date", "Keep-Alive", "Proxy-Authenticate", "Server", "Set-Cookie",
-			"Strict-Transport-Security", "Trailer", "Transfer-Encoding", "Upgrade", "Via":
-		default:
-			out[k] = v
-		}
-	}
-	return out
 }
 
 func requestID(h http.Header) string { return fault.RequestID(h) }

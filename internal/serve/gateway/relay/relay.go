@@ -32,8 +32,9 @@ import (
 type Upstream struct {
 	p    provider.Provider
 	c    *wire.Client
-	caps sync.Map  // of provider.Capability, by model
-	bufs sync.Pool // *[]byte, to read streams with
+	own  map[string]bool // headers that no client can replace
+	caps sync.Map        // of provider.Capability, by model
+	bufs sync.Pool       // *[]byte, to read streams with
 }
 
 // readSize is how much of a stream is read at once while it comes fast.
@@ -50,7 +51,7 @@ func Open(p provider.Provider) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Upstream{p: p, c: c}
+	u := &Upstream{p: p, c: c, own: own(p.Headers)}
 	u.bufs.New = func() any { b := make([]byte, readSize); return &b }
 	return u, nil
 }
@@ -71,12 +72,13 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is no call to hand on"}
 	}
 	if f.begun {
-		return nil, f.err // a fallback after the first byte: it is too late for one
+		return nil, f.late() // a fallback after the first byte: it is too late for one
 	}
 	f.reset()
 	if f.Admitted != nil {
 		f.Admitted(req.Order)
 	}
+	f.Asked = req.Model
 	_, model := llm.SplitModel(req.Model)
 	resp, err := u.try(ctx, f, model)
 	if err != nil {
@@ -91,7 +93,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 // failed names the model of an error, and takes every key out of it.
 func (u *Upstream) failed(f *Flight, err error, model string, a *wire.Answer) *llm.Error {
 	e := llm.AsError(u.c.Fail(err, model, a))
-	e.Message = f.redact(e.Message)
+	f.hide.Error(e)
 	if f.Key != "" && (e.Kind == llm.KindAuth || e.Kind == llm.KindQuota) {
 		e.Kind = llm.KindBadRequest // one client's key is no reason to stop asking for the others
 	}
@@ -126,7 +128,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 }
 
 func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*wire.Answer, int, error) {
-	return u.c.Raw(ctx, wire.Call{Path: out.api.Path(), Body: out.body, Header: f.header(out.translated())})
+	return u.c.Raw(ctx, wire.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
 // codec is how an endpoint's answers are read.
@@ -201,6 +203,7 @@ func (u *Upstream) finish(r *llm.Response, a *wire.Answer, model string) {
 	if r.Model == "" {
 		r.Model = model
 	}
+	a.Hide().Response(r)
 }
 
 // tell adds to an error what the header of the answer says.
@@ -220,7 +223,7 @@ func tell(err error, a *wire.Answer) error {
 // The answer, whatever it is, is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
 	f.reset()
-	call := wire.Call{Path: f.Call.API.Path() + f.Suffix, Header: f.header(false)}
+	call := wire.Call{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
 	} else if call.Body = f.Body; model != f.Call.Request.Model {
@@ -238,6 +241,7 @@ func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Erro
 	if err != nil {
 		return u.failed(f, err, model, a)
 	}
+	b = a.Hide().Bytes(b)
 	f.answer(status, a.Header, b)
 	return nil
 }

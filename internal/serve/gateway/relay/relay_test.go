@@ -15,8 +15,11 @@ func TestHeaders(t *testing.T) {
 	f := &Flight{Call: &format.Call{API: format.Messages}, Key: "sk-clients", Session: "s", Header: http.Header{
 		"Anthropic-Beta": {"x"}, "User-Agent": {"agent/1"}, "Authorization": {"Bearer ours"}, "X-Api-Key": {"ours"}, "Cookie": {"c"},
 		"X-Parley-Session": {"s"}, "X-Forwarded-For": {"me"}, "Sec-Fetch-Site": {"same-origin"}, "Accept-Encoding": {"gzip"},
+		"Content-Type": {"application/x-www-form-urlencoded"}, "Connection": {"keep-alive, X-Odd", "x-api-key"}, "X-Odd": {"1"}, "X-Org": {"theirs"},
+		"Transfer-Encoding": {"chunked"}, "X-Http-Method-Override": {"DELETE"}, "Te": {"trailers"},
 	}}
-	got := f.header(false)
+	u := &Upstream{own: own(map[string]string{"x-org": "ours"})}
+	got := u.header(f, false)
 	want := map[string]string{"Anthropic-Beta": "x", "User-Agent": "agent/1", "X-Api-Key": "sk-clients", "X-Session-Id": "s"}
 	for k, v := range want {
 		if got.Get(k) != v {
@@ -26,11 +29,39 @@ func TestHeaders(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("%v", got)
 	}
-	if got := f.header(true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
+	if got := u.header(f, true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
 		t.Errorf("to another vendor goes %v", got)
 	}
-	if back := backward(http.Header{"Set-Cookie": {"c"}, "X-Request-Id": {"r"}, "Content-Length": {"3"}}); len(back) != 1 || back.Get("X-Request-Id") != "r" {
+	if back := backward(http.Header{
+		"Set-Cookie": {"c"}, "X-Request-Id": {"r"}, "Content-Length": {"3"}, "Access-Control-Allow-Origin": {"*"}, "X-Parley-Cached": {"true"}, "Location": {"/"},
+	}); len(back) != 1 || back.Get("X-Request-Id") != "r" {
 		t.Errorf("%v", back)
+	}
+}
+
+// TestAccount tells apart whose answer a call gets.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	of := func(url, key string, header ...string) [32]byte {
+		u := &Upstream{p: provider.Provider{BaseURL: url, Dialect: "openai"}}
+		h := http.Header{"User-Agent": {key}} // it says nothing
+		for i := 0; i+1 < len(header); i += 2 {
+			h.Add(header[i], header[i+1])
+		}
+		return u.Account(&Flight{Key: key, Header: h})
+	}
+	want := of("http://a/v1", "")
+	for name, other := range map[string][32]byte{
+		"address": of("http://b/v1", ""), "key": of("http://a/v1", "k"), "another key": of("http://a/v1", "l"), "header": of("http://a/v1", "", "Api-Key", "k"),
+		"values": of("http://a/v1", "", "X-A", "k", "X-A", "l"), "one value": of("http://a/v1", "", "X-A", "k, l"), "two headers": of("http://a/v1", "", "X-A", "k", "X-B", "l"),
+	} {
+		if other == want {
+			t.Errorf("%s: it is the same account", name)
+		}
+		want = other
+	}
+	if of("http://a/v1", "k", "Traceparent", "1", "Connection", "x-a", "X-A", "1") != of("http://a/v1", "k", "X-Request-Id", "2") {
+		t.Error("what is not sent along, or says nothing, makes another account")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/translate"
 	"parley/llm"
@@ -25,7 +26,6 @@ const (
 // an open stream costs is mostly its stack, and a decoder needs a deep one.
 func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *outgoing) (*llm.Response, error) {
 	s := newStreamer(f, a, out)
-	s.redact = u.c.Redact
 	for !s.done {
 		err := u.feed(ctx, s)
 		if e := s.events(err == io.EOF); e != nil {
@@ -70,7 +70,7 @@ type streamer struct {
 	piece  []byte // what is about to be sent
 	kept   []byte // what the client is not sent, but the answer is made of
 	read   int64
-	redact func([]byte) []byte
+	hide   *redact.Stream
 	finish bool // the answer is over, and the rest is held
 	done   bool // the last event came
 
@@ -81,7 +81,7 @@ type streamer struct {
 }
 
 func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
-	s := &streamer{f: f, a: a, out: out}
+	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
 		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).assemble()
 	}
@@ -93,6 +93,7 @@ func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
 func (s *streamer) events(last bool) error {
 	s.piece = s.piece[:0]
 	var failed error
+	ended := last
 	for !s.done && failed == nil {
 		raw, ok := s.split.Next()
 		if !ok && last && s.split.Len() > 0 {
@@ -103,7 +104,10 @@ func (s *streamer) events(last bool) error {
 			break
 		}
 		s.a.Alive()
-		failed = s.event(raw)
+		failed = s.take(raw)
+	}
+	if ended && failed == nil && !s.done {
+		failed = s.hide.Flush(s.event)
 	}
 	switch {
 	case s.split.Len() > maxEvent:
@@ -118,11 +122,22 @@ func (s *streamer) events(last bool) error {
 	return failed
 }
 
-// event takes in one event.
-func (s *streamer) event(raw []byte) error {
+// take takes in the next event, which is held back where it may be a part of a key.
+func (s *streamer) take(raw []byte) error {
 	if s.read += int64(len(raw)); s.read > maxStream {
 		return fault.Malformed("the stream is larger than 64 MB", nil)
 	}
+	if err := s.hide.Add(raw, s.event); err != nil || !s.hide.Holds() {
+		return err
+	}
+	if e := format.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
+		return s.hide.Flush(s.event)
+	}
+	return nil
+}
+
+// event takes in one event.
+func (s *streamer) event(raw []byte) error {
 	e := format.Parse(raw)
 	if e.Data == nil {
 		s.pass(raw)
@@ -151,7 +166,7 @@ func (s *streamer) fails(raw []byte, e wire.Event) error {
 	failed.Uncertain = true
 	if s.reader == nil {
 		s.finish, s.f.Said = true, true
-		s.f.Held = s.f.redactBytes(s.redact(bytes.Clone(raw)))
+		s.f.Held = bytes.Clone(raw)
 	}
 	return failed
 }

@@ -2,7 +2,7 @@
 // many they are and what they came to, and how a session ends.
 //
 // It promises that a session is one episode of the record, from its first call to its end,
-// over any number of sittings; that turns are numbered in the order in which calls came; and
+// over any number of sittings; that it is found by its owner only; that turns are numbered in the order in which calls came; and
 // that a session that is closed takes no more calls and ends only when none is in flight.
 // Everything may be used from several goroutines.
 //
@@ -45,12 +45,14 @@ type Config struct {
 	Replay bool
 	// Resume serves what is recorded first. Default: false.
 	Resume bool
+	// Anybody is served what is recorded, whoever recorded it. Default: false, its owner is.
+	Anybody bool
 }
 
 // Session is what calls of one name have in common: an episode of the run.
 type Session struct {
-	// ID is its name, and Episode its number in the run.
-	ID      string
+	// Name is whose it is and what it is called, and Episode its number in the run.
+	ledger.Name
 	Episode int
 	// Next is its place in a queue that is fair between sessions: under the queue's lock.
 	Next int64
@@ -115,20 +117,22 @@ type Sessions struct {
 	found  *ledger.State
 
 	mu   sync.Mutex
-	byID map[string]*Session
+	byID map[ledger.Name]*Session
 }
 
 // New returns the sessions of a record that was found as it is. Without a ledger nothing is
 // recorded.
 func New(c Config, l *ledger.Ledger, found *ledger.State) *Sessions {
-	return &Sessions{cfg: c, ledger: l, found: found, byID: map[string]*Session{}}
+	return &Sessions{cfg: c, ledger: l, found: found, byID: map[ledger.Name]*Session{}}
 }
 
 // ErrUnknown is returned for a session that there is not.
 var ErrUnknown = errors.New("there is no such session")
 
-// Find returns a session, and begins it if need be and begin says so.
-func (a *Sessions) Find(ctx context.Context, id string, begin bool) (*Session, error) {
+// Find returns a session of its owner, and begins it if need be and begin says so. A session
+// of somebody else is not found, whatever its name.
+func (a *Sessions) Find(ctx context.Context, id ledger.Name, begin bool) (*Session, error) {
+	id = a.recorded(id)
 	a.mu.Lock()
 	s := a.byID[id]
 	if s == nil {
@@ -155,12 +159,30 @@ func (a *Sessions) Find(ctx context.Context, id string, begin bool) (*Session, e
 	return s, nil
 }
 
+// recorded finds, where a record is served to everybody, the session that is meant: one that
+// an owner recorded is served to a program that has no key.
+func (a *Sessions) recorded(id ledger.Name) ledger.Name {
+	if !a.cfg.Anybody {
+		return id
+	}
+	best, at := id, -1
+	for name, episode := range a.found.Sessions {
+		if name == id {
+			return id
+		}
+		if name.ID == id.ID && (at < 0 || episode < at) {
+			best, at = name, episode
+		}
+	}
+	return best
+}
+
 // open makes the session of that name: of an episode that is there, or of a new one.
-func (a *Sessions) open(id string, begin bool) (*Session, error) {
+func (a *Sessions) open(id ledger.Name, begin bool) (*Session, error) {
 	now := time.Now()
-	s := &Session{ID: id, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
-	s.info = Status{Session: id, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
-	if a.cfg.Draws && id != Default {
+	s := &Session{Name: id, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s.info = Status{Session: id.ID, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
+	if a.cfg.Draws && id.ID != Default {
 		s.seen = map[[16]byte]int{}
 	}
 	n, known := a.found.Sessions[id]
@@ -181,7 +203,7 @@ func (a *Sessions) open(id string, begin bool) (*Session, error) {
 
 // revive brings a session that is recorded to where it was.
 func (a *Sessions) revive(ctx context.Context, s *Session) error {
-	if _, known := a.found.Sessions[s.ID]; !known {
+	if _, known := a.found.Sessions[s.Name]; !known {
 		return nil
 	}
 	calls, err := ledger.Past(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
@@ -295,10 +317,10 @@ func (s *Session) count(c *ledger.Call) {
 	switch {
 	case c.Error != nil:
 		s.info.Errors++
-		s.info.Cost += c.Error.Trail.Cost
+		s.info.Cost = s.info.Cost.Plus(c.Error.Trail.Cost)
 	case c.Response != nil && c.Request != nil:
 		s.info.Usage = s.info.Usage.Plus(c.Response.Usage)
-		s.info.Cost += c.Response.Trail.Cost
+		s.info.Cost = s.info.Cost.Plus(c.Response.Trail.Cost)
 		s.info.LastModel = c.Request.Model
 		if c.Response.Provider == Own {
 			s.info.Stops++

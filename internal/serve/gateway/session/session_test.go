@@ -42,7 +42,7 @@ func TestIdle(t *testing.T) {
 		all, done := running(t, Config{Journal: &journal.Memory{}, Idle: time.Minute})
 		defer done()
 		for _, id := range []string{"idle", "busy", "late", Default} {
-			s, err := all.Find(t.Context(), id, true)
+			s, err := all.Find(t.Context(), ledger.Name{ID: id}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +55,7 @@ func TestIdle(t *testing.T) {
 			}
 		}
 		time.Sleep(50 * time.Second)
-		late, _ := all.Find(t.Context(), "late", false)
+		late, _ := all.Find(t.Context(), ledger.Name{ID: "late"}, false)
 		turn, err := late.Enter(func(error) {})
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestIdle(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		synctest.Wait()
 		for id, want := range map[string]State{"idle": Closed, "busy": Open, "late": Open, Default: Open} {
-			s, err := all.Find(t.Context(), id, false)
+			s, err := all.Find(t.Context(), ledger.Name{ID: id}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestIdle(t *testing.T) {
 		if open, n := all.Counts(); open != 3 || n != 4 {
 			t.Errorf("%d of %d are open", open, n)
 		}
-		busy, _ := all.Find(t.Context(), "busy", false)
+		busy, _ := all.Find(t.Context(), ledger.Name{ID: "busy"}, false)
 		all.Leave(busy, 0)
 	})
 }
@@ -89,7 +89,7 @@ func TestRevive(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
 	all, done := running(t, Config{Journal: j, MaxSteps: 2})
-	s, err := all.Find(t.Context(), "s", true)
+	s, err := all.Find(t.Context(), ledger.Name{ID: "s"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRevive(t *testing.T) {
 
 	all, done = running(t, Config{Journal: j, MaxSteps: 2})
 	defer done()
-	if s, err = all.Find(t.Context(), "s", false); err != nil {
+	if s, err = all.Find(t.Context(), ledger.Name{ID: "s"}, false); err != nil {
 		t.Fatal(err)
 	}
 	after := s.Status()
@@ -128,7 +128,7 @@ func TestRevive(t *testing.T) {
 	if !s.Spent("lab/m") || s.Spent("lab/other") {
 		t.Error("two steps are two steps")
 	}
-	if _, err := all.Find(t.Context(), "none", false); !errors.Is(err, ErrUnknown) {
+	if _, err := all.Find(t.Context(), ledger.Name{ID: "none"}, false); !errors.Is(err, ErrUnknown) {
 		t.Errorf("%v", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestPast(t *testing.T) {
 		return c
 	}
 	of := func(c *format.Call, turn int, w ledger.Wire, e *llm.Error) ledger.Call {
-		return ledger.Call{Turn: turn, Label: "chat", Digest: c.Digest, Request: &c.Request, Wire: w, Error: e}
+		return ledger.Call{Turn: turn, Label: "chat", Digest: c.Turn(), Request: &c.Request, Wire: w, Error: e}
 	}
 	ok := ledger.Wire{Status: 200}
 	calls := []ledger.Call{
@@ -157,17 +157,17 @@ func TestPast(t *testing.T) {
 	}
 	p := newPast(calls, true)
 	for turn := range 2 {
-		if c := p.Take(call("one").Digest); c == nil || c.Turn != turn {
+		if c := p.Take(call("one").Turn()); c == nil || c.Turn != turn {
 			t.Fatalf("%+v", c)
 		}
 	}
-	if p.Take(call("one").Digest) != nil || p.Take(call("cut").Digest) != nil {
+	if p.Take(call("one").Turn()) != nil || p.Take(call("cut").Turn()) != nil {
 		t.Error("it was served twice, or what nobody stayed for was")
 	}
 	if why := p.Diverged(call("other")); !strings.Contains(why, "turn 3") || !strings.Contains(why, `"failed", and is "other"`) {
 		t.Error(why)
 	}
-	if p.Take(call("failed").Digest) == nil || newPast(calls, false).Take(call("failed").Digest) != nil {
+	if p.Take(call("failed").Turn()) == nil || newPast(calls, false).Take(call("failed").Turn()) != nil {
 		t.Error("a failure is for replay only")
 	}
 }

@@ -178,7 +178,7 @@ func chatFinish(r *llm.Response) string {
 func chatUsage(b []byte, u llm.Usage) []byte {
 	b = append(body.Key(b, "usage"), '{')
 	b = body.Int(body.Int(b, "prompt_tokens", int64(u.Input)), "completion_tokens", int64(u.Output))
-	b = body.Int(b, "total_tokens", int64(u.Input+u.Output))
+	b = body.Int(b, "total_tokens", int64(u.Total()))
 	b = append(body.Int(append(body.Key(b, "prompt_tokens_details"), '{'), "cached_tokens", int64(u.Cached)), '}')
 	b = append(body.Int(append(body.Key(b, "completion_tokens_details"), '{'), "reasoning_tokens", int64(u.Reasoning)), '}')
 	return append(b, '}')

@@ -87,5 +87,5 @@ func appendResponse(b []byte, m Meta, status, words string, r *llm.Response) []b
 	b = append(body.Int(append(body.Key(b, "input_tokens_details"), '{'), "cached_tokens", int64(r.Usage.Cached)), '}')
 	b = body.Int(b, "output_tokens", int64(r.Usage.Output))
 	b = append(body.Int(append(body.Key(b, "output_tokens_details"), '{'), "reasoning_tokens", int64(r.Usage.Reasoning)), '}')
-	return append(body.Int(b, "total_tokens", int64(r.Usage.Input+r.Usage.Output)), '}', '}')
+	return append(body.Int(b, "total_tokens", int64(r.Usage.Total())), '}', '}')
 }

@@ -1,0 +1,277 @@
+// Package redact takes a key out of what a server sends back: texts, headers, bodies, and
+// streams in which it is split over several events.
+//
+// It promises to find the key as it is, with characters escaped as in JSON or in a URL, and in
+// base64 or hexadecimal. A server that encodes it in a way of its own can still send it. What
+// does not hold the key is returned as it is, without a copy. A nil *Redactor finds nothing.
+// All of it may be used from several goroutines, but for a Stream.
+//
+// It is not for other secrets than keys: what is shorter than MinKey would be found in
+// innocent answers and is left alone there. In errors and headers, where that does no harm,
+// it is looked for from minFault on.
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"strings"
+
+	"parley/llm"
+)
+
+// MinKey is the length of the shortest key that is looked for in answers.
+const MinKey = 8
+
+// minFault is the length of the shortest key that is looked for in errors and headers.
+const minFault = 4
+
+// Mark stands in the place of a key.
+const Mark = "[key]"
+
+// Redactor takes one key out of what it is given.
+type Redactor struct {
+	key   string
+	forms [][]byte // the key in other alphabets
+	back  []int    // of Knuth, Morris and Pratt: see Stream
+}
+
+// New returns the Redactor of a key, or nil where it is too short to be looked for.
+func New(key string) *Redactor {
+	if len(key) < minFault {
+		return nil
+	}
+	r := &Redactor{key: key, back: borders(key)}
+	low := hex.EncodeToString([]byte(key))
+	r.forms = append(r.forms, []byte(low), []byte(strings.ToUpper(low)))
+	for lead := range 3 {
+		r.forms = append(r.forms, inBase64(base64.RawStdEncoding, key, lead))
+		if other := inBase64(base64.RawURLEncoding, key, lead); !bytes.Equal(other, r.forms[len(r.forms)-1]) {
+			r.forms = append(r.forms, other)
+		}
+	}
+	return r
+}
+
+// inBase64 is what of a key is the same in every text that has it after lead bytes, and any
+// multiple of three more.
+func inBase64(e *base64.Encoding, key string, lead int) []byte {
+	b := e.AppendEncode(nil, append(make([]byte, lead), key...))
+	first := (lead*8 + 5) / 6
+	return b[first : (lead+len(key))*8/6]
+}
+
+// borders is the failure function of the key: for every prefix of it, the length of the
+// longest shorter prefix that it ends with.
+func borders(key string) []int {
+	back := make([]int, len(key)+1)
+	for i, n := 1, 0; i < len(key); i++ {
+		for n > 0 && key[i] != key[n] {
+			n = back[n]
+		}
+		if key[i] == key[n] {
+			n++
+		}
+		back[i+1] = n
+	}
+	return back
+}
+
+// answers says whether the key is looked for in answers.
+func (r *Redactor) answers() bool { return r != nil && len(r.key) >= MinKey }
+
+// Bytes returns b, which is a part of an answer, without the key.
+func (r *Redactor) Bytes(b []byte) []byte {
+	if !r.answers() {
+		return b
+	}
+	return r.Fault(b)
+}
+
+// Fault returns b, which tells of an error, without the key.
+func (r *Redactor) Fault(b []byte) []byte {
+	if r == nil || len(b) < len(r.key) {
+		return b
+	}
+	b = r.escaped(b)
+	for _, form := range r.forms {
+		if bytes.Contains(b, form) {
+			b = bytes.ReplaceAll(b, form, []byte(Mark))
+		}
+	}
+	return b
+}
+
+// String returns s, which is a part of an error or a header, without the key.
+func (r *Redactor) String(s string) string {
+	if r == nil || len(s) < len(r.key) || !r.suspects(s) {
+		return s
+	}
+	return string(r.Fault([]byte(s)))
+}
+
+// suspects says whether s may hold the key.
+func (r *Redactor) suspects(s string) bool {
+	if strings.Contains(s, r.key) || strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, '%') >= 0 {
+		return true
+	}
+	for _, form := range r.forms {
+		if strings.Contains(s, string(form)) {
+			return true
+		}
+	}
+	return false
+}
+
+// escaped takes out the key as it is and with characters escaped.
+func (r *Redactor) escaped(b []byte) []byte {
+	if !bytes.Contains(b, []byte(r.key)) && bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, '%') < 0 {
+		return b
+	}
+	var out []byte
+	from := 0
+	for i := 0; i < len(b); {
+		end := -1
+		if c := b[i]; c == r.key[0] || c == '\\' || c == '%' {
+			end = r.match(b, i)
+		}
+		if end < 0 {
+			i++
+			continue
+		}
+		out = append(append(out, b[from:i]...), Mark...)
+		i, from = end, end
+	}
+	if out == nil {
+		return b
+	}
+	return append(out, b[from:]...)
+}
+
+// match returns where the key ends that begins at i, or -1.
+func (r *Redactor) match(b []byte, i int) int {
+	for n := range len(r.key) {
+		if i >= len(b) {
+			return -1
+		}
+		if b[i] == r.key[n] && b[i] != '\\' && b[i] != '%' {
+			i++
+			continue
+		}
+		c, size := unescape(b[i:])
+		if size == 0 || c != r.key[n] {
+			return -1
+		}
+		i += size
+	}
+	return i
+}
+
+// unescape reads the character that b begins with: escaped as in JSON, also where that was
+// escaped again, or as in a URL. size is 0 where there is none.
+func unescape(b []byte) (c byte, size int) {
+	switch {
+	case len(b) == 0:
+		return 0, 0
+	case b[0] == '%' && len(b) > 2:
+		if c, ok := hexByte(b[1:3]); ok {
+			return c, 3
+		}
+		return '%', 1
+	case b[0] != '\\':
+		return b[0], 1
+	}
+	i := 0
+	for i < min(len(b), maxEscapes) && b[i] == '\\' {
+		i++
+	}
+	if i+4 < len(b) && b[i] == 'u' && b[i+1] == '0' && b[i+2] == '0' {
+		if c, ok := hexByte(b[i+3 : i+5]); ok {
+			return c, i + 5
+		}
+	}
+	if i < len(b) && (b[i] == '"' || b[i] == '/') {
+		return b[i], i + 1
+	}
+	return '\\', max(1, i)
+}
+
+// maxEscapes is how often an escape may have been escaped again, and more.
+const maxEscapes = 16
+
+func hexByte(b []byte) (c byte, ok bool) {
+	var out [1]byte
+	_, err := hex.Decode(out[:], b)
+	return out[0], err == nil
+}
+
+// Header returns h without the key. It is h itself where that has none.
+func (r *Redactor) Header(h http.Header) http.Header {
+	if r == nil {
+		return h
+	}
+	var out http.Header
+	for name, values := range h {
+		if len(name) >= len(r.key) && strings.Contains(strings.ToLower(name), strings.ToLower(r.key)) {
+			if out == nil {
+				out = h.Clone()
+			}
+			delete(out, name)
+			continue
+		}
+		for i, v := range values {
+			clean := r.String(v)
+			if clean == v {
+				continue
+			}
+			if out == nil {
+				out = h.Clone()
+			}
+			out[name][i] = clean
+		}
+	}
+	if out == nil {
+		return h
+	}
+	return out
+}
+
+// Response takes the key out of an answer.
+func (r *Redactor) Response(a *llm.Response) {
+	if !r.answers() || a == nil {
+		return
+	}
+	said := a.Text
+	for _, s := range []*string{&a.Text, &a.Refusal, &a.Model, &a.ID, &a.RequestID, &a.Tier, &a.WeightVersion} {
+		*s = r.String(*s)
+	}
+	for i := range a.Thoughts {
+		t := &a.Thoughts[i]
+		t.Text, t.ID, t.Signature, t.Opaque = r.String(t.Text), r.String(t.ID), r.String(t.Signature), r.String(t.Opaque)
+	}
+	for i := range a.ToolCalls {
+		c := &a.ToolCalls[i]
+		c.ID, c.Name, c.Arguments = r.String(c.ID), r.String(c.Name), r.String(c.Arguments)
+	}
+	if a.JSON != nil {
+		a.JSON = r.Bytes(a.JSON)
+	}
+	if said != a.Text { // they spell it too
+		a.Logprobs, a.TokenIDs = nil, nil
+	}
+}
+
+// Error takes the key out of the texts of e.
+func (r *Redactor) Error(e *llm.Error) {
+	if r == nil || e == nil {
+		return
+	}
+	e.Message, e.Code, e.RequestID = r.String(e.Message), r.String(e.Code), r.String(e.RequestID)
+	if e.Err != nil {
+		if s := e.Err.Error(); r.String(s) != s {
+			e.Err = errors.New(r.String(s))
+		}
+	}
+}

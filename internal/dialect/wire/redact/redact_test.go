@@ -1,0 +1,221 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"parley/llm"
+)
+
+const secret = `sk-Ab1/x"\%+sksk-secret`
+
+// spelled is the key in every form that is looked for.
+func spelled() map[string]string {
+	quoted, _ := json.Marshal(secret)
+	again, _ := json.Marshal(string(quoted))
+	var all strings.Builder
+	for _, c := range secret {
+		fmt.Fprintf(&all, `\u%04X`, c)
+	}
+	forms := map[string]string{
+		"plain": secret, "JSON": strings.Trim(string(quoted), `"`), "JSON in JSON": strings.Trim(string(again), `"`), "slash": strings.ReplaceAll(secret, "/", `\/`),
+		"all escaped": all.String(), "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "hex": hex.EncodeToString([]byte(secret)),
+	}
+	for _, lead := range []string{"", "a", "ab", "user:"} {
+		forms["base64 "+lead] = base64.StdEncoding.EncodeToString([]byte(lead + secret + "tail"))
+		forms["base64 for URLs "+lead] = base64.URLEncoding.EncodeToString([]byte(lead + secret))
+	}
+	return forms
+}
+
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	r := New(secret)
+	for name, form := range spelled() {
+		for _, text := range []string{form, "before " + form + " after", form + form} {
+			if got := string(r.Bytes([]byte(text))); !strings.Contains(got, Mark) || strings.Contains(got, form[2:len(form)-6]) {
+				t.Errorf("%s: %q became %q", name, text, got)
+			}
+			if a, b := r.String(text), string(r.Bytes([]byte(text))); a != b {
+				t.Errorf("%s: %q is not %q", name, a, b)
+			}
+		}
+	}
+	for _, same := range []string{"", "sk-", secret[:len(secret)-1], secret[1:], `\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\`, "%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", strings.Repeat("s", 100)} {
+		if got := string(r.Bytes([]byte(same))); got != same {
+			t.Errorf("%q became %q", same, got)
+		}
+	}
+	// A short key is looked for where that does no harm, and a very short one nowhere.
+	few := New("EMPTY-1")
+	a := &llm.Response{Text: "EMPTY-1"}
+	if few.Response(a); a.Text != "EMPTY-1" || string(few.Bytes([]byte("EMPTY-1"))) != "EMPTY-1" || few.Stream() != nil || few.String("no EMPTY-1") != "no [key]" || string(few.Fault([]byte("EMPTY-1"))) != Mark {
+		t.Errorf("%+v", a)
+	}
+	if none := New("x"); none != nil || none.String("x") != "x" || string(none.Fault([]byte("x"))) != "x" || none.Stream() != nil {
+		t.Error("a very short key is looked for")
+	}
+}
+
+func TestHeaderAndLLM(t *testing.T) {
+	t.Parallel()
+	r := New("sk-upstream-secret")
+	h := http.Header{"X-Echo": {"a", "Bearer sk-upstream-secret"}, "Sk-Upstream-Secret": {"1"}, "Other": {"x"}}
+	if got := r.Header(h); got["X-Echo"][1] != "Bearer [key]" || len(got) != 2 || h["X-Echo"][1] == got["X-Echo"][1] {
+		t.Errorf("%v", got)
+	}
+	a := &llm.Response{
+		Text: "It is sk-upstream-secret.", Thoughts: []llm.Thought{{Text: "sk-upstream-secret"}}, ToolCalls: []llm.ToolCall{{Arguments: `{"k":"sk-upstream-secret"}`}},
+		Model: "sk-upstream-secret", ID: "sk-upstream-secret", JSON: json.RawMessage(`"sk-upstream-secret"`), Logprobs: []llm.Logprob{{Token: "sk-"}}, TokenIDs: []int{1},
+	}
+	r.Response(a)
+	e := &llm.Error{Message: "bad sk-upstream-secret", Code: "sk-upstream-secret", Err: errors.New("sk-upstream-secret")}
+	r.Error(e)
+	b, _ := json.Marshal(a)
+	if all := string(b) + e.Error() + e.Err.Error() + e.Code; strings.Contains(all, "upstream-secret") || len(a.Logprobs)+len(a.TokenIDs) > 0 {
+		t.Error(all)
+	}
+}
+
+// pass sends events through a Stream and returns what comes out.
+func pass(t *testing.T, r *Redactor, events []string) (out []string) {
+	t.Helper()
+	s := r.Stream()
+	emit := func(b []byte) error { out = append(out, string(b)); return nil }
+	for _, e := range events {
+		buf := []byte(e)
+		if err := s.Add(buf, emit); err != nil {
+			t.Fatal(err)
+		}
+		clear(buf) // it belongs to somebody else
+	}
+	if err := s.Flush(emit); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func delta(index int, text string) string {
+	b, _ := json.Marshal(text)
+	return fmt.Sprintf("data: {\"id\":\"1\",\"choices\":[{\"index\":%d,\"delta\":{\"content\":%s}}]}\n\n", index, b)
+}
+
+// said puts the texts of choice together again.
+func said(t *testing.T, events []string, choice int) (text string) {
+	t.Helper()
+	for _, e := range events {
+		var v struct {
+			Choices []struct {
+				Index int
+				Delta struct{ Content string }
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &v); err != nil {
+			t.Fatalf("%q: %v", e, err)
+		}
+		for _, c := range v.Choices {
+			if c.Index == choice {
+				text += c.Delta.Content
+			}
+		}
+	}
+	return text
+}
+
+// TestStream splits the key over events at random, among other text and beside another
+// choice: what comes out has at most its first characters.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	r := New(secret)
+	random := rand.New(rand.NewPCG(1, 2))
+	text := "The key is " + secret + ", sk-sk-Ab and so on: " + secret + secret + "."
+	for range 500 {
+		var events []string
+		for rest := text; rest != ""; {
+			n := 1 + random.IntN(min(len(rest), 9))
+			events = append(events, delta(0, rest[:n]))
+			rest = rest[n:]
+			if random.IntN(3) == 0 {
+				events = append(events, delta(1, "sk-A"))
+			}
+		}
+		out := pass(t, r, events)
+		got := said(t, out, 0)
+		if len(out) != len(events) || strings.Contains(got, secret[holdFrom:]) || strings.Count(got, Mark) != 3 || !strings.HasSuffix(got, ".") || !strings.HasPrefix(got, "The key is ") {
+			t.Fatalf("%q of %q", got, events)
+		}
+		if a, b := said(t, out, 1), said(t, events, 1); a != b {
+			t.Fatalf("%q, want %q", a, b)
+		}
+	}
+}
+
+// TestStreamSame: a stream without the key comes out as it went in, and nothing is held that
+// cannot be the key.
+func TestStreamSame(t *testing.T) {
+	t.Parallel()
+	r := New(secret)
+	events := []string{": ping\n\n", delta(0, "so"), delta(0, "s"), delta(0, "sk-"), delta(0, "sk-A"), delta(0, "b2"), "data: {\"open\n\n", "data: [DONE]\n\n"}
+	if got := pass(t, r, events); strings.Join(got, "") != strings.Join(events, "") {
+		t.Errorf("%q", got)
+	}
+	s, n := r.Stream(), 0
+	for _, e := range events[:4] {
+		_ = s.Add([]byte(e), func([]byte) error { n++; return nil })
+	}
+	if n != 4 {
+		t.Errorf("%d of 4 came out", n)
+	}
+	_ = s.Add([]byte(events[4]), func([]byte) error { n++; return nil })
+	for range 2 * maxHeld / 64 { // what is held is bounded
+		_ = s.Add([]byte(delta(1, strings.Repeat("x", 64))), func([]byte) error { n++; return nil })
+	}
+	if n < 5 || s.size > maxHeld {
+		t.Errorf("%d came out, %d are held", n, s.size)
+	}
+	var none *Redactor
+	if got := pass(t, none, []string{delta(0, secret)}); said(t, got, 0) != secret {
+		t.Error("it looks for nothing")
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add([]byte(delta(0, "sk-A")+delta(0, secret[4:])), uint8(7))
+	f.Add([]byte(`"\"%5c\\u0073`), uint8(1))
+	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
+		r := New(secret)
+		var events []string
+		for rest := b; len(rest) > 0; {
+			n := min(len(rest), int(size)+1)
+			events = append(events, string(rest[:n]))
+			rest = rest[n:]
+		}
+		for _, e := range pass(t, r, events) {
+			if bytes.Contains([]byte(e), []byte(secret)) {
+				t.Errorf("%q", e)
+			}
+		}
+		if bytes.Contains(r.Bytes(b), []byte(secret)) {
+			t.Errorf("%q", b)
+		}
+	})
+}
+
+func BenchmarkStream(b *testing.B) {
+	r := New("sk-proj-0123456789abcdef0123456789abcdef0123456789abcdef")
+	s, e := r.Stream(), []byte(delta(0, " sentences"))
+	b.SetBytes(int64(len(e)))
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Add(e, func([]byte) error { return nil })
+	}
+}

@@ -1,0 +1,217 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// TestUsageIsJudged wants everything believed that an honest server may report, and nothing
+// that none can.
+func TestUsageIsJudged(t *testing.T) {
+	t.Parallel()
+	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Cached: llm.Dollar, CacheWrite: llm.Dollar, CacheWriteLong: llm.Dollar, Output: 4 * llm.Dollar}, MaxOutput: 1000}
+	long := strings.Repeat("word ", 100_000)
+	for _, tt := range []struct {
+		name  string
+		asked int
+		text  string
+		usage llm.Usage
+		want  verdict
+	}{
+		{"as usual", 50, "yes", llm.Usage{Input: 20, Output: 2}, usageOK},
+		{"at the limit", 50, long[:200], llm.Usage{Input: 20, Output: 50}, usageOK},
+		{"its end counted", 50, long[:200], llm.Usage{Input: 20, Output: 51}, usageOK},
+		{"hidden instructions", 50, "yes", llm.Usage{Input: 20_000, Output: 2}, usageOK},
+		{"files at the provider", 50, "yes", llm.Usage{Input: 1_000_000, Output: 2}, usageOK},
+		{"nothing said", 50, "", llm.Usage{Input: 20}, usageOK},
+		{"parts beside the prompt", 50, "yes", llm.Usage{Input: 20, Cached: 5000, Output: 2}, usageOK},
+		{"limit ignored", 50, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
+		{"hidden thoughts", 50, "yes", llm.Usage{Input: 20, Output: 60_000, Reasoning: 59_998}, usageLonger},
+		{"no limit", 0, long, llm.Usage{Input: 20, Output: 100_000}, usageOK},
+		{"many answers without a limit", 0, long, llm.Usage{Input: 20, Output: 2_000_000}, usageOK},
+		{"none", 50, "yes", llm.Usage{}, usageMissing},
+		{"none of the prompt", 50, "yes", llm.Usage{Output: 2}, usageMissing},
+		{"none of the answer", 50, "yes", llm.Usage{Input: 20}, usageMissing},
+		{"1e15 of output", 50, "yes", llm.Usage{Input: 20, Output: 1e15}, usageImpossible},
+		{"1e15 of input", 50, "yes", llm.Usage{Input: 1e15, Output: 2}, usageImpossible},
+		{"1e15 cached", 50, "yes", llm.Usage{Input: 20, Cached: 1e15, Output: 2}, usageImpossible},
+		{"1e15 written", 50, "yes", llm.Usage{Input: 20, CacheWrite: 1e15, Output: 2}, usageImpossible},
+		{"1e15 written for long", 50, "yes", llm.Usage{Input: 20, CacheWriteLong: 1e15, Output: 2}, usageImpossible},
+		{"1e15 thought", 50, "yes", llm.Usage{Input: 20, Output: 2, Reasoning: 1e15}, usageImpossible},
+		{"a million for a word", 50, "yes", llm.Usage{Input: 20, Output: 1_000_000}, usageImpossible},
+		{"as much as was asked for", math.MaxInt, "yes", llm.Usage{Input: 20, Output: math.MaxInt}, usageImpossible},
+		{"negative input", 50, "yes", llm.Usage{Input: -1, Output: 2}, usageImpossible},
+		{"negative output", 50, "yes", llm.Usage{Input: 20, Output: math.MinInt}, usageImpossible},
+	} {
+		req := asked(1, 50, tt.asked)[0]
+		a := attempt{req: req, price: p, worst: worstOf(p, req, false)}
+		resp := &llm.Response{Text: tt.text, Usage: tt.usage}
+		if got := a.judge(tt.usage, resp); got != tt.want {
+			t.Errorf("%s: verdict %d, want %d", tt.name, got, tt.want)
+		}
+		c, err := a.settle(resp, nil)
+		if (err != nil) != (tt.want == usageImpossible) || c.total() < 0 || c.total() > a.worst && tt.want != usageLonger && tt.want != usageOK {
+			t.Errorf("%s: charged %v of %v: %v", tt.name, c.total(), a.worst, err)
+		}
+		if err != nil && (err.Kind != llm.KindMalformed || !err.Final || c.uncertain != a.worst) {
+			t.Errorf("%s: %+v, %+v", tt.name, err, c)
+		}
+	}
+}
+
+// TestImpossibleUsage: an answer whose usage nobody can believe is malformed, is not asked for
+// again, and costs what was set aside, also where the usage comes with an error.
+func TestImpossibleUsage(t *testing.T) {
+	t.Parallel()
+	table := prices(t)
+	for _, failed := range []bool{false, true} {
+		calls := 0
+		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+			calls++
+			u := llm.Usage{Input: 10, Output: 1e15}
+			if failed {
+				return nil, &llm.Error{Kind: llm.KindTooLong, Usage: u}
+			}
+			return &llm.Response{Text: "yes", Usage: u}, nil
+		})
+		budget := NewBudget(llm.Dollars(0.05), 0)
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, table })
+		req := asked(1, 50, 50)[0]
+		req.Fallbacks = []string{"lab/any"}
+		worst, err := d.Worst(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed {
+			req.Fallbacks = nil
+		}
+		_, err = d.Ask(t.Context(), req)
+		e := llm.AsError(err)
+		if e == nil || (e.Kind == llm.KindMalformed) == failed || calls != 1 || e.Trail.Cost != worst || e.Usage != (llm.Usage{}) {
+			t.Errorf("%d calls, %+v", calls, e)
+		}
+		if spent, reserved := budget.Spent(); spent != worst || reserved != 0 {
+			t.Errorf("spent %v, %v set aside, want %v and nothing", spent, reserved, worst)
+		}
+		if s := d.Stats(); s.Usage != (llm.Usage{}) || s.Cost != 0 || s.Uncertain != worst {
+			t.Errorf("counted %+v, %v, %v", s.Usage, s.Cost, s.Uncertain)
+		}
+	}
+}
+
+// TestNoUsage: a provider that reports no usage is charged for all the same, and that is said
+// once for each model.
+func TestNoUsage(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []llm.Money{0, llm.Dollars(0.01)} {
+		t.Run(fmt.Sprint(limit), func(t *testing.T) {
+			t.Parallel()
+			m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+				return &llm.Response{Text: "yes"}, nil
+			})
+			var mu sync.Mutex
+			var told []Notice
+			budget := NewBudget(limit, 0)
+			d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
+				c.Budget, c.Prices = budget, prices(t)
+				c.Notices = func(n Notice) {
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, n)
+				}
+			})
+			req := asked(1, 50, 50)[0]
+			worst, err := d.Worst(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ok := 0
+			for _, r := range d.All(t.Context(), asked(100, 50, 50)) {
+				switch {
+				case r.Err == nil:
+					ok++
+					if !r.Response.Trail.Estimated || r.Response.Trail.Cost <= 0 || limit > 0 && r.Response.Trail.Cost != worst {
+						t.Fatalf("%+v", r.Response.Trail)
+					}
+				case llm.KindOf(r.Err) != llm.KindBudget:
+					t.Fatal(r.Err)
+				}
+			}
+			spent, reserved := budget.Spent()
+			want := 100
+			if limit > 0 {
+				want = int(limit / worst)
+			}
+			if ok != want || reserved != 0 || limit > 0 && (spent > limit || spent != worst.Times(ok)) {
+				t.Errorf("%d answered, want %d; spent %v, %v set aside", ok, want, spent, reserved)
+			}
+			if len(told) != 1 || told[0].Model != "lab/any" || !strings.Contains(told[0].Text, "lab/any reports no token usage") {
+				t.Errorf("told %+v", told)
+			}
+			if s := d.Stats(); s.Estimated != int64(ok) || s.Cost != spent {
+				t.Errorf("%d estimated, cost %v", s.Estimated, s.Cost)
+			}
+		})
+	}
+}
+
+// TestFreeModelsNeedNoUsage: what costs nothing is not estimated, and nothing is said.
+func TestFreeModelsNeedNoUsage(t *testing.T) {
+	t.Parallel()
+	m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) { return &llm.Response{Text: "yes"}, nil })
+	table, err := price.Read(strings.NewReader(`{"models": {"lab/*": {"input": 0, "output": 0}}}`), "prices.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
+		c.Budget, c.Prices = NewBudget(llm.Dollar, 0), table
+		c.Notices = func(n Notice) { t.Errorf("told %+v", n) }
+	})
+	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Trail.Estimated || resp.Trail.Cost != 0 {
+		t.Errorf("%+v, %v", resp, err)
+	}
+}
+
+// TestHugeRequests: a request that may cost more than Money holds is refused, however much of
+// the budget is left or gone.
+func TestHugeRequests(t *testing.T) {
+	t.Parallel()
+	for _, spent := range []llm.Money{0, llm.Dollars(0.1), llm.Dollars(0.2), math.MaxInt64} {
+		for _, limit := range []llm.Money{llm.Dollars(0.2), math.MaxInt64 - 1} {
+			budget := NewBudget(limit, spent)
+			d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
+			for _, max := range []int{9_000_000_000_000_000_000, math.MaxInt} {
+				if _, err := d.Ask(t.Context(), asked(1, 50, max)[0]); llm.KindOf(err) != llm.KindBudget {
+					t.Errorf("%d tokens, %v of %v spent: %v", max, spent, limit, err)
+				}
+			}
+			if now, reserved := budget.Spent(); now != spent || reserved != 0 {
+				t.Errorf("spent %v, %v set aside", now, reserved)
+			}
+		}
+	}
+}
+
+// TestMostWithoutABudget: calls that may cost nearly all that Money holds, at once and without
+// a budget for all of them, leave nothing set aside.
+func TestMostWithoutABudget(t *testing.T) {
+	t.Parallel()
+	d := dispatcher(t, patient(time.Microsecond), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
+	reqs := asked(50, 50, math.MaxInt/4)
+	for _, r := range reqs {
+		r.Most = math.MaxInt64
+	}
+	d.All(t.Context(), reqs)
+	if spent, reserved := d.Budget().Spent(); reserved != 0 || spent < 0 {
+		t.Errorf("spent %v, %v set aside", spent, reserved)
+	}
+}

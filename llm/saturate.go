@@ -1,0 +1,41 @@
+package llm
+
+import "math"
+
+// AddTokens returns a + b. A sum that is too large or too small for an int is the most or
+// the least it holds.
+func AddTokens(a, b int) int {
+	return int(max(math.MinInt, min(math.MaxInt, plus(int64(a), int64(b)))))
+}
+
+// MulTokens returns a * b, bounded as AddTokens is.
+func MulTokens(a, b int) int {
+	return int(max(math.MinInt, min(math.MaxInt, times(int64(a), int64(b)))))
+}
+
+// plus returns a + b, or the extreme that the sum is beyond.
+func plus(a, b int64) int64 {
+	sum := a + b
+	switch {
+	case a > 0 && b > 0 && sum <= 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	}
+	return sum
+}
+
+// times returns a * b, or the extreme that the product is beyond.
+func times(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	product := a * b
+	if product/b == a && !(a == math.MinInt64 && b == -1) && !(b == math.MinInt64 && a == -1) {
+		return product
+	}
+	if (a < 0) != (b < 0) {
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
