@@ -1,18 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"parley/internal/config"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
 	"parley/llm"
-	"parley/worlds"
 )
 
 // upstreamFlags say who is asked.
@@ -33,10 +32,10 @@ type upstreamFlags struct {
 }
 
 // upstreams fills in who is asked and what it may cost.
-func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error {
+func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *gateway.Config) error {
 	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
 	if plan != "" {
-		if err := c.fromPlan(plan, cfg); err != nil {
+		if err := c.fromPlan(ctx, s, plan, cfg); err != nil {
 			return err
 		}
 	}
@@ -72,8 +71,8 @@ func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error
 }
 
 // fromPlan takes over what a plan says.
-func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) error {
-	p, err := config.Load(file, worlds.Standard(), nil)
+func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *gateway.Config) error {
+	p, err := loadPlan(ctx, s, file, nil)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"parley/internal/files"
 	"parley/internal/report"
 	doc "parley/internal/report/page"
 	"parley/internal/store/sqlite"
@@ -189,7 +190,7 @@ func spare(out string, files []string) error {
 
 // isDatabase says whether a file is one of SQLite's, as run files are.
 func isDatabase(path string) bool {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return false
 	}

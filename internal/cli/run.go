@@ -61,9 +61,9 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
+	plan, err := loadPlan(ctx, s, c.Plan, sets)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	file := c.Out
 	if file == "" {
@@ -73,6 +73,20 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
 	}
 	return c.play(ctx, s, app.Play{Plan: plan, File: file})
+}
+
+// loadPlan reads a plan and the files it names, which may be large: a signal ends it.
+func loadPlan(ctx context.Context, s *State, file string, sets []string) (*config.Plan, error) {
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	plan, err := config.Load(ctx, file, worlds.Standard(), sets)
+	switch {
+	case ctx.Err() != nil:
+		return nil, silent(ExitInterrupted)
+	case err != nil:
+		return nil, asUsage(err)
+	}
+	return plan, nil
 }
 
 // Run plays the file on.

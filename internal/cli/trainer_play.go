@@ -28,7 +28,7 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, file string, o train
 		}
 		return sittingOf(s, plan, app.Play{File: file, MustExist: true}), nil
 	}
-	plan, err := c.load(setsOf(o))
+	plan, err := c.load(ctx, setsOf(o))
 	if err != nil {
 		return trainer.Sitting{}, err
 	}
