@@ -111,15 +111,16 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if name != filepath.Base(name) || !filepath.IsLocal(name) {
-			continue // a run file may come from anywhere
+		text, as := files[name], world.FileName(name) // a run file may come from anywhere
+		if strings.HasSuffix(as, ".md") {
+			text = world.Visible(text)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(files[name]), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, as), []byte(text), 0o644); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 		w.files++
-		if strings.HasSuffix(name, ".csv") {
-			if err := w.join(p, name, files[name]); err != nil {
+		if strings.HasSuffix(as, ".csv") {
+			if err := w.join(p, as, text); err != nil {
 				return err
 			}
 		}

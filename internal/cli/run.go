@@ -77,11 +77,12 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 
 // loadPlan reads a plan and the files it names, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string) (*config.Plan, error) {
-	ctx, end := untilSignal(ctx, s)
-	defer end()
+	ctx, end := interruptible(ctx, s)
 	plan, err := config.Load(ctx, file, worlds.Standard(), sets)
+	end() // a signal that came at the last moment counts: who plays the plan would wait for another
+	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
 	switch {
-	case ctx.Err() != nil:
+	case interrupted:
 		return nil, silent(ExitInterrupted)
 	case err != nil:
 		return nil, asUsage(err)

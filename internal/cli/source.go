@@ -44,7 +44,7 @@ func openJSONL(s *State, path string, defs defaults, stop <-chan struct{}) (*jso
 	}
 	f, err := files.Open(path)
 	if errors.Is(err, files.ErrNotRegular) {
-		return nil, usage("%w: hand what is not a file to parley as its standard input, with -", err)
+		return nil, usage("%w: for requests from a pipe use --jsonl - and standard input", err)
 	}
 	if err != nil {
 		return nil, asUsage(err)

@@ -49,6 +49,9 @@ func Open(path string) (*os.File, error) {
 	// Stat comes first since merely opening a device may act on it. Open does not wait for
 	// the other end of a pipe, in case one took the file's place meanwhile.
 	info, err := os.Stat(path)
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		pe.Op = "open" // which is what was wanted
+	}
 	if err != nil {
 		return nil, err
 	}

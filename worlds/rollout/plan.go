@@ -113,7 +113,7 @@ func (p *Params) tasks() (all []Task, err error) {
 // The most of what an environments file may ask for.
 const (
 	maxTasks     = 1_000_000
-	maxTaskBytes = 256 << 20 // of all tasks as JSON, which the run file holds
+	maxTaskBytes = 128 << 20 // of all tasks as JSON: they are params, which are copied several times on their way into the run file
 	maxEnvNum    = 10_000
 	rowRef       = "parquet_row_ref"
 	eagerRows    = "eager"
