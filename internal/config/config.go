@@ -92,12 +92,12 @@ type Batch struct {
 // overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
 // Errors, or the cause of the context where that has ended: a plan may name large files.
 func Load(ctx context.Context, path string, kinds []world.Kind, sets []string) (*Plan, error) {
-	b, err := read(ctx, path, "plan file", maxSize)
+	b, err := read(context.WithoutCancel(ctx), path, "plan file", maxSize) // it is small
 	if err != nil {
 		return nil, err
 	}
 	plan, err := parsePlan(ctx, path, b, kinds, sets)
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
