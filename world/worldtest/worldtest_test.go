@@ -72,7 +72,7 @@ func TestExercisePasses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "go.mod", "module example.com/game\n")
 	write(t, dir, "game.go", "package game\n")
-	Exercise(t, kindOf(good), Options{Dir: dir, Params: `{"rounds": 2}`})
+	Exercise(t, kindOf(good), Options{Dir: dir, Params: `{"rounds": 2}`, EmptyIsAMove: true})
 }
 
 // TestExerciseFinds plays worlds that break a promise each.
@@ -164,6 +164,19 @@ func TestExerciseFinds(t *testing.T) {
 			var v struct{ Message *string }
 			if json.Unmarshal(asks(t, "?").JSON, &v) == nil && v.Message == nil {
 				return world.Outcome{Data: *v.Message}
+			}
+			return none
+		}},
+		{"scores only what is measured", "answers an empty text: not one of 1 calls said anything", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(asks(t, "?").Text))}}}
+		}},
+		{"scores only what is measured", "has scores all the same", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(asks(t, "?").Text))}}, Failed: "too short"}
+		}},
+		{"scores only what is measured", "does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
+			if asks(t, "?").Text == "" {
+				return world.Outcome{Failed: "nothing was said"}
 			}
 			return none
 		}},
