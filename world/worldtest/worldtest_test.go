@@ -167,21 +167,33 @@ func TestExerciseFinds(t *testing.T) {
 			}
 			return none
 		}},
-		{"scores only what is measured", "answers an empty text: not one of 1 calls said anything", func(_ *params, t *world.Table) world.Outcome {
-			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(asks(t, "?").Text))}}}
-		}},
-		{"scores only what is measured", "has scores all the same", func(_ *params, t *world.Table) world.Outcome {
-			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(asks(t, "?").Text))}}, Failed: "too short"}
-		}},
-		{"scores only what is measured", "does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
-			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
-			if asks(t, "?").Text == "" {
-				return world.Outcome{Failed: "nothing was said"}
-			}
-			return none
-		}},
 	} {
 		wants(t, c.check, c.want, kindOf(c.play))
+	}
+}
+
+// TestExerciseFindsUnmeasured plays worlds that score what was not measured.
+func TestExerciseFindsUnmeasured(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want string
+		play func(p *params, t *world.Table) world.Outcome
+	}{
+		{"answers an empty text: not one of 1 calls said anything", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}}
+		}},
+		{"has scores all the same", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}, Failed: "too short"}
+		}},
+		{"does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
+			if t.One(call("a", "?")).Text == "" {
+				return world.Outcome{Failed: "nothing was said"}
+			}
+			return world.Outcome{}
+		}},
+	} {
+		wants(t, "scores only what is measured", c.want, kindOf(c.play))
 	}
 }
 
