@@ -280,6 +280,9 @@ func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
 	}
+	for _, line := range failureLines(sum.Failures, sum.Calls.Total) {
+		fmt.Fprintln(w, line)
+	}
 	if sum.Batches > 0 {
 		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
 	}
