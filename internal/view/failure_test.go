@@ -17,7 +17,7 @@ func TestEveryKindHasARemedy(t *testing.T) {
 	for said, want := range map[string]string{
 		"This model's maximum context length is 2,048 tokens. However": "the model's context is 2,048 tokens",
 		"the request exceeds the available context size (512 tokens)":  "the model's context is 512 tokens",
-		"prompt is too long: 9000 tokens":                               "the prompt does not fit",
+		"prompt is too long: 9000 tokens":                              "the prompt does not fit",
 	} {
 		if got := Remedy(llm.KindTooLong, false, said); len(got) < len(want) || got[:len(want)] != want {
 			t.Errorf("%q: %s", said, got)
