@@ -56,7 +56,9 @@ func callColumns() []column[call] {
 		few("error_code", "the provider's own name for the failure", func(c *call) cell { return some(c.failed.Code) }),
 		col("input_tokens", Integer, "of the prompt in all", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Input) })),
 		col("cached_tokens", Integer, "of these, read from the provider's cache", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Cached) })),
-		col("written_tokens", Integer, "of these, written to the provider's cache", ofAsk(func(c *call) cell { return integer(llm.AddTokens(c.answer.Usage.CacheWrite, c.answer.Usage.CacheWriteLong)) })),
+		col("written_tokens", Integer, "of these, written to the provider's cache", ofAsk(func(c *call) cell {
+			return integer(llm.AddTokens(c.answer.Usage.CacheWrite, c.answer.Usage.CacheWriteLong))
+		})),
 		col("output_tokens", Integer, "of the answer in all", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Output) })),
 		col("reasoning_tokens", Integer, "of these, thought", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Reasoning) })),
 		col("dollars", Double, "what it cost this run, every try together; 0 where it was copied", ofAsk(func(c *call) cell { return double(c.Cost().Dollars()) })),
