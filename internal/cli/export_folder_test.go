@@ -108,6 +108,9 @@ func TestInitLooksFirst(t *testing.T) {
 func TestFolderNamesAndTexts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	w := &folderWriter{export: &exportCmd{}, dir: filepath.Join(dir, "out"), tables: map[string]*joinedTable{}}
 	err := w.episode(world.Played{}, map[string]string{
 		"../../up.md": "\x1b[31mred\u202e\r", "con.md": "a", strings.Repeat("long-", 100) + ".md": "b", "/abs.txt": "\x1b",
