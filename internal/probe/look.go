@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -210,7 +211,7 @@ func (p *prober) lookMetrics(ctx context.Context) {
 	case known:
 		p.metrics = "/metrics"
 		p.found(FeatureMetrics, Yes, "")
-	case err != nil && err != errEnough:
+	case err != nil && !errors.Is(err, errEnough):
 		p.found(FeatureMetrics, Unknown, "%s", says(err))
 	default:
 		p.found(FeatureMetrics, No, "there is a page, but calls in flight cannot be steered by it")
@@ -218,4 +219,4 @@ func (p *prober) lookMetrics(ctx context.Context) {
 }
 
 // errEnough ends the reading of a page.
-var errEnough = fault.Malformed("read far enough", nil)
+var errEnough = errors.New("read far enough")
