@@ -58,7 +58,7 @@ class LlamaCpp(Server):
     name, title, model = "llamacpp", "llama.cpp", "stories"
 
     def command(self):
-        return [f"{self.args.dir}/llamacpp/bin/python", str(HERE / "llamacpp.py"), self.args.weights, str(self.port), str(CONTEXT)]
+        return [f"{self.args.dir}/llamacpp/bin/python", str(HERE / "llamacpp.py"), self.args.weights, str(self.port), "8192"]  # or what the weights allow
 
 
 class Tiny(Server):
