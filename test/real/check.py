@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -120,7 +121,7 @@ class Check:
                 env = os.environ | {
                     "OPENAI_BASE_URL": here, "ANTHROPIC_BASE_URL": here, "OPENAI_API_KEY": "none", "ANTHROPIC_API_KEY": "none", "MODEL": self.server.model,
                     "PYTHONPATH": f"{self.args.dir}/{program}", "SCHEMA": "1" if self.cells["JSON schema obeyed"] == "yes" else "",
-                    "RESPONSES": "1" if self.cells["ask in responses"] == "yes" else "",
+                    "RESPONSES": "1" if self.server.responses and self.cells["ask in responses"] == "yes" else "",
                 }
                 source = pathlib.Path(__file__).parent / "programs" / ("with_" + program + (".mjs" if program == "vercel" else ".py"))
                 if program == "vercel":  # modules are looked for where a program is
@@ -196,10 +197,11 @@ def check(args, server):
         for program in args.programs.split():
             c.do("gateway with " + program, c.gateway, program)
         if not args.short:
-            c.do("killed, back at once", c.restart, 0)
             c.do("scenario", c.world, "scenario")
             c.do("waves", c.waves)
-            c.do("killed, back after 8 s", c.restart, 8)
+            if server.patience < 120:  # the others take minutes to start
+                c.do("killed, back at once", c.restart, 0)
+                c.do("killed, back after 8 s", c.restart, 8)
             c.do("budget", c.budget, server.url, server.model, servers.CONTEXT)
     finally:
         server.kill()
@@ -222,6 +224,7 @@ def main():
     for flag in ("--short", "--table"):
         parser.add_argument(flag, action="store_true")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     checks = [check(args, servers.ALL[name](args)) for name in args.servers.split()]
     if not args.short:
         scripted = Check(args, argparse.Namespace(name="scripted", title="a server that ignores everything"))

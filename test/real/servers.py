@@ -23,6 +23,7 @@ class Server:
     """A server in a process. It keeps its port when it is killed and started again."""
 
     patience = 60  # seconds until it answers
+    responses = True  # whether SDKs can use its responses; some send a stream that nobody asked for
 
     def __init__(self, args):
         self.args, self.port, self.process = args, free_port(), None
@@ -75,7 +76,7 @@ class Tiny(Server):
 
 
 class Transformers(Tiny):
-    name, title = "transformers", "transformers serve"
+    name, title, responses = "transformers", "transformers serve", False
 
     @property
     def model(self):
