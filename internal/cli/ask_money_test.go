@@ -13,8 +13,8 @@ import (
 	"parley/llm"
 )
 
-// scripted serves chat completions with this text and usage, and keeps what it was sent.
-func scripted(t *testing.T, text, usage string) (url string, bodies *[]string) {
+// answering serves chat completions with this text and usage, and keeps what it was sent.
+func answering(t *testing.T, text, usage string) (url string, bodies *[]string) {
 	t.Helper()
 	var mu sync.Mutex
 	bodies = &[]string{}
@@ -42,7 +42,7 @@ func labPrices(t *testing.T) string {
 // TestAskWithoutUsage: a server that reports no usage is not free, and that is said once.
 func TestAskWithoutUsage(t *testing.T) {
 	t.Parallel()
-	url, _ := scripted(t, "yes", "")
+	url, _ := answering(t, "yes", "")
 	got := parley(t, State{}, "ask", requests(t, 5), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
 		"--budget", "0.1", "--prices", labPrices(t), "--concurrency", "1", "--quiet").want(t, ExitOK)
 	for _, r := range records(t, got.stdout) {
@@ -59,8 +59,8 @@ func TestAskWithoutUsage(t *testing.T) {
 func TestAskAtAnotherAddress(t *testing.T) {
 	t.Parallel()
 	usage := `,"usage":{"prompt_tokens":5,"completion_tokens":2}`
-	a, asked := scripted(t, "I am A", usage)
-	b, _ := scripted(t, "I am B", usage)
+	a, asked := answering(t, "I am A", usage)
+	b, _ := answering(t, "I am B", usage)
 	cache := t.TempDir()
 	for _, c := range []struct{ url, want string }{{a, "I am A"}, {b, "I am B"}, {a, "I am A"}, {b, "I am B"}} {
 		if got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", c.url, "--cache", cache, "Who are you?").want(t, ExitOK); got.stdout != c.want+"\n" {
@@ -76,7 +76,7 @@ func TestAskAtAnotherAddress(t *testing.T) {
 // most, and is sent max_tokens, which most servers know.
 func TestAskServerIgnoresLimits(t *testing.T) {
 	t.Parallel()
-	url, bodies := scripted(t, strings.Repeat("word ", 5000), `,"usage":{"prompt_tokens":5,"completion_tokens":5000}`)
+	url, bodies := answering(t, strings.Repeat("word ", 5000), `,"usage":{"prompt_tokens":5,"completion_tokens":5000}`)
 	got := parley(t, State{}, "ask", requests(t, 100), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
 		"--budget", "0.05", "--prices", labPrices(t), "--json").want(t, ExitBudget)
 	var spent llm.Money
@@ -108,7 +108,7 @@ func TestAskImpossibleUsage(t *testing.T) {
 		`"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":9223372036854775807`,
 		`"prompt_tokens":5,"completion_tokens":3,"total_tokens":9223372036854775807`,
 	} {
-		url, bodies := scripted(t, "yes", `,"usage":{`+usage+`}`)
+		url, bodies := answering(t, "yes", `,"usage":{`+usage+`}`)
 		got := parley(t, State{}, "ask", "hello", "--json", "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
 			"--budget", "0.05", "--prices", labPrices(t)).want(t, ExitFailed)
 		r := records(t, got.stdout)[0]
