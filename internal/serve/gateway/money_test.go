@@ -39,7 +39,7 @@ func TestHugeLimits(t *testing.T) {
 	} {
 		l.post(chatPath, chatOf("m", "hello", rest)).want(t, http.StatusBadRequest, "want at most 2147483647")
 	}
-	for _, rest := range []string{`,"max_tokens":2147483647`, `,"max_tokens":1000000,"n":1000`, `,"n":1000`} {
+	for _, rest := range []string{`,"max_tokens":2147483647`, `,"max_tokens":1000000,"n":1000`} {
 		l.post(chatPath, chatOf("m", "hello", rest)).want(t, http.StatusPaymentRequired, "budget")
 	}
 	if spent, reserved := l.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
