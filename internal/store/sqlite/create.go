@@ -50,10 +50,13 @@ func fill(path string) (err error) {
 	if err := sqlitex.ExecuteTransient(c, `PRAGMA page_size = 16384`, nil); err != nil {
 		return err
 	}
-	return sqlitex.ExecuteScript(c, fmt.Sprintf(`
+	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`
 		PRAGMA application_id = %d;
 		PRAGMA user_version = %d;
 		%s
-		%s
-		INSERT INTO state VALUES (1, 0, 0, 0, 0);`, application, journal.Version, schema, views), nil)
+		%s`, application, journal.Version, schema, views), nil)
+	if err != nil {
+		return err
+	}
+	return (&writer{conn: c}).putTotals()
 }

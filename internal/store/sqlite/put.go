@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// put stores one entry as number w.seq.
+// put stores one entry as the last.
 func (w *writer) put(e journal.Entry) error {
 	switch e := e.(type) {
 	case *journal.Turned:
@@ -68,12 +68,12 @@ type (
 )
 
 func (w *writer) putEvent(e journal.Entry) error {
-	s, err := w.conn.Prepare(`INSERT INTO events (seq, what, at, data, plan) VALUES (?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO events (seq, what, at, data, plan, sum) VALUES (?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableEvents, w.totals.seq)
 	var data any
 	var plan json.RawMessage
 	switch e := e.(type) {
@@ -107,19 +107,24 @@ func (w *writer) putEvent(e journal.Entry) error {
 	}
 	r.str(text)
 	r.raw(plan)
+	r.seal()
+	w.totals.events++
 	return r.do()
 }
 
 func (w *writer) putStaged(e *journal.Staged) error {
-	s, err := w.conn.Prepare(`INSERT INTO stages (seq, stage, first, count) VALUES (?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO stages (seq, stage, first, count, sum) VALUES (?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableStages, w.totals.seq)
 	r.int(int64(e.Stage))
 	r.int(int64(e.First))
 	r.int(int64(len(e.Specs)))
+	r.seal()
+	w.totals.stages++
+	w.totals.specs += int64(len(e.Specs))
 	if err := r.do(); err != nil {
 		return err
 	}
@@ -147,22 +152,23 @@ func (w *writer) putSpec(episode int, spec *world.Spec) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.conn.Prepare(`INSERT INTO specs (episode, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO specs (episode, kind, params, lineup, deal, cell, sum) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(int64(episode))
+	r.begin(tableSpecs, int64(episode))
 	r.str(spec.Kind)
 	r.id(params)
 	r.id(lineupID)
 	r.int(int64(spec.Deal))
 	r.opt(spec.Cell)
+	r.seal()
 	return r.do()
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
-	p, prev, err := w.step(e.Episode, -w.seq)
+	p, prev, err := w.step(e.Episode, -w.totals.seq)
 	if err != nil {
 		return err
 	}
@@ -173,18 +179,20 @@ func (w *writer) putTurned(e *journal.Turned) error {
 			return fmt.Errorf("notes: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO turns (seq, prev, episode, attempt, strand, turn, digest, calls, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO turns (` + turnCoreColumns + `, notes, sum2) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableTurns, w.totals.seq)
 	r.int(prev)
 	r.turn(e.Turn)
-	r.i++
-	s.BindBytes(r.i, e.Digest[:])
 	r.int(int64(e.Calls))
+	r.bytes(e.Digest[:])
+	r.seal()
 	r.opt(notes)
+	r.seal()
+	w.totals.turns++
 	return r.do()
 }
 
@@ -208,6 +216,7 @@ func (w *writer) putEnded(e *journal.Ended) error {
 		return err
 	}
 	p.End(e)
+	p.failed = e.Outcome.Failed != ""
 	var scores string
 	if len(e.Outcome.Scores) > 0 {
 		if scores, err = encodeScores(e.Outcome.Scores); err != nil {
@@ -220,19 +229,22 @@ func (w *writer) putEnded(e *journal.Ended) error {
 			return fmt.Errorf("outcome: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO outcomes (seq, episode, attempt, at, failed, scores, data, stack) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO outcomes (` + outcomeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableOutcomes, w.totals.seq)
 	r.int(int64(e.Episode))
 	r.int(int64(e.Attempt))
+	r.seal()
 	r.time(e.At)
 	r.opt(e.Outcome.Failed)
 	r.opt(scores)
 	r.raw(data)
 	r.opt(e.Stack)
+	r.seal()
+	w.totals.outcomes++
 	return r.do()
 }
 
@@ -272,7 +284,7 @@ func (w *writer) step(episode int, last int64) (p *place, prev int64, err error)
 }
 
 func (w *writer) findPlace(episode int) (*place, error) {
-	s, err := w.conn.Prepare(`SELECT attempt, open, entries, ended, first, last FROM progress WHERE episode = ?`)
+	s, err := w.conn.Prepare(progressSQL + `WHERE episode = ?`)
 	if err != nil {
 		return nil, err
 	}
@@ -282,25 +294,48 @@ func (w *writer) findPlace(episode int) (*place, error) {
 	if err != nil || !found {
 		return &place{}, err
 	}
-	c := columns{s: s}
-	return &place{Progress: journal.Progress{Attempt: c.int(), Open: c.int(), Entries: c.int(), Ended: c.int() != 0}, first: c.int64(), last: c.int64()}, nil
+	p, err := progress(columns{s: s})
+	p.was = p.state()
+	return &p.place, err
+}
+
+// progressed is a row of progress.
+type progressed struct {
+	place
+	episode int
+}
+
+const progressSQL = `SELECT episode, attempt, open, entries, ended, first, last, sum FROM progress `
+
+// progress reads a row of progressSQL.
+func progress(c columns) (p progressed, err error) {
+	p.episode = int(c.key(tableProgress))
+	p.Attempt, p.Open, p.Entries = c.int(), c.int(), c.int()
+	ended := c.int()
+	p.Ended, p.failed = ended != 0, ended == 2
+	p.first, p.last = c.int64(), c.int64()
+	return p, c.check()
 }
 
 func (w *writer) putPlaces() error {
-	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, entries, ended, first, last, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	for _, episode := range w.dirty {
 		p := w.places[episode]
 		r := row{s: s}
-		r.int(int64(episode))
+		r.begin(tableProgress, int64(episode))
 		r.int(int64(p.Attempt))
 		r.int(int64(p.Open))
 		r.int(int64(p.Entries))
-		r.int(int64(map[bool]int{true: 1}[p.Ended]))
+		r.int(max(0, int64(p.state())-1)) // 1 ended, 2 failed
 		r.int(p.first)
 		r.int(p.last)
+		r.seal()
+		w.totals.states[p.was]--
+		w.totals.states[p.state()]++
+		p.was = p.state()
 		if err := r.do(); err != nil {
 			return err
 		}
@@ -335,18 +370,20 @@ func (w *writer) said(m *llm.Message) (int64, error) {
 
 // store stores a text that is new.
 func (w *writer) store(k key, text, rest string) (int64, error) {
-	s, err := w.conn.Prepare(`INSERT INTO texts (id, text, rest) VALUES (?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO texts (id, text, rest, sum) VALUES (?, ?, ?, ?)`)
 	if err != nil {
 		return 0, err
 	}
-	w.text++
+	w.totals.texts++
+	id := w.totals.texts
 	r := row{s: s}
-	r.int(w.text)
+	r.begin(tableTexts, id)
 	r.str(text)
 	r.opt(rest)
+	r.seal()
 	if err := r.do(); err != nil {
 		return 0, err
 	}
-	w.keys.add(k, w.text)
-	return w.text, nil
+	w.keys.add(k, id)
+	return id, nil
 }

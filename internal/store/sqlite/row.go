@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zeebo/xxh3"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -35,14 +36,30 @@ func run(c *sqlite.Conn, statement string) error {
 func done(s *sqlite.Stmt) { _ = s.Reset() }
 
 // row fills the parameters of a statement from left to right. All of them must be filled.
+// What it fills in after begin is summed up; seal fills in the sum.
 type row struct {
-	s *sqlite.Stmt
-	i int
+	s   *sqlite.Stmt
+	i   int
+	sum sealed
+}
+
+// begin fills in the number of a row.
+func (r *row) begin(t table, key int64) {
+	r.i++
+	r.s.BindInt64(r.i, key)
+	r.sum.begin(t, key)
+}
+
+// seal fills in the checksum of the columns since begin, or since the last seal.
+func (r *row) seal() {
+	r.i++
+	r.s.BindInt64(r.i, r.sum.next())
 }
 
 func (r *row) int(n int64) {
 	r.i++
 	r.s.BindInt64(r.i, n)
+	r.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
 }
 
 // opt is text that is mostly not there.
@@ -57,6 +74,7 @@ func (r *row) opt(s string) {
 func (r *row) str(s string) {
 	r.i++
 	r.s.BindText(r.i, s)
+	r.sum.str(s)
 }
 
 // raw is JSON kept to the byte; nil is kept apart from what is empty.
@@ -65,6 +83,7 @@ func (r *row) raw(b []byte) {
 		r.null()
 		return
 	}
+	r.sum.present()
 	r.str(string(b))
 }
 
@@ -82,12 +101,26 @@ func (r *row) time(t time.Time) {
 		r.null()
 		return
 	}
+	r.sum.present()
 	r.int(t.UnixNano())
 }
 
 func (r *row) null() {
 	r.i++
 	r.s.BindNull(r.i)
+	r.sum.add(0)
+}
+
+func (r *row) nulls(n int) {
+	for range n {
+		r.null()
+	}
+}
+
+func (r *row) bytes(b []byte) {
+	r.i++
+	r.s.BindBytes(r.i, b)
+	r.sum.add(xxh3.Hash(b))
 }
 
 func (r *row) do() error {
@@ -97,41 +130,78 @@ func (r *row) do() error {
 	return r.s.Reset()
 }
 
-// columns reads the columns of a statement's row from left to right.
+// columns reads the columns of a statement's row from left to right. What it reads after
+// key is summed up; check compares the sum.
 type columns struct {
-	s *sqlite.Stmt
-	i int
+	s   *sqlite.Stmt
+	i   int
+	sum sealed
+}
+
+// key reads the number of a row.
+func (c *columns) key(t table) int64 {
+	n := c.s.ColumnInt64(c.i)
+	c.i++
+	c.sum.begin(t, n)
+	return n
+}
+
+// check reads the checksum of the columns since key, or since the last check, and says if
+// it is another.
+func (c *columns) check() error {
+	is := c.s.ColumnInt64(c.i)
+	c.i++
+	if t, key := c.sum.table, c.sum.key; c.sum.next() != is {
+		return &rowError{t, key, "does not match its checksum"}
+	}
+	return nil
 }
 
 func (c *columns) int64() int64 {
+	n := c.s.ColumnInt64(c.i)
 	c.i++
-	return c.s.ColumnInt64(c.i - 1)
+	c.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
+	return n
 }
 
-func (c *columns) skip(n int) { c.i += n }
+// nulls passes columns that nothing was written to.
+func (c *columns) nulls(n int) {
+	c.i += n
+	for range n {
+		c.sum.add(0)
+	}
+}
 
 func (c *columns) int() int { return int(c.int64()) }
 
 func (c *columns) str() string {
+	text := c.s.ColumnText(c.i)
 	c.i++
-	return c.s.ColumnText(c.i - 1)
+	c.sum.str(text)
+	return text
+}
+
+// bytes reads into b.
+func (c *columns) bytes(b []byte) {
+	n := c.s.ColumnBytes(c.i, b)
+	c.i++
+	c.sum.add(xxh3.Hash(b[:n]))
 }
 
 func (c *columns) raw() []byte {
 	if c.s.ColumnIsNull(c.i) {
-		c.i++
+		c.nulls(1)
 		return nil
 	}
+	c.sum.present()
 	return append([]byte{}, c.str()...)
 }
 
 func (c *columns) time() time.Time {
 	if c.s.ColumnIsNull(c.i) {
-		c.i++
+		c.nulls(1)
 		return time.Time{}
 	}
+	c.sum.present()
 	return time.Unix(0, c.int64()).UTC()
 }
-
-// isInt says whether the next column holds a number.
-func (c *columns) isInt() bool { return c.s.ColumnType(c.i) == sqlite.TypeInteger }
