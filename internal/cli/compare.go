@@ -34,11 +34,15 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := spare(c.HTML, c.Files); err != nil {
 		return err
 	}
-	sources, closeAll, err := openRuns(ctx, c.Files)
+	var sources []report.Source
+	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) error {
+		sources = runs
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, stores.close()) }()
 	runs := make([]*view.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
@@ -58,13 +62,13 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if c.HTML == "" {
-		return nil
+		return leftOut(s, stores...)
 	}
 	if err := replaceFile(c.HTML, d.WriteHTML); err != nil {
 		return fmt.Errorf("compare: --html: %w", err)
 	}
 	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", c.HTML)
-	return nil
+	return leftOut(s, stores...)
 }
 
 // didYouMean asks for the nearest of names, where one is near.

@@ -111,12 +111,12 @@ func (b *brief) row(r *reader, c columns) (seq int64, err error) {
 	b.answer = llm.Response{}
 	settings, err := c.account(&k, e, &b.answer)
 	if err != nil {
-		return 0, err
+		return 0, of(e.Episode, err)
 	}
 	if k.flags&flagAsked != 0 {
 		model, err := b.model(r, settings)
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("episode %d: %w", e.Episode, err)
 		}
 		b.request = llm.Request{Model: model}
 		e.Request = &b.request

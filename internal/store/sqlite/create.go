@@ -20,10 +20,13 @@ var schema string
 //go:embed views.sql
 var views string
 
+// pageSize is that of the files we make.
+const pageSize = 16384
+
 // create makes an empty run file. It is made beside its place and moved there when it is
-// whole, so that there is never half a run file.
-func create(path string) (err error) {
-	half := path + "-new"
+// whole, so that there is never half a run file. real is path without symbolic links.
+func create(path, real string) (err error) {
+	half := real + "-new"
 	if err := os.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
@@ -35,10 +38,10 @@ func create(path string) (err error) {
 	if err := fill(half); err != nil {
 		return explain(path, "create", err)
 	}
-	if err := os.Rename(half, path); err != nil {
+	if err := os.Rename(half, real); err != nil {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncFolder(filepath.Dir(real))
 }
 
 func fill(path string) (err error) {
@@ -47,7 +50,7 @@ func fill(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := sqlitex.ExecuteTransient(c, `PRAGMA page_size = 16384`, nil); err != nil {
+	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, pageSize), nil); err != nil {
 		return err
 	}
 	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`

@@ -41,7 +41,7 @@ func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal
 	if err != nil {
 		return err
 	}
-	if in.Replay && places.dense() && !s.readers.salvaging() {
+	if in.Replay && places.dense() && s.readers.leftOut() == nil {
 		return s.replay(ctx, places, each)
 	}
 	for _, p := range places {
@@ -73,14 +73,23 @@ type spots []spot
 
 func (s *Store) places(in journal.Span) (out spots, err error) {
 	err = s.readers.with(func(r *reader) error {
-		out = nil
-		return r.scan(progressSQL+inSpanOfRuns, span{int64(in.From) - 1, int64(in.To) - 1}, func(c columns) error {
+		t, err := readTotals(r.conn)
+		if err != nil {
+			return err
+		}
+		next := int64(in.From)
+		err = r.scanFew(progressSQL+inSpanOfRuns, span{int64(in.From) - 1, int64(in.To) - 1}, func(c columns) error {
 			p, err := progress(c)
-			if err == nil && (!p.Ended || !in.Replay) && !r.lost.has(p.episode) {
+			if err := cmp.Or(err, r.gap(tableProgress, next, min(int64(p.episode), t.specs))); err != nil {
+				return err
+			}
+			next = int64(p.episode) + 1
+			if (!p.Ended || !in.Replay) && !r.lost.has(p.episode) {
 				out = append(out, spot{p.episode, int64(p.Entries), p.first, p.last})
 			}
-			return err
+			return nil
 		})
+		return cmp.Or(err, r.gap(tableProgress, next, min(int64(in.To), t.specs)))
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)
@@ -154,7 +163,7 @@ func one(s *sqlite.Stmt, t table, n int64, each func(c columns) error) error {
 	case err != nil:
 		return err
 	case !found:
-		return errors.Join(&rowError{t, n, "is missing"}, s.Reset())
+		return errors.Join(&rowError{table: t, key: n, why: "is missing"}, s.Reset())
 	}
 	return cmp.Or(each(columns{s: s}), s.Reset())
 }

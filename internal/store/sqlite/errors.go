@@ -6,6 +6,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/filelock"
 	"parley/journal"
 )
 
@@ -20,13 +21,26 @@ var (
 
 // rowError is a row that is not as it was written, or is not there.
 type rowError struct {
-	table table
-	key   int64
-	why   string
+	table   table
+	key     int64
+	why     string
+	episode *int // whose it is, where that is known
 }
 
 func (e *rowError) Error() string {
-	return ErrDamaged.Error() + ": " + e.table.row(e.key) + " " + e.why
+	text := ErrDamaged.Error() + ": " + e.table.row(e.key)
+	if e.episode != nil {
+		text += fmt.Sprintf(" of episode %d", *e.episode)
+	}
+	return text + " " + e.why
+}
+
+// of says whose a row is that is damaged.
+func of(episode int, err error) error {
+	if e, ok := errors.AsType[*rowError](err); ok && e.episode == nil {
+		e.episode = &episode
+	}
+	return err
 }
 func (e *rowError) Unwrap() error { return ErrDamaged }
 
@@ -44,7 +58,7 @@ func explain(path, doing string, err error) error {
 	case sqlite.ResultIOErr:
 		return fmt.Errorf("sqlite: %s: %s: the disk fails (nothing that was recorded is lost: put it right and play on): %w", path, doing, err)
 	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultPerm:
-		if pending(path) {
+		if pending(filelock.Resolve(path)) {
 			return fmt.Errorf("sqlite: %s: %s: the run was cut off, and the file or its folder cannot be written (allow it, or copy the file together with %s-wal to a folder where you may write): %w", path, doing, path, err)
 		}
 		return fmt.Errorf("sqlite: %s: %s: the file or its folder cannot be written (allow it, or copy the file to a folder where you may write): %w", path, doing, err)

@@ -10,6 +10,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/filelock"
 	"parley/journal"
 )
 
@@ -29,7 +30,7 @@ func inspect(path string, size int64) error {
 		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
 	}
 	id, version, err := marks(address(path, "mode=ro&immutable=1"))
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(path) {
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(filelock.Resolve(path)) {
 		// Pages are on their way from the log to the file: the log must be looked at too.
 		id, version, err = marks(address(path, "mode=ro"))
 	}

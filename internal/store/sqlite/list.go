@@ -63,7 +63,7 @@ func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
 			return err
 		}
 		out = nil
-		return r.scan(`SELECT seq, episode, attempt, sum FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
+		return r.scanFew(`SELECT seq, episode, attempt, sum FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
 			e := End{Entry: int(c.key(tableOutcomes)), Episode: c.int()}
 			c.int64()
 			if err := c.check(); err != nil || r.lost.has(e.Episode) {
@@ -171,9 +171,9 @@ func (r *reader) failedEpisodes() (out []int, err error) {
 
 func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in span) error {
 	next := in.after + 1
-	err := r.scan(specsSQL+inSpanOfRuns, in, func(c columns) error {
+	err := r.scanFew(specsSQL+inSpanOfRuns, in, func(c columns) error {
 		row, err := readSpec(c)
-		if err := cmp.Or(context.Cause(ctx), err, r.gap(next, int64(row.episode))); err != nil {
+		if err := cmp.Or(context.Cause(ctx), err, r.gap(tableSpecs, next, int64(row.episode))); err != nil {
 			return err
 		}
 		next = int64(row.episode) + 1
@@ -196,11 +196,11 @@ func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in s
 }
 
 // gap says if there is an episode missing between two.
-func (r *reader) gap(next, is int64) error {
-	if next == is || r.lost != nil {
+func (r *reader) gap(t table, next, is int64) error {
+	if next >= is || r.lost != nil {
 		return nil
 	}
-	return &rowError{tableSpecs, next, "is missing"}
+	return &rowError{table: t, key: next, why: "is missing"}
 }
 
 func (r *reader) listed(row spec) (l Listed, err error) {
@@ -218,23 +218,25 @@ func (r *reader) progressOf(list []Listed) error {
 		return nil
 	}
 	i := 0
-	return r.scan(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
+	err := r.scanFew(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
 		p, err := progress(c)
-		if err != nil {
-			return err
+		if err != nil || i == len(list) || p.episode < list[i].Episode {
+			return err // or it is not listed
 		}
-		for i < len(list) && list[i].Episode < p.episode {
-			i++
+		l := &list[i]
+		if i++; l.Episode != p.episode {
+			return &rowError{table: tableProgress, key: int64(l.Episode), why: "is missing"}
 		}
-		if i < len(list) && list[i].Episode == p.episode {
-			l := &list[i]
-			l.Begun, l.Attempt, l.last = true, p.Attempt, p.last
-			if p.Ended {
-				l.Ended = &journal.Ended{Attempt: -1} // to be read
-			}
+		l.Begun, l.Attempt, l.last = p.state() != stateNone, p.Attempt, p.last
+		if p.Ended {
+			l.Ended = &journal.Ended{Attempt: -1} // to be read
 		}
 		return nil
 	})
+	if err == nil && i < len(list) {
+		err = &rowError{table: tableProgress, key: int64(list[i].Episode), why: "is missing"}
+	}
+	return err
 }
 
 // staged fills in the stages.
@@ -279,7 +281,7 @@ func (r *reader) ended(list []Listed) error {
 }
 
 func (r *reader) outcomesOf(wanted map[int]*Listed, after int64) error {
-	return r.scan(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, span{after, everything().to}, func(c columns) error {
+	return r.scanFew(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, span{after, everything().to}, func(c columns) error {
 		if wanted[c.s.ColumnInt(1)] == nil {
 			return nil // if that is wrong, one that is wanted is missing at the end
 		}

@@ -48,11 +48,11 @@ func (p *pool) salvage(lost *Losses) {
 	p.lost = lost
 }
 
-// salvaging says whether they do.
-func (p *pool) salvaging() bool {
+// leftOut is what they leave out, or nil.
+func (p *pool) leftOut() *Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.lost != nil
+	return p.lost
 }
 
 func (p *pool) give(r *reader) {

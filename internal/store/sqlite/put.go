@@ -164,7 +164,10 @@ func (w *writer) putSpec(episode int, spec *world.Spec) error {
 	r.int(int64(spec.Deal))
 	r.opt(spec.Cell)
 	r.seal()
-	return r.do()
+	if err := r.do(); err != nil {
+		return err
+	}
+	return w.putPlace(`INSERT OR IGNORE`, episode, &place{})
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
@@ -318,29 +321,33 @@ func progress(c columns) (p progressed, err error) {
 }
 
 func (w *writer) putPlaces() error {
-	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, entries, ended, first, last, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
-	}
 	for _, episode := range w.dirty {
 		p := w.places[episode]
-		r := row{s: s}
-		r.begin(tableProgress, int64(episode))
-		r.int(int64(p.Attempt))
-		r.int(int64(p.Open))
-		r.int(int64(p.Entries))
-		r.int(max(0, int64(p.state())-1)) // 1 ended, 2 failed
-		r.int(p.first)
-		r.int(p.last)
-		r.seal()
+		if err := w.putPlace(`INSERT OR REPLACE`, episode, p); err != nil {
+			return err
+		}
 		w.totals.states[p.was]--
 		w.totals.states[p.state()]++
 		p.was = p.state()
-		if err := r.do(); err != nil {
-			return err
-		}
 	}
 	return nil
+}
+
+func (w *writer) putPlace(insert string, episode int, p *place) error {
+	s, err := w.conn.Prepare(insert + ` INTO progress (episode, attempt, open, entries, ended, first, last, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	r := row{s: s}
+	r.begin(tableProgress, int64(episode))
+	r.int(int64(p.Attempt))
+	r.int(int64(p.Open))
+	r.int(int64(p.Entries))
+	r.int(max(0, int64(p.state()-statePlaying))) // 1 ended, 2 failed
+	r.int(p.first)
+	r.int(p.last)
+	r.seal()
+	return r.do()
 }
 
 // shared returns the id of a text, and stores it if it is new.

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -25,6 +23,8 @@ type reader struct {
 	texts *recent[int64, *text]
 	print printer
 	lost  *Losses // nil: damage is an error
+
+	passed func(error) // is told what a scan passed over; may be nil
 }
 
 // readAtOnce is how many entries are read on one state of the file.
@@ -143,7 +143,7 @@ func (r *reader) entries(in span, out []journal.Entry) error {
 // their number, since looking at all would take longer.
 func (r *reader) live(h *journal.Head, want int64) error {
 	n := int64(0)
-	err := r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended ORDER BY episode`, everything(), func(c columns) error {
+	err := r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended AND first ORDER BY episode`, everything(), func(c columns) error {
 		p, err := progress(c)
 		if err != nil || r.lost.has(p.episode) {
 			return err
@@ -156,67 +156,6 @@ func (r *reader) live(h *journal.Head, want int64) error {
 }
 
 type keepFunc func(seq int64, e journal.Entry)
-
-func (r *reader) events(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT seq, what, at, data, plan, sum FROM events `+inSpan, in, func(c columns) error {
-		seq := c.key(tableEvents)
-		e, err := event(c)
-		if err != nil {
-			return err
-		}
-		n++
-		keep(seq, e)
-		return nil
-	})
-	return n, err
-}
-
-// event reads a row of events after its number.
-func event(c columns) (journal.Entry, error) {
-	what, at, data, plan := c.str(), c.time(), c.str(), c.raw()
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	e, err := decodeEvent(what, at, []byte(data), plan)
-	if err != nil {
-		return nil, &rowError{tableEvents, c.sum.key, "cannot be read: " + err.Error()}
-	}
-	return e, nil
-}
-
-func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, error) {
-	switch what {
-	case "begun":
-		var d begunData
-		err := json.Unmarshal(data, &d)
-		seed, serr := strconv.ParseUint(d.Seed, 10, 64)
-		return &journal.Begun{
-			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
-			Seed: seed, Agents: d.Agents, Fork: d.Fork, Plan: plan,
-		}, errors.Join(err, serr)
-	case "opened":
-		var d openedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Opened{At: at, Lost: d.Lost, Cost: llm.Money(d.Cost)}, err
-	case "closed":
-		var d closedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Closed{At: at, State: d.State, Reason: d.Reason}, err
-	case "exposed":
-		var d exposedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst)}, err
-	case "batched":
-		var d batchedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Batched{
-			At: at, Step: d.Step, Key: d.Key, Provider: d.Provider, Model: d.Model, Lines: d.Lines,
-			Worst: llm.Money(d.Worst), Dearest: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
-		}, err
-	default:
-		return nil, fmt.Errorf("%q is no entry", what)
-	}
-}
 
 func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
 	err = r.scan(`SELECT seq, stage, first, count, sum FROM stages `+inSpan, in, func(c columns) error {
@@ -257,7 +196,7 @@ func readSpec(c columns) (spec, error) {
 func (r *reader) specs(e *journal.Staged, count int) error {
 	e.Specs = make([]world.Spec, 0, min(count, 1<<20))
 	allParams, lineups, cells := map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}
-	err := r.scan(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, int64(e.First+count) - 1}, func(c columns) error {
+	err := r.scanFew(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, int64(e.First+count) - 1}, func(c columns) error {
 		row, err := readSpec(c)
 		if err != nil {
 			return err
@@ -330,67 +269,6 @@ func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
 	return lineup, nil
 }
 
-const outcomeColumns = `seq, episode, attempt, sum, at, failed, scores, data, stack, sum2`
-
-func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, in, func(c columns) error {
-		e, err := outcome(c)
-		if err != nil || r.lost.has(e.Episode) {
-			return err
-		}
-		n++
-		keep(c.s.ColumnInt64(0), e)
-		return nil
-	})
-	return n, err
-}
-
-// outcome reads a row of outcomeColumns.
-func outcome(c columns) (*journal.Ended, error) {
-	seq := c.key(tableOutcomes)
-	e := &journal.Ended{Episode: c.int(), Attempt: c.int()}
-	if err := c.check(); err != nil {
-		return nil, err
-	}
-	e.At, e.Outcome.Failed = c.time(), c.str()
-	scores := c.str()
-	e.Outcome.Data, e.Stack = json.RawMessage(c.raw()), c.str()
-	err := c.check()
-	if err != nil {
-		return nil, err
-	}
-	if e.Outcome.Scores, err = decodeScores(scores); err != nil {
-		return nil, &rowError{tableOutcomes, seq, "has scores that cannot be read: " + err.Error()}
-	}
-	return e, nil
-}
-
-func decodeScores(text string) ([]world.Score, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var in []struct {
-		Seat, Name string
-		Value      json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		return nil, err
-	}
-	out := make([]world.Score, len(in))
-	for i, s := range in {
-		text := string(s.Value)
-		if unquoted, err := strconv.Unquote(text); err == nil {
-			text = unquoted
-		}
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = world.Score{Seat: s.Seat, Name: s.Name, Value: value}
-	}
-	return out, nil
-}
-
 const (
 	turnCoreColumns = `seq, prev, episode, attempt, strand, turn, calls, digest, sum`
 	turnsSQL        = `SELECT ` + turnCoreColumns + `, notes, sum2 FROM turns `
@@ -443,11 +321,11 @@ func turned(c columns) (e *journal.Turned, prev int64, err error) {
 	}
 	notes := c.str()
 	if err := c.check(); err != nil {
-		return nil, 0, err
+		return nil, 0, of(e.Episode, err)
 	}
 	if notes != "" {
 		if err := json.Unmarshal([]byte(notes), &e.Notes); err != nil {
-			return nil, 0, &rowError{tableTurns, c.sum.key, "has notes that cannot be read: " + err.Error()}
+			return nil, 0, &rowError{table: tableTurns, key: c.sum.key, why: "has notes that cannot be read: " + err.Error()}
 		}
 	}
 	return e, prev, nil

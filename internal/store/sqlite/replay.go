@@ -160,11 +160,11 @@ func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
 	c.sum.skip(1) // who was asked: it is not read
 	same, err := c.answered(a)
 	if err != nil {
-		return nil, err
+		return nil, of(k.turn.Episode, err)
 	}
 	if k.answer != 0 {
 		if a.Text, err = r.answerText(c, k.answer); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", call(k.turn, k.place), err)
 		}
 	}
 	if same {
@@ -177,7 +177,7 @@ func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
 // answerText reads the text of an answer that was joined to its reply.
 func (r *reader) answerText(c columns, id int64) (string, error) {
 	if c.key(tableTexts) != id {
-		return "", &rowError{tableTexts, id, "is missing"}
+		return "", &rowError{table: tableTexts, key: id, why: "is missing"}
 	}
 	text := c.str()
 	c.str()

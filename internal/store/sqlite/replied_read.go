@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -79,13 +80,13 @@ func replied(c columns, prompts bool) (p partial, prev int64, err error) {
 	p.answer = k.answer
 	a := &llm.Response{}
 	if p.settings, err = c.account(&k, p.Replied, a); err != nil {
-		return p, 0, err
+		return p, 0, of(p.Episode, err)
 	}
 	if p.same, err = c.answered(a); err != nil {
-		return p, 0, err
+		return p, 0, of(p.Episode, err)
 	}
 	if err := p.asked(&c, k.flags, a, prompts); err != nil {
-		return p, 0, err
+		return p, 0, of(p.Episode, err)
 	}
 	return p, k.prev, nil
 }
@@ -120,7 +121,7 @@ func (p *partial) asked(c *columns, flags int64, a *llm.Response, prompts bool) 
 		err = errors.New("its prompt has a message without a role")
 	}
 	if err != nil {
-		return &rowError{tableReplies, key, err.Error()}
+		return &rowError{table: tableReplies, key: key, why: err.Error()}
 	}
 	return nil
 }
@@ -140,11 +141,20 @@ func (c *columns) answered(a *llm.Response) (same bool, err error) {
 	}
 	var v answerRest
 	if err := json.Unmarshal([]byte(rest), &v); err != nil {
-		return same, &rowError{tableReplies, key, err.Error()}
+		return same, &rowError{table: tableReplies, key: key, why: err.Error()}
 	}
 	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
 	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
 	return same, nil
+}
+
+// call says where a call was made, for people.
+func call(t journal.Turn, index int) string {
+	strand := ""
+	if t.Strand != "" {
+		strand = t.Strand + "/"
+	}
+	return fmt.Sprintf("episode %d, turn %s%d, call %d", t.Episode, strand, t.Turn, index)
 }
 
 // fillAll reads the texts of replies.
@@ -158,7 +168,7 @@ func (r *reader) fillAll(all []partial) error {
 	}
 	for i := range all {
 		if err := r.fill(&all[i]); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", call(all[i].Turn, all[i].Index), err)
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func (c *columns) check() error {
 	is := c.s.ColumnInt64(c.i)
 	c.i++
 	if t, key := c.sum.table, c.sum.key; c.sum.next() != is {
-		return &rowError{t, key, "does not match its checksum"}
+		return &rowError{table: t, key: key, why: "does not match its checksum"}
 	}
 	return nil
 }

@@ -35,10 +35,30 @@ func (r *reader) scan(query string, in span, each func(c columns) error) error {
 	defer done(s)
 	for {
 		err := r.pass(s, &in, each)
-		if err == nil || r.lost == nil || !isDamage(err) || !seek(s, &in) {
-			return r.left(err)
+		if err == nil || r.lost == nil || !isDamage(err) {
+			return err
+		}
+		if r.passed != nil {
+			r.passed(err)
+		}
+		if !seek(s, &in) {
+			return nil
 		}
 	}
+}
+
+// scanFew is scan for tables that have few rows an episode. Where damage is to be left out
+// it goes through all of them: the way to a row may lead past one that is damaged.
+func (r *reader) scanFew(query string, in span, each func(c columns) error) error {
+	if r.lost == nil {
+		return r.scan(query, in, each)
+	}
+	return r.scan(query, everything(), func(c columns) error {
+		if key := c.s.ColumnInt64(0); key <= in.after || key > in.to {
+			return nil
+		}
+		return each(c)
+	})
 }
 
 // left is what is left of an error: nothing, where damage is to be left out.

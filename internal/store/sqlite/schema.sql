@@ -64,15 +64,16 @@ CREATE TABLE specs (
     sum     INTEGER NOT NULL
 );
 
--- How far each episode has come. last is where its turns and replies end: each names the
--- one before it in prev, so they are found without an index, which would cost every write.
+-- How far each episode has come: one row for each of specs. last is where its turns and replies
+-- end: each names the one before it in prev, so they are found without an index, which would
+-- cost every write.
 CREATE TABLE progress (
     episode INTEGER PRIMARY KEY,
     attempt INTEGER NOT NULL,
     open    INTEGER NOT NULL, -- calls asked for and not answered
     entries INTEGER NOT NULL, -- its turns and replies
     ended   INTEGER NOT NULL, -- 1 ended, 2 failed
-    first   INTEGER NOT NULL, -- seq of its first turn or reply
+    first   INTEGER NOT NULL, -- seq of its first turn or reply; 0: there is none
     last    INTEGER NOT NULL, -- seq of a reply, or minus the seq of a turn
     sum     INTEGER NOT NULL
 );

@@ -84,7 +84,7 @@ func (r *reader) keep(c columns) (*text, error) {
 	if more != "" {
 		t.rest = &rest{}
 		if err := json.Unmarshal([]byte(more), t.rest); err != nil {
-			return nil, &rowError{tableTexts, id, "cannot be read: " + err.Error()}
+			return nil, &rowError{table: tableTexts, key: id, why: "cannot be read: " + err.Error()}
 		}
 	} else if r.keys != nil {
 		r.keys.add(r.print.text(words), id)
@@ -122,7 +122,7 @@ func (r *reader) settings(id int64) (*llm.Request, error) {
 	}
 	var s settings
 	if err := json.Unmarshal([]byte(t.words), &s); err != nil {
-		return nil, &rowError{tableTexts, id, "cannot be read: " + err.Error()}
+		return nil, &rowError{table: tableTexts, key: id, why: "cannot be read: " + err.Error()}
 	}
 	t.request = s.request()
 	if r.keys != nil {

@@ -30,11 +30,6 @@ func (t *totals) fields() [13]*int64 {
 	}
 }
 
-// episodes is how many episodes have begun.
-func (t *totals) episodes() int64 {
-	return t.states[statePlaying] + t.states[stateEnded] + t.states[stateFailed]
-}
-
 func readTotals(conn *sqlite.Conn) (t totals, err error) {
 	s, err := conn.Prepare(totalsSQL)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -59,19 +60,22 @@ func (s *Store) Salvage(ctx context.Context) (found *Losses, err error) {
 	if found.fatal != nil {
 		return nil, explain(s.path, "read", found.fatal)
 	}
-	s.readers.salvage(found)
+	if len(found.Damage) > 0 {
+		s.readers.salvage(found)
+	}
 	return found, nil
 }
 
-// Salvaging says whether s leaves out what is damaged.
-func (s *Store) Salvaging() bool { return s.readers.salvaging() }
+// Lost is what s leaves out, or nil: damage is an error.
+func (s *Store) Lost() *Losses { return s.readers.leftOut() }
 
 func (s *Store) verify(ctx context.Context, structure bool) (found *Losses, err error) {
 	err = s.readers.with(func(r *reader) error {
 		v := &verifier{r: r, Losses: &Losses{damaged: map[int]bool{}}, bad: map[int64]string{}, claimed: map[int64]bool{}, lostTexts: map[int64]bool{}, ends: map[int]int{}}
 		r.lost = v.Losses // what is damaged is passed
+		r.passed = func(err error) { v.run(what(err)) }
 		r.conn.SetInterrupt(ctx.Done())
-		defer r.conn.SetInterrupt(nil)
+		defer func() { r.passed = nil; r.conn.SetInterrupt(nil) }()
 		found = v.Losses
 		if structure {
 			v.structure()
@@ -94,12 +98,14 @@ type verifier struct {
 	r *reader
 	t totals
 
-	entries, texts, specs, begun, seen bitset // what is good; and episodes that have entries
-	events, stages                     int64
-	bad                                map[int64]string // what is known of entries that are not
-	claimed                            map[int64]bool   // those of them whose episode is known
-	lostTexts                          map[int64]bool
-	ends                               map[int]int // by episode: the attempt of its last outcome
+	entries, texts, specs, places bitset // what is good
+	stages                        int64
+	bad                           map[int64]string // what is known of entries that are not
+	claimed                       map[int64]bool   // those of them whose episode is known
+	lostTexts                     map[int64]bool
+	ends                          map[int]int // by episode: the attempt of its last outcome
+	spots                         spots       // of the episodes whose progress is good
+	landmarks                     []landmark
 }
 
 // bitset is a set of numbers from 0.
@@ -129,8 +135,8 @@ func (v *verifier) all() (err error) {
 		return fmt.Errorf("%w: the state of the run speaks of %d rows, and there is no room for them", ErrDamaged, most)
 	}
 	v.entries, v.texts, v.specs = newBitset(v.t.seq), newBitset(v.t.texts), newBitset(v.t.specs)
-	v.begun, v.seen = newBitset(v.t.specs), newBitset(v.t.specs)
-	for _, look := range []func() error{v.lookTexts, v.lookEvents, v.lookStages, v.lookSpecs, v.lookTurns, v.lookReplies, v.lookOutcomes, v.lookProgress, v.lost} {
+	v.places = newBitset(v.t.specs)
+	for _, look := range []func() error{v.lookTexts, v.lookEvents, v.lookStages, v.lookSpecs, v.lookTurns, v.lookReplies, v.lookOutcomes, v.lookProgress, v.lost, v.found} {
 		if err := look(); err != nil {
 			return err
 		}
@@ -153,21 +159,27 @@ func (v *verifier) structure() {
 		v.run("SQLite: " + err.Error())
 	}
 	if err := checkSchema(v.r.conn, views); err != nil {
-		v.run(err.Error())
+		v.run(what(err))
 	}
 }
 
+// what is an error without saying again that the file is damaged.
+func what(err error) string { return strings.TrimPrefix(err.Error(), ErrDamaged.Error()+": ") }
+
 // rows goes through the rows of a table, and adds those that are good.
 func (v *verifier) rows(query string, good bitset, read func(c columns) error) error {
+	step := landmark{query: query}
+	defer func() { v.landmarks = append(v.landmarks, step.to(v.t.seq, -1)...) }()
 	return v.r.scan(query, everything(), func(c columns) error {
 		key := c.s.ColumnInt64(0)
+		v.landmarks = append(v.landmarks, step.to(key-1, key)...)
 		switch err := read(c); {
 		case err == nil:
 			good.add(key)
 		case sqlite.ErrCode(err) == sqlite.ResultInterrupt:
 			return err
 		case &good[0] == &v.entries[0]:
-			v.bad[key] = err.Error()
+			v.bad[key] = what(err)
 		}
 		return nil
 	})
@@ -194,7 +206,6 @@ func (v *verifier) lookEvents() error {
 		c.key(tableEvents)
 		e, err := event(c)
 		if err == nil {
-			v.events++
 			_, is := e.(*journal.Begun)
 			begun = begun || is
 		}
@@ -246,10 +257,7 @@ func (v *verifier) text(id int64) string { return fmt.Sprintf("text %d cannot be
 
 func (v *verifier) lookTurns() error {
 	return v.rows(turnsSQL+inSpan, v.entries, func(c columns) error {
-		e, _, err := turned(c)
-		if err == nil {
-			v.seen.add(int64(e.Episode))
-		}
+		_, _, err := turned(c)
 		return err
 	})
 }
@@ -260,7 +268,6 @@ func (v *verifier) lookReplies() error {
 		if err != nil {
 			return err
 		}
-		v.seen.add(int64(p.Episode))
 		if len(v.lostTexts) > 0 {
 			v.textsOf(c.s.ColumnInt64(0), &p)
 		}
@@ -272,47 +279,45 @@ func (v *verifier) lookReplies() error {
 func (v *verifier) textsOf(seq int64, p *partial) {
 	for _, id := range append([]int64{p.settings, p.answer}, p.prompt...) {
 		if v.lostTexts[id] {
-			v.episode(p.Episode, fmt.Sprintf("turn %s, call %d (entry %d): %s", at(p.Turn), p.Index, seq, v.text(id)))
+			v.episode(p.Episode, fmt.Sprintf("entry %d (%s): %s", seq, call(p.Turn, p.Index), v.text(id)))
 		}
 	}
-}
-
-// at is where a turn is, for people.
-func at(t journal.Turn) string {
-	if t.Strand == "" {
-		return fmt.Sprint(t.Turn)
-	}
-	return fmt.Sprintf("%s/%d", t.Strand, t.Turn)
 }
 
 func (v *verifier) lookOutcomes() error {
 	return v.rows(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, v.entries, func(c columns) error {
 		e, err := outcome(c)
 		if err == nil {
-			v.seen.add(int64(e.Episode))
 			v.ends[e.Episode] = e.Attempt
+			return nil
+		}
+		seq, episode := c.key(tableOutcomes), c.int()
+		if c.int(); c.check() == nil { // whose it is can be read
+			v.claimed[seq] = true
+			v.episode(episode, what(err))
 		}
 		return err
 	})
 }
 
 func (v *verifier) lookProgress() error {
-	err := v.rows(progressSQL+inSpanOfRuns, v.begun, func(c columns) error {
+	err := v.rows(progressSQL+inSpanOfRuns, v.places, func(c columns) error {
 		p, err := progress(c)
 		if err != nil {
 			return err
 		}
-		if attempt, ok := v.ends[p.episode]; p.Ended && (!ok || attempt != p.Attempt) {
+		if attempt, ok := v.ends[p.episode]; p.Ended && (!ok || attempt != p.Attempt) && !v.has(p.episode) {
 			v.episode(p.episode, "its outcome cannot be read")
 		}
 		if n := abs(p.last); n != 0 && !v.entries.has(n) {
 			v.episode(p.episode, v.entry(n))
 			v.claimed[n] = true
 		}
+		v.spots = append(v.spots, spot{p.episode, int64(p.Entries), p.first, p.last})
 		return nil
 	})
 	for n := range v.t.specs {
-		if v.seen.has(n) && !v.begun.has(n) {
+		if !v.places.has(n) {
 			v.episode(int(n), "how far it has come cannot be read")
 		}
 	}
@@ -325,44 +330,4 @@ func (v *verifier) entry(seq int64) string {
 		return fmt.Sprintf("entry %d is missing", seq)
 	}
 	return v.bad[seq]
-}
-
-// lost finds whose the entries are that are not good: each is named by the one after it.
-func (v *verifier) lost() error {
-	lost := map[int64]bool{}
-	for n := int64(1); n <= v.t.seq; n++ {
-		if !v.entries.has(n) && !v.claimed[n] {
-			lost[n] = true
-		}
-	}
-	if len(lost) == 0 {
-		return nil
-	}
-	claim := func(episode int, prev int64) {
-		if n := abs(prev); lost[n] {
-			v.episode(episode, v.entry(n))
-			delete(lost, n)
-		}
-	}
-	err := v.r.scan(`SELECT `+turnCoreColumns+` FROM turns `+inSpan, everything(), func(c columns) error {
-		e, prev, err := c.turned()
-		if err == nil {
-			claim(e.Episode, prev)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	err = v.r.scan(`SELECT `+coreColumns+` FROM replies `+inSpan, everything(), func(c columns) error {
-		k, err := c.core()
-		if err == nil {
-			claim(k.turn.Episode, k.prev)
-		}
-		return err
-	})
-	for _, n := range slices.Sorted(maps.Keys(lost)) {
-		v.run(v.entry(n))
-	}
-	return err
 }

@@ -43,19 +43,21 @@ type place struct {
 type placeState int
 
 const (
-	stateNone placeState = iota // nothing is stored of it
+	stateNone placeState = iota // nothing of it was played
 	statePlaying
 	stateEnded
 	stateFailed
 )
 
-// state is what p is to be stored as.
+// state is how far p has come.
 func (p *place) state() placeState {
 	switch {
 	case p.Ended && p.failed:
 		return stateFailed
 	case p.Ended:
 		return stateEnded
+	case p.first == 0:
+		return stateNone
 	default:
 		return statePlaying
 	}
