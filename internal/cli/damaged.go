@@ -40,8 +40,12 @@ func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 		if lost == nil {
 			continue
 		}
-		what := "how it was played"
-		if len(lost.Damaged) > 0 {
+		what := "some entries that are of no episode"
+		switch len(lost.Damaged) {
+		case 0:
+		case 1:
+			what = "episode " + numbers(lost.Damaged)
+		default:
 			what = "episodes " + numbers(lost.Damaged)
 		}
 		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s says more\n", safe(store.Path()), what, safe(shellWord(store.Path())))
@@ -141,7 +145,12 @@ func (v *verified) text() string {
 	}
 	b.WriteString(".\n\n")
 	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
-	for _, d := range byEpisode {
+	const most = 50
+	for i, d := range byEpisode {
+		if i == most {
+			fmt.Fprintf(&b, "and %s more: --json lists them all\n", number(len(byEpisode)-most))
+			break
+		}
 		if d.Episode != nil {
 			fmt.Fprintf(&b, "episode %d: ", *d.Episode)
 		}

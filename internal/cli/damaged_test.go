@@ -97,7 +97,7 @@ func TestDamagedRun(t *testing.T) {
 			got.want(t, ExitOK) // nothing that is damaged was looked at
 			continue
 		}
-		got.want(t, ExitFailed).wantErr(t, "is damaged and was read without episodes 3; parley check")
+		got.want(t, ExitFailed).wantErr(t, "is damaged and was read without episode 3; parley check")
 		if verb[0] == "export" && len(verb) == 4 && verb[3] != "messages" && (strings.Contains(got.stdout, `"episode":3,`) || !strings.Contains(got.stdout, `"episode":4,`)) {
 			t.Errorf("%v: the damaged episode should be left out, and only that:\n%s", verb, got.stdout)
 		}

@@ -81,8 +81,8 @@ func Identity(path string) (id string, links uint64, err error) { return identit
 // Resolve follows symbolic links, so that every path to a file gives the same name. The file
 // itself may be missing.
 func Resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	} else if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(dir, filepath.Base(path))
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,12 +16,14 @@ const holdEnv = "PARLEY_TEST_HOLD"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(holdEnv); path != "" {
-		if _, err := Open(path); err != nil {
+		f, err := Open(path)
+		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		fmt.Println("held")
-		select {} // wait to be killed
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		_ = f.Close()
 	}
 	os.Exit(m.Run())
 }
@@ -69,8 +72,8 @@ func TestOneFile(t *testing.T) {
 		if other, _, err := Identity(path); other != id || err != nil {
 			t.Errorf("by %s it is %s and not %s: %v", name, other, id, err)
 		}
-		if real := Resolve(path); name != "a hard link" && real != Resolve(all["itself"]) {
-			t.Errorf("by %s it is at %s", name, real)
+		if target := Resolve(path); name != "a hard link" && target != Resolve(all["itself"]) {
+			t.Errorf("by %s it is at %s", name, target)
 		}
 	}
 	if err := f.Close(); err != nil {
@@ -93,6 +96,9 @@ func TestTwoProcesses(t *testing.T) {
 	c.Env = append(os.Environ(), holdEnv+"="+all["a symbolic link"])
 	out, err := c.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil { // which stays open
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {

@@ -13,7 +13,7 @@ import (
 // briefAtOnce is how many entries Brief reads on one state of the file.
 const briefAtOnce = 1 << 16
 
-const briefSQL = `SELECT ` + coreColumns + `, ` + accountColumns + ` FROM replies `
+const briefSQL = `SELECT seq, sum, sum2, ` + coreColumns + `, ` + accountColumns + ` FROM replies `
 
 // Brief reads, in order, what accounts for a run: its sittings, its batches, and its
 // replies without anything that was said. Of a request there is the model only. A reply
@@ -102,13 +102,14 @@ func (b *brief) hand(e journal.Entry) error {
 
 // row reads a row of briefSQL.
 func (b *brief) row(r *reader, c columns) (seq int64, err error) {
-	k, err := c.core()
+	k, err := c.core(2)
 	if err != nil {
 		return 0, err
 	}
 	e := &b.replied
 	*e = journal.Replied{Turn: journal.Turn{Episode: k.turn.Episode, Attempt: k.turn.Attempt}, Copied: k.flags&flagCopied != 0}
 	b.answer = llm.Response{}
+	c.sum.skip(1) // what the answer is, which is not read
 	settings, err := c.account(&k, e, &b.answer)
 	if err != nil {
 		return 0, of(e.Episode, err)

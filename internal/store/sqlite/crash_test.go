@@ -237,6 +237,32 @@ func TestCutWhileFolding(t *testing.T) {
 	}
 }
 
+// TestLogOfAnother: a log that a run file left behind is not taken for that of a new file of
+// the same name.
+func TestLogOfAnother(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	mustAppend(t, s, journaltest.Run(4, 60)...)
+	wal := readFile(t, path+"-wal")
+	closed(t, s)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path+"-wal", wal) // as a kill and a user leave it
+	if _, err := Open(t.Context(), path, Either); err == nil || !strings.Contains(err.Error(), path+"-wal") {
+		t.Errorf("the error should name the log: %v", err)
+	}
+	if err := os.Remove(path + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, Either)
+	if n := count(t, s); n != 0 {
+		t.Errorf("a new file has %d entries", n)
+	}
+	closed(t, s)
+}
+
 // TestFull: when there is no room, nothing is written, everything is still there, and it
 // goes on once there is room.
 func TestFull(t *testing.T) {

@@ -24,9 +24,12 @@ var views string
 const pageSize = 16384
 
 // create makes an empty run file. It is made beside its place and moved there when it is
-// whole, so that there is never half a run file. real is path without symbolic links.
-func create(path, real string) (err error) {
-	half := real + "-new"
+// whole, so that there is never half a run file. target is path without symbolic links.
+func create(path, target string) (err error) {
+	if pending(target) { // SQLite would take it for the new file's
+		return fmt.Errorf("sqlite: %s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
+	}
+	half := target + "-new"
 	if err := os.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
@@ -38,10 +41,10 @@ func create(path, real string) (err error) {
 	if err := fill(half); err != nil {
 		return explain(path, "create", err)
 	}
-	if err := os.Rename(half, real); err != nil {
+	if err := os.Rename(half, target); err != nil {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
-	return syncFolder(filepath.Dir(real))
+	return syncFolder(filepath.Dir(target))
 }
 
 func fill(path string) (err error) {

@@ -24,8 +24,8 @@ func newChain(c *sqlite.Conn) (k chain, err error) {
 	}{
 		{&k.turn, turnsSQL + `WHERE seq = ?`},
 		{&k.reply, repliesSQL + `WHERE seq = ?`},
-		{&k.text, `SELECT id, text, rest, sum FROM texts WHERE id = ?`},
-		{&k.texts, `SELECT t.id, t.text, t.rest, t.sum FROM json_each(?) j JOIN texts t ON t.id = j.value`},
+		{&k.text, `SELECT id, sum, text, rest FROM texts WHERE id = ?`},
+		{&k.texts, `SELECT t.id, t.sum, t.text, t.rest FROM json_each(?) j JOIN texts t ON t.id = j.value`},
 	} {
 		if *s.stmt, err = c.Prepare(s.query); err != nil {
 			return chain{}, err
@@ -73,15 +73,14 @@ type spots []spot
 
 func (s *Store) places(in journal.Span) (out spots, err error) {
 	err = s.readers.with(func(r *reader) error {
-		t, err := readTotals(r.conn)
-		if err != nil {
-			return err
-		}
-		next := int64(in.From)
-		err = r.scanFew(progressSQL+inSpanOfRuns, span{int64(in.From) - 1, int64(in.To) - 1}, func(c columns) error {
+		next, gap := int64(in.From), int64(-1)
+		err := r.scanFew(progressSQL+inSpanOfRuns, span{int64(in.From) - 1, int64(in.To) - 1}, func(c columns) error {
 			p, err := progress(c)
-			if err := cmp.Or(err, r.gap(tableProgress, next, min(int64(p.episode), t.specs))); err != nil {
+			if err != nil {
 				return err
+			}
+			if int64(p.episode) > next && gap < 0 {
+				gap = next
 			}
 			next = int64(p.episode) + 1
 			if (!p.Ended || !in.Replay) && !r.lost.has(p.episode) {
@@ -89,7 +88,14 @@ func (s *Store) places(in journal.Span) (out spots, err error) {
 			}
 			return nil
 		})
-		return cmp.Or(err, r.gap(tableProgress, next, min(int64(in.To), t.specs)))
+		if gap < 0 && next < int64(in.To) {
+			gap = next
+		}
+		if err != nil || gap < 0 {
+			return err
+		}
+		t, err := readTotals(r.conn) // one that was never asked for has no row
+		return cmp.Or(err, r.gap(tableProgress, gap, min(int64(in.To), t.specs)))
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)
@@ -165,5 +171,5 @@ func one(s *sqlite.Stmt, t table, n int64, each func(c columns) error) error {
 	case !found:
 		return errors.Join(&rowError{table: t, key: n, why: "is missing"}, s.Reset())
 	}
-	return cmp.Or(each(columns{s: s}), s.Reset())
+	return cmp.Or(each(columns{s: s, row: n}), s.Reset())
 }

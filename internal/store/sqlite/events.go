@@ -13,8 +13,8 @@ import (
 )
 
 func (r *reader) events(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT seq, what, at, data, plan, sum FROM events `+inSpan, in, func(c columns) error {
-		seq := c.key(tableEvents)
+	err = r.scan(`SELECT seq, sum, what, at, data, plan FROM events `+inSpan, in, func(c columns) error {
+		seq := c.key(tableEvents, 1)
 		e, err := event(c)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 	}
 }
 
-const outcomeColumns = `seq, episode, attempt, sum, at, failed, scores, data, stack, sum2`
+const outcomeColumns = `seq, sum, episode, attempt, at, failed, scores, data, stack`
 
 func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
 	err = r.scan(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, in, func(c columns) error {
@@ -82,7 +82,7 @@ func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
 			return err
 		}
 		n++
-		keep(c.s.ColumnInt64(0), e)
+		keep(c.row, e)
 		return nil
 	})
 	return n, err
@@ -90,14 +90,14 @@ func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
 
 // outcome reads a row of outcomeColumns.
 func outcome(c columns) (*journal.Ended, error) {
-	seq := c.key(tableOutcomes)
+	seq := c.key(tableOutcomes, 1)
 	e := &journal.Ended{Episode: c.int(), Attempt: c.int()}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e.At, e.Outcome.Failed = c.time(), c.str()
+	e.At, e.Outcome.Failed = c.time(), c.opt()
 	scores := c.str()
-	e.Outcome.Data, e.Stack = json.RawMessage(c.raw()), c.str()
+	e.Outcome.Data, e.Stack = json.RawMessage(c.raw()), c.opt()
 	err := c.check()
 	if err != nil {
 		return nil, of(e.Episode, err)
@@ -114,22 +114,26 @@ func decodeScores(text string) ([]world.Score, error) {
 	}
 	var in []struct {
 		Seat, Name string
-		Value      json.RawMessage
+		Value      any
 	}
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return nil, err
 	}
 	out := make([]world.Score, len(in))
 	for i, s := range in {
-		text := string(s.Value)
-		if unquoted, err := strconv.Unquote(text); err == nil {
-			text = unquoted
+		out[i] = world.Score{Seat: s.Seat, Name: s.Name}
+		switch v := s.Value.(type) {
+		case float64:
+			out[i].Value = v
+		case string: // what JSON has no number for
+			value, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return nil, err
+			}
+			out[i].Value = value
+		default:
+			return nil, fmt.Errorf("the score %s is not a number", s.Name)
 		}
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = world.Score{Seat: s.Seat, Name: s.Name, Value: value}
 	}
 	return out, nil
 }

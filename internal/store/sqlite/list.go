@@ -63,8 +63,8 @@ func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
 			return err
 		}
 		out = nil
-		return r.scanFew(`SELECT seq, episode, attempt, sum FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
-			e := End{Entry: int(c.key(tableOutcomes)), Episode: c.int()}
+		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
+			e := End{Entry: int(c.key(tableOutcomes, 1)), Episode: c.int()}
 			c.int64()
 			if err := c.check(); err != nil || r.lost.has(e.Episode) {
 				return err
@@ -85,6 +85,7 @@ type Listing struct {
 	Limit  int    // the most of them. Default: all.
 	Failed bool   // only those that failed
 	Cell   string // only those whose cell has this in it
+	Lost   bool   // also those that are damaged, see Salvage, as if they waited
 }
 
 // Listed is an episode without its turns and replies.
@@ -177,7 +178,7 @@ func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in s
 			return err
 		}
 		next = int64(row.episode) + 1
-		if r.lost.has(row.episode) || !strings.Contains(row.cell, want.Cell) {
+		if r.lost.has(row.episode) && !want.Lost || !strings.Contains(row.cell, want.Cell) {
 			return nil
 		}
 		l, err := r.listed(row)
@@ -223,8 +224,14 @@ func (r *reader) progressOf(list []Listed) error {
 		if err != nil || i == len(list) || p.episode < list[i].Episode {
 			return err // or it is not listed
 		}
+		for r.lost.has(list[i].Episode) && list[i].Episode < p.episode {
+			i++
+		}
 		l := &list[i]
-		if i++; l.Episode != p.episode {
+		if i++; r.lost.has(l.Episode) {
+			return nil
+		}
+		if l.Episode != p.episode {
 			return &rowError{table: tableProgress, key: int64(l.Episode), why: "is missing"}
 		}
 		l.Begun, l.Attempt, l.last = p.state() != stateNone, p.Attempt, p.last
@@ -233,7 +240,7 @@ func (r *reader) progressOf(list []Listed) error {
 		}
 		return nil
 	})
-	if err == nil && i < len(list) {
+	if err == nil && i < len(list) && !r.lost.has(list[i].Episode) {
 		err = &rowError{table: tableProgress, key: int64(list[i].Episode), why: "is missing"}
 	}
 	return err
@@ -242,8 +249,8 @@ func (r *reader) progressOf(list []Listed) error {
 // staged fills in the stages.
 func (r *reader) staged(list []Listed) error {
 	i := 0
-	return r.scan(`SELECT seq, stage, first, count, sum FROM stages `+inSpan, everything(), func(c columns) error {
-		c.key(tableStages)
+	return r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, everything(), func(c columns) error {
+		c.key(tableStages, 1)
 		stage, to := c.int(), c.int()+c.int()
 		if err := c.check(); err != nil {
 			return err
@@ -282,7 +289,7 @@ func (r *reader) ended(list []Listed) error {
 
 func (r *reader) outcomesOf(wanted map[int]*Listed, after int64) error {
 	return r.scanFew(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, span{after, everything().to}, func(c columns) error {
-		if wanted[c.s.ColumnInt(1)] == nil {
+		if wanted[c.s.ColumnInt(2)] == nil {
 			return nil // if that is wrong, one that is wanted is missing at the end
 		}
 		e, err := outcome(c)
@@ -321,7 +328,7 @@ func (r *reader) spent(ctx context.Context, at int64) (sum Spending, err error) 
 	if err != nil {
 		return sum, err
 	}
-	reply, err := r.conn.Prepare(`SELECT ` + coreColumns + ` FROM replies WHERE seq = ?`)
+	reply, err := r.conn.Prepare(`SELECT seq, sum, ` + coreColumns + ` FROM replies WHERE seq = ?`)
 	if err != nil {
 		return sum, err
 	}
@@ -331,7 +338,7 @@ func (r *reader) spent(ctx context.Context, at int64) (sum Spending, err error) 
 			err = one(turn, tableTurns, -at, func(c columns) (err error) { _, prev, err = c.turned(); return err })
 		} else {
 			err = one(reply, tableReplies, at, func(c columns) error {
-				k, err := c.core()
+				k, err := c.core(1)
 				prev = k.prev
 				sum.add(&k)
 				return err

@@ -14,9 +14,9 @@ import (
 // is moved while it is written, or is reached through another folder.
 type lock struct{ beside, own *filelock.Lock }
 
-// takeLock takes the lock on the name of the run file. real is path without symbolic links.
-func takeLock(path, real string) (*lock, error) {
-	beside, err := filelock.Take(real + "-lock")
+// takeLock takes the lock on the name of the run file. target is path without symbolic links.
+func takeLock(path, target string) (*lock, error) {
+	beside, err := filelock.Take(target + "-lock")
 	switch {
 	case errors.Is(err, filelock.ErrHeld):
 		return nil, playing(path)
@@ -31,11 +31,11 @@ func playing(path string) error {
 }
 
 // extend takes the lock on the file that has the name.
-func (l *lock) extend(path, real string) error {
+func (l *lock) extend(path, target string) error {
 	if l == nil {
 		return nil
 	}
-	id, links, err := filelock.Identity(real)
+	id, links, err := filelock.Identity(target)
 	if err != nil {
 		return fmt.Errorf("sqlite: %s: lock: %w", path, err)
 	}

@@ -68,12 +68,12 @@ type (
 )
 
 func (w *writer) putEvent(e journal.Entry) error {
-	s, err := w.conn.Prepare(`INSERT INTO events (seq, what, at, data, plan, sum) VALUES (?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO events (seq, sum, what, at, data, plan) VALUES (?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableEvents, w.totals.seq)
+	r.begin(tableEvents, w.totals.seq, 1)
 	var data any
 	var plan json.RawMessage
 	switch e := e.(type) {
@@ -113,12 +113,12 @@ func (w *writer) putEvent(e journal.Entry) error {
 }
 
 func (w *writer) putStaged(e *journal.Staged) error {
-	s, err := w.conn.Prepare(`INSERT INTO stages (seq, stage, first, count, sum) VALUES (?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO stages (seq, sum, stage, first, count) VALUES (?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableStages, w.totals.seq)
+	r.begin(tableStages, w.totals.seq, 1)
 	r.int(int64(e.Stage))
 	r.int(int64(e.First))
 	r.int(int64(len(e.Specs)))
@@ -152,12 +152,12 @@ func (w *writer) putSpec(episode int, spec *world.Spec) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.conn.Prepare(`INSERT INTO specs (episode, kind, params, lineup, deal, cell, sum) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO specs (episode, sum, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableSpecs, int64(episode))
+	r.begin(tableSpecs, int64(episode), 1)
 	r.str(spec.Kind)
 	r.id(params)
 	r.id(lineupID)
@@ -167,7 +167,7 @@ func (w *writer) putSpec(episode int, spec *world.Spec) error {
 	if err := r.do(); err != nil {
 		return err
 	}
-	return w.putPlace(`INSERT OR IGNORE`, episode, &place{})
+	return w.putPlace(`INSERT OR IGNORE`+placeSQL, episode, &place{})
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
@@ -182,12 +182,12 @@ func (w *writer) putTurned(e *journal.Turned) error {
 			return fmt.Errorf("notes: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO turns (` + turnCoreColumns + `, notes, sum2) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO turns (` + turnCoreColumns + `, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableTurns, w.totals.seq)
+	r.begin(tableTurns, w.totals.seq, 1)
 	r.int(prev)
 	r.turn(e.Turn)
 	r.int(int64(e.Calls))
@@ -232,12 +232,12 @@ func (w *writer) putEnded(e *journal.Ended) error {
 			return fmt.Errorf("outcome: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO outcomes (` + outcomeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO outcomes (` + outcomeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableOutcomes, w.totals.seq)
+	r.begin(tableOutcomes, w.totals.seq, 1)
 	r.int(int64(e.Episode))
 	r.int(int64(e.Attempt))
 	r.seal()
@@ -297,7 +297,7 @@ func (w *writer) findPlace(episode int) (*place, error) {
 	if err != nil || !found {
 		return &place{}, err
 	}
-	p, err := progress(columns{s: s})
+	p, err := progress(newColumns(s))
 	p.was = p.state()
 	return &p.place, err
 }
@@ -308,11 +308,11 @@ type progressed struct {
 	episode int
 }
 
-const progressSQL = `SELECT episode, attempt, open, entries, ended, first, last, sum FROM progress `
+const progressSQL = `SELECT episode, sum, attempt, open, entries, ended, first, last FROM progress `
 
 // progress reads a row of progressSQL.
 func progress(c columns) (p progressed, err error) {
-	p.episode = int(c.key(tableProgress))
+	p.episode = int(c.key(tableProgress, 1))
 	p.Attempt, p.Open, p.Entries = c.int(), c.int(), c.int()
 	ended := c.int()
 	p.Ended, p.failed = ended != 0, ended == 2
@@ -323,7 +323,7 @@ func progress(c columns) (p progressed, err error) {
 func (w *writer) putPlaces() error {
 	for _, episode := range w.dirty {
 		p := w.places[episode]
-		if err := w.putPlace(`INSERT OR REPLACE`, episode, p); err != nil {
+		if err := w.putPlace(`INSERT OR REPLACE`+placeSQL, episode, p); err != nil {
 			return err
 		}
 		w.totals.states[p.was]--
@@ -333,13 +333,15 @@ func (w *writer) putPlaces() error {
 	return nil
 }
 
+const placeSQL = ` INTO progress (episode, sum, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
 func (w *writer) putPlace(insert string, episode int, p *place) error {
-	s, err := w.conn.Prepare(insert + ` INTO progress (episode, attempt, open, entries, ended, first, last, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(insert)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableProgress, int64(episode))
+	r.begin(tableProgress, int64(episode), 1)
 	r.int(int64(p.Attempt))
 	r.int(int64(p.Open))
 	r.int(int64(p.Entries))
@@ -377,14 +379,14 @@ func (w *writer) said(m *llm.Message) (int64, error) {
 
 // store stores a text that is new.
 func (w *writer) store(k key, text, rest string) (int64, error) {
-	s, err := w.conn.Prepare(`INSERT INTO texts (id, text, rest, sum) VALUES (?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`)
 	if err != nil {
 		return 0, err
 	}
 	w.totals.texts++
 	id := w.totals.texts
 	r := row{s: s}
-	r.begin(tableTexts, id)
+	r.begin(tableTexts, id, 1)
 	r.str(text)
 	r.opt(rest)
 	r.seal()

@@ -158,8 +158,8 @@ func (r *reader) live(h *journal.Head, want int64) error {
 type keepFunc func(seq int64, e journal.Entry)
 
 func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT seq, stage, first, count, sum FROM stages `+inSpan, in, func(c columns) error {
-		seq := c.key(tableStages)
+	err = r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, in, func(c columns) error {
+		seq := c.key(tableStages, 1)
 		e := &journal.Staged{Stage: c.int(), First: c.int()}
 		count := c.int()
 		if err := c.check(); err != nil {
@@ -175,7 +175,7 @@ func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
 	return n, err
 }
 
-const specsSQL = `SELECT episode, kind, params, lineup, deal, cell, sum FROM specs `
+const specsSQL = `SELECT episode, sum, kind, params, lineup, deal, cell FROM specs `
 
 // spec is a row of specsSQL.
 type spec struct {
@@ -187,7 +187,7 @@ type spec struct {
 
 // readSpec reads a row of specsSQL.
 func readSpec(c columns) (spec, error) {
-	s := spec{episode: int(c.key(tableSpecs)), kind: c.str(), params: c.int64(), lineup: c.int64(), deal: c.int(), cell: c.str()}
+	s := spec{episode: int(c.key(tableSpecs, 1)), kind: c.str(), params: c.int64(), lineup: c.int64(), deal: c.int(), cell: c.opt()}
 	return s, c.check()
 }
 
@@ -270,8 +270,8 @@ func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
 }
 
 const (
-	turnCoreColumns = `seq, prev, episode, attempt, strand, turn, calls, digest, sum`
-	turnsSQL        = `SELECT ` + turnCoreColumns + `, notes, sum2 FROM turns `
+	turnCoreColumns = `seq, sum, prev, episode, attempt, strand, turn, calls, digest`
+	turnsSQL        = `SELECT ` + turnCoreColumns + `, notes FROM turns `
 	repliesSQL      = `SELECT ` + repliedColumns + ` FROM replies `
 )
 
@@ -282,7 +282,7 @@ func (r *reader) turns(in span, keep keepFunc) (n int64, err error) {
 			return err
 		}
 		n++
-		keep(c.s.ColumnInt64(0), e)
+		keep(c.row, e)
 		return nil
 	})
 	return n, err
@@ -296,7 +296,7 @@ func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
 			return err
 		}
 		all = append(all, p)
-		keep(c.s.ColumnInt64(0), p.Replied)
+		keep(c.row, p.Replied)
 		return nil
 	})
 	if err != nil {
@@ -307,7 +307,7 @@ func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
 
 // turned reads turnCoreColumns.
 func (c *columns) turned() (e *journal.Turned, prev int64, err error) {
-	c.key(tableTurns)
+	c.key(tableTurns, 1)
 	prev = c.int64()
 	e = &journal.Turned{Turn: c.turn(), Calls: c.int()}
 	c.bytes(e.Digest[:])
@@ -319,7 +319,7 @@ func turned(c columns) (e *journal.Turned, prev int64, err error) {
 	if e, prev, err = c.turned(); err != nil {
 		return nil, 0, err
 	}
-	notes := c.str()
+	notes := c.opt()
 	if err := c.check(); err != nil {
 		return nil, 0, of(e.Episode, err)
 	}

@@ -14,8 +14,8 @@ import (
 
 const (
 	replayTurnsSQL   = `SELECT ` + turnCoreColumns + ` FROM turns ` + inSpan
-	replayRepliesSQL = `SELECT r.seq, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer, r.sum,
-		r.json, r.rest, r.sum3, t.id, t.text, t.rest, t.sum
+	replayRepliesSQL = `SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
+		r.json, r.rest, t.sum, t.text, t.rest
 		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ? AND r.seq <= ? ORDER BY r.seq`
 )
 
@@ -27,12 +27,12 @@ func (s *Store) replay(ctx context.Context, of spots, each func(journal.Entry) e
 		wanted[p.episode] = new(int64)
 	}
 	err := s.readers.with(func(r *reader) error {
-		turns, err := r.cursor(replayTurnsSQL, 2, in, wanted)
+		turns, err := r.cursor(replayTurnsSQL, 3, in, wanted)
 		if err != nil {
 			return err
 		}
 		defer done(turns.s)
-		replies, err := r.cursor(replayRepliesSQL, 3, in, wanted)
+		replies, err := r.cursor(replayRepliesSQL, 4, in, wanted)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (r *reader) merge(ctx context.Context, turns, replies *cursor, each func(jo
 		if replies.over || (!turns.over && turns.seq < replies.seq) {
 			from, read = turns, turnToReplay
 		}
-		e, err := read(columns{s: from.s}, from.wanted)
+		e, err := read(columns{s: from.s, row: from.seq}, from.wanted)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func turnToReplay(c columns, wanted links) (journal.Entry, error) {
 // replyToReplay reads what a world was given, and what that took. The writer is told of the answer's text,
 // since the episode will say it again.
 func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
-	k, err := c.core()
+	k, err := c.core(1)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,6 @@ func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
 		return e, nil
 	}
 	a := &llm.Response{Trail: trail, Usage: usage, Finish: k.finish}
-	c.sum.skip(1) // who was asked: it is not read
 	same, err := c.answered(a)
 	if err != nil {
 		return nil, of(k.turn.Episode, err)
@@ -176,11 +175,9 @@ func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
 
 // answerText reads the text of an answer that was joined to its reply.
 func (r *reader) answerText(c columns, id int64) (string, error) {
-	if c.key(tableTexts) != id {
-		return "", &rowError{table: tableTexts, key: id, why: "is missing"}
-	}
+	c.begin(tableTexts, id, c.i, 1)
 	text := c.str()
-	c.str()
+	c.opt()
 	if err := c.check(); err != nil {
 		return "", err
 	}

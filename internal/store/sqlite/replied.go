@@ -21,19 +21,20 @@ const (
 	flagAct
 )
 
-// The columns of replies, in groups that have a checksum each.
+// The columns of replies, in groups that have a checksum each. The number and the checksums
+// are before them.
 const (
-	coreColumns    = `seq, prev, flags, episode, attempt, strand, turn, place, cost, input, output, finish, error, answer, sum`
+	coreColumns    = `prev, flags, episode, attempt, strand, turn, place, cost, input, output, finish, error, answer`
+	answerColumns  = `json, rest`
 	accountColumns = `seat, label, agent, at, settings, model, provider, tier, cached, cache_write, cache_write_long, reasoning,
-		tries, parsed, first_byte, latency, waited, message, status, code, retry_after, sum2`
-	answerColumns  = `json, rest, sum3`
-	requestColumns = `prompt, roles, sample, prefix, session, queue, act, body, id, request_id, sum4`
-	repliedColumns = coreColumns + `, ` + accountColumns + `, ` + answerColumns + `, ` + requestColumns
+		tries, parsed, first_byte, latency, waited, message, status, code, retry_after`
+	requestColumns = `prompt, roles, sample, prefix, session, queue, act, body, id, request_id`
+	repliedColumns = `seq, sum, sum2, ` + coreColumns + `, ` + answerColumns + `, ` + accountColumns + `, ` + requestColumns
 )
 
 const putRepliedSQL = `INSERT INTO replies (` + repliedColumns + `)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-		?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	VALUES (?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+		?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // reply is a Replied as its row has it: an answer and a failure share columns.
 type reply struct {
@@ -69,7 +70,7 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	if answer == nil {
 		answer = &llm.Response{}
 	}
-	r.begin(tableReplies, w.totals.seq)
+	r.begin(tableReplies, w.totals.seq, 2)
 	r.int(prev)
 	r.int(v.flags)
 	r.turn(e.Turn)
@@ -85,8 +86,8 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	}
 	r.id(v.answer)
 	r.seal()
-	r.account(e, v, answer.Tier)
 	r.answered(answer, v)
+	r.account(e, v, answer.Tier)
 	r.asked(e, v, answer.ID)
 	w.totals.calls++
 	w.totals.spent += int64(e.Cost())

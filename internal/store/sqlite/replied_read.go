@@ -34,11 +34,11 @@ type core struct {
 	answer           int64
 }
 
-// core reads coreColumns.
-func (c *columns) core() (k core, err error) {
-	k = core{seq: c.key(tableReplies), prev: c.int64(), flags: c.int64(), turn: c.turn(), place: c.int()}
+// core reads coreColumns, after the number and the checksums.
+func (c *columns) core(sums int) (k core, err error) {
+	k = core{seq: c.key(tableReplies, sums), prev: c.int64(), flags: c.int64(), turn: c.turn(), place: c.int()}
 	k.cost, k.input, k.output = llm.Money(c.int64()), c.int(), c.int()
-	k.finish, k.failed, k.answer = llm.Finish(c.str()), llm.Kind(c.str()), c.int64()
+	k.finish, k.failed, k.answer = llm.Finish(c.str()), llm.Kind(c.opt()), c.int64()
 	return k, c.check()
 }
 
@@ -47,10 +47,10 @@ func (c *columns) core() (k core, err error) {
 func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (settings int64, err error) {
 	e.Seat, e.Label, e.Agent, e.At = c.str(), c.str(), c.str(), c.time()
 	settings = c.int64()
-	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.str(), c.str(), c.str()
+	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.str(), c.str(), c.opt()
 	a.Usage = llm.Usage{Input: k.input, Cached: c.int(), CacheWrite: c.int(), CacheWriteLong: c.int(), Output: k.output, Reasoning: c.int()}
 	a.Trail = llm.Trail{
-		Attempts: c.int(), Parsed: c.str(), Cost: k.cost,
+		Attempts: c.int(), Parsed: c.opt(), Cost: k.cost,
 		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
 		Cached: k.flags&flagCached != 0, Coalesced: k.flags&flagCoalesced != 0, Hedged: k.flags&flagHedged != 0,
 	}
@@ -72,17 +72,17 @@ func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (setting
 
 // replied reads a row of repliedColumns. Without prompts the request has no messages.
 func replied(c columns, prompts bool) (p partial, prev int64, err error) {
-	k, err := c.core()
+	k, err := c.core(2)
 	if err != nil {
 		return p, 0, err
 	}
 	p.Replied = &journal.Replied{Turn: k.turn, Index: k.place, Copied: k.flags&flagCopied != 0}
 	p.answer = k.answer
 	a := &llm.Response{}
-	if p.settings, err = c.account(&k, p.Replied, a); err != nil {
+	if p.same, err = c.answered(a); err != nil {
 		return p, 0, of(p.Episode, err)
 	}
-	if p.same, err = c.answered(a); err != nil {
+	if p.settings, err = c.account(&k, p.Replied, a); err != nil {
 		return p, 0, of(p.Episode, err)
 	}
 	if err := p.asked(&c, k.flags, a, prompts); err != nil {
@@ -92,7 +92,7 @@ func replied(c columns, prompts bool) (p partial, prev int64, err error) {
 }
 
 func (c *columns) turn() journal.Turn {
-	return journal.Turn{Episode: c.int(), Attempt: c.int(), Strand: c.str(), Turn: c.int()}
+	return journal.Turn{Episode: c.int(), Attempt: c.int(), Strand: c.opt(), Turn: c.int()}
 }
 
 // asked reads requestColumns.
@@ -103,14 +103,14 @@ func (p *partial) asked(c *columns, flags int64, a *llm.Response, prompts bool) 
 		c.nulls(6)
 	} else {
 		prompt, p.roles = c.str(), c.str()
-		p.Request = &llm.Request{Sample: c.int(), Prefix: c.int(), Session: c.str(), Order: c.int64()}
+		p.Request = &llm.Request{Sample: c.int(), Prefix: c.int(), Session: c.opt(), Order: c.int64()}
 	}
 	if flags&flagAct == 0 {
 		c.nulls(2)
 	} else {
 		p.Act = &world.Act{Name: c.str(), Body: c.raw()}
 	}
-	a.ID, a.RequestID = c.str(), c.str()
+	a.ID, a.RequestID = c.opt(), c.opt()
 	if p.Error != nil {
 		p.Error.RequestID = a.RequestID
 	}
@@ -135,7 +135,7 @@ func (c *columns) answered(a *llm.Response) (same bool, err error) {
 	} else {
 		a.JSON = c.raw()
 	}
-	rest := c.str()
+	rest := c.opt()
 	if err := c.check(); err != nil || rest == "" {
 		return same, err
 	}

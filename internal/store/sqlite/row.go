@@ -38,22 +38,28 @@ func done(s *sqlite.Stmt) { _ = s.Reset() }
 // row fills the parameters of a statement from left to right. All of them must be filled.
 // What it fills in after begin is summed up; seal fills in the sum.
 type row struct {
-	s   *sqlite.Stmt
-	i   int
-	sum sealed
+	s    *sqlite.Stmt
+	i    int
+	sum  sealed
+	sums []int64 // to be filled in, two groups each
+	kept [2]int64
 }
 
-// begin fills in the number of a row.
-func (r *row) begin(t table, key int64) {
-	r.i++
-	r.s.BindInt64(r.i, key)
+// begin fills in the number of a row. The columns after it are for checksums.
+func (r *row) begin(t table, key int64, sums int) {
+	r.s.BindInt64(1, key)
+	r.i, r.sums = 1+sums, r.kept[:sums]
 	r.sum.begin(t, key)
 }
 
-// seal fills in the checksum of the columns since begin, or since the last seal.
+// seal ends a group of columns: those since begin, or since the last seal.
 func (r *row) seal() {
-	r.i++
-	r.s.BindInt64(r.i, r.sum.next())
+	to := &r.sums[r.sum.groups/2]
+	if second := r.sum.groups%2 == 1; second {
+		*to = int64(r.sum.next())<<32 | *to&(1<<32-1)
+	} else {
+		*to = int64(int32(r.sum.next())) //nolint:gosec // the bits are what counts: SQLite keeps these in four bytes
+	}
 }
 
 func (r *row) int(n int64) {
@@ -124,6 +130,9 @@ func (r *row) bytes(b []byte) {
 }
 
 func (r *row) do() error {
+	for i, v := range r.sums {
+		r.s.BindInt64(2+i, v)
+	}
 	if _, err := r.s.Step(); err != nil {
 		return err
 	}
@@ -133,26 +142,36 @@ func (r *row) do() error {
 // columns reads the columns of a statement's row from left to right. What it reads after
 // key is summed up; check compares the sum.
 type columns struct {
-	s   *sqlite.Stmt
-	i   int
-	sum sealed
+	s    *sqlite.Stmt
+	i    int
+	row  int64 // its number, which is the first column
+	sum  sealed
+	want [2]int64 // checksums, two groups each
 }
 
-// key reads the number of a row.
-func (c *columns) key(t table) int64 {
-	n := c.s.ColumnInt64(c.i)
-	c.i++
-	c.sum.begin(t, n)
-	return n
+// newColumns is for the row that s is at.
+func newColumns(s *sqlite.Stmt) columns { return columns{s: s, row: s.ColumnInt64(0)} }
+
+// key begins with a row: it reads the checksums after its number, and returns the number.
+func (c *columns) key(t table, sums int) int64 {
+	c.begin(t, c.row, 1, sums)
+	return c.row
 }
 
-// check reads the checksum of the columns since key, or since the last check, and says if
-// it is another.
+// begin begins with a row whose checksums are at a place.
+func (c *columns) begin(t table, key int64, at, sums int) {
+	for i := range sums {
+		c.want[i] = c.s.ColumnInt64(at + i)
+	}
+	c.i = at + sums
+	c.sum.begin(t, key)
+}
+
+// check compares the checksum of the columns since key, or since the last check.
 func (c *columns) check() error {
-	is := c.s.ColumnInt64(c.i)
-	c.i++
-	if t, key := c.sum.table, c.sum.key; c.sum.next() != is {
-		return &rowError{table: t, key: key, why: "does not match its checksum"}
+	want := c.want[c.sum.groups/2] >> (32 * (c.sum.groups % 2))
+	if c.sum.next() != uint32(want) { //nolint:gosec // the lower half
+		return &rowError{table: c.sum.table, key: c.sum.key, why: "does not match its checksum"}
 	}
 	return nil
 }
@@ -179,6 +198,15 @@ func (c *columns) str() string {
 	c.i++
 	c.sum.str(text)
 	return text
+}
+
+// opt is str for text that is mostly not there.
+func (c *columns) opt() string {
+	if c.s.ColumnLen(c.i) == 0 {
+		c.nulls(1)
+		return ""
+	}
+	return c.str()
 }
 
 // bytes reads into b.

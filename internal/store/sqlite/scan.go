@@ -54,7 +54,7 @@ func (r *reader) scanFew(query string, in span, each func(c columns) error) erro
 		return r.scan(query, in, each)
 	}
 	return r.scan(query, everything(), func(c columns) error {
-		if key := c.s.ColumnInt64(0); key <= in.after || key > in.to {
+		if c.row <= in.after || c.row > in.to {
 			return nil
 		}
 		return each(c)
@@ -84,7 +84,7 @@ func (r *reader) pass(s *sqlite.Stmt, in *span, each func(c columns) error) erro
 			return fmt.Errorf("%w: row %d comes after row %d", ErrDamaged, key, in.after)
 		}
 		in.after = key
-		if err := r.left(each(columns{s: s})); err != nil {
+		if err := r.left(each(columns{s: s, row: key})); err != nil {
 			return err
 		}
 	}

@@ -4,13 +4,14 @@
 --
 -- seq is an entry's place in the journal, from 1, without gaps over all tables that have it.
 -- Times (at) are nanoseconds since 1970, durations nanoseconds, money billionths of a dollar.
--- sum is a checksum of the columns before it and of the row's number. A wide table has several,
--- each of the columns since the one before it, so that a query for some need not read all.
+-- sum is a checksum of a row's number and its other columns. In a wide table they are in groups,
+-- with 32 bits of sum for each, so that a query for some of them need not read all.
 
 -- One row: the writer's epoch, and totals kept with every commit so that nobody has to count,
 -- and so that a row that is missing is noticed.
 CREATE TABLE state (
     one      INTEGER PRIMARY KEY CHECK (one = 1),
+    sum      INTEGER NOT NULL,
     epoch    INTEGER NOT NULL, -- goes up whenever somebody opens the file to write
     seq      INTEGER NOT NULL, -- of the last entry
     calls    INTEGER NOT NULL, -- answered or failed: the rows of replies
@@ -23,45 +24,44 @@ CREATE TABLE state (
     specs    INTEGER NOT NULL,
     playing  INTEGER NOT NULL, -- episodes that began and did not end
     ended    INTEGER NOT NULL, -- that ended, and did not fail
-    failed   INTEGER NOT NULL,
-    sum      INTEGER NOT NULL
+    failed   INTEGER NOT NULL
 );
 
 -- Everything that is said more than once, once: what messages say (whoever says it), the
 -- settings of requests, the params of episodes, lineups.
 CREATE TABLE texts (
     id   INTEGER PRIMARY KEY,
+    sum  INTEGER NOT NULL,
     text TEXT NOT NULL,
-    rest TEXT, -- what a message has beside one text, as JSON
-    sum  INTEGER NOT NULL
+    rest TEXT -- what a message has beside one text, as JSON
 );
 
 -- Rare entries: begun, opened, closed, exposed, batched.
 CREATE TABLE events (
     seq  INTEGER PRIMARY KEY,
+    sum  INTEGER NOT NULL,
     what TEXT NOT NULL,
     at   INTEGER,
     data TEXT NOT NULL,
-    plan TEXT, -- of begun
-    sum  INTEGER NOT NULL
+    plan TEXT -- of begun
 );
 
 CREATE TABLE stages (
     seq   INTEGER PRIMARY KEY,
+    sum   INTEGER NOT NULL,
     stage INTEGER NOT NULL,
     first INTEGER NOT NULL, -- its first episode
-    count INTEGER NOT NULL,
-    sum   INTEGER NOT NULL
+    count INTEGER NOT NULL
 );
 
 CREATE TABLE specs (
     episode INTEGER PRIMARY KEY,
+    sum     INTEGER NOT NULL,
     kind    TEXT NOT NULL,
     params  INTEGER, -- a text
     lineup  INTEGER, -- a text
     deal    INTEGER NOT NULL,
-    cell    TEXT,
-    sum     INTEGER NOT NULL
+    cell    TEXT
 );
 
 -- How far each episode has come: one row for each of specs. last is where its turns and replies
@@ -69,17 +69,18 @@ CREATE TABLE specs (
 -- cost every write.
 CREATE TABLE progress (
     episode INTEGER PRIMARY KEY,
+    sum     INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
     open    INTEGER NOT NULL, -- calls asked for and not answered
     entries INTEGER NOT NULL, -- its turns and replies
     ended   INTEGER NOT NULL, -- 1 ended, 2 failed
     first   INTEGER NOT NULL, -- seq of its first turn or reply; 0: there is none
-    last    INTEGER NOT NULL, -- seq of a reply, or minus the seq of a turn
-    sum     INTEGER NOT NULL
+    last    INTEGER NOT NULL  -- seq of a reply, or minus the seq of a turn
 );
 
 CREATE TABLE turns (
     seq     INTEGER PRIMARY KEY,
+    sum     INTEGER NOT NULL, -- of what is up to digest, and of notes
     prev    INTEGER NOT NULL, -- as progress.last
     episode INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -87,13 +88,13 @@ CREATE TABLE turns (
     turn    INTEGER NOT NULL,
     calls   INTEGER NOT NULL,
     digest  BLOB NOT NULL,
-    sum     INTEGER NOT NULL,
-    notes   TEXT,
-    sum2    INTEGER NOT NULL
+    notes   TEXT
 );
 
 CREATE TABLE replies (
     seq              INTEGER PRIMARY KEY,
+    sum              INTEGER NOT NULL, -- of what is up to answer, and of json and rest
+    sum2             INTEGER NOT NULL, -- of the other two groups
     prev             INTEGER NOT NULL, -- as progress.last
     flags            INTEGER NOT NULL, -- 1 answered, 2 failed, 4 asked a model, 8 copied, 16 cached,
                                        -- 32 coalesced, 64 hedged, 128 final, 256 uncertain, 512 an act
@@ -108,7 +109,10 @@ CREATE TABLE replies (
     finish           TEXT,
     error            TEXT,
     answer           INTEGER, -- a text
-    sum              INTEGER NOT NULL,
+
+    -- What else the answer is.
+    json,                     -- the number 1 where it is the answer's text, to the byte
+    rest             TEXT,    -- refusal, thoughts, tool calls, token ids, …, as JSON
 
     -- Who was asked, who answered, and what it took.
     seat             TEXT NOT NULL,
@@ -132,12 +136,6 @@ CREATE TABLE replies (
     status           INTEGER,
     code             TEXT,
     retry_after      INTEGER,
-    sum2             INTEGER NOT NULL,
-
-    -- What else the answer is.
-    json,                     -- the number 1 where it is the answer's text, to the byte
-    rest             TEXT,    -- refusal, thoughts, tool calls, token ids, …, as JSON
-    sum3             INTEGER NOT NULL,
 
     -- What was asked.
     prompt           TEXT,    -- texts, as a JSON list of their ids
@@ -149,19 +147,17 @@ CREATE TABLE replies (
     act              TEXT,
     body             TEXT,
     id               TEXT,
-    request_id       TEXT,
-    sum4             INTEGER NOT NULL
+    request_id       TEXT
 );
 
 CREATE TABLE outcomes (
     seq     INTEGER PRIMARY KEY,
+    sum     INTEGER NOT NULL, -- of episode and attempt, and of the others
     episode INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    sum     INTEGER NOT NULL,
     at      INTEGER,
     failed  TEXT,
     scores  TEXT,
     data    TEXT,
-    stack   TEXT,
-    sum2    INTEGER NOT NULL
+    stack   TEXT
 );

@@ -82,7 +82,7 @@ func (r *reader) recorded(prompts bool, in span) (out []Recorded, err error) {
 	err = r.scan(repliesSQL+inSpan, in, func(c columns) error {
 		p, _, err := replied(c, prompts)
 		if err == nil && !r.lost.has(p.Episode) {
-			all, out = append(all, p), append(out, Recorded{Call: c.s.ColumnInt64(0), Replied: p.Replied})
+			all, out = append(all, p), append(out, Recorded{Call: c.row, Replied: p.Replied})
 		}
 		return err
 	})

@@ -34,10 +34,10 @@ func (s *sum) str(text string) {
 // present takes in that there is a value where that makes a difference.
 func (s *sum) present() { s.add(0xA5A5A5A5) }
 
-// value is what is stored: 32 bits, which SQLite keeps in four bytes.
-func (s sum) value() int64 {
+// value is what is stored.
+func (s sum) value() uint32 {
 	s.add(1)
-	return int64(int32(uint32(s))) //nolint:gosec // the bits are what counts
+	return uint32(s) //nolint:gosec // the lower half
 }
 
 // table is what a row is of. Its number begins the checksums of its rows.
@@ -100,7 +100,7 @@ func (s *sealed) begin(t table, key int64) {
 }
 
 // next ends a group of columns: it returns the checksum and begins the next group's.
-func (s *sealed) next() int64 {
+func (s *sealed) next() uint32 {
 	v := s.value()
 	s.skip(1)
 	return v

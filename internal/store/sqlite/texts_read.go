@@ -67,7 +67,7 @@ func (r *reader) fetch(ids []int64) error {
 		if err != nil || !found {
 			return err
 		}
-		if _, err := r.keep(columns{s: s}); err != nil {
+		if _, err := r.keep(newColumns(s)); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (r *reader) fetch(ids []int64) error {
 // keep reads a text and keeps it at hand. The writer is told, since an episode that is
 // played on will say it again.
 func (r *reader) keep(c columns) (*text, error) {
-	id, words, more := c.key(tableTexts), c.str(), c.str()
+	id, words, more := c.key(tableTexts, 1), c.str(), c.opt()
 	if err := c.check(); err != nil {
 		return nil, err
 	}

@@ -17,12 +17,12 @@ type totals struct {
 }
 
 const (
-	totalsSQL    = `SELECT one, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed, sum FROM state`
-	putTotalsSQL = `INSERT OR REPLACE INTO state (one, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed, sum)
+	totalsSQL    = `SELECT one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed FROM state`
+	putTotalsSQL = `INSERT OR REPLACE INTO state (one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// fields are the columns between the first and the last, in order.
+// fields are the columns after the checksum, in order.
 func (t *totals) fields() [13]*int64 {
 	return [...]*int64{
 		&t.epoch, &t.seq, &t.calls, &t.spent, &t.texts, &t.events, &t.stages, &t.turns, &t.outcomes, &t.specs,
@@ -39,8 +39,8 @@ func readTotals(conn *sqlite.Conn) (t totals, err error) {
 	if found, err := s.Step(); err != nil || !found {
 		return t, errors.Join(err, missing(found, "the state of the run"))
 	}
-	c := columns{s: s}
-	c.key(tableState)
+	c := newColumns(s)
+	c.key(tableState, 1)
 	for _, f := range t.fields() {
 		*f = c.int64()
 	}
@@ -53,7 +53,7 @@ func (w *writer) putTotals() error {
 		return err
 	}
 	r := row{s: s}
-	r.begin(tableState, 1)
+	r.begin(tableState, 1, 1)
 	for _, f := range w.totals.fields() {
 		r.int(*f)
 	}

@@ -171,7 +171,7 @@ func (v *verifier) rows(query string, good bitset, read func(c columns) error) e
 	step := landmark{query: query}
 	defer func() { v.landmarks = append(v.landmarks, step.to(v.t.seq, -1)...) }()
 	return v.r.scan(query, everything(), func(c columns) error {
-		key := c.s.ColumnInt64(0)
+		key := c.row
 		v.landmarks = append(v.landmarks, step.to(key-1, key)...)
 		switch err := read(c); {
 		case err == nil:
@@ -186,8 +186,8 @@ func (v *verifier) rows(query string, good bitset, read func(c columns) error) e
 }
 
 func (v *verifier) lookTexts() error {
-	err := v.rows(`SELECT id, text, rest, sum FROM texts WHERE id > ? AND id <= ? ORDER BY id`, v.texts, func(c columns) error {
-		c.key(tableTexts)
+	err := v.rows(`SELECT id, sum, text, rest FROM texts WHERE id > ? AND id <= ? ORDER BY id`, v.texts, func(c columns) error {
+		c.key(tableTexts, 1)
 		c.str()
 		c.str()
 		return c.check()
@@ -202,8 +202,8 @@ func (v *verifier) lookTexts() error {
 
 func (v *verifier) lookEvents() error {
 	begun := false
-	err := v.rows(`SELECT seq, what, at, data, plan, sum FROM events `+inSpan, v.entries, func(c columns) error {
-		c.key(tableEvents)
+	err := v.rows(`SELECT seq, sum, what, at, data, plan FROM events `+inSpan, v.entries, func(c columns) error {
+		c.key(tableEvents, 1)
 		e, err := event(c)
 		if err == nil {
 			_, is := e.(*journal.Begun)
@@ -218,8 +218,8 @@ func (v *verifier) lookEvents() error {
 }
 
 func (v *verifier) lookStages() error {
-	err := v.rows(`SELECT seq, stage, first, count, sum FROM stages `+inSpan, v.entries, func(c columns) error {
-		c.key(tableStages)
+	err := v.rows(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, v.entries, func(c columns) error {
+		c.key(tableStages, 1)
 		for range 3 {
 			c.int64()
 		}
@@ -269,7 +269,7 @@ func (v *verifier) lookReplies() error {
 			return err
 		}
 		if len(v.lostTexts) > 0 {
-			v.textsOf(c.s.ColumnInt64(0), &p)
+			v.textsOf(c.row, &p)
 		}
 		return nil
 	})
@@ -291,7 +291,7 @@ func (v *verifier) lookOutcomes() error {
 			v.ends[e.Episode] = e.Attempt
 			return nil
 		}
-		seq, episode := c.key(tableOutcomes), c.int()
+		seq, episode := c.key(tableOutcomes, 1), c.int()
 		if c.int(); c.check() == nil { // whose it is can be read
 			v.claimed[seq] = true
 			v.episode(episode, what(err))

@@ -36,8 +36,8 @@ func (v *verifier) lost() error {
 	if err != nil {
 		return err
 	}
-	err = v.r.scan(`SELECT `+coreColumns+` FROM replies `+inSpan, everything(), func(c columns) error {
-		k, err := c.core()
+	err = v.r.scan(`SELECT seq, sum, `+coreColumns+` FROM replies `+inSpan, everything(), func(c columns) error {
+		k, err := c.core(1)
 		if err == nil {
 			claim(k.turn.Episode, k.prev)
 		}
@@ -92,7 +92,7 @@ func (m *landmark) to(last, next int64) (out []landmark) {
 func (m *landmark) check(r *reader) error {
 	next := int64(-1)
 	err := r.scan(m.query, span{m.after, everything().to}, func(c columns) error {
-		next = c.s.ColumnInt64(0)
+		next = c.row
 		return errFound
 	})
 	if errors.Is(err, errFound) && next != m.next {

@@ -3,8 +3,10 @@ package sqlite
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -15,9 +17,9 @@ import (
 // it was good once.
 
 // checkLog says if commits in the log of a run file cannot be read.
-func checkLog(path, real string) error {
+func checkLog(path, target string) error {
 	for range 2 { // somebody may have begun the log anew while we read it
-		damaged, err := logDamaged(real + "-wal")
+		damaged, err := logDamaged(target + "-wal")
 		if err != nil {
 			return fmt.Errorf("sqlite: %s: the log beside it: %w", path, err)
 		}
@@ -26,12 +28,12 @@ func checkLog(path, real string) error {
 		}
 	}
 	return fmt.Errorf("sqlite: %s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
-		"(put back a copy of both files; or, to go on without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, real)
+		"(put back a copy of both files; or, to go on without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, target)
 }
 
 func logDamaged(path string) (bool, error) {
 	f, err := os.Open(path)
-	if os.IsNotExist(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
