@@ -213,5 +213,8 @@ func (r *Replied) Reply() world.Reply {
 	if resp == nil {
 		return world.Reply{Failed: llm.KindMalformed} // a reply of nothing is none
 	}
+	if resp.Finish == llm.FinishRefused || resp.Refusal != "" && resp.Text == "" {
+		return world.Reply{Failed: llm.KindRefused} // as dispatch has it where an answer has a form
+	}
 	return world.Reply{Text: resp.Text, JSON: resp.JSON, ToolCalls: resp.ToolCalls, Thoughts: resp.Thoughts, Finish: resp.Finish, Weights: resp.WeightVersion}
 }

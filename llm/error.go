@@ -20,6 +20,7 @@ const (
 	KindServer      Kind = "server"       // the provider failed (500, 502, …)
 	KindMalformed   Kind = "malformed"    // an answer came that is not one: HTML, half a JSON, a stream without an end
 	KindInvalid     Kind = "invalid"      // a whole answer that does not follow the Schema, repairs included
+	KindCutOff      Kind = "cut_off"      // an answer to a Schema that ended at the limit of output tokens before it was whole
 	KindRefused     Kind = "refused"      // the provider will not answer this (policy)
 	KindTooLong     Kind = "too_long"     // prompt and answer do not fit the model's context window
 	KindBadRequest  Kind = "bad_request"  // the request is wrong; asking again cannot help
@@ -36,7 +37,7 @@ var ErrMost = errors.New("llm: the call may cost no more")
 // Kinds lists every Kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed, KindInvalid,
+		KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed, KindInvalid, KindCutOff,
 		KindRefused, KindTooLong, KindBadRequest, KindAuth, KindQuota, KindBudget, KindCanceled,
 	}
 }

@@ -15,6 +15,7 @@ type Strand struct {
 	Path string
 
 	deal    Deal
+	asks    *Unanswered // of the whole episode; acts are not counted
 	next    func() (struct{}, bool)
 	stop    func()
 	turn    Turn
@@ -41,10 +42,13 @@ type Turn struct {
 }
 
 // Begin returns the first strand of an episode of w.
-func Begin(w World, deal Deal) *Strand { return newStrand("", deal, w.Play) }
+func Begin(w World, deal Deal) *Strand {
+	asks := &Unanswered{}
+	return newStrand("", deal, asks, func(t *Table) Outcome { return asks.settle(w.Play(t)) })
+}
 
-func newStrand(path string, deal Deal, play func(*Table) Outcome) *Strand {
-	s := &Strand{Path: path, deal: deal}
+func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outcome) *Strand {
+	s := &Strand{Path: path, deal: deal, asks: asks}
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
 			switch p := recover().(type) {

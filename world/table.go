@@ -26,6 +26,11 @@ func (t *Table) Ask(calls ...Call) []Reply {
 	t.pause()
 	replies := t.strand.replies
 	t.strand.replies = nil
+	for i := range min(len(calls), len(replies)) {
+		if calls[i].Act == nil {
+			t.strand.asks.Add(replies[i])
+		}
+	}
 	return replies
 }
 
@@ -42,7 +47,7 @@ func (t *Table) Fork(n int, play func(i int, t *Table)) {
 	}
 	s := t.strand
 	for i := range n {
-		s.turn.Forks = append(s.turn.Forks, newStrand(fmt.Sprintf("%s%d.%d/", s.Path, s.turns, i), s.deal, func(t *Table) Outcome {
+		s.turn.Forks = append(s.turn.Forks, newStrand(fmt.Sprintf("%s%d.%d/", s.Path, s.turns, i), s.deal, s.asks, func(t *Table) Outcome {
 			play(i, t)
 			return Outcome{}
 		}))

@@ -72,14 +72,17 @@ type Reply struct {
 // OK says whether the call was answered.
 func (r Reply) OK() bool { return r.Failed == "" }
 
-// Outcome is what an episode came to.
+// Outcome is what an episode came to. What was not measured has no score: 0 is a measurement,
+// and unknown is not. An episode in which no ask was answered is made a failed one without
+// scores, whatever its world returns.
 type Outcome struct {
 	// Scores are what is counted, in an order of the world's choosing.
 	Scores []Score `json:"scores,omitempty"`
 	// Data is the world's own record, for its report. It must marshal to JSON the same way
 	// each time.
 	Data any `json:"data,omitempty"`
-	// Failed is why the episode did not come to an end of its own, or "".
+	// Failed is why the episode did not come to an end of its own, or "". An outcome that
+	// failed has no scores.
 	Failed string `json:"failed,omitempty"`
 }
 

@@ -235,7 +235,8 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
 	fault, faultErr := view.Commonest(context.WithoutCancel(ctx), store, after)
-	sum.Fault, err = fault, errors.Join(err, faultErr)
+	failures, failErr := view.Failures(context.WithoutCancel(ctx), store)
+	sum.Fault, sum.Failures, err = fault, failures, errors.Join(err, faultErr, failErr)
 	models := modelsOf(plan)
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))

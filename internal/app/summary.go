@@ -14,7 +14,7 @@ import (
 	"parley/world"
 )
 
-// Summary is how a run stands at the end of a sitting. Episodes, Fault, Calls.Total, Cost,
+// Summary is how a run stands at the end of a sitting. Episodes, Fault, Failures, Calls.Total, Cost,
 // Digest and Scores are of the whole run; the rest is of this sitting.
 type Summary struct {
 	File   string        `json:"file"`
@@ -27,7 +27,9 @@ type Summary struct {
 		Failed   int `json:"failed"`
 	} `json:"episodes"`
 	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
-	Calls struct {
+	// Failures are the calls that failed, by model and kind, the commonest first.
+	Failures []view.Failure `json:"failures"`
+	Calls    struct {
 		Total    int `json:"total"`    // recorded
 		Asked    int `json:"asked"`    // made in this sitting
 		Replayed int `json:"replayed"` // read back instead of asked for

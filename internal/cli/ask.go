@@ -13,6 +13,7 @@ import (
 	"parley/internal/answer"
 	"parley/internal/app"
 	"parley/internal/dispatch"
+	"parley/internal/files"
 	"parley/internal/trust"
 	"parley/llm"
 )
@@ -49,7 +50,7 @@ type askCmd struct {
 
 // Run asks.
 func (c *askCmd) Run(ctx context.Context, s *State) error {
-	defs, err := c.defaults()
+	defs, err := c.defaults(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,15 +81,18 @@ func (c *askCmd) file() (path string, ok bool) {
 	}
 }
 
+// maxSchema is the largest JSON Schema that is read, in bytes.
+const maxSchema = 4 << 20
+
 // defaults are what the flags say for every request.
-func (c *askCmd) defaults() (defaults, error) {
+func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
 	d := defaults{system: c.System, schemas: &answer.Compiler{}, req: llm.Request{
 		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
 		Effort: llm.Effort(c.Effort), Seed: c.Seed,
 		Deadline: c.Deadline, Fallbacks: c.Fallback,
 	}}
 	if c.Schema != "" {
-		b, err := os.ReadFile(c.Schema)
+		b, err := files.Read(ctx, c.Schema, maxSchema)
 		if err != nil {
 			return d, usage("--schema: %w", err)
 		}

@@ -8,9 +8,7 @@ import (
 	"text/tabwriter"
 
 	"parley/internal/app"
-	"parley/internal/config"
 	"parley/internal/dialect/sim"
-	"parley/worlds"
 )
 
 // benchCmd plays a plan several ways and compares how long they take.
@@ -29,9 +27,9 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
 		return usage("--concurrency and --one-by-one must be 1 or more")
 	}
-	plan, err := config.Load(c.Plan, worlds.Standard(), c.Set)
+	plan, err := loadPlan(ctx, s, c.Plan, c.Set)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()

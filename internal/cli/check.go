@@ -13,11 +13,9 @@ import (
 	"unicode"
 
 	"parley/internal/app"
-	"parley/internal/config"
 	"parley/internal/envhttp"
 	"parley/internal/stats"
 	"parley/llm"
-	"parley/worlds"
 )
 
 // checkCmd validates a plan and estimates what it will come to.
@@ -40,9 +38,9 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	case c.Latency <= 0:
 		return usage("--latency must be more than nothing, such as 5s")
 	}
-	plan, err := config.Load(c.Plan, worlds.Standard(), c.Set)
+	plan, err := loadPlan(ctx, s, c.Plan, c.Set)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	for _, a := range plan.Advice {
 		fmt.Fprintln(s.Stderr, "advice: "+a)

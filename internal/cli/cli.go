@@ -68,6 +68,7 @@ type grammar struct {
 	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
 	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
+	Probe      probeCmd      `cmd:"" help:"Find out what a model server can do, and print the provider entry for a plan."`
 	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
 	Gateway    gatewayCmd    `cmd:"" help:"Serve the APIs of OpenAI and Anthropic to other programs, and record what they ask."`
 	Env        envCmd        `cmd:"" help:"List the environments that come with parley, or serve some over HTTP."`

@@ -34,6 +34,9 @@ func asUsage(err error) error {
 	if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.code == ExitInterrupted {
 		return err
 	}
+	if _, ok := errors.AsType[*exitError](err); ok {
+		return err // it has its code
+	}
 	return &exitError{code: ExitUsage, err: err}
 }
 

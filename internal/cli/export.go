@@ -20,7 +20,7 @@ import (
 type exportCmd struct {
 	File   string `arg:"" placeholder:"FILE" help:"The run file. It may be played meanwhile."`
 	Table  string `default:"calls" enum:"calls,episodes,messages,scores,trajectories,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
-	Format string `placeholder:"FORMAT" help:"How to write it: jsonl, csv or parquet; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
+	Format string `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl, csv or parquet; inspect: one log that Inspect's viewer shows; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
 	Out    string `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
 	Force  bool   `help:"Write over files that are there."`
 
@@ -32,8 +32,11 @@ const tableAll = "all"
 
 // Run exports.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
-	if c.Format == formatFolder {
+	switch {
+	case c.Format == formatFolder:
 		return c.folders(ctx, s)
+	case c.isInspect():
+		return c.inspect(ctx, s)
 	}
 	format, err := c.format()
 	if err != nil {
@@ -112,9 +115,9 @@ func (c *exportCmd) format() (export.Format, error) {
 		}
 	}
 	if c.Format == "" {
-		return "", usage("--out %s: which format? Its name ends in none of .jsonl, .csv and .parquet: say it with --format", c.Out)
+		return "", usage("--out %s: which format? Its name ends in none of .jsonl, .csv, .parquet and .eval: say it with --format", c.Out)
 	}
-	return "", usage("--format %q: use jsonl, csv or parquet, or folder for files to read", c.Format)
+	return "", usage("--format %q: use jsonl, csv or parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
 }
 
 // exportFile is a file to be written.

@@ -117,16 +117,17 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if name != filepath.Base(name) || !filepath.IsLocal(name) {
-			continue // a run file may come from anywhere
+		text, as := files[name], world.FileName(name) // a run file may come from anywhere
+		if strings.HasSuffix(as, ".md") {
+			text = world.Visible(text)
 		}
-		write := func(to io.Writer) error { _, err := io.WriteString(to, files[name]); return err }
-		if err := w.export.output(filepath.Join(dir, name)).write(write); err != nil {
+		write := func(to io.Writer) error { _, err := io.WriteString(to, text); return err }
+		if err := w.export.output(filepath.Join(dir, as)).write(write); err != nil {
 			return err
 		}
 		w.files++
-		if strings.HasSuffix(name, ".csv") {
-			if err := w.join(p, name, files[name]); err != nil {
+		if strings.HasSuffix(as, ".csv") {
+			if err := w.join(p, as, text); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/world"
 )
 
 // droughtRun plays the example scenario twice, three turns each.
@@ -98,5 +100,37 @@ func TestInitLooksFirst(t *testing.T) {
 	got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, ExitOK).stdout
 	if !strings.Contains(got, mine+"\n") || !strings.Contains(got, filepath.Join(dir, "drought", "actors", "hydro.yaml")+"\n") {
 		t.Errorf("it does not name what it wrote:\n%s", got)
+	}
+}
+
+// TestFolderNamesAndTexts: files of a run from anywhere get names that every system takes,
+// inside their folder, and Markdown in which nothing hides.
+func TestFolderNamesAndTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := &folderWriter{export: &exportCmd{}, dir: filepath.Join(dir, "out"), tables: map[string]*joinedTable{}}
+	err := w.episode(world.Played{}, map[string]string{
+		"../../up.md": "\x1b[31mred\u202e\r", "con.md": "a", strings.Repeat("long-", 100) + ".md": "b", "/abs.txt": "\x1b",
+	})
+	if err != nil || w.close(true) != nil {
+		t.Fatal(err)
+	}
+	there, err := os.ReadDir(filepath.Join(dir, "out", "episode-0000"))
+	if err != nil || len(there) != 4 {
+		t.Fatal(there, err)
+	}
+	for _, e := range there {
+		if e.Name() != world.FileName(e.Name()) {
+			t.Errorf("%q", e.Name())
+		}
+	}
+	if got := read(t, filepath.Join(dir, "out", "episode-0000", "_.._.._up.md")); got != `\u001b[31mred\u202e\u000d` {
+		t.Errorf("%q", got)
+	}
+	if above, err := os.ReadDir(dir); err != nil || len(above) != 1 {
+		t.Error(above, err)
 	}
 }

@@ -46,7 +46,7 @@ type gatewayCmd struct {
 
 // Run serves until the first signal, and ends at once at the second.
 func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
-	cfg, err := c.config(s)
+	cfg, err := c.config(ctx, s)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -95,7 +95,7 @@ func calmCollector(s *State) (relax func()) {
 }
 
 // config is what the flags and the plan say.
-func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
+func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, error) {
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
 		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
@@ -122,7 +122,7 @@ func (c *gatewayCmd) config(s *State) (gateway.Config, error) {
 	if cfg.Replay {
 		return cfg, nil
 	}
-	return cfg, c.upstreams(s, c.Plan, &cfg)
+	return cfg, c.upstreams(ctx, s, c.Plan, &cfg)
 }
 
 // where checks what is recorded and what is served.

@@ -1,19 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"parley/internal/config"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
 	"parley/internal/trust"
 	"parley/llm"
-	"parley/worlds"
 )
 
 // upstreamFlags say who is asked.
@@ -34,12 +33,12 @@ type upstreamFlags struct {
 }
 
 // upstreams fills in who is asked and what it may cost.
-func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error {
+func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *gateway.Config) error {
 	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
 	var places map[string]string
 	if plan != "" {
 		var err error
-		if places, err = c.fromPlan(plan, cfg); err != nil {
+		if places, err = c.fromPlan(ctx, s, plan, cfg); err != nil {
 			return err
 		}
 	}
@@ -101,8 +100,8 @@ func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cf
 }
 
 // fromPlan takes over what a plan says. places is where it speaks of keys, by provider.
-func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) (places map[string]string, err error) {
-	p, err := config.Load(file, worlds.Standard(), nil)
+func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *gateway.Config) (places map[string]string, err error) {
+	p, err := loadPlan(ctx, s, file, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"syscall"
 
 	"parley/internal/config"
+	"parley/internal/files"
 	"parley/worlds"
 )
 
@@ -111,10 +114,11 @@ func wontWrite(changed []string) error {
 
 // backup copies a file beside itself, over nothing that is there, and returns the name.
 func backup(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	was, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
+	defer func() { _ = was.Close() }() // it was only read
 	name := path + ".bak"
 	for n := 2; ; n++ {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -125,7 +129,7 @@ func backup(path string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = f.Write(text)
+		_, err = io.Copy(f, was)
 		return name, errors.Join(err, f.Sync(), f.Close())
 	}
 }
@@ -156,7 +160,10 @@ func (f initFile) check() (there bool, err error) {
 	case !info.Mode().IsRegular():
 		return false, usage("%s is there and is no plain file", f.path)
 	}
-	was, err := os.ReadFile(f.path)
+	if info.Size() != int64(len(f.text)) {
+		return true, nil
+	}
+	was, err := files.Read(context.Background(), f.path, info.Size())
 	return err != nil || !bytes.Equal(was, f.text), nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"parley/internal/files"
 )
 
 // output is a file to be written where the user says. What is there already is written over
@@ -81,7 +83,7 @@ func (o output) reads(info fs.FileInfo) bool {
 
 // headOf returns the first bytes of a file.
 func headOf(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -34,8 +34,8 @@ type playView struct {
 	spent    llm.Money // before this sitting
 	episodes int       // asked for so far
 	ended    int
-	atStart  int // ended before this sitting
 	failed   map[llm.Kind]int
+	left     timeLeft
 	began    time.Time
 	last     time.Time
 	before   dispatch.ModelStats
@@ -43,6 +43,7 @@ type playView struct {
 	// What the kind tells: nil where it has nothing to tell.
 	status world.Status
 	staged *journal.Staged // the stage that is played
+	stages int             // that were begun in this sitting
 	files  bool            // the kind makes files to read
 	groups bool            // some episodes are dealt the same
 }
@@ -56,7 +57,7 @@ func (v *playView) begin(o app.Opened) {
 		v.batches = o.App.Batches
 	}
 	v.spent = o.Head.Spent.Plus(o.Head.Risked)
-	v.ended, v.atStart = len(o.Head.Ended), len(o.Head.Ended)
+	v.ended = len(o.Head.Ended)
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
@@ -98,13 +99,18 @@ func (v *playView) see(e engine.Event) {
 	defer v.mu.Unlock()
 	switch {
 	case e.Staged != nil:
+		v.stages++
 		v.staged, v.episodes = e.Staged, e.Staged.First+len(e.Staged.Specs)
 		v.groups = v.groups || view.Grouped([]journal.Staged{*e.Staged})
 	case e.Ended != nil:
 		v.ended++
+		v.left.end(e.Ended.Episode)
 		v.tell(e.Ended)
-	case e.Replied != nil && e.Replied.Error != nil:
-		v.failed[e.Replied.Error.Kind]++
+	case e.Replied != nil:
+		v.left.replied(e.Replied.Episode, time.Since(v.began))
+		if e.Replied.Error != nil {
+			v.failed[e.Replied.Error.Kind]++
+		}
 	case e.Closing > 0:
 		fmt.Fprintf(v.out, "parley: %s to the end: what was done outside would be lost; what has not begun is left\n",
 			several(e.Closing, "episode is played", "episodes are played"))
@@ -150,8 +156,8 @@ func (v *playView) line(now time.Time) []string {
 		parts = append(parts, "waiting for "+why)
 	}
 	parts = append(parts, fmt.Sprintf("%s of %s episodes", number(v.ended), number(v.episodes)))
-	if left := v.left(now); left > 0 {
-		parts = append(parts, left.String()+" left")
+	if left := v.timeLeft(now); left != "" {
+		parts = append(parts, left)
 	}
 	if v.batches != nil {
 		parts = append(parts, batched(v.batches(), now)...)
@@ -221,14 +227,36 @@ func batched(p office.Progress, now time.Time) []string {
 	return parts
 }
 
-// left is how long what is known to be left takes at the speed so far.
-func (v *playView) left(now time.Time) time.Duration {
-	done, todo := v.ended-v.atStart, v.episodes-v.ended
-	took := now.Sub(v.began)
-	if done <= 0 || todo <= 0 || took < 2*time.Second {
-		return 0
+// timeLeft is how long what is known to be left takes, where that can be said: "2m to 5m left". A plan
+// that is made as it goes may ask for more after it.
+func (v *playView) timeLeft(now time.Time) string {
+	low, high, ok := v.left.interval(v.episodes-v.ended, now.Sub(v.began))
+	if !ok {
+		return ""
 	}
-	return (took / time.Duration(done) * time.Duration(todo)).Round(time.Second)
+	text := roughly(low) + " to " + roughly(high) + " left"
+	if v.stages > 1 {
+		text += " in this stage"
+	}
+	return text
+}
+
+// roughly writes a time with the digits that matter.
+func roughly(d time.Duration) string {
+	unit := time.Second
+	for _, step := range []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 6 * time.Hour} {
+		if d >= 10*step {
+			unit = step
+		}
+	}
+	text := d.Round(unit).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
 }
 
 // kinds lists failures as "3 timeout, 1 server".
@@ -279,6 +307,9 @@ func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
 	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
+	}
+	for _, line := range failureLines(sum.Failures, sum.Calls.Total) {
+		fmt.Fprintln(w, line)
 	}
 	if sum.Batches > 0 {
 		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dispatch"
 	"parley/journal"
+	"parley/llm"
 )
 
 // TestWhyEpisodesFail: the closing lines and the report say what most episodes failed of, in the
@@ -68,5 +70,51 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.see(engine.Event{Closing: 7})
 	if !strings.Contains(out.String(), "7 episodes are played to the end") {
 		t.Error(out.String())
+	}
+}
+
+// TestClosingNamesTheCause: where calls fail, the end of a run, show and report say how, by model,
+// and what to do about it; not only what the world made of it.
+func TestClosingNamesTheCause(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1)%3 == 0 {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":{"message":"This model's maximum context length is 2048 tokens.","code":"context_length_exceeded"}}`))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"choices":[{"message":{"role":"assistant","content":"{\"rea"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`))
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(dir, "plan.yaml")).want(t, ExitOK)
+	plan := filepath.Join(dir, "plan.yaml")
+	run := []string{"run", plan, "--set", `providers.lab={dialect: openai, base_url: "` + s.URL + `/v1"}`, "--set", "agents.policy.model=lab/tiny", "--set", "agents.clerk.model=lab/tiny", "--set", "episodes=1", "--concurrency", "1"}
+	got := parley(t, State{}, run...).want(t, ExitFailed).stdout
+	for _, want := range []string{
+		"failed most often (1): the narrator wrote nothing: ", " calls failed: ", " cut off (lab/tiny), ", " too long (lab/tiny)\n",
+		"most often: the answer was cut off at the limit of output tokens", "what to do: raise max_tokens",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the closing lines do not say %q:\n%s", want, got)
+		}
+	}
+	file := filepath.Join(dir, "plan.parley")
+	if got := parley(t, State{}, "show", file).want(t, ExitOK).stdout; !strings.Contains(got, "what to do: raise max_tokens") {
+		t.Error(got)
+	}
+	got = parley(t, State{}, "resume", file, "--json").want(t, ExitFailed).stdout
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(got), &sum); err != nil || len(sum.Failures) != 2 {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if long := sum.Failures[1]; long.Kind != llm.KindTooLong || long.Model != "lab/tiny" || !strings.HasPrefix(long.Remedy, "the model's context is 2048 tokens") ||
+		sum.Failures[0].Calls+long.Calls != sum.Calls.Total {
+		t.Errorf("%+v of %d", sum.Failures, sum.Calls.Total)
+	}
+	if got := parley(t, State{}, "report", file).want(t, ExitOK).stdout; !strings.Contains(got, "raise max_tokens") {
+		t.Error(got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/world"
 )
 
 // duelPlan plays two simulated models against each other, both ways round.
@@ -73,7 +74,7 @@ func TestReportHostile(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "x.html")
 	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", recorded(t, entries...), "--html", page).want(t, ExitOK)
-	if text := stripped(got.stdout); strings.ContainsFunc(text, hostile) {
+	if text := stripped(got.stdout); world.Visible(text) != text {
 		t.Errorf("%q", text)
 	}
 	if text := read(t, page); strings.Contains(text, "<script>alert") || strings.ContainsAny(text, "\x1b\x07\x7f\u009b\u202e\u2066") || !strings.Contains(text, "&lt;script&gt;alert") {

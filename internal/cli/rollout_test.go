@@ -79,3 +79,27 @@ func TestCheckAct(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestSignalWhileRowsAreRead: a signal ends the reading of a large dataset, before anything
+// is played.
+func TestSignalWhileRowsAreRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"rows.jsonl":        strings.Repeat(`{"question":"1+1","answer":"2"}`+"\n", 900_000),
+		"environments.yaml": "environments: [{env_name: arithmetic, dataset: rows.jsonl}]\n",
+		"plan.yaml":         "kind: rollout\nparams: {environments: environments.yaml}\nagents: {a: sim/small}\nlineup: {agent: a}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, verb := range []string{"run", "check", "bench", "trainer"} {
+		signals := make(chan os.Signal, 1)
+		signals <- os.Interrupt
+		parley(t, State{Signals: signals}, verb, filepath.Join(dir, "plan.yaml")).want(t, ExitInterrupted)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "plan.parley")); err == nil {
+		t.Error("a run was begun")
+	}
+}

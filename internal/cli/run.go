@@ -62,9 +62,12 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	plan, err := c.load(ctx, g, sets)
 	if err != nil {
-		return asUsage(err)
+		return err
 	}
 	file := c.Out
 	if file == "" {
@@ -77,7 +80,39 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	return c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
+	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
+}
+
+// load reads the plan and the files it names, until the gate shuts. What was read by then is
+// played, and rests at once: so a signal is never lost.
+func (c *runCmd) load(ctx context.Context, g *gate, sets []string) (*config.Plan, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(context.Canceled)
+	g.onClose(func() { stop(errStopped) })
+	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets)
+	switch {
+	case err == nil:
+		return plan, nil
+	case g.closed():
+		return nil, silent(ExitInterrupted)
+	default:
+		return nil, asUsage(err)
+	}
+}
+
+// loadPlan reads a plan and the files it names, which may be large: a signal ends it.
+func loadPlan(ctx context.Context, s *State, file string, sets []string) (*config.Plan, error) {
+	ctx, end := interruptible(ctx, s)
+	plan, err := config.Load(ctx, file, worlds.Standard(), sets)
+	end() // a signal that came at the last moment counts: who plays the plan would wait for another
+	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
+	switch {
+	case interrupted:
+		return nil, silent(ExitInterrupted)
+	case err != nil:
+		return nil, asUsage(err)
+	}
+	return plan, nil
 }
 
 // Run plays the file on.
@@ -94,15 +129,20 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 // of the time of a run whose calls are answered at once.
 const idle = 64 << 20
 
-// play plays p, shows how it goes, and says what came of it.
+// play plays p until a signal.
 func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Play) error {
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	return f.playUntil(ctx, s, keys, g, p)
+}
+
+// playUntil plays p until the gate shuts, shows how it goes, and says what came of it.
+func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *gate, p app.Play) error {
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
 	defer runtime.KeepAlive(make([]byte, idle))
-	g := newGate()
-	ctx, end := listen(ctx, s, g)
-	defer end()
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.onClose(func() { stop(errors.New("stopped by a signal")) })

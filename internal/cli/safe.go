@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"parley/world"
 )
 
 // stream is a standard stream that several goroutines may write to. To a terminal
@@ -102,44 +102,5 @@ func (s *stream) clear() {
 	}
 }
 
-// safe writes what a terminal could obey as \u001b and the like, which is also
-// how JSON writes it.
-func safe(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, hostile) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, "\\x%02x", text[i])
-		case r > 0xffff && hostile(r):
-			fmt.Fprintf(&b, "\\U%08x", r)
-		case hostile(r):
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// hostile says whether a terminal may obey r, or hide text behind it.
-func hostile(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < 0x20, r >= 0x7f && r < 0xa0: // C0, DEL, C1
-		return true
-	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c: // direction
-		return true
-	case r == 0x2028, r == 0x2029, r == 0xfeff: // line and paragraph ends, byte order mark
-		return true
-	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r >= 0xe0000 && r <= 0xe007f: // nothing to see: tags hide whole prompts
-		return true
-	default:
-		return false
-	}
-}
+// safe writes what a terminal could obey as \u001b and the like.
+func safe(text string) string { return world.Visible(text) }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -37,11 +38,13 @@ type shownRun struct {
 		Playing int `json:"playing"`
 		Waiting int `json:"waiting"`
 	} `json:"episodes"`
-	Calls   int            `json:"calls"`
-	Cost    llm.Money      `json:"cost_usd"`
-	Batches int            `json:"batches_open"` // are with their providers
-	From    int            `json:"from"`
-	List    []shownEpisode `json:"list"`
+	Calls int `json:"calls"`
+	// Failures are the calls that failed, by model and kind.
+	Failures []view.Failure `json:"failures"`
+	Cost     llm.Money      `json:"cost_usd"`
+	Batches  int            `json:"batches_open"` // are with their providers
+	From     int            `json:"from"`
+	List     []shownEpisode `json:"list"`
 
 	some bool // only some episodes are wanted
 	more bool // and there are more after them
@@ -68,6 +71,10 @@ func (v *shower) run(ctx context.Context, want sqlite.Listing) (*shownRun, error
 	}
 	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
 	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
+	var err error
+	if r.Failures, err = view.Failures(ctx, v.store); err != nil {
+		return nil, err
+	}
 	if want.Limit > 0 {
 		want.Limit++ // to know whether there are more
 	}
@@ -148,6 +155,9 @@ func (r *shownRun) print(p *page) {
 	e := r.Episodes
 	p.fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", number(e.Total), number(e.Ended), number(e.Failed), number(e.Playing), number(e.Waiting)))
 	p.fact("calls", number(r.Calls)+", "+r.cost())
+	for i, line := range failureLines(r.Failures, r.Calls) {
+		p.fact([]string{"failed", "", ""}[i], line)
+	}
 	if r.Batches > 0 {
 		p.fact("batches", several(r.Batches, "is", "are")+" with the providers: they are collected when the run is played on")
 	}

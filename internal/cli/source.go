@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
+
+	"parley/internal/files"
 )
 
 // lineError is about one line of the input: the others go on.
@@ -41,14 +42,14 @@ func openJSONL(s *State, path string, defs defaults, stop <-chan struct{}) (*jso
 			close: func() error { return nil },
 		}, nil
 	}
-	f, err := os.Open(path)
+	f, err := files.Open(path)
+	if errors.Is(err, files.ErrNotRegular) {
+		return nil, usage("%w: for requests from a pipe use --jsonl - and standard input", err)
+	}
 	if err != nil {
 		return nil, asUsage(err)
 	}
 	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = errors.New(path + " is a folder")
-	}
 	if err != nil {
 		return nil, asUsage(errors.Join(err, f.Close()))
 	}

@@ -36,7 +36,10 @@ type trainerCmd struct {
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
 func (c *trainerCmd) Run(ctx context.Context, s *State) error {
-	plan, err := c.load(nil)
+	plan, err := loadPlan(ctx, s, c.Plan, nil)
+	if err == nil {
+		err = c.rollouts(plan)
+	}
 	if err != nil {
 		return asUsage(err)
 	}
@@ -98,15 +101,20 @@ func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file
 }
 
 // load reads the plan, with what a client changes of it.
-func (c *trainerCmd) load(sets []string) (*config.Plan, error) {
-	plan, err := config.Load(c.Plan, worlds.Standard(), sets)
+func (c *trainerCmd) load(ctx context.Context, sets []string) (*config.Plan, error) {
+	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets)
 	if err != nil {
 		return nil, err
 	}
+	return plan, c.rollouts(plan)
+}
+
+// rollouts makes sure that a plan is of these.
+func (c *trainerCmd) rollouts(plan *config.Plan) error {
 	if _, ok := plan.Params.(*rollout.Params); !ok {
-		return nil, fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want rollout", c.Plan, plan.Kind.Name)
+		return fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want rollout", c.Plan, plan.Kind.Name)
 	}
-	return plan, nil
+	return nil
 }
 
 // config is how the run in file is served.

@@ -29,7 +29,7 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, fi
 		}
 		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Trust: keys}), nil
 	}
-	plan, err := c.load(setsOf(o))
+	plan, err := c.load(ctx, setsOf(o))
 	if err != nil {
 		return trainer.Sitting{}, err
 	}

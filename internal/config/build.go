@@ -8,6 +8,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	inputs "parley/internal/files"
 )
 
 // builder turns the parser's tree into nodes: it follows aliases, merges, and counts.
@@ -16,6 +18,7 @@ type builder struct {
 	anchors map[string]ast.Node
 	open    map[string]bool // anchors being followed
 	count   int
+	bytes   int  // of the texts
 	over    bool // a bound was reached: reported once
 }
 
@@ -28,7 +31,7 @@ func (b *builder) build(n ast.Node, p path, depth int) *node {
 	out.at = placeOf(n.GetToken())
 	out.key = out.at
 	b.count++
-	if b.over || b.count > maxNodes || depth > maxDepth {
+	if b.over || b.count > maxNodes || b.bytes > maxTexts || depth > maxDepth {
 		b.stop(out.at, p, depth)
 		return out
 	}
@@ -54,6 +57,7 @@ func (b *builder) build(n ast.Node, p path, depth int) *node {
 		b.rep.add(out.at, p, "tags such as %s are not read: leave it out", b.rep.quote(n.GetToken().Value))
 	default:
 		b.scalar(out, n)
+		b.bytes += len(out.text)
 	}
 	return out
 }
@@ -66,6 +70,10 @@ func (b *builder) stop(at place, _ path, depth int) {
 	b.over = true
 	if depth > maxDepth {
 		b.rep.add(at, nil, "is nested too deeply: at most %d levels", maxDepth)
+		return
+	}
+	if b.bytes > maxTexts {
+		b.rep.add(at, nil, "is too large: its texts are more than %s when its aliases (*) are followed", inputs.Size(maxTexts))
 		return
 	}
 	b.rep.add(at, nil, "is too large: more than %d values when its aliases (*) are followed", maxNodes)
@@ -116,6 +124,7 @@ func (b *builder) mapping(out *node, n *ast.MappingNode, p path, depth int) {
 			b.rep.add(at, p, "a key must be a word")
 			continue
 		}
+		b.bytes += len(name)
 		value := b.build(v.Value, p.to(name), depth+1)
 		value.key = at
 		if first := out.field(name); first != nil {

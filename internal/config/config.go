@@ -18,6 +18,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -92,17 +93,20 @@ type Batch struct {
 
 // Load reads the plan file at path. kinds are those that can be played, and sets are
 // overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
-// Errors.
-func Load(path string, kinds []world.Kind, sets []string) (*Plan, error) {
-	b, err := read(path, "plan file", maxSize)
+// Errors, or the cause of the context where that has ended: a plan may name large files.
+func Load(ctx context.Context, path string, kinds []world.Kind, sets []string) (*Plan, error) {
+	b, err := read(context.WithoutCancel(ctx), path, "plan file", maxSize) // it is small
 	if err != nil {
 		return nil, err
 	}
-	plan, err := Parse(path, b, kinds, sets)
+	plan, err := parsePlan(ctx, path, b, kinds, sets)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	beside := files{filepath.Dir(path)} // as all files that a plan names
+	beside := files{dir: filepath.Dir(path)} // as all files that a plan names
 	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
 		if *name != "" {
 			*name = beside.path(*name)
@@ -113,6 +117,10 @@ func Load(path string, kinds []world.Kind, sets []string) (*Plan, error) {
 
 // Parse reads a plan file that is at hand. Errors call it name.
 func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
+	return parsePlan(context.Background(), name, src, kinds, sets)
+}
+
+func parsePlan(ctx context.Context, name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
 	rep := newSource(name, src)
 	if err := rep.err(); err != nil {
 		return nil, err
@@ -121,7 +129,7 @@ func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, e
 	if root == nil {
 		return nil, rep.err()
 	}
-	return resolve(rep, root, kinds, sets)
+	return resolve(ctx, rep, root, kinds, sets)
 }
 
 // FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
@@ -136,7 +144,7 @@ func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Pla
 		return nil, rep.err()
 	}
 	rep.src.conceal(secretsOf(root))
-	return resolve(rep, root, kinds, sets)
+	return resolve(context.Background(), rep, root, kinds, sets) // it names no files to wait for
 }
 
 // Agent returns the agent of that name.

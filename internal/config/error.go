@@ -124,8 +124,8 @@ func (r *report) add(at place, p path, format string, args ...any) {
 	e := &Error{File: r.src.name, Line: at.line, Column: at.column, Key: shown.String(), Problem: fmt.Sprintf(format, args...)}
 	if at.set != "" {
 		e.File = at.set
-	} else if at.line > 0 && at.line <= len(r.src.lines) {
-		e.Excerpt = r.src.lines[at.line-1]
+	} else if at.line > 0 {
+		e.Excerpt, _ = r.src.line(at.line)
 	}
 	r.errs = append(r.errs, e)
 }

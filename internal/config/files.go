@@ -1,8 +1,10 @@
 package config
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	slash "path"
@@ -13,12 +15,26 @@ import (
 	"strings"
 
 	"parley/internal/env/dataset"
+	inputs "parley/internal/files"
 	"parley/internal/provider"
 	"parley/world"
 )
 
-// files are those beside a plan file.
-type files struct{ dir string }
+// maxBeside bounds what is read of all the files beside a plan together. Rows of datasets
+// have bounds of their own.
+const maxBeside = 256 << 20
+
+// files are those beside a plan file, while that is read.
+type files struct {
+	ctx  context.Context //nolint:containedctx // of the call of Load that it is made for
+	dir  string
+	read *int64 // bytes so far
+}
+
+// besides makes the files beside a plan file.
+func besides(ctx context.Context, plan string) files {
+	return files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64)}
+}
 
 func (f files) path(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
@@ -55,8 +71,8 @@ func (f files) Text(name string) (string, error) {
 
 // Rows reads a file of rows: JSON, JSON lines, YAML or Parquet. It is beyond what
 // world.Files promises, for kinds that want data sets.
-func (f files) Rows(name string) ([]json.RawMessage, error) {
-	return dataset.Rows(f.path(name))
+func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
+	return dataset.Rows(f.ctx, f.path(name))
 }
 
 // Folders lists the names of the folders in a folder. It too is beyond what world.Files
@@ -77,9 +93,12 @@ func (f files) Folders(in string) []string {
 }
 
 func (f files) open(name string, most int) (*report, error) {
-	b, err := read(f.path(name), "file", int64(most))
+	b, err := read(f.ctx, f.path(name), "file", int64(most))
 	if err != nil {
 		return nil, err
+	}
+	if *f.read += int64(len(b)); *f.read > maxBeside {
+		return nil, Errors{{File: f.path(name), Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
 	}
 	rep := newText(&source{name: f.path(name), beside: true}, b, most)
 	return rep, rep.err()
@@ -155,12 +174,12 @@ func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 
 // load fills params in with what the files say that they name. It reports what is wrong
 // with those files as they say it.
-func (r *resolver) load() bool {
+func (r *resolver) load(ctx context.Context) bool {
 	k := r.plan.Kind
 	if k.Load == nil || r.src.recorded {
 		return true
 	}
-	advice, err := k.Load(r.plan.Params, files{filepath.Dir(r.src.name)})
+	advice, err := k.Load(r.plan.Params, besides(ctx, r.src.name))
 	r.plan.Advice = advice
 	if err == nil {
 		full, err := json.Marshal(r.plan.Params)

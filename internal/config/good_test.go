@@ -21,7 +21,7 @@ func load(t *testing.T, name string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Load(file, testKinds(), setsIn(src))
+	p, err := Load(t.Context(), file, testKinds(), setsIn(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,9 +124,9 @@ func TestLoadErrors(t *testing.T) {
 	for name, want := range map[string]string{
 		dir:                             "is a directory",
 		filepath.Join(dir, "none.yaml"): "no such file",
-		huge:                            "is larger than 1024 KiB",
+		huge:                            "is larger than 1 MiB",
 	} {
-		_, err := Load(name, testKinds(), nil)
+		_, err := Load(t.Context(), name, testKinds(), nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

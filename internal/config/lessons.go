@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,7 @@ func (f files) Lessons(name string) (rows []json.RawMessage, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	all, err := experience.Of(context.Background(), store)
+	all, err := experience.Of(f.ctx, store)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

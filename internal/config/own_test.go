@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -104,13 +105,13 @@ func TestLargeText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := (files{dir}).Text("set.jsonl"); err != nil || got != large {
+	if got, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).Text("set.jsonl"); err != nil || got != large {
 		t.Errorf("%d of %d bytes, %v", len(got), len(large), err)
 	}
-	if _, err := (files{dir}).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1024 KiB") {
+	if _, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (files{dir}).Text("odd.jsonl"); err == nil {
+	if _, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).Text("odd.jsonl"); err == nil {
 		t.Error("what is no text is read as one")
 	}
 }
@@ -163,6 +164,56 @@ func TestUntilIsBounded(t *testing.T) {
 	k.Plan = nil
 	_, err := Parse("plan.yaml", []byte("kind: talk\nagents: {a: sim/small}\nplan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}}, until: {score: points, seat: first, width: 0.1, min: 500001, max: 1000000}}"), []world.Kind{k}, nil)
 	if err == nil || !strings.Contains(err.Error(), "2 cells make a stage of 1000002 episodes") {
+		t.Error(err)
+	}
+}
+
+// TestManyTexts: aliases of one long text are counted with its length.
+func TestManyTexts(t *testing.T) {
+	t.Parallel()
+	src := "kind: talk\nseed: 7\nagents: {a: sim/small}\nparams:\n  topic: &t " + strings.Repeat("x", 500_000) + "\n  more: [" + strings.TrimSuffix(strings.Repeat("*t, ", 5000), ", ") + "]\n"
+	if _, err := Parse("plan.yaml", []byte(src), []world.Kind{grower()}, nil); err == nil || !strings.Contains(err.Error(), "its texts are more than 16 MiB when its aliases (*) are followed") {
+		t.Errorf("%.300v", err)
+	}
+}
+
+// TestFilesTogether: many files that are each within bounds are not, together.
+func TestFilesTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	large, err := os.Create(filepath.Join(dir, "large.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := large.WriteString(strings.Repeat("x\n", 1000)); err != nil || large.Close() != nil {
+		t.Fatal(err)
+	}
+	f := besides(t.Context(), filepath.Join(dir, "plan.yaml"))
+	if _, err := f.Text("large.txt"); err != nil {
+		t.Error(err)
+	}
+	*f.read = maxBeside - 1999
+	if _, err := f.Text("large.txt"); err == nil || !strings.Contains(err.Error(), "are larger than 256 MiB together") {
+		t.Error(err)
+	}
+}
+
+// TestLoadStops: a plan whose files are being read is given up with the context.
+func TestLoadStops(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte("kind: talk\nagents: {a: sim/small}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("stopped by a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	k := talk()
+	k.Load = func(_ any, f world.Files) ([]string, error) {
+		cancel(why)
+		_, err := f.Text("plan.yaml")
+		return nil, err
+	}
+	if _, err := Load(ctx, filepath.Join(dir, "plan.yaml"), []world.Kind{k}, nil); !errors.Is(err, why) {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -58,7 +59,7 @@ type resolver struct {
 }
 
 // resolve makes a Plan of a tree.
-func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan, error) {
+func resolve(ctx context.Context, rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan, error) {
 	generic := keys(nil, dict("PARAM", whatever()))
 	for _, s := range sets {
 		override(rep, tree, generic, s)
@@ -86,7 +87,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan,
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.err()
 	}
-	r.all()
+	r.all(ctx)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan,
 }
 
 // all resolves part by part. Each part does what it can with what the others left.
-func (r *resolver) all() {
+func (r *resolver) all(ctx context.Context) {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
 	p.EpisodeBudget = f.Episode
@@ -114,7 +115,7 @@ func (r *resolver) all() {
 	}
 	r.providers()
 	r.agents()
-	r.params()
+	r.params(ctx)
 	r.lineup()
 	r.matrix()
 	r.until()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 func index(i int) string { return fmt.Sprintf("[%d]", i) }
 
 // params decodes the params and learns the seats from the kind.
-func (r *resolver) params() {
+func (r *resolver) params(ctx context.Context) {
 	if !r.known {
 		return
 	}
@@ -24,7 +25,7 @@ func (r *resolver) params() {
 		r.paramsProblem(err, path{"params"})
 		return
 	}
-	if !r.load() || p.Kind.Seats == nil {
+	if !r.load(ctx) || p.Kind.Seats == nil {
 		return
 	}
 	if p.Seats, err = p.Kind.Seats(p.Params); err != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	inputs "parley/internal/files"
 	"parley/internal/near"
 )
 
@@ -25,11 +27,21 @@ const maxText = 64 << 20
 type source struct {
 	name    string
 	text    string
-	lines   []string
 	secrets []string // what errors must not show
 
 	recorded bool // it is no file, but the plan of a run
 	beside   bool // it is no plan, but a file that one names
+}
+
+// line returns a line of the text, from 1. It is for errors: a text of nothing but line ends
+// would take many times its size, split.
+func (s *source) line(n int) (string, bool) {
+	for line := range strings.SplitSeq(s.text, "\n") {
+		if n--; n == 0 {
+			return line, true
+		}
+	}
+	return "", false
 }
 
 // begin says how to come by a plan, where one is wanted.
@@ -42,29 +54,34 @@ func (s *source) begin() string {
 
 // read reads the file at path, or says why it cannot be what is wanted: a plan file. Of a file that is larger
 // than most it reads enough to tell.
-func read(path, what string, most int64) ([]byte, error) {
+func read(ctx context.Context, path, what string, most int64) (b []byte, err error) {
+	f, err := inputs.Open(path)
+	if err == nil {
+		b, err = io.ReadAll(io.LimitReader(inputs.Reader(ctx, f), most+1))
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil {
+		return b, nil
+	}
 	fail := func(format string, args ...any) error {
 		return Errors{{File: path, Problem: fmt.Sprintf(format, args...)}}
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fail("there is no such file%s", meantPath(path))
-		}
-		return nil, fail("cannot be opened: %v", err)
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	info, statErr := os.Stat(path)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fail("there is no such file%s", meantPath(path))
+	case errors.Is(err, inputs.ErrNotRegular) && statErr == nil && info.IsDir():
 		return nil, fail("is a directory: name the %s in it", what)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
+	case errors.Is(err, inputs.ErrNotRegular):
+		return nil, fail("%s: name a %s", strings.TrimPrefix(err.Error(), path+": "), what)
+	default:
 		return nil, fail("cannot be read: %v", err)
 	}
-	return b, nil
 }
 
 // meantPath asks whether another file was meant, if one has a name like it.
@@ -87,7 +104,7 @@ func newText(src *source, b []byte, most int) *report {
 		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` plays it on, `parley show` shows it")
 		return rep
 	case len(b) > most:
-		rep.add(place{}, nil, "is larger than %d KiB: is it the right file?", most>>10)
+		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(most)))
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
 		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
@@ -98,7 +115,6 @@ func newText(src *source, b []byte, most int) *report {
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
 	src.text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
-	src.lines = strings.Split(src.text, "\n")
 	src.conceal(secretsIn(src.text))
 	if i := notText(b); i >= 0 {
 		line, column := 1+bytes.Count(b[:i], []byte("\n")), 1+utf8.RuneCount(b[bytes.LastIndexByte(b[:i], '\n')+1:i])

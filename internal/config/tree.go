@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	inputs "parley/internal/files"
 )
 
 // The bounds of a plan. They are far above what a plan needs, and low enough that
@@ -18,7 +17,8 @@ import (
 const (
 	maxTokens = 20_000
 	maxDepth  = 40
-	maxNodes  = 20_000 // after aliases are followed
+	maxNodes  = 20_000   // after aliases are followed
+	maxTexts  = 16 << 20 // bytes of all texts, after aliases are followed
 )
 
 // form is what a value is.
@@ -103,12 +103,7 @@ func parse(rep *report) *node {
 }
 
 func parseTree(rep *report) *node {
-	tokens, problem := tokenize(rep.src.text)
-	if problem != nil {
-		rep.add(problem.at, nil, "%s", problem.what)
-		return nil
-	}
-	file, err := parseTokens(tokens)
+	file, err := inputs.ParseYAML(rep.src.text, inputs.Limits{Tokens: maxTokens, Depth: maxDepth})
 	if err != nil {
 		what, at := plainer(err, rep.src)
 		rep.add(at, nil, "%s", what)
@@ -124,52 +119,6 @@ func parseTree(rep *report) *node {
 		return nil // half a tree would only bring errors about what was cut off
 	}
 	return root
-}
-
-type problem struct {
-	at   place
-	what string
-}
-
-// tokenize splits text and refuses what the parser would recurse into without end.
-func tokenize(text string) (tokens token.Tokens, bad *problem) {
-	defer func() {
-		if p := recover(); p != nil {
-			tokens, bad = nil, &problem{what: "is not YAML"}
-		}
-	}()
-	tokens = lexer.Tokenize(text)
-	if len(tokens) > maxTokens {
-		return nil, &problem{at: placeOf(tokens[maxTokens]), what: "is too large: more than " + strconv.Itoa(maxTokens) + " words and signs up to here"}
-	}
-	flow, line, inLine := 0, 0, 0
-	for _, t := range tokens {
-		if t.Position.Line != line {
-			line, inLine = t.Position.Line, 0
-		}
-		switch t.Type {
-		case token.MappingStartType, token.SequenceStartType:
-			flow++
-		case token.MappingEndType, token.SequenceEndType:
-			flow--
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
-			inLine++
-		}
-		if flow > maxDepth || inLine > 2*maxDepth {
-			return nil, &problem{at: placeOf(t), what: "is nested too deeply: at most " + strconv.Itoa(maxDepth) + " levels"}
-		}
-	}
-	return tokens, nil
-}
-
-// parseTokens guards against panics of the parser, which is not ours.
-func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.New("is not YAML")
-		}
-	}()
-	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
 // hints are the parser's messages that say too little, and what to say instead.
@@ -198,23 +147,25 @@ type hint struct{ has, say string }
 
 // plainer says in plain words what the parser found, and where.
 func plainer(err error, src *source) (string, place) {
-	var ye yaml.Error
-	if !errors.As(err, &ye) {
+	ye, ok := errors.AsType[*inputs.YAMLError](err)
+	if !ok {
 		return "is not YAML", place{}
 	}
-	at := placeOf(ye.GetToken())
-	if i := at.line - 1; i >= 0 && i < len(src.lines) {
-		line := src.lines[i]
+	at := place{line: ye.Line, column: ye.Column}
+	if ye.Parser == "" {
+		return ye.Problem, at
+	}
+	if line, ok := src.line(at.line); ok {
 		if lead := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(lead, "\t") {
 			return hints()[0].say, place{line: at.line, column: 1 + strings.Index(lead, "\t")}
 		}
 	}
 	for _, h := range hints() {
-		if strings.Contains(ye.GetMessage(), h.has) {
+		if strings.Contains(ye.Parser, h.has) {
 			return h.say, at
 		}
 	}
-	return "is not YAML: " + ye.GetMessage(), at
+	return ye.Problem, at
 }
 
 // placeOf returns where a token stands. Some of the parser's own have no place.

@@ -147,7 +147,7 @@ func readChat(m map[string]any) question {
 	return question{
 		schema: at(m, "response_format", "json_schema", "schema") != nil,
 		tool:   forced(m["tool_choice"], str(at(m, "tool_choice", "function", "name"))),
-		max:    num(m["max_completion_tokens"]), stop: str(at(m, "stop", 0)),
+		max:    max(num(m["max_completion_tokens"]), num(m["max_tokens"])), stop: str(at(m, "stop", 0)),
 	}
 }
 

@@ -88,7 +88,7 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 	case resp.Finish == llm.FinishRefused || resp.Refusal != "":
 		e.Kind, e.Message = llm.KindRefused, "the model refused: "+brief(resp.Refusal+resp.Text)
 	case resp.Finish == llm.FinishLength:
-		e.Message = "the answer was cut off at the limit of output tokens: " + why.Error()
+		e.Kind, e.Message = llm.KindCutOff, "the answer was cut off at the limit of output tokens: "+why.Error()
 	case n >= a.repairs:
 		e.Message = fmt.Sprintf("the answer does not follow its schema after %d repairs: %v", n, why)
 	default:

@@ -9,13 +9,14 @@ import (
 	"parley/llm"
 )
 
-// Budget is an amount of money that calls draw on and never exceed. Before a call is
+// Budget is an amount of money that calls draw on and do not exceed. Before a call is
 // made the most it can cost is set aside; when it ended, what it did cost is spent and
 // the rest given back.
 //
 // A call that does not fit beside the calls in flight waits for them to end, since
 // most cost less than they might; one that does not fit although nothing is in flight
-// is refused. So the last cent that can be spent safely is spent, and not one more.
+// is refused. So the last cent that can be spent safely is spent, and not one more. Only a
+// server that gives more than it was asked for can make calls cost more: see conduct.
 type Budget struct {
 	// Expose, where it is set, is told before more may be in flight than ever before: the
 	// most that calls in flight can cost is now up to worst. It must make that durable, so
@@ -30,6 +31,8 @@ type Budget struct {
 	parked   llm.Money // for calls that go over a batch API, whose marks tell of them
 	risk     llm.Money // of batches that earlier sittings left, which no call answers for yet
 	queue    line[*drawer]
+	crowd    line[*drawer] // those of the queue that there is room for once no other call is alone
+	alone    bool          // a call is out that may cost more than is set aside for it
 	closed   bool
 }
 
@@ -54,25 +57,59 @@ func (b *Budget) Limit() llm.Money {
 	return b.limit
 }
 
+// want is a call that something is to be set aside for.
+type want struct {
+	prices *tariff
+	req    *llm.Request
+	parks  bool // it goes over a batch API
+}
+
+// terms are those of the call's first attempt. What its fallbacks may cost if they do not keep
+// the limit counts too: an attempt at one of them cannot wait.
+func (w want) terms() terms {
+	t := w.prices.look(w.req.Model).terms(w.req, w.parks)
+	for _, model := range w.req.Fallbacks {
+		if e := w.prices.look(model); e.ok {
+			t.wide = max(t.wide, e.terms(w.req, false).wide)
+		}
+	}
+	return t
+}
+
+// hold is what is set aside for a call.
+type hold struct {
+	amount llm.Money
+	alone  bool // it is the one call that may cost more
+}
+
 // drawer is a call that waits for room.
 type drawer struct {
 	place
-	worst llm.Money
-	parks bool
-	ready chan struct{}
-	back  func() // says that it does not wait any more
-	err   error
+	want
+	crowded bool // it stands in crowd
+	ready   chan struct{}
+	back    func() // says that it does not wait any more
+	got     hold
+	err     error
 }
 
-// reserve sets worst aside, waiting for room if there may yet be some.
-func (b *Budget) reserve(ctx context.Context, worst llm.Money, parks bool, order int64) error {
+// reserve sets aside what w says, waiting for room if there may yet be some.
+func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 	b.mu.Lock()
-	if b.queue.len() == 0 && b.fits(worst) {
-		err := b.grant(worst, parks)
-		b.mu.Unlock()
-		return err
+	if b.limit == 0 {
+		defer b.mu.Unlock()
+		if b.closed {
+			return hold{}, drainError()
+		}
+		return hold{}, nil // attempts say themselves what they need
 	}
-	d := &drawer{place: place{order: order}, worst: worst, parks: parks, ready: make(chan struct{}), back: aside(ctx)}
+	if b.queue.len() == 0 {
+		if h, ok, _ := b.room(w.terms()); ok {
+			defer b.mu.Unlock()
+			return h, b.give(h, w.parks)
+		}
+	}
+	d := &drawer{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: aside(ctx)}
 	b.queue.push(d)
 	b.pump()
 	b.mu.Unlock()
@@ -81,13 +118,39 @@ func (b *Budget) reserve(ctx context.Context, worst llm.Money, parks bool, order
 	case <-ctx.Done():
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.queue.leave(d) {
+		q := &b.queue
+		if d.crowded {
+			q = &b.crowd
+		}
+		if q.leave(d) {
 			d.back()
 			b.pump()
-			return llm.ContextError(ctx)
+			return hold{}, llm.ContextError(ctx)
 		}
 	}
-	return d.err
+	return d.got, d.err
+}
+
+// room says what can be set aside for t now. Where there is room for what a server is to cost
+// that keeps the limit, but not for one that may not keep it, one call at a time goes: the
+// most that is spent too much is one answer. crowded means that another such call is out.
+func (b *Budget) room(t terms) (h hold, ok, crowded bool) {
+	if most := max(t.worst, t.wide); b.fits(most) {
+		return hold{amount: most}, true, false
+	}
+	if !t.unproven() || !b.fits(t.worst) {
+		return hold{}, false, false
+	}
+	return hold{amount: t.worst, alone: true}, !b.alone, b.alone
+}
+
+// give sets h aside.
+func (b *Budget) give(h hold, parks bool) error {
+	if err := b.grant(h.amount, parks); err != nil {
+		return err
+	}
+	b.alone = b.alone || h.alone
+	return nil
 }
 
 // tryReserve sets worst aside if there is room now.
@@ -167,25 +230,67 @@ func (b *Budget) unpark(amount llm.Money) error {
 	return nil
 }
 
-// pump lets in whoever fits, in order. With nothing in flight nobody's room will grow,
-// so whoever does not fit then is refused.
+// close gives back what a call leaves.
+func (b *Budget) close(free llm.Money, parks, alone bool) {
+	if alone {
+		b.mu.Lock()
+		b.alone = false
+		b.mu.Unlock()
+	}
+	b.settle(free, 0, parks)
+}
+
+// pump lets in whoever fits, in order: first those that waited to be alone.
 func (b *Budget) pump() {
-	for b.queue.len() > 0 {
-		d := b.queue.head()
-		switch {
-		case b.fits(d.worst):
-			d.err = b.grant(d.worst, d.parks)
-		case b.closed:
-			d.err = &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
-		case b.reserved == 0 && b.parked == 0:
-			d.err = b.refusal(d.worst)
-		default:
+	for b.crowd.len() > 0 {
+		served, crowded := b.serve(&b.crowd)
+		if crowded {
+			break
+		}
+		if !served {
 			return
 		}
-		b.queue.pop()
-		d.back()
-		close(d.ready)
 	}
+	for b.queue.len() > 0 {
+		served, crowded := b.serve(&b.queue)
+		switch {
+		case crowded:
+			d := b.queue.head()
+			b.queue.pop()
+			d.crowded = true
+			b.crowd.push(d)
+		case !served:
+			return
+		}
+	}
+}
+
+// serve lets in or refuses the first of a queue, if it need not wait. With nothing in flight
+// nobody's room will grow, so whoever does not fit then is refused.
+func (b *Budget) serve(q *line[*drawer]) (served, crowded bool) {
+	d := q.head()
+	t := d.terms()
+	h, ok, crowded := b.room(t)
+	switch {
+	case b.closed:
+		d.err = drainError()
+	case ok:
+		d.got, d.err = h, b.give(h, d.parks)
+	case crowded:
+		return false, true
+	case b.reserved == 0 && b.parked == 0:
+		d.err = b.refusal(t.worst)
+	default:
+		return false, false
+	}
+	q.pop()
+	d.back()
+	close(d.ready)
+	return true, false
+}
+
+func drainError() *llm.Error {
+	return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
 }
 
 func (b *Budget) refusal(worst llm.Money) *llm.Error {
@@ -230,15 +335,15 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 // open sets aside what the first attempt can cost. A call whose line is in a batch that an
 // earlier sitting left needs no room: it has been made for it.
 func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
-	parks := b.parks(ctx, req.Model)
-	worst, err := b.worst(req, parks)
-	if err != nil {
-		return nil, err
+	e := b.prices.look(req.Model)
+	if !e.ok && b.purse.Limit() > 0 {
+		return nil, b.prices.unknown(req.Model)
 	}
+	w := want{prices: b.prices, req: req, parks: b.parks(ctx, req.Model)}
 	if s := seatOf(ctx); s != nil {
-		batched, err := b.worst(req, true)
-		if err != nil {
-			return nil, err
+		var batched llm.Money
+		if b.purse.Limit() > 0 {
+			batched = e.terms(req, true).worst
 		}
 		if risk, ok := s.Fund(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out
@@ -246,137 +351,26 @@ func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
 			return &account{purse: b.purse, free: free, parks: true, most: req.Most}, nil
 		}
 	}
-	if err := b.purse.reserve(ctx, worst, parks, req.Order); err != nil {
-		return nil, hinted(err, req)
+	h, err := b.purse.reserve(ctx, w)
+	if err != nil {
+		return nil, hinted(err, req, e)
 	}
-	return &account{purse: b.purse, free: worst, parks: parks, most: req.Most}, nil
+	return &account{purse: b.purse, free: h.amount, alone: h.alone, parks: w.parks, most: req.Most}, nil
 }
 
-// hinted says what would make room, where the request leaves the dearest part open.
-func hinted(err error, req *llm.Request) error {
-	e := llm.AsError(err)
-	if e.Kind != llm.KindBudget || req.MaxTokens > 0 {
+// hinted says what would make room, where the request leaves the dearest part open or the
+// model does not keep to it.
+func hinted(err error, req *llm.Request, e *entry) error {
+	was := llm.AsError(err)
+	if was.Kind != llm.KindBudget {
 		return err
 	}
-	c := *e
-	c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
+	c := *was
+	switch {
+	case e.conduct.output.Load() > 0:
+		c.Message += fmt.Sprintf("; %s has given longer answers than it was asked for, so the longest that is possible is paid for in advance", req.Model)
+	case req.MaxTokens <= 0:
+		c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
+	}
 	return &c
-}
-
-func (b *budget) worst(req *llm.Request, batched bool) (llm.Money, error) {
-	if b.purse.Limit() == 0 {
-		return 0, nil
-	}
-	p, ok := b.prices.find(req.Model)
-	if !ok {
-		return 0, b.prices.unknown(req.Model)
-	}
-	return worstOf(p, req, batched), nil
-}
-
-// account is one call's share of a budget. Several attempts of the call may draw on it
-// at once.
-type account struct {
-	purse *Budget
-	mu    sync.Mutex
-	free  llm.Money // set aside and not in use by an attempt
-	parks bool      // it was set aside for a batch
-	cost  llm.Money
-	guess bool // an attempt was charged by an estimate
-
-	most  llm.Money // that the call may cost; 0: no limit of its own
-	out   llm.Money // in use by attempts
-	short bool      // most has kept an attempt from being made
-}
-
-type accountKey struct{}
-
-func accountOf(ctx context.Context) *account {
-	a, _ := ctx.Value(accountKey{}).(*account)
-	return a
-}
-
-// bounded says whether what attempts can cost has to be known.
-func (a *account) bounded() bool { return a != nil && (a.purse.Limit() > 0 || a.most > 0) }
-
-// allows says whether an attempt stays within what the call itself may cost.
-func (a *account) allows(worst llm.Money) bool {
-	if a.most > 0 && worst > a.most.Minus(a.cost).Minus(a.out) {
-		a.short = true
-		return false
-	}
-	return true
-}
-
-// noRoom is why an attempt was not begun.
-func (a *account) noRoom() *llm.Error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.short {
-		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may", a.most), Err: llm.ErrMost}
-	}
-	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
-}
-
-// begin takes worst for an attempt, setting more aside if the account has too little.
-func (a *account) begin(worst llm.Money) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.allows(worst) {
-		return false
-	}
-	if more := worst - a.free; more > 0 {
-		if !a.purse.tryReserve(more, a.parks) {
-			return false
-		}
-		a.free = worst
-	}
-	a.free -= worst
-	a.out = a.out.Plus(worst)
-	return true
-}
-
-// goLive makes room for an attempt at live prices, if there is some.
-func (a *account) goLive(worst llm.Money) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.allows(worst) {
-		return false
-	}
-	if a.parks {
-		if a.purse.unpark(a.free) != nil {
-			return false
-		}
-		a.parks = false
-	}
-	if more := worst - a.free; more > 0 {
-		if !a.purse.tryReserve(more, false) {
-			return false
-		}
-		a.free = worst
-	}
-	return true
-}
-
-// end returns what an attempt that took worst was not charged.
-func (a *account) end(worst llm.Money, c charge) {
-	cost := c.total()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.cost = a.cost.Plus(cost)
-	a.guess = a.guess || c.verdict == usageMissing && cost > 0
-	a.out -= worst
-	spare := max(0, worst-cost)
-	a.free = a.free.Plus(spare)
-	a.purse.settle(worst-spare, cost, a.parks)
-}
-
-// close gives back all that was not used. It returns what the call cost, and whether some of
-// that is an estimate.
-func (a *account) close() (cost llm.Money, estimated bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.purse.settle(a.free, 0, a.parks)
-	a.free = 0
-	return a.cost, a.guess
 }

@@ -18,7 +18,8 @@
 //	  - meter is one attempt: priced, bounded in time, counted
 //	  - park is one attempt too, of a call in a wave: it waits for its line of a batch
 //
-// What it promises: a budget is never exceeded; no permit is held while anything
+// What it promises: a budget is never exceeded by servers that keep the limits of requests,
+// and by one answer of a server that was not known not to; no permit is held while anything
 // waits; every error is an *llm.Error of one kind; calls are served lowest Order
 // first; a call returns soon after its context ends; nothing here changes what an
 // answer says. Everything may be used from any number of goroutines.
@@ -120,6 +121,7 @@ func New(c Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	lanes := newLanes(c, prices, stats, post)
+	prices.keeps = lanes.keepsLimits
 
 	var m llm.Model = lanes
 	m = newHedge(m, c.Hedge, stats)

@@ -211,3 +211,10 @@ func (l *lanes) native(name string) bool {
 	lane, err := l.lane(prov)
 	return err != nil || !lane.provider.Capability(model).NoSchema
 }
+
+// keepsLimits says whether a model is known to keep the limit on output tokens.
+func (l *lanes) keepsLimits(name string) bool {
+	prov, _ := llm.SplitModel(name)
+	p, err := l.find(prov)
+	return err != nil || p.KeepsLimits()
+}

@@ -201,7 +201,7 @@ func TestStructuredAnswers(t *testing.T) {
 		{"with help", []string{"Sure!\n```json\n{'n': 1,}\n```"}, llm.FinishStop, "tolerant", "", 1},
 		{"repaired", []string{`{"n":"x"}`, `{"n":1}`}, llm.FinishStop, "repaired", "", 2},
 		{"never", []string{`no`, `no`, `no`, `no`}, llm.FinishStop, "", llm.KindInvalid, 3},
-		{"cut off", []string{`{"n":`}, llm.FinishLength, "", llm.KindInvalid, 1},
+		{"cut off", []string{`{"n":`}, llm.FinishLength, "", llm.KindCutOff, 1},
 		{"refused", []string{`I cannot.`}, llm.FinishRefused, "", llm.KindRefused, 1},
 	}
 	for _, tt := range tests {

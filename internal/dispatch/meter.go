@@ -19,12 +19,14 @@ type meter struct {
 
 // Ask makes one attempt.
 func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	p, priced := m.prices.find(req.Model)
-	var worst llm.Money
+	known := m.prices.look(req.Model)
+	var t terms
+	var held llm.Money
 	a := accountOf(ctx)
-	if priced && a.bounded() {
-		worst = worstOf(p, req, false)
-		if !a.begin(worst) {
+	if known.ok && a.bounded() {
+		t = known.terms(req, false)
+		var ok bool
+		if held, ok = a.begin(t); !ok {
 			return nil, a.noRoom()
 		}
 	}
@@ -33,12 +35,15 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if err == nil {
 		m.fill(resp, req, time.Since(start))
 	}
-	c, e := attempt{req: req, price: p, worst: worst}.settle(resp, llm.AsError(err))
-	if a != nil {
-		a.end(worst, c)
+	c, e := attempt{req: req, price: known.price, terms: t}.settle(resp, llm.AsError(err))
+	if t.worst > 0 && e == nil {
+		known.observe(req, resp, c.verdict) // before others are let in
 	}
-	m.notices.settled(req, worst, c)
-	m.count(req, resp, e, c, priced)
+	if a != nil {
+		a.end(held, c)
+	}
+	m.notices.settled(known, req, resp, t.worst, c)
+	m.count(req, resp, e, c, known.ok)
 	if e != nil {
 		return nil, e
 	}

@@ -26,16 +26,28 @@ type noticeKey struct {
 	about verdict
 }
 
-// settled says what is odd about the usage of an attempt.
-func (n *notices) settled(req *llm.Request, worst llm.Money, c charge) {
-	if c.verdict != usageMissing || c.cost == 0 {
-		return
+// settled says what is odd about the usage of an attempt for which worst was set aside.
+func (n *notices) settled(known *entry, req *llm.Request, resp *llm.Response, worst llm.Money, c charge) {
+	switch {
+	case c.verdict == usageMissing && c.cost > 0:
+		text := "%s reports no token usage, so the cost of its calls is estimated from the size of prompts and answers"
+		if worst > 0 {
+			text = "%s reports no token usage, so each of its calls is charged the most that it can cost; a lower max_tokens lowers that"
+		}
+		n.once(req.Model, c.verdict, fmt.Sprintf(text, req.Model))
+	case c.verdict == usageLonger && worst > 0:
+		n.once(req.Model, c.verdict, longer(known, req, resp.Usage))
 	}
-	text := fmt.Sprintf("%s reports no token usage, so the cost of its calls is estimated from the size of prompts and answers", req.Model)
-	if worst > 0 {
-		text = fmt.Sprintf("%s reports no token usage, so each of its calls is charged the most that it can cost; a lower max_tokens lowers that", req.Model)
+}
+
+// longer says by how much a model went beyond what was asked for, and what follows.
+func longer(known *entry, req *llm.Request, u llm.Usage) string {
+	if most := outputOf(known.price, req); u.Output-endTokens > most {
+		return fmt.Sprintf("%s answered with %d tokens when asked for at most %d: it does not keep the limit. From now on the price of %d tokens is set aside for each of its calls, and the budget may be used up sooner",
+			req.Model, u.Output, most, unlimited(known.price, u.Output))
 	}
-	n.once(req.Model, c.verdict, text)
+	return fmt.Sprintf("%s counted %d input tokens for a prompt of %d bytes, so that a call cost more than was set aside for it. From now on more is set aside",
+		req.Model, u.Input, sizeOf(req).bytes)
 }
 
 func (n *notices) once(model string, about verdict, text string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"parley/internal/batch/office"
-	"parley/internal/price"
 	"parley/llm"
 )
 
@@ -55,10 +54,10 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 		}
 		f := s.Park(ctx, parcel)
 		c := t.end(req, &f)
-		p.notices.settled(req, t.held, c)
+		p.notices.settled(t.known, req, f.Response, t.held, c)
 		switch {
 		case !f.Live:
-			p.count(req, f, c, t.priced)
+			p.count(req, f, c, t.known.ok)
 			if f.Err != nil {
 				return nil, f.Err
 			}
@@ -78,26 +77,31 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 // tab is what an attempt is charged to. The most it can cost is zero where no budget is
 // kept, and parked is for the marks all the same.
 type tab struct {
-	price        price.Price
-	priced       bool
+	known        *entry
 	account      *account // nil: of nobody's
 	parked, live llm.Money
 	held         llm.Money // set aside for the line
 }
 
 func (p *park) tab(ctx context.Context, req *llm.Request) *tab {
-	t := &tab{account: accountOf(ctx)}
-	if t.price, t.priced = p.prices.find(req.Model); !t.priced {
+	t := &tab{known: p.prices.look(req.Model), account: accountOf(ctx)}
+	if !t.known.ok {
 		return t
 	}
-	t.parked = worstOf(t.price, req, true)
+	t.parked = t.known.terms(req, true).worst
 	if t.account.bounded() {
-		t.held, t.live = t.parked, worstOf(t.price, req, false)
+		t.held, t.live = t.parked, t.known.terms(req, false).worst
 	}
 	return t
 }
 
-func (t *tab) begin() bool { return t.account == nil || t.account.begin(t.held) }
+func (t *tab) begin() bool {
+	if t.account == nil {
+		return true
+	}
+	_, ok := t.account.begin(terms{worst: t.held})
+	return ok
+}
 
 // affords makes room for the attempt at live prices.
 func (t *tab) affords() bool { return t.account == nil || t.account.goLive(t.live) }
@@ -106,12 +110,14 @@ func (t *tab) affords() bool { return t.account == nil || t.account.goLive(t.liv
 // becomes an error.
 func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
 	if f.Response != nil || f.Err != nil {
-		one := attempt{req: req, price: t.price, worst: t.held, batched: true}
-		if !f.Asked {
-			one.worst = 0 // it was never sent
+		one := attempt{req: req, price: t.known.price, batched: true}
+		if f.Asked {
+			one.worst = t.held
 		}
 		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
 			f.Response = nil
+		} else if t.held > 0 {
+			t.known.observe(req, f.Response, c.verdict)
 		}
 	}
 	if t.account != nil {

@@ -12,7 +12,7 @@ type verdict int
 
 const (
 	usageOK         verdict = iota
-	usageLonger             // an answer longer than was asked for: charged as reported
+	usageLonger             // an answer longer than was asked for, or a prompt than was sent: charged as reported
 	usageMissing            // no usage, or none of one side: the most the attempt can cost is charged
 	usageImpossible         // more than any model takes in or produces: the answer is malformed
 )
@@ -30,7 +30,7 @@ func (c charge) total() llm.Money { return c.cost.Plus(c.uncertain) }
 type attempt struct {
 	req     *llm.Request
 	price   price.Price
-	worst   llm.Money // set aside for it; 0 where nothing had to be
+	terms   // what had to be set aside for it; zero where nothing had to be
 	batched bool
 }
 
@@ -39,15 +39,16 @@ type attempt struct {
 // or nil.
 func (a attempt) settle(resp *llm.Response, e *llm.Error) (charge, *llm.Error) {
 	if e == nil {
-		switch v := a.judge(resp.Usage, resp); v {
-		case usageImpossible:
-			e = a.impossible(resp)
-		case usageMissing:
-			return charge{cost: a.estimate(resp), verdict: v}, nil
-		default:
-			return charge{cost: a.price.Cost(resp.Usage, a.batched), verdict: v}, nil
+		v, cost := a.judge(resp.Usage, resp), a.price.Cost(resp.Usage, a.batched)
+		switch {
+		case v == usageImpossible:
+			return charge{uncertain: a.worst, verdict: v}, a.impossible(resp)
+		case v == usageMissing:
+			cost = a.estimate(resp)
+		case a.worst > 0 && cost > a.worst:
+			v = usageLonger
 		}
-		return charge{uncertain: a.worst, verdict: usageImpossible}, e
+		return charge{cost: cost, verdict: v}, nil
 	}
 	if a.judge(e.Usage, nil) == usageImpossible {
 		c := *e
@@ -93,7 +94,7 @@ func (a attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 		return usageOK
 	case u.Input == 0, u.Output == 0 && visible(resp) > 0:
 		return usageMissing
-	case a.req.MaxTokens > 0 && u.Output-endTokens > a.req.MaxTokens:
+	case u.Output-endTokens > outputOf(a.price, a.req):
 		return usageLonger
 	default:
 		return usageOK
@@ -130,14 +131,15 @@ func visible(resp *llm.Response) int {
 }
 
 // estimate is what an answer is charged whose usage is not known: all that was set aside. Where
-// no budget is kept it is what prompt and answer cost if every byte were a token.
+// no budget is kept, or the server is not known to keep to what was asked for, it is at least
+// what prompt and answer cost if every byte were a token.
 func (a attempt) estimate(resp *llm.Response) llm.Money {
-	known := a.price.Cost(resp.Usage, a.batched)
-	if a.worst > 0 {
-		return max(known, a.worst)
-	}
 	u := llm.Usage{Input: max(resp.Usage.Input, sizeOf(a.req).bound()), Output: max(resp.Usage.Output, visible(resp))}
-	return max(known, a.price.Cost(u, a.batched))
+	bytes := a.price.Cost(u, a.batched)
+	if a.worst > 0 && !a.unproven() {
+		bytes = 0
+	}
+	return max(a.price.Cost(resp.Usage, a.batched), a.worst, bytes)
 }
 
 // codeUsage is of an answer whose usage is impossible. It is not asked for again, nor is

@@ -36,8 +36,9 @@ func TestUsageIsJudged(t *testing.T) {
 		{"parts beside the prompt", 50, "yes", llm.Usage{Input: 20, Cached: 5000, Output: 2}, usageOK},
 		{"limit ignored", 50, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
 		{"hidden thoughts", 50, "yes", llm.Usage{Input: 20, Output: 60_000, Reasoning: 59_998}, usageLonger},
-		{"no limit", 0, long, llm.Usage{Input: 20, Output: 100_000}, usageOK},
-		{"many answers without a limit", 0, long, llm.Usage{Input: 20, Output: 2_000_000}, usageOK},
+		{"no limit", 0, long, llm.Usage{Input: 20, Output: 1_000}, usageOK},
+		{"more than the model is said to produce", 0, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
+		{"many answers without a limit", 0, long, llm.Usage{Input: 20, Output: 2_000_000}, usageLonger},
 		{"none", 50, "yes", llm.Usage{}, usageMissing},
 		{"none of the prompt", 50, "yes", llm.Usage{Output: 2}, usageMissing},
 		{"none of the answer", 50, "yes", llm.Usage{Input: 20}, usageMissing},
@@ -53,7 +54,7 @@ func TestUsageIsJudged(t *testing.T) {
 		{"negative output", 50, "yes", llm.Usage{Input: 20, Output: math.MinInt}, usageImpossible},
 	} {
 		req := asked(1, 50, tt.asked)[0]
-		a := attempt{req: req, price: p, worst: worstOf(p, req, false)}
+		a := attempt{req: req, price: p, terms: terms{worst: worstOf(p, req, false)}}
 		resp := &llm.Response{Text: tt.text, Usage: tt.usage}
 		if got := a.judge(tt.usage, resp); got != tt.want {
 			t.Errorf("%s: verdict %d, want %d", tt.name, got, tt.want)

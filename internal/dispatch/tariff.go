@@ -11,32 +11,51 @@ import (
 // tariff is a price table with a memory, since a name is looked up for every call.
 type tariff struct {
 	table *price.Table
+	// keeps says whether a model is known to keep the limits of requests before it was asked.
+	keeps func(model string) bool
 
 	mu    sync.RWMutex
-	known map[string]entry
+	known map[string]*entry
+	rest  conduct // of all models that are not remembered
 }
 
+// entry is what is known of a model.
 type entry struct {
-	price price.Price
-	ok    bool
+	price   price.Price
+	ok      bool // there is a price
+	conduct *conduct
 }
 
-func newTariff(t *price.Table) *tariff { return &tariff{table: t, known: map[string]entry{}} }
+func newTariff(t *price.Table) *tariff { return &tariff{table: t, known: map[string]*entry{}} }
 
 // find returns the price of a model.
 func (t *tariff) find(model string) (price.Price, bool) {
-	t.mu.RLock()
-	e, seen := t.known[model]
-	t.mu.RUnlock()
-	if !seen {
-		e.price, e.ok = t.table.Find(model)
-		t.mu.Lock()
-		if len(t.known) < maxModels {
-			t.known[model] = e
-		}
-		t.mu.Unlock()
-	}
+	e := t.look(model)
 	return e.price, e.ok
+}
+
+// look returns what is known of a model.
+func (t *tariff) look(model string) *entry {
+	t.mu.RLock()
+	e := t.known[model]
+	t.mu.RUnlock()
+	if e != nil {
+		return e
+	}
+	e = &entry{conduct: &conduct{}}
+	e.price, e.ok = t.table.Find(model)
+	e.conduct.proven.Store(!e.ok || t.keeps(model))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.known[model]; old != nil {
+		return old
+	}
+	if len(t.known) < maxModels {
+		t.known[model] = e
+	} else {
+		e.conduct = &t.rest
+	}
+	return e
 }
 
 // unknown is the error of a model without a price where a budget is to be kept.
@@ -50,14 +69,19 @@ func (t *tariff) unknown(model string) *llm.Error {
 
 // worstOf is the most that one attempt at req can cost, live or over the batch API.
 func worstOf(p price.Price, req *llm.Request, batched bool) llm.Money {
-	output := req.MaxTokens
-	if output <= 0 {
-		output = p.MaxOutput
+	return p.Worst(sizeOf(req).bound(), outputOf(p, req), batched)
+}
+
+// outputOf is the most output tokens of an attempt at req by a server that keeps the limit.
+func outputOf(p price.Price, req *llm.Request) int {
+	switch {
+	case req.MaxTokens > 0:
+		return req.MaxTokens
+	case p.MaxOutput > 0:
+		return p.MaxOutput
+	default:
+		return outputUnknown
 	}
-	if output <= 0 {
-		output = outputUnknown
-	}
-	return p.Worst(sizeOf(req).bound(), output, batched)
 }
 
 // outputUnknown is the most output assumed of a model when neither the request nor

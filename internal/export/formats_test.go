@@ -271,3 +271,30 @@ func huge() journal.Entry {
 		Request: &llm.Request{Model: "lab/large", Messages: []llm.Message{llm.User(strings.Repeat("\u4e16\n\",", 1<<17))}}, Response: &llm.Response{Text: strings.Repeat(hostile, 1<<14)},
 	}
 }
+
+// TestEmptyTables: a table without rows has its columns, where the format has a place for them.
+func TestEmptyTables(t *testing.T) {
+	t.Parallel()
+	s := recorded(t, &journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"})
+	for _, table := range Tables() {
+		want := columnNames(table)
+		if got := strings.Split(strings.TrimSuffix(string(written(t, s, table, CSV)), "\n"), ","); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s as CSV: %v", table, got)
+		}
+		b := written(t, s, table, Parquet)
+		f, err := pq.OpenFile(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range f.Schema().Columns() {
+			got = append(got, strings.Join(c, "."))
+		}
+		if !reflect.DeepEqual(got, want) || f.NumRows() != 0 {
+			t.Errorf("%s as Parquet: %d rows of %v", table, f.NumRows(), got)
+		}
+		if b := written(t, s, table, JSONL); len(b) != 0 {
+			t.Errorf("%s as JSON lines: %q", table, b)
+		}
+	}
+}

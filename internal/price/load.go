@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
+
+	"parley/internal/files"
 )
 
 //go:embed prices.json
@@ -36,7 +37,7 @@ func Embedded() *Table {
 // Only input and output are needed. What is cached or written to a cache costs as much
 // as input unless it says otherwise; batch is a part of every rate, or rates of its own.
 func Load(path string) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("price: %w", err)
 	}
@@ -45,7 +46,7 @@ func Load(path string) (*Table, error) {
 }
 
 // maxFile bounds what is read: LiteLLM's file has some two megabytes.
-const maxFile = 64 << 20
+const maxFile = 16 << 20
 
 // Read is Load from a reader; name is for errors.
 func Read(r io.Reader, name string) (*Table, error) {
@@ -54,7 +55,7 @@ func Read(r io.Reader, name string) (*Table, error) {
 		return nil, fmt.Errorf("price: %s: %w", name, err)
 	}
 	if len(b) > maxFile {
-		return nil, fmt.Errorf("price: %s: more than %d bytes", name, maxFile)
+		return nil, fmt.Errorf("price: %s: is larger than %s", name, files.Size(maxFile))
 	}
 	t, err := parse(b)
 	if err != nil {

@@ -52,7 +52,8 @@ const (
 )
 
 // Capability returns what is known of a model of p's: the first match of p's own
-// Capabilities, then of the table; the zero Capability when there is none.
+// Capabilities, then of the table. Where there is none, a server of chat completions that is
+// no preset's is sent max_tokens: all of them know that name, and only newer ones the other.
 func (p Provider) Capability(model string) Capability {
 	name := p.Name + "/" + model
 	for _, c := range p.Capabilities {
@@ -65,7 +66,7 @@ func (p Provider) Capability(model string) Capability {
 			return c
 		}
 	}
-	return Capability{}
+	return Capability{OldMaxField: p.Dialect == "openai" && !p.atPreset()}
 }
 
 // match says whether name is of pattern.

@@ -12,6 +12,8 @@ package provider
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -123,6 +125,23 @@ func (p Provider) Servers() []Provider {
 		out[i] = one
 	}
 	return out
+}
+
+// KeepsLimits says whether the servers of p are known to stop an answer at the limit on output
+// tokens of its request. Of chat completions at an address that is no preset's nobody knows:
+// many programs serve them, and some have never heard of the limit.
+func (p Provider) KeepsLimits() bool {
+	return p.Dialect != "openai" || p.Batch != nil || p.atPreset()
+}
+
+// atPreset says whether all servers of p are those of presets.
+func (p Provider) atPreset() bool {
+	for _, one := range p.Servers() {
+		if !slices.ContainsFunc(Presets(), func(known Provider) bool { return known.BaseURL == strings.TrimRight(one.BaseURL, "/") }) {
+			return false
+		}
+	}
+	return true
 }
 
 // HasSessions says whether it matters to p which requests belong together.

@@ -54,13 +54,13 @@ func share(n, of int) page.Cell {
 }
 
 func failures(r *view.Run) page.Block {
-	t := &page.Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []page.Column{page.Key("model"), page.Key("kind"), page.Number("calls"), page.Number("status"), page.Words("the first one said")}}
+	t := &page.Table{Name: "failures", Title: "Failed calls by kind", Track: -1, Columns: []page.Column{page.Key("model"), page.Key("kind"), page.Number("calls"), page.Number("status"), page.Words("the first one said"), page.Words("what to do")}}
 	for _, f := range r.Failures {
 		status := page.Cell{Text: "–"}
 		if f.Status != 0 {
 			status = page.Cell{Text: fmt.Sprint(f.Status), Value: f.Status}
 		}
-		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(cut(f.Example, 300))})
+		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(cut(f.Example, 300)), page.Word(f.Remedy)})
 	}
 	return page.Block{Title: "Failed calls by kind", Table: t}
 }

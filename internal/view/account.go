@@ -113,7 +113,8 @@ func (a *Account) add(e *journal.Replied) {
 	}
 	if e.Error != nil {
 		a.Failed++
-		a.Invalid += count(e.Error.Kind == llm.KindInvalid || e.Error.Kind == llm.KindMalformed)
+		a.Invalid += count(slices.Contains([]llm.Kind{llm.KindInvalid, llm.KindMalformed, llm.KindCutOff}, e.Error.Kind))
+		a.Cut += count(e.Error.Kind == llm.KindCutOff)
 		a.Refused += count(e.Error.Kind == llm.KindRefused)
 		return
 	}
@@ -160,13 +161,15 @@ func (t *ModelTimes) add(trail llm.Trail) {
 	}
 }
 
-// Failure is calls of a model that failed in one way.
+// Failure is calls of a model that failed in one way. A refusal is a failure here too, also where
+// it came as an answer.
 type Failure struct {
-	Model   string   `json:"model"`
+	Model   string   `json:"model"` // as it was asked for; "" for acts
 	Kind    llm.Kind `json:"kind"`
 	Calls   int      `json:"calls"`
 	Status  int      `json:"status,omitempty"`
-	Example string   `json:"example"` // what the first of them said
+	Example string   `json:"example"` // what the first of them said; hostile
+	Remedy  string   `json:"remedy"`  // what can be done about it
 }
 
 // Spending is what an episode took.

@@ -16,14 +16,9 @@ type books struct {
 	run      *Run
 	accounts map[Key]*Account
 	times    map[string]*ModelTimes
-	failures map[failureKey]*Failure
+	failures failures
 	batches  map[string]*Batch
 	clock    clock
-}
-
-type failureKey struct {
-	model string
-	kind  llm.Kind
 }
 
 func newBooks(r *Run) *books {
@@ -31,7 +26,7 @@ func newBooks(r *Run) *books {
 	r.took = make([]world.Took, r.Episodes.Total)
 	return &books{
 		run: r, accounts: map[Key]*Account{}, times: map[string]*ModelTimes{},
-		failures: map[failureKey]*Failure{}, batches: map[string]*Batch{},
+		failures: failures{}, batches: map[string]*Batch{},
 	}
 }
 
@@ -69,9 +64,7 @@ func (b *books) reply(e *journal.Replied) {
 		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
 		s.Cost = s.Cost.Plus(e.Cost())
 	}
-	if e.Error != nil {
-		b.fail(k.Model, e.Error)
-	}
+	b.failures.add(e)
 	if e.Copied {
 		return // it was answered in another run, at another time
 	}
@@ -134,14 +127,6 @@ func keyOf(e *journal.Replied) Key {
 	return k
 }
 
-func (b *books) fail(model string, err *llm.Error) {
-	k := failureKey{model, err.Kind}
-	if b.failures[k] == nil {
-		b.failures[k] = &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: err.Message}
-	}
-	b.failures[k].Calls++
-}
-
 func (b *books) batch(e *journal.Batched) {
 	k := b.batches[e.Key]
 	if k == nil {
@@ -165,12 +150,7 @@ func (b *books) close() {
 	for _, m := range slices.Sorted(maps.Keys(b.times)) {
 		r.Times = append(r.Times, *b.times[m])
 	}
-	for _, f := range b.failures {
-		r.Failures = append(r.Failures, *f)
-	}
-	slices.SortFunc(r.Failures, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Kind, b.Kind))
-	})
+	r.Failures = b.failures.sorted()
 	for _, k := range b.batches {
 		r.Batches = append(r.Batches, *k)
 	}

@@ -49,6 +49,7 @@ type game struct {
 	asked    []asked
 	said     map[place]string // what each turn noted and asked
 	outcome  string
+	result   world.Outcome
 	done     bool
 	problems []error
 }
@@ -167,7 +168,10 @@ func (g *game) ended(s *line, o world.Outcome) {
 		}
 		return
 	}
-	g.done = true
+	g.done, g.result = true, o
+	if o.Failed != "" && len(o.Scores) > 0 {
+		g.fail("the outcome failed (%s) and has scores all the same: %v", o.Failed, o.Scores)
+	}
 	for _, sc := range o.Scores {
 		switch {
 		case sc.Seat != "" && !slices.Contains(g.seats, sc.Seat):

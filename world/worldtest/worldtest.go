@@ -33,6 +33,9 @@ type Options struct {
 	Deals int
 	// MaxCalls is when an episode counts as endless. Default: 10,000.
 	MaxCalls int
+	// EmptyIsAMove means that an empty text is a move like any other in this kind, so that what
+	// follows from it is measured.
+	EmptyIsAMove bool
 	// Dir is the folder of the kind's package, for Imports. Default: the test's own.
 	Dir string
 }
@@ -45,6 +48,8 @@ type Options struct {
 //   - the order in which strands are resumed makes no difference;
 //   - it asks only seats it has, and does not write to what it asked;
 //   - it survives every kind of failure and every sort of nonsense in a reply;
+//   - it gives no score for what was not measured: not where every call fails or is refused, and
+//     not where every answer is empty; what failed has no scores;
 //   - its notes and its outcome are JSON, and its scores are numbers, and what it declares;
 //   - its bots are pure;
 //   - its package imports and does nothing impure: see Imports.
@@ -111,6 +116,7 @@ func checks() []check {
 		{"joins in any order", (*exercise).interleaves},
 		{"survives failures", (*exercise).failures},
 		{"survives nonsense", (*exercise).nonsense},
+		{"scores only what is measured", (*exercise).measured},
 		{"has pure bots", (*exercise).bots},
 	}
 }

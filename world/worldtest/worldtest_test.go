@@ -72,7 +72,7 @@ func TestExercisePasses(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "go.mod", "module example.com/game\n")
 	write(t, dir, "game.go", "package game\n")
-	Exercise(t, kindOf(good), Options{Dir: dir, Params: `{"rounds": 2}`})
+	Exercise(t, kindOf(good), Options{Dir: dir, Params: `{"rounds": 2}`, EmptyIsAMove: true})
 }
 
 // TestExerciseFinds plays worlds that break a promise each.
@@ -169,6 +169,31 @@ func TestExerciseFinds(t *testing.T) {
 		}},
 	} {
 		wants(t, c.check, c.want, kindOf(c.play))
+	}
+}
+
+// TestExerciseFindsUnmeasured plays worlds that score what was not measured.
+func TestExerciseFindsUnmeasured(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		want string
+		play func(p *params, t *world.Table) world.Outcome
+	}{
+		{"answers an empty text: not one of 1 calls said anything", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}}
+		}},
+		{"has scores all the same", func(_ *params, t *world.Table) world.Outcome {
+			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}, Failed: "too short"}
+		}},
+		{"does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
+			if t.One(call("a", "?")).Text == "" {
+				return world.Outcome{Failed: "nothing was said"}
+			}
+			return world.Outcome{}
+		}},
+	} {
+		wants(t, "scores only what is measured", c.want, kindOf(c.play))
 	}
 }
 

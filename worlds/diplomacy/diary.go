@@ -121,6 +121,7 @@ func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer
 		}
 		p.relations[w] = label
 	}
+	p.viewed = true
 	note.Relations = p.relations.record(p.power)
 	t.Note(record.NoteDiary, p.seat, note)
 }

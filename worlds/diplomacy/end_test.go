@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
@@ -145,5 +146,32 @@ func TestBestMoments(t *testing.T) {
 	best := b.best()
 	if len(best) != mostMoments || !slices.ContainsFunc(best, func(m record.Moment) bool { return m.Weight == 10 }) || best[0].Phase != "1" || best[1].Phase != "3" {
 		t.Errorf("%+v", best)
+	}
+}
+
+// TestAbsentPower: a power whose model never gave a legal order has no scores, and is counted; the
+// others have theirs. Talk and relations that nobody answered about are not scored as 0.
+func TestAbsentPower(t *testing.T) {
+	t.Parallel()
+	p := play(t, 0, nil, func(c world.Call) world.Reply {
+		if c.Seat == "ITALY" || c.Label == "message" || c.Label == "start" || c.Label == "results" {
+			return world.Reply{Failed: llm.KindTooLong}
+		}
+		return simulated(c)
+	}, func(p *Params) { p.MaxYear, p.Rounds, p.Diary = 1901, 1, true })
+	scored := map[string]int{}
+	for _, s := range p.outcome.Scores {
+		scored[s.Seat]++
+		if s.Name == "messages" || s.Name == "betrayals" {
+			t.Errorf("nobody could say, and it is %+v", s)
+		}
+	}
+	rec := p.outcome.Data.(*record.Summary)
+	if p.outcome.Failed != "" || scored["ITALY"] > 0 || scored["FRANCE"] < 4 || rec.Powers["ITALY"].Failed["orders"] == 0 {
+		t.Errorf("%q, scores %v, %+v", p.outcome.Failed, scored, rec.Powers["ITALY"])
+	}
+	dumb := play(t, 0, nil, func(world.Call) world.Reply { return world.Reply{Text: "hi", JSON: []byte(`{"orders":["hi"]}`)} }, func(p *Params) { p.MaxYear = 1901 })
+	if rec := dumb.outcome.Data.(*record.Summary); dumb.outcome.Failed != "nobody ever gave a legal order" || rec.Powers["ITALY"].Refused["order: unreadable"] == 0 {
+		t.Errorf("%q %+v", dumb.outcome.Failed, rec.Powers["ITALY"])
 	}
 }

@@ -25,6 +25,8 @@ type game struct {
 	last  past // the last movement phase
 	book  *book
 	end   *record.End // nil while the game goes on
+
+	ordersAsked world.Unanswered
 }
 
 // past is a movement phase that is over.
@@ -52,6 +54,8 @@ type player struct {
 	started   bool
 	behind    bool // the results of the last movement phase were not looked at yet
 	silent    bool // it said nothing when it was last asked
+	heard     bool // a question for messages was answered
+	viewed    bool // a question about relations was answered
 
 	orders []given
 	reason string

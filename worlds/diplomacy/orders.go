@@ -102,6 +102,7 @@ func (g *game) order(t *world.Table, p, told *player) {
 	call := g.orderCall(t, told)
 	reply := t.One(call)
 	answer, ok := decode[ordersAnswer](reply)
+	g.ordersAsked.Add(reply)
 	if !ok {
 		p.stats.Failed[call.Label]++
 	}

@@ -88,7 +88,7 @@ func (g *game) outcome() world.Outcome {
 	o.Scores = append(o.Scores, world.Score{Name: "solo", Value: number(g.decided())}, world.Score{Name: "draw", Value: number(g.end.Reason == record.Draw)},
 		world.Score{Name: "years", Value: float64(len(g.book.counts) - 1)})
 	if g.silent() {
-		o.Failed, o.Scores = "nobody ever gave a legal order", nil
+		o.Failed, o.Scores = g.ordersAsked.Because("nobody ever gave a legal order"), nil
 	}
 	o.Data = s
 	return o
@@ -122,20 +122,28 @@ func (k *kind) measures(params any) []world.Measure {
 // silent says whether orders were wanted and nobody ever gave one that counts: then
 // nothing was played, and there is nothing to score.
 func (g *game) silent() bool {
-	missing := 0
+	absent := false
 	for _, p := range g.players {
 		if p.stats.Given() > 0 {
 			return false
 		}
-		missing += p.stats.Missing
+		absent = absent || p.absent()
 	}
-	return missing > 0
+	return absent
 }
 
-// scores are what is counted of a power.
+// absent says whether orders were wanted of a power and it never gave a legal one: its units stood
+// still, and where that led says nothing about who played it.
+func (p *player) absent() bool { return p.stats.Given() == 0 && p.stats.Missing > 0 }
+
+// scores are what is counted of a power: nothing where it never gave a legal order, and nothing
+// about talk of which no question was answered.
 func (g *game) scores(p *player) []world.Score {
 	st := p.stats
 	var list []world.Score
+	if p.absent() {
+		return nil
+	}
 	add := func(name string, value float64) {
 		list = append(list, world.Score{Seat: p.seat, Name: name, Value: value})
 	}
@@ -149,16 +157,32 @@ func (g *game) scores(p *player) []world.Score {
 	if n, illegal := st.Written(); n > 0 && !p.bot {
 		add("invalid", float64(illegal)/float64(n))
 	}
-	if g.Rounds > 0 && !p.bot {
+	if g.Rounds > 0 && !p.bot && (p.heard || p.stats.Failed["message"] == 0) {
 		add("messages", float64(st.Private+st.Public))
 	}
-	if g.Diary {
+	if g.Diary && g.viewed(p) {
 		add("betrayals", float64(st.Betrayed))
 	}
 	if n := st.Kept + st.Broken; n > 0 {
 		add("kept", float64(st.Kept)/float64(n))
 	}
 	return list
+}
+
+// viewed says whether it is known what others thought of a power: whether one of those that keep
+// a diary ever said so, or there are none.
+func (g *game) viewed(p *player) bool {
+	writers := 0
+	for _, other := range g.players {
+		if other == p || other.bot {
+			continue
+		}
+		if other.viewed {
+			return true
+		}
+		writers++
+	}
+	return writers == 0
 }
 
 func number(yes bool) float64 {

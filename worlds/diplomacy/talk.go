@@ -57,6 +57,7 @@ func (g *game) sort(p *player, round int, reply world.Reply) press.Sorted {
 	if !ok {
 		p.stats.Failed["message"]++
 	}
+	p.heard = p.heard || ok
 	like := press.Message{Phase: g.pos.Phase.String(), Round: round, From: p.power}
 	s := g.mail.Sort(answer.Messages, like, g.present(), g.Messages)
 	var returned []string

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
 )
@@ -223,6 +224,47 @@ func shown(t *testing.T, params goreflect.Type) {
 			shown(t, f.Type)
 		case !strings.Contains(Kind().Example, name+": "):
 			t.Errorf("the example does not show %s", name)
+		}
+	}
+}
+
+// TestSilentSolver: a solver that never says a word measures nothing; beside answers with words an
+// empty one is wrong; what is answered and holds no answer is wrong; answers that nobody could judge
+// are not known.
+func TestSilentSolver(t *testing.T) {
+	t.Parallel()
+	small := `"problems": {"train": 4, "test": 2}`
+	judged := `{` + small + `, "checker": {"type": "judge"}}`
+	for _, c := range []struct {
+		params string
+		answer func(c world.Call, i int) world.Reply
+		failed string
+		score  float64
+		unread int
+	}{
+		{`{` + small + `}`, func(world.Call, int) world.Reply { return world.Reply{Text: " \n"} }, "no answer holds any text", 0, 0},
+		{`{` + small + `}`, func(_ world.Call, i int) world.Reply {
+			if i == 0 {
+				return world.Reply{Failed: llm.KindTimeout}
+			}
+			return world.Reply{}
+		}, "no answer holds any text: timeout (1 of 4 calls)", 0, 0},
+		{`{` + small + `}`, func(_ world.Call, i int) world.Reply { return world.Reply{Text: strings.Repeat("hi", 1-min(i, 1))} }, "", 0, 4},
+		{`{` + small + `}`, func(world.Call, int) world.Reply { return world.Reply{Text: "hi"} }, "", 0, 4},
+		{judged, func(c world.Call, _ int) world.Reply {
+			if c.Seat == Judge {
+				return world.Reply{Failed: llm.KindInvalid}
+			}
+			return world.Reply{Text: "hi"}
+		}, "no answer could be judged: invalid (4 of 4 calls)", 0, 0},
+	} {
+		o, _ := play(t, c.params, c.answer)
+		unread := 0
+		for _, r := range o.Data.(TrialRecord).Results {
+			unread += r.Unread
+		}
+		if o.Failed != c.failed || (c.failed == "") != (len(o.Scores) == 1) || unread != c.unread {
+			t.Errorf("%s: failed %q, scores %v, %d unread; want %q, %d", c.params, o.Failed, o.Scores, unread, c.failed, c.unread)
 		}
 	}
 }

@@ -89,12 +89,13 @@ func lineageMarkdown(v *Verdict) string {
 	var b strings.Builder
 	b.WriteString("# How the best prompt came about\n\nIts ancestors, oldest first. Lines with + came in and lines with - went out, beside the first parent.\n")
 	for _, a := range v.Lineage {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", a.title(), indented(a.body()))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", world.Markdown(strings.Join(strings.Fields(a.title()), " ")), indented(a.body()))
 	}
 	return b.String()
 }
 
-// indented makes a block of code that nothing within it can end.
+// indented makes a block of code that nothing within it can end, and in which nothing hides.
 func indented(text string) string {
+	text = world.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
 }

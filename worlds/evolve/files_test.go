@@ -90,3 +90,18 @@ func TestTree(t *testing.T) {
 		tree(odd)
 	}
 }
+
+// TestLineageIsInert: a prompt in the lineage neither leaves its block nor hides anything.
+func TestLineageIsInert(t *testing.T) {
+	t.Parallel()
+	v := &Verdict{Lineage: []Ancestor{{Prompt: Prompt{Operator: "<b>\n# x", Text: "a\r# forged\r\n```\n\u202eb\x1b[31m"}}}}
+	text := lineageMarkdown(v)
+	if strings.ContainsAny(text, "<\r\x1b\u202e") {
+		t.Errorf("%q", text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "forged") && !strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "# x") || strings.HasPrefix(line, "```") {
+			t.Errorf("%q", line)
+		}
+	}
+}

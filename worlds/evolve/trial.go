@@ -1,6 +1,7 @@
 package evolve
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -50,10 +51,47 @@ func (t trial) Play(table *world.Table) world.Outcome {
 			a.grade = t.Checker.Grade(r.Text, t.Problems[a.problem])
 		}
 	}
+	t.discardSilent(answers)
+	var verdicts world.Unanswered
 	if t.Checker.Judged() {
-		t.judge(table, answers)
+		verdicts = t.judge(table, answers)
 	}
-	return t.outcome(answers)
+	o := t.outcome(answers)
+	if len(o.Scores) == 0 {
+		o.Failed = whyUnknown(answers, verdicts)
+	}
+	return o
+}
+
+// discardSilent takes the answers of a solver that never said a word for failures: they measure
+// the server, not the prompt. Beside answers with words an empty one is wrong, or silence would
+// pay.
+func (t trial) discardSilent(answers []answer) {
+	for _, seat := range solverSeats(t.Solvers) {
+		spoke := slices.ContainsFunc(answers, func(a answer) bool {
+			return a.seat == seat && !a.failed && strings.TrimSpace(a.reply.Text) != ""
+		})
+		for i := range answers {
+			if answers[i].seat == seat && !spoke {
+				answers[i].failed = true
+			}
+		}
+	}
+}
+
+// whyUnknown says why a trial measured nothing.
+func whyUnknown(answers []answer, verdicts world.Unanswered) string {
+	if verdicts.All() {
+		return verdicts.Because("no answer could be judged")
+	}
+	var calls world.Unanswered
+	for _, a := range answers {
+		calls.Add(a.reply)
+	}
+	if calls.All() {
+		return calls.Because("no call was answered")
+	}
+	return calls.Because("no answer holds any text")
 }
 
 // ask is what a solver is asked. The prompt is a message of its own where it can be: it
@@ -70,8 +108,8 @@ func (t trial) ask(p problem.Problem) llm.Request {
 	return llm.Request{Messages: []llm.Message{llm.System(t.Text), llm.User(whole)}, Prefix: 1}
 }
 
-// judge asks the judge about every answer.
-func (t trial) judge(table *world.Table, answers []answer) {
+// judge asks the judge about every answer, and counts what it said.
+func (t trial) judge(table *world.Table, answers []answer) (verdicts world.Unanswered) {
 	var calls []world.Call
 	var of []*answer
 	for i := range answers {
@@ -85,7 +123,12 @@ func (t trial) judge(table *world.Table, answers []answer) {
 	for i, r := range table.Ask(calls...) {
 		correct, ok := readJudge(r)
 		of[i].grade.Correct, of[i].failed = correct && ok, !ok
+		if r.OK() && !ok {
+			r.Failed = llm.KindInvalid
+		}
+		verdicts.Add(r)
 	}
+	return verdicts
 }
 
 // outcome counts the answers by problem and by solver.
@@ -113,9 +156,6 @@ func (t trial) outcome(answers []answer) world.Outcome {
 		if n := answered[seat]; n > 0 {
 			o.Scores = append(o.Scores, world.Score{Seat: seat, Name: t.score(), Value: float64(right[seat]) / float64(n)})
 		}
-	}
-	if len(o.Scores) == 0 {
-		o.Failed = "no call was answered"
 	}
 	return o
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"path"
@@ -49,12 +50,14 @@ type Lesson struct {
 	Reward float64 `json:"reward,omitempty"`
 }
 
-// The most lessons that are kept, and the longest.
+// The most lessons that are kept and that are read, and the longest.
 const (
-	mostLessons   = 256
-	mostTaught    = 20
-	longestLesson = 8000
-	lessonsMark   = "{lessons}"
+	maxLessons     = 100_000
+	maxLessonBytes = 256 << 20
+	mostLessons    = 256
+	mostTaught     = 20
+	longestLesson  = 8000
+	lessonsMark    = "{lessons}"
 )
 
 // lessonFiles are Files that can read what a run of rollouts teaches.
@@ -87,17 +90,22 @@ func (p *Params) learn(files world.Files) error {
 		return wrong("experience.from", "no file matches %s", x.From)
 	}
 	merged := map[string]Lesson{}
+	bytes := 0
 	for _, name := range names {
-		rows, err := lessonRows(files, name)
-		if err != nil {
-			return wrong("experience.from", "%v", err)
-		}
-		for i, row := range rows {
-			l, err := readLesson(row, fmt.Sprintf("%s row %d", path.Base(name), i+1))
+		n := 0
+		for row, err := range lessonRows(files, name) {
 			if err != nil {
-				return wrong("experience.from", "%s: row %d: %v", name, i+1, err)
+				return wrong("experience.from", "%v", err)
+			}
+			n++
+			l, err := readLesson(row, fmt.Sprintf("%s row %d", path.Base(name), n))
+			if err != nil {
+				return wrong("experience.from", "%s: row %d: %v", name, n, err)
 			}
 			merged[l.Name] = l.join(merged[l.Name])
+			if bytes += len(row); bytes > maxLessonBytes || len(merged) > maxLessons {
+				return wrong("experience.from", "%s: row %d: the lessons up to here are more than %d, or %d MiB: name fewer files", name, n, maxLessons, maxLessonBytes>>20)
+			}
 		}
 	}
 	var all []Lesson
@@ -117,19 +125,34 @@ func (p *Params) learn(files world.Files) error {
 	return nil
 }
 
-func lessonRows(files world.Files, name string) ([]json.RawMessage, error) {
+func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error] {
 	if path.Ext(name) == ".parley" {
 		reader, ok := files.(lessonFiles)
 		if !ok {
-			return nil, fmt.Errorf("%s: run files cannot be read here", name)
+			return failed(fmt.Errorf("%s: run files cannot be read here", name))
 		}
-		return reader.Lessons(name)
+		rows, err := reader.Lessons(name)
+		if err != nil {
+			return failed(err)
+		}
+		return func(yield func(json.RawMessage, error) bool) {
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
 	}
 	reader, ok := files.(rowFiles)
 	if !ok {
-		return nil, fmt.Errorf("%s: files of lessons cannot be read here", name)
+		return failed(fmt.Errorf("%s: files of lessons cannot be read here", name))
 	}
 	return reader.Rows(name)
+}
+
+// failed are no rows, but why.
+func failed(err error) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
 }
 
 // readLesson reads a row of a file. unnamed is what one is called that has no name.

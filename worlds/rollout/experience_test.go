@@ -26,11 +26,14 @@ func (s shelf) Match(pattern string) (names []string) {
 	return names
 }
 
-func (s shelf) Lessons(name string) ([]json.RawMessage, error) {
+func (s shelf) Lessons(name string) (rows []json.RawMessage, err error) {
 	if s.disk[name] == "" {
 		return nil, errors.New("teaches nothing")
 	}
-	return s.Rows(name)
+	for row := range s.Rows(name) {
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 func learned(t *testing.T, x string, files disk) *Params {

@@ -1,5 +1,7 @@
 package rollout
 
+import "slices"
+
 // Row is one answer of an agent and what it came to: a row of training data. The prompt
 // and the answer themselves stand in the journal.
 type Row struct {
@@ -28,11 +30,12 @@ type ledger struct {
 	rows      []*Row // in the order of asking
 	waiting   map[string][]*Row
 	total     map[string]float64
+	paid      map[string]bool
 	unmatched int
 }
 
 func newLedger(seats []string) *ledger {
-	l := &ledger{waiting: map[string][]*Row{}, total: map[string]float64{}}
+	l := &ledger{waiting: map[string][]*Row{}, total: map[string]float64{}, paid: map[string]bool{}}
 	for _, seat := range seats {
 		l.total[seat] = 0
 	}
@@ -55,6 +58,7 @@ func (l *ledger) did(r Row, cutOff bool) {
 func (l *ledger) pay(rewards map[string]float64, terminated, truncated bool) {
 	for seat, reward := range rewards {
 		l.total[seat] += reward
+		l.paid[seat] = true
 		waiting := l.waiting[seat]
 		if len(waiting) == 0 {
 			if reward != 0 {
@@ -67,6 +71,12 @@ func (l *ledger) pay(rewards map[string]float64, terminated, truncated bool) {
 		row.StepReward, row.Reward, row.Unpaid = reward, l.total[seat], false
 		row.Terminal, row.Truncated = terminated, truncated
 	}
+}
+
+// known says whether a seat ever did anything or was paid: of one that was left out, the reward is
+// not known.
+func (l *ledger) known(seat string) bool {
+	return l.paid[seat] || slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
 }
 
 // close completes the rows: the last of each seat is the seat's end. Every row is trainable

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -105,11 +106,12 @@ func (p *Params) tasks() (all []Task, err error) {
 
 // The most of what an environments file may ask for.
 const (
-	maxTasks   = 1_000_000
-	maxEnvNum  = 10_000
-	rowRef     = "parquet_row_ref"
-	eagerRows  = "eager"
-	datasetKey = "dataset"
+	maxTasks     = 1_000_000
+	maxTaskBytes = 128 << 20 // of all tasks as JSON: they are params, which are copied several times on their way into the run file
+	maxEnvNum    = 10_000
+	rowRef       = "parquet_row_ref"
+	eagerRows    = "eager"
+	datasetKey   = "dataset"
 )
 
 // environments is such a file.
@@ -128,8 +130,9 @@ type entry struct {
 
 // rowFiles are Files that can read the rows of a dataset.
 type rowFiles interface {
-	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON.
-	Rows(name string) ([]json.RawMessage, error)
+	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON, one after
+	// the other. It ends with the first error.
+	Rows(name string) iter.Seq2[json.RawMessage, error]
 }
 
 // load puts into params what the files say that they name.
@@ -152,41 +155,62 @@ func (p *Params) list(files world.Files) (advice []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var out strings.Builder
 	var errs []error
-	seen, n := map[string]int{}, 0
+	all := taskList{most: maxTaskBytes}
+	seen := map[string]int{}
 	for i, e := range file.Environments {
 		key := fmt.Sprintf("environments[%d]", i)
 		seen[e.EnvName]++
-		tasks, err := e.tasks(doc, key, seen[e.EnvName], path.Dir(p.Environments), files)
+		err := e.tasks(doc, key, seen[e.EnvName], path.Dir(p.Environments), files, all.add)
+		if over, ok := errors.AsType[*tooManyError](err); ok {
+			return nil, errors.Join(append(errs, doc.Fault(key, "%v", over))...)
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if n += len(tasks); n > maxTasks {
-			return nil, errors.Join(append(errs, doc.Fault(key, "more than %d tasks", maxTasks))...)
-		}
 		if e.EnvImage != "" {
 			advice = append(advice, doc.Place(key+".env_image")+": is not looked at: params.servers says where environments run")
 		}
-		for _, t := range tasks {
-			line, err := json.Marshal(t)
-			if err != nil {
-				return nil, fmt.Errorf("rollout: %s: %w", key, err)
-			}
-			out.Write(append(line, '\n'))
-		}
 	}
-	if n == 0 && len(errs) == 0 {
+	if all.n == 0 && len(errs) == 0 {
 		errs = append(errs, doc.Fault("environments", "lists no task"))
 	}
-	p.Tasks = out.String()
+	p.Tasks = all.out.String()
 	return advice, errors.Join(errs...)
+}
+
+// taskList gathers tasks, a line each, within bounds.
+type taskList struct {
+	out     strings.Builder
+	n, most int
+}
+
+// tooManyError says that there are more tasks than a run can hold.
+type tooManyError struct{ what string }
+
+// Error implements error.
+func (e *tooManyError) Error() string { return e.what }
+
+func (l *taskList) add(t Task) error {
+	line, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	if l.n++; l.n > maxTasks {
+		return &tooManyError{fmt.Sprintf("more than %d tasks", maxTasks)}
+	}
+	if l.out.Len()+len(line) >= l.most {
+		return &tooManyError{fmt.Sprintf("the tasks up to here are more than %d MiB: play the rest in another run, or use dataset_load_mode: parquet_row_ref", l.most>>20)}
+	}
+	l.out.Write(line)
+	l.out.WriteByte('\n')
+	return nil
 }
 
 // tasks makes the tasks of an entry: one, or one for each row of its dataset. nth tells
 // entries for the same environment apart.
-func (e entry) tasks(doc world.Document, key string, nth int, dir string, files world.Files) ([]Task, error) {
+func (e entry) tasks(doc world.Document, key string, nth int, dir string, files world.Files, add func(Task) error) error {
 	if e.EnvNum == 0 {
 		e.EnvNum = 1
 	}
@@ -195,36 +219,38 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 	}
 	switch {
 	case !envName.MatchString(e.EnvName):
-		return nil, doc.Fault(key+".env_name", "%.40q: want a name of letters, digits and _ . -", e.EnvName)
+		return doc.Fault(key+".env_name", "%.40q: want a name of letters, digits and _ . -", e.EnvName)
 	case e.EnvNum < 1 || e.EnvNum > maxEnvNum:
-		return nil, doc.Fault(key+".env_num", "%d: want 1 to %d", e.EnvNum, maxEnvNum)
+		return doc.Fault(key+".env_num", "%d: want 1 to %d", e.EnvNum, maxEnvNum)
 	case !isObject(e.EnvParams):
-		return nil, doc.Fault(key+".env_params", "want an object of the environment's own keys")
+		return doc.Fault(key+".env_params", "want an object of the environment's own keys")
 	}
 	name := e.EnvName
 	if nth > 1 {
 		name = fmt.Sprintf("%s.%d", name, nth)
 	}
 	if e.Dataset == "" {
-		return []Task{{Env: e.EnvName, Params: e.EnvParams, Group: name + ":1", Index: 1, Size: e.EnvNum}}, nil
+		return add(Task{Env: e.EnvName, Params: e.EnvParams, Group: name + ":1", Index: 1, Size: e.EnvNum})
 	}
 	reader, ok := files.(rowFiles)
 	if !ok {
-		return nil, doc.Fault(key+".dataset", "datasets cannot be read here")
+		return doc.Fault(key+".dataset", "datasets cannot be read here")
 	}
-	rows, err := reader.Rows(path.Join(dir, e.Dataset))
-	if err != nil {
-		return nil, doc.Fault(key+".dataset", "%v", err)
-	}
-	var out []Task
-	for i, row := range rows {
+	i := 0
+	for row, err := range reader.Rows(path.Join(dir, e.Dataset)) {
+		if err != nil {
+			return doc.Fault(key+".dataset", "%v", err)
+		}
 		params, err := e.with(row, i)
 		if err != nil {
-			return nil, doc.Fault(key+".dataset", "row %d: %v", i+1, err)
+			return doc.Fault(key+".dataset", "row %d: %v", i+1, err)
 		}
-		out = append(out, Task{Env: e.EnvName, Params: params, Group: fmt.Sprintf("%s:%d", name, i+1), Index: i + 1, Size: e.EnvNum})
+		i++
+		if err := add(Task{Env: e.EnvName, Params: params, Group: fmt.Sprintf("%s:%d", name, i), Index: i, Size: e.EnvNum}); err != nil {
+			return err
+		}
 	}
-	return out, nil
+	return nil
 }
 
 // with returns the entry's params with a row in them.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -22,15 +23,18 @@ func (d disk) YAML(name string, v any) (world.Document, error) {
 	return page(name), json.Unmarshal([]byte(d[name]), v)
 }
 
-func (d disk) Rows(name string) (rows []json.RawMessage, err error) {
+func (d disk) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	text, ok := d[name]
 	if !ok {
-		return nil, errors.New("there is no " + name)
+		return failed(errors.New("there is no " + name))
 	}
-	for line := range strings.Lines(text) {
-		rows = append(rows, json.RawMessage(strings.TrimSpace(line)))
+	return func(yield func(json.RawMessage, error) bool) {
+		for line := range strings.Lines(text) {
+			if !yield(json.RawMessage(strings.TrimSpace(line)), nil) {
+				return
+			}
+		}
 	}
-	return rows, nil
 }
 
 type page string

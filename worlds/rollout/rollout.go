@@ -184,6 +184,9 @@ func (p *try) outcome() world.Outcome {
 		return o
 	}
 	for _, seat := range p.Seats {
+		if !p.ledger.known(seat) {
+			continue
+		}
 		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.ledger.total[seat]})
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})

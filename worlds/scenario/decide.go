@@ -31,6 +31,7 @@ func (g *game) decide(t *world.Table, m *moves) {
 // noteDecision says what an actor decided, and how its goals changed.
 func (g *game) noteDecision(t *world.Table, turn, who int, d decision) {
 	a, did := &g.cast[who], &g.conduct[who]
+	g.choices.Add(world.Reply{Failed: d.failed})
 	if d.action == "" {
 		t.Note("silence", a.ShortName, Silence{Turn: turn, Failed: d.failed})
 		did.Silences++

@@ -38,7 +38,7 @@ type sheet struct{ page }
 
 // words writes what a model or a file said: a paragraph that cannot fetch anything, nor be
 // taken for a heading of ours.
-func (s *sheet) words(text string) { s.quote(inert(text)) }
+func (s *sheet) words(text string) { s.quote(world.Markdown(text)) }
 
 func (s *sheet) points(title string, lines []string) {
 	if len(lines) == 0 {
@@ -47,7 +47,7 @@ func (s *sheet) points(title string, lines []string) {
 	s.heading("## %s", title)
 	s.WriteByte('\n')
 	for _, l := range lines {
-		s.line("- %s", inert(oneLine(l)))
+		s.line("- %s", inert(l))
 	}
 }
 
@@ -60,15 +60,13 @@ func (s *sheet) part(title, text string) {
 	}
 }
 
-// inert takes from a text what a reader of Markdown would fetch or run.
-func inert(text string) string {
-	return strings.NewReplacer("<", "&lt;", "![", "!\\[").Replace(text)
-}
+// inert is a text on one line that a reader of Markdown shows as it is.
+func inert(text string) string { return world.Markdown(oneLine(text)) }
 
 // overview says what was played and what it came to.
 func (c *chronicle) overview(p world.Played) string {
 	var s sheet
-	s.line("# %s", inert(oneLine(c.Name)))
+	s.line("# %s", inert(c.Name))
 	s.heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inert(c.TurnDuration))
 	if p.Spec.Cell != "" {
 		s.heading("Variation: %s", inert(p.Spec.Cell))
@@ -111,7 +109,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 	s.line("# The situation after turn %d", at.number)
 	s.WriteByte('\n')
 	if w.Stale {
-		s.line("No account was written%s: the situation stays as it was.\n", because(string(w.Failed)))
+		s.line("No account was written%s: the situation stays as it was.\n", because(inert(string(w.Failed))))
 	}
 	s.words(w.State)
 	s.points("What changed", w.Changes)
@@ -148,7 +146,7 @@ func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 	for _, quiet := range at.silent {
 		var s sheet
 		s.line("# %s, turn %d", inert(c.name(quiet.seat)), at.number)
-		s.heading("It did nothing%s.", because(string(quiet.note.Failed)))
+		s.heading("It did nothing%s.", because(inert(string(quiet.note.Failed))))
 		out[fmt.Sprintf("%s-%03d.md", fileWord(quiet.seat), at.number)] = s.String()
 	}
 }
@@ -207,14 +205,14 @@ func (c *chronicle) checkFile(at *chapter) string {
 		came := "passed"
 		switch {
 		case f.note.Unknown:
-			came = "nobody could say" + because(string(f.note.Failed))
+			came = "nobody could say" + because(inert(string(f.note.Failed)))
 		case !f.note.Passed:
 			came = fmt.Sprintf("%d found", len(f.note.Issues))
 		}
 		s.heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), came)
 		s.WriteByte('\n')
 		for _, i := range f.note.Issues {
-			s.line("- %s: %s", i.Severity, inert(oneLine(i.Text)))
+			s.line("- %s: %s", inert(string(i.Severity)), inert(i.Text))
 		}
 		if f.note.Explanation != "" {
 			s.words(f.note.Explanation)

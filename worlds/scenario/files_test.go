@@ -61,7 +61,7 @@ func TestFiles(t *testing.T) {
 	for name, holds := range map[string][]string{
 		"scenario.md":               {"# Test &lt;b>of&lt;/b> files", "Episode 7", "Actor 0 (a0), played by small", "Turn 2, storm: It rains.", "tension: 7"},
 		"world-state-000.md":        {"> The situation at the start."},
-		"world-state-001.md":        {"> It is quiet.", "- Less noise.", "- A plot.", "Actor 0:\n\n> Hear me.\n> # A heading of mine !\\[x](http://a) &lt;script>"},
+		"world-state-001.md":        {"> It is quiet.", "- Less noise.", "- A plot.", "Actor 0:\n\n> Hear me.\n> \\# A heading of mine !\\[x\\](http\\://a) &lt;script>"},
 		"world-state-002.md":        {"- storm: It rains."},
 		"a0-001.md":                 {"# Actor 0, turn 1", "- Win.", "- Wait.", "> It pays.", "> We wait."},
 		"a2-001.md":                 {"It did nothing."},
@@ -156,5 +156,44 @@ func TestReadersTakeAnything(t *testing.T) {
 	g.Add(world.Played{Outcome: world.Outcome{Data: 7}})
 	if n := len(g.Exhibits()); n == 0 {
 		t.Error("the one that is as it should be is not shown")
+	}
+}
+
+// TestFilesAreInert: whatever models said, no Markdown file has anything but their words.
+func TestFilesAreInert(t *testing.T) {
+	t.Parallel()
+	const evil = "<img src=http://a> ![x](http://a/b) [y](javascript:z)\r# forged\n```\n===\n\u202e\x1b[31m&#x202e;"
+	raw, err := json.Marshal(evil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	list := "[" + text + "]"
+	notes := []world.Note{{Kind: "scenario", Data: json.RawMessage(`{"name":` + text + `,"actors":["a","b"],"names":` + "[" + text + "," + text + `],"turns":1,"turn_duration":` + text + `}`)}}
+	for kind, data := range map[string]string{
+		"statement": `"text":` + text, "message": `"to":"b","text":` + text, "coalition": `"members":["b"],"purpose":` + text + `,"agreed":` + text + `,"statement":` + text + `,"answers":[{"actor":"b","text":` + text + `}]`,
+		"decision": `"reasoning":` + text + `,"action":` + text + `,"reflection":` + text + `,"long_term":` + list, "silence": `"failed":` + text, "event": `"name":` + text + `,"description":` + text,
+		"world": `"state":` + text + `,"changes":` + list + `,"hidden":` + list + `,"failed":` + text + `,"stale":true`, "check": `"check":` + text + `,"explanation":` + text + `,"issues":[{"severity":` + text + `,"text":` + text + `}]`, "end": `"why":` + text,
+	} {
+		notes = append(notes, world.Note{Kind: kind, Seat: "a", Data: json.RawMessage(`{"turn":1,` + data + `}`)})
+	}
+	got := files(world.Played{Spec: world.Spec{Cell: evil, Lineup: map[string]string{"a": evil}}}, notes)
+	if len(got) < 6 {
+		t.Errorf("only %v", slices.Sorted(maps.Keys(got)))
+	}
+	for name, text := range got {
+		if !strings.HasSuffix(name, ".md") {
+			continue
+		}
+		for _, live := range []string{"<", "![", "[y]", "\r", "\x1b", "\u202e", "&#", "http:/"} {
+			if strings.Contains(text, live) {
+				t.Errorf("%s: has %q:\n%s", name, live, text)
+			}
+		}
+		for line := range strings.Lines(text) {
+			if rest := strings.TrimLeft(line, "> -"); strings.HasPrefix(rest, "# forged") || strings.HasPrefix(rest, "```") || strings.HasPrefix(rest, "===") {
+				t.Errorf("%s: has the line %q", name, line)
+			}
+		}
 	}
 }

@@ -26,6 +26,8 @@ type game struct {
 	hidden []string
 	untold []string
 	missed int // accounts that failed, one after the other
+	// What came of the calls of the narrator, and of those for decisions.
+	accounts, choices world.Unanswered
 
 	luck   uint64
 	fired  []bool // by event
@@ -64,6 +66,7 @@ type turn struct {
 	statements   []saying
 	pacts        []pact // with a joint statement
 	state        string
+	stale        bool // the narrator failed: the state is the one before
 	changes      []string
 	consequences []string
 }
@@ -134,6 +137,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 			g.tell(t, next)
 		}
 	}
+	g.checkPlayed()
 	if g.Validation.LastOnly && g.now() > 0 {
 		g.learn(t, g.assess(t, g.checking(g.now())))
 	}
@@ -153,6 +157,18 @@ func (g *game) fail(format string, args ...any) {
 	if g.failed == "" {
 		g.failed = fmt.Sprintf(format, args...)
 		g.ended = g.failed
+	}
+}
+
+// checkPlayed fails a scenario of which nothing was played: where nobody ever decided anything, or
+// nothing was ever told, what is left to measure is the situation at the start.
+func (g *game) checkPlayed() {
+	switch {
+	case g.now() == 0:
+	case !slices.ContainsFunc(g.conduct, func(c Conduct) bool { return c.Decisions > 0 }):
+		g.fail("%s", g.choices.Because("no actor ever decided anything"))
+	case !slices.ContainsFunc(g.turns[1:], func(t turn) bool { return !t.stale }):
+		g.fail("%s", g.accounts.Because("the narrator never wrote anything"))
 	}
 }
 

@@ -57,12 +57,13 @@ func (g *game) latest(metric, actor string) script.Value {
 }
 
 // measuring lists what is asked of models about a turn. Before the first turn there is a
-// world, and nobody has decided anything.
+// world, and nobody has decided anything. Of a turn that was not told nothing is known but what
+// actors decided.
 func (g *game) measuring(turn int) []question {
 	var asks []question
 	for i, s := range g.series {
 		seat := s.metric.Seat()
-		if seat == "" || s.actor >= 0 && !g.decided(s.actor, turn) {
+		if seat == "" || s.actor >= 0 && !g.decided(s.actor, turn) || s.actor < 0 && g.turns[turn].stale {
 			continue
 		}
 		asks = append(asks, question{g.metricCall(seat, s, turn), func(a *assessment, r world.Reply) {
@@ -86,6 +87,10 @@ func (g *game) measureTexts(t *world.Table) {
 			continue
 		}
 		text := g.turns[turn].state
+		if s.actor < 0 && g.turns[turn].stale {
+			g.record(t, reading{series: i, turn: turn, unknown: "the narrator wrote nothing"})
+			continue
+		}
 		if s.actor >= 0 {
 			if !g.decided(s.actor, turn) {
 				continue

@@ -157,6 +157,10 @@ type Record struct {
 	Coalitions []Proposal `json:"coalitions,omitempty"`
 	// Checks are how often each check was made.
 	Checks []Tally `json:"checks,omitempty"`
+	// Untold is how many turns the narrator failed to tell, and Unanswered how many questions for
+	// metrics were not answered. Silences of actors are in Actors, unknown findings in Checks.
+	Untold     int `json:"untold,omitempty"`
+	Unanswered int `json:"unanswered,omitempty"`
 }
 
 // Conduct is what an actor did, counted.
@@ -241,8 +245,8 @@ func bounds(within []float64, categories []string, boolean bool) world.Bounds {
 }
 
 // outcome scores a scenario: each metric after the last turn, if it is known, the turns
-// that were played, the issues that were found. One that came to no end of its own has
-// no scores.
+// that were played, the issues that were found, if every check is known. One that came to no end
+// of its own has no scores.
 func (g *game) outcome() world.Outcome {
 	rec := Record{
 		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
@@ -251,6 +255,7 @@ func (g *game) outcome() world.Outcome {
 	if g.Validation.Summary {
 		rec.Issues = g.issues
 	}
+	rec.Untold, rec.Unanswered = g.unknowns()
 	for _, a := range g.cast {
 		rec.Goals[a.ShortName] = a.long
 	}
@@ -263,13 +268,41 @@ func (g *game) outcome() world.Outcome {
 		}
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
-	if len(g.Validation.Checks) > 0 {
+	if g.checked() {
 		o.Scores = append(o.Scores, world.Score{Name: "issues", Value: float64(len(g.issues))})
 	}
 	if o.Data = rec; g.failed != "" {
 		o.Scores = nil
 	}
 	return o
+}
+
+// checked says whether checks were made and all of them came to a finding: the issues of the others
+// are not known, and so neither is their number.
+func (g *game) checked() bool {
+	made, unknown := 0, 0
+	for _, c := range g.checks {
+		made += c.Made
+		unknown += c.Unknown
+	}
+	return made > 0 && unknown == 0
+}
+
+// unknowns counts turns that were not told, and questions for metrics without an answer.
+func (g *game) unknowns() (untold, unanswered int) {
+	for _, t := range g.turns {
+		if t.stale {
+			untold++
+		}
+	}
+	for _, s := range g.series {
+		for _, v := range s.values {
+			if v.unknown == noAnswer {
+				unanswered++
+			}
+		}
+	}
+	return untold, unanswered
 }
 
 // curve is a metric over the turns that were played.

@@ -156,12 +156,15 @@ func readUpdate(r world.Reply) updateAnswer {
 	return updateAnswer{clean(a.State, mostState), items(a.Changes), items(a.Consequences), items(a.Hidden), clean(a.BlackSwan, mostWords)}
 }
 
+// noAnswer is why a metric is unknown whose question was not answered.
+const noAnswer = "no answer"
+
 // readMetric reads what a metric is said to be. Whatever is not a value within its range
 // is not known.
 func readMetric(r world.Reply, m *script.Metric) reading {
 	var a metricAnswer
 	if !structured(r, &a) {
-		return reading{unknown: "no answer", failed: r.Failed}
+		return reading{unknown: noAnswer, failed: r.Failed}
 	}
 	evidence := clean(a.Evidence, mostLine)
 	if !a.Known {

@@ -26,6 +26,7 @@ func (g *game) tell(t *world.Table, m moves) {
 	swan := g.swan(m.turn)
 	reply := t.One(g.updateCall(m, events, swan))
 	u := readUpdate(reply)
+	g.accounts.Add(reply)
 	if swan && u.BlackSwan != "" {
 		e := Fired{Turn: m.turn, Name: "black swan", Type: "black_swan", Description: u.BlackSwan}
 		events = append(events, e)
@@ -41,7 +42,7 @@ func (g *game) tell(t *world.Table, m moves) {
 	g.events = append(g.events, events...)
 	if u.State == "" {
 		g.untoldTurn(m, events)
-		now.state = g.turns[len(g.turns)-1].state
+		now.state, now.stale = g.turns[len(g.turns)-1].state, true
 		g.missed++
 	} else {
 		g.hidden, g.untold, g.missed = u.Hidden, nil, 0
@@ -63,7 +64,7 @@ func (g *game) tell(t *world.Table, m moves) {
 	g.measureTexts(t)
 	g.close()
 	if g.missed >= mostMissed {
-		g.fail("the narrator wrote nothing for %d turns, one after the other", g.missed)
+		g.fail("%s; that was in %d turns, one after the other", g.accounts.Because("the narrator wrote nothing"), g.missed)
 	}
 }
 

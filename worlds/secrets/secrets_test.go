@@ -56,11 +56,13 @@ func TestSilence(t *testing.T) {
 		{"x.....", "", 5, 6},
 		{".o..x.", "", 4, 6},
 		{".x.x..", "", 4, 6},
-		{"x.x.x.", "first never said a word", 3, 6},
-		{".o.x.x", "second never said a word", 3, 6},
-		{"xx", "both players were silent, one after the other", 0, 2},
-		{"..ox", "both players were silent, one after the other", 2, 4},
-		{"....xx", "both players were silent, one after the other", 4, 6},
+		{"x.x.x.", "first never said a word: timeout (3 of 6 calls)", 3, 6},
+		{".o.x.x", "second never said a word: timeout (2 of 6 calls)", 3, 6},
+		{".o.o.o", "second never said a word", 3, 6},
+		{"xx", "both players were silent, one after the other: timeout (2 of 2 calls)", 0, 2},
+		{"oo", "both players were silent, one after the other", 0, 2},
+		{"..ox", "both players were silent, one after the other: timeout (1 of 4 calls)", 2, 4},
+		{"....xx", "both players were silent, one after the other: timeout (2 of 6 calls)", 4, 6},
 	} {
 		p := script(t, "{}", 0, func(turn int, own, _ string) world.Reply {
 			switch c.silent[turn] {

@@ -17,6 +17,7 @@ type talk struct {
 	turns    []string // what was said, or "" where nothing was
 	sides    [2]side
 	silences int
+	calls    world.Unanswered
 	reveals  []Reveal // the first of each side, in the order they happened
 	named    []Reveal // the first time each named the other's secret
 	verdict  *verdict // the judge's, or nil
@@ -71,11 +72,12 @@ func (t *talk) play(table *world.Table) {
 	for turn := range t.length() {
 		seat := t.player(turn % 2).seat
 		reply := table.One(world.Call{Seat: seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}})
+		t.calls.Add(reply)
 		text := strings.TrimSpace(strings.ToValidUTF8(reply.Text, "\uFFFD"))
 		if !reply.OK() || text == "" {
 			table.Note("silence", seat, t.miss(reply.Failed))
 			if turn > 0 && t.turns[turn-1] == "" {
-				t.failed = "both players were silent, one after the other"
+				t.failed = t.calls.Because("both players were silent, one after the other")
 				return
 			}
 			continue
@@ -84,7 +86,7 @@ func (t *talk) play(table *world.Table) {
 	}
 	for i, s := range t.sides {
 		if !s.spoke {
-			t.failed = t.player(i).seat + " never said a word"
+			t.failed = t.calls.Because(t.player(i).seat + " never said a word")
 			return
 		}
 	}

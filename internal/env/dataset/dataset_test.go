@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,17 @@ type problem struct {
 	Level    *float64 `parquet:"level,optional"`
 }
 
+// collect reads the rows of a file as texts.
+func collect(ctx context.Context, path string, l limits) (texts []string, err error) {
+	for row, err := range rowsWithin(ctx, path, l) {
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(row))
+	}
+	return texts, nil
+}
+
 func TestRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,16 +41,26 @@ func TestRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"a.json":      `[{"q":1}, {"q":2}]`,
-		"a.jsonl":     "{\"q\":1}\n\n{\"q\":2}",
-		"a.yaml":      "- q: 1\n- q: 2\n",
-		"empty.json":  `[]`,
-		"no.json":     `{"q":1}`,
-		"no.jsonl":    "{\"q\":1}\n{",
-		"no.yaml":     "a: [",
-		"no.csv":      "a,b",
-		"no.parquet":  "PAR1 no",
-		"cut.parquet": string(whole[:len(whole)/2]) + string(whole[len(whole)-8:]),
+		"a.json":       `[{"q":1}, {"q":2}]`,
+		"a.jsonl":      "{\"q\":1}\n\n{\"q\":2}",
+		"a.yaml":       "- q: 1\n- q: 2\n",
+		"empty.json":   `[]`,
+		"no.json":      `{"q":1}`,
+		"no.jsonl":     "{\"q\":1}\n{",
+		"no.yaml":      "a: [",
+		"no.csv":       "a,b",
+		"no.parquet":   "PAR1 no",
+		"bom.jsonl":    "\ufeff{\"q\":1}\r\n",
+		"after.json":   "[1] 2",
+		"cut.json":     "[1, 2",
+		"merge.yaml":   "- &one {a: 1, b: 2}\n- &two\n  <<: *one\n  a: 3\n- <<: [*two, *one]\n  c: [1, x, null, true, 1.5]\n- !!str 7\n- 0x1F\n",
+		"cycle.yaml":   "- &a [*a]\n",
+		"unknown.yaml": "- *a\n",
+		"twice.yaml":   "- {a: 1, a: 2}\n",
+		"inf.yaml":     "- .inf\n",
+		"two.yaml":     "- 1\n---\n- 2\n",
+		"map.yaml":     "a: 1\n",
+		"cut.parquet":  string(whole[:len(whole)/2]) + string(whole[len(whole)-8:]),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -47,7 +69,7 @@ func TestRows(t *testing.T) {
 	for _, c := range []struct{ name, want, err string }{
 		{"a.json", `[{"q":1} {"q":2}]`, ""},
 		{"a.jsonl", `[{"q":1} {"q":2}]`, ""},
-		{"a.yaml", `[{"q": 1} {"q": 2}]`, ""},
+		{"a.yaml", `[{"q":1} {"q":2}]`, ""},
 		{"p.parquet", `[{"answer":2,"hints":["two"],"level":0.5,"question":"1+1"} {"answer":4,"hints":[],"level":null,"question":"2+2"}]`, ""},
 		{"empty.json", "", "has no rows"},
 		{"no.json", "", "want a list of rows"},
@@ -57,13 +79,19 @@ func TestRows(t *testing.T) {
 		{"no.parquet", "", "no.parquet: "},
 		{"cut.parquet", "", "cut.parquet: "},
 		{"missing.json", "", "no such file"},
-		{".", "", "is no file"},
+		{".", "", "is a folder, not a regular file"},
+		{"bom.jsonl", `[{"q":1}]`, ""},
+		{"after.json", "", "want one list of rows"},
+		{"cut.json", "", "unexpected EOF"},
+		{"merge.yaml", `[{"a":1,"b":2} {"a":3,"b":2} {"c":[1,"x",null,true,1.5],"a":3,"b":2} "7" 31]`, ""},
+		{"cycle.yaml", "", "row 1: *a stands within &a itself"},
+		{"unknown.yaml", "", "row 1: *a points to nothing"},
+		{"twice.yaml", "", `row 1: "a" is given twice`},
+		{"inf.yaml", "", "row 1: "},
+		{"two.yaml", "", "want one list of rows"},
+		{"map.yaml", "", "want one list of rows"},
 	} {
-		rows, err := Rows(filepath.Join(dir, c.name))
-		var texts []string
-		for _, r := range rows {
-			texts = append(texts, string(r))
-		}
+		texts, err := collect(t.Context(), filepath.Join(dir, c.name), standard())
 		if got := fmt.Sprint(texts); c.err == "" && (err != nil || got != c.want) {
 			t.Errorf("%s: %s %v", c.name, got, err)
 		}

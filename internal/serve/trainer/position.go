@@ -2,12 +2,15 @@ package trainer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"parley/internal/files"
 )
 
 // position is how far a client has come that sends no cursor, kept in a file.
@@ -16,12 +19,15 @@ type position struct {
 	Cursor string `json:"cursor"`
 }
 
+// maxPosition is more than a position takes, in bytes.
+const maxPosition = 64 << 10
+
 func openPosition(path string) (*position, error) {
 	p := &position{path: path}
 	if path == "" {
 		return p, nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := files.Read(context.Background(), path, maxPosition)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil

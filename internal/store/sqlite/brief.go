@@ -39,6 +39,32 @@ func (s *Store) Brief(ctx context.Context, each func(journal.Entry) error) error
 	return nil
 }
 
+// Failed reads, in order, the replies that failed or were refused, as Brief does.
+func (s *Store) Failed(ctx context.Context, each func(journal.Entry) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	b := &brief{models: map[int64]string{}, each: each}
+	err := s.readers.with(func(r *reader) error {
+		return r.rows(briefSQL+failedReplies, []int64{flagFailed}, func(c columns) error {
+			c.int64() // its place
+			if err := b.row(r, c); err != nil {
+				return err
+			}
+			return b.hand(&b.replied)
+		})
+	})
+	if b.stopped != nil {
+		return b.stopped
+	}
+	if err != nil {
+		return explain(s.path, "read", err)
+	}
+	return nil
+}
+
+const failedReplies = `WHERE flags & ? OR finish = '` + string(llm.FinishRefused) + `' ORDER BY seq`
+
 // brief is a Brief under way.
 type brief struct {
 	models  map[int64]string // by text of settings

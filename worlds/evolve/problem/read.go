@@ -1,10 +1,12 @@
 package problem
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"path"
 	"slices"
@@ -29,13 +31,12 @@ const mostFaults = 10
 // header) or .yaml (a list under problems). An answer that ends in "#### 72", as GSM8K writes
 // them, is what comes after.
 func Read(files world.Files, name string, f Fields) ([]Problem, error) {
-	rows, err := rowsOf(files, name)
-	if err != nil {
-		return nil, err
-	}
 	var all []Problem
 	var faults []error
-	for _, row := range rows {
+	for row, err := range rowsOf(files, name) {
+		if err != nil {
+			return nil, err
+		}
 		p, err := f.problem(row)
 		if err != nil {
 			if faults = append(faults, fmt.Errorf("%s: %s: %w", name, row.where, err)); len(faults) == mostFaults {
@@ -57,46 +58,76 @@ type row struct {
 	values map[string]any
 }
 
-func rowsOf(files world.Files, name string) ([]row, error) {
+// rowsOf yields the entries of a file one after the other: decoded, they are many times as
+// large as they are written. It ends with the first error.
+func rowsOf(files world.Files, name string) iter.Seq2[row, error] {
+	return func(yield func(row, error) bool) {
+		if err := readRows(files, name, func(r row) bool { return yield(r, nil) }); err != nil {
+			yield(row{}, err)
+		}
+	}
+}
+
+func readRows(files world.Files, name string, yield func(row) bool) error {
 	ext := strings.ToLower(path.Ext(name))
 	if ext == ".yaml" || ext == ".yml" {
 		var file struct {
 			Problems []map[string]any `json:"problems"`
 		}
 		if _, err := files.YAML(name, &file); err != nil {
-			return nil, err
+			return err
 		}
-		return listed(file.Problems), nil
+		for i, values := range file.Problems {
+			if !yield(row{fmt.Sprint("problem ", i+1), values}) {
+				return nil
+			}
+		}
+		return nil
 	}
 	text, err := files.Text(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch ext {
 	case ".jsonl", ".ndjson":
-		return readLines(name, text)
+		return readLines(name, text, yield)
 	case ".json":
-		var all []map[string]any
-		if err := decode(text, &all); err != nil {
-			return nil, fmt.Errorf("%s: want a list of objects: %w", name, err)
+		if err := readList(text, yield); err != nil {
+			return fmt.Errorf("%s: want a list of objects: %w", name, err)
 		}
-		return listed(all), nil
+		return nil
 	case ".csv":
-		return readCSV(name, text)
+		return readCSV(name, text, yield)
 	}
-	return nil, fmt.Errorf("%s: want a file that ends in .jsonl, .json, .csv or .yaml", name)
+	return fmt.Errorf("%s: want a file that ends in .jsonl, .json, .csv or .yaml", name)
 }
 
-func listed(all []map[string]any) []row {
-	var rows []row
-	for i, values := range all {
-		rows = append(rows, row{fmt.Sprint("problem ", i+1), values})
+// readList reads a JSON list of objects.
+func readList(text string, yield func(row) bool) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if first, err := d.Token(); err != nil || first != json.Delim('[') {
+		return cmp.Or(err, fmt.Errorf("it begins with %v", first))
 	}
-	return rows
+	for n := 1; d.More(); n++ {
+		var values map[string]any
+		if err := d.Decode(&values); err != nil {
+			return fmt.Errorf("problem %d: %w", n, err)
+		}
+		if !yield(row{fmt.Sprint("problem ", n), values}) {
+			return nil
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	if strings.TrimSpace(text[d.InputOffset():]) != "" {
+		return errors.New("something comes after it")
+	}
+	return nil
 }
 
-func readLines(name, text string) ([]row, error) {
-	var rows []row
+func readLines(name, text string, yield func(row) bool) error {
 	n := 0
 	for line := range strings.Lines(text) {
 		if n++; strings.TrimSpace(line) == "" {
@@ -104,11 +135,13 @@ func readLines(name, text string) ([]row, error) {
 		}
 		var values map[string]any
 		if err := decode(line, &values); err != nil {
-			return nil, fmt.Errorf("%s: line %d: want a JSON object: %w", name, n, err)
+			return fmt.Errorf("%s: line %d: want a JSON object: %w", name, n, err)
 		}
-		rows = append(rows, row{fmt.Sprint("line ", n), values})
+		if !yield(row{fmt.Sprint("line ", n), values}) {
+			return nil
+		}
 	}
-	return rows, nil
+	return nil
 }
 
 // decode keeps numbers as they are written: an answer of 1.50 is not 1.5.
@@ -124,27 +157,28 @@ func decode(text string, into any) error {
 	return nil
 }
 
-func readCSV(name, text string) ([]row, error) {
+func readCSV(name, text string, yield func(row) bool) error {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	head, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("%s: want a header and a line for each problem: %w", name, err)
+		return fmt.Errorf("%s: want a header and a line for each problem: %w", name, err)
 	}
-	var rows []row
 	for {
 		record, err := r.Read()
 		if _, broken := errors.AsType[*csv.ParseError](err); broken {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err != nil {
-			return rows, nil // the end
+			return nil // the end
 		}
 		line, _ := r.FieldPos(0)
 		values := map[string]any{}
 		for i, column := range head {
 			values[strings.TrimSpace(column)] = record[i]
 		}
-		rows = append(rows, row{fmt.Sprint("line ", line), values})
+		if !yield(row{fmt.Sprint("line ", line), values}) {
+			return nil
+		}
 	}
 }
 

@@ -93,6 +93,8 @@ type Board struct {
 	seas     [Provinces]Seas
 	crossing [Provinces][]Crossing
 	lookup   map[string]Place
+
+	spellings [Provinces][]string
 }
 
 // New makes the standard board.

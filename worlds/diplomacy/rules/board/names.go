@@ -65,19 +65,29 @@ YOR York
 // index fills the lookup of names: codes, full names, and the others.
 func (b *Board) index() {
 	for p, code := range b.codes[:Provinces] {
-		b.lookup[Fold(code)] = Place(p)
-		b.lookup[Fold(b.names[p])] = Place(p)
+		b.name(Province(p), code)
+		b.name(Province(p), b.names[p])
 	}
 	for line := range strings.Lines(strings.TrimSpace(aliases)) {
-		code, names, _ := strings.Cut(line, " ")
+		code, names, _ := strings.Cut(strings.TrimSpace(line), " ")
 		p, _ := b.ByCode(code)
 		for name := range strings.SplitSeq(names, ",") {
-			if key := Fold(name); !b.named(key) {
-				b.lookup[key] = p
-			}
+			b.name(Province(p), strings.TrimSpace(name))
 		}
 	}
 }
+
+// name adds a name of p, unless it is taken.
+func (b *Board) name(p Province, name string) {
+	if key := Fold(name); !b.named(key) {
+		b.lookup[key] = Place(p)
+		b.spellings[p] = append(b.spellings[p], name)
+	}
+}
+
+// Spellings lists the names that Find knows for a province: its code, its full name, and
+// the other names in use.
+func (b *Board) Spellings(p Province) []string { return slices.Clone(b.spellings[p]) }
 
 func (b *Board) named(key string) bool {
 	_, ok := b.lookup[key]

@@ -78,11 +78,14 @@ func (r *reader) word(head lexeme, s sense) {
 }
 
 // span is the place name of the first n words, joined; an arrow inside it must be a
-// hyphen. It is empty if there are not so many.
+// hyphen. It is empty if there are not so many, or if one behind the first says what a unit
+// is to do: RUH R is Ruhr retreating, not Ruhr, and Edinburg H holds.
 func (r *reader) span(n int) (name string, used int) {
 	var join strings.Builder
 	for i, l := range r.rest {
 		switch {
+		case i > 0 && commands(l.word):
+			return "", 0
 		case l.word != "":
 			join.WriteString(l.word)
 			if n--; n == 0 {

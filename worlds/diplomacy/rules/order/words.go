@@ -110,6 +110,13 @@ func senseOf(word string) sense {
 	return unknown
 }
 
+// commands says whether a word is one of orders, and so never part of a place's name. The
+// words that say nothing may be: Gulf of the Lion.
+func commands(word string) bool {
+	s := senseOf(word)
+	return s != unknown && s != filler
+}
+
 // coastOf reads a coast out of a word: NC, or a direction.
 func coastOf(word string) (coast string, whole bool) {
 	switch word {

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/llm"
+)
+
+// answering serves chat completions with this text and usage, and keeps what it was sent.
+func answering(t *testing.T, text, usage string) (url string, bodies *[]string) {
+	t.Helper()
+	var mu sync.Mutex
+	bodies = &[]string{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		*bodies = append(*bodies, string(b))
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"model":"any","choices":[{"message":{"content":%q},"finish_reason":"stop"}]%s}`, text, usage)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/v1", bodies
+}
+
+// labPrices prices lab/any at $1 and $4 for a million tokens.
+func labPrices(t *testing.T) string {
+	t.Helper()
+	return write(t, "prices.json", `{"models": {"lab/any": {"input": 1, "output": 4}}}`)
+}
+
+// TestAskWithoutUsage: a server that reports no usage is not free, and that is said once.
+func TestAskWithoutUsage(t *testing.T) {
+	t.Parallel()
+	url, _ := answering(t, "yes", "")
+	got := parley(t, State{}, "ask", requests(t, 5), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
+		"--budget", "0.1", "--prices", labPrices(t), "--concurrency", "1", "--quiet").want(t, ExitOK)
+	for _, r := range records(t, got.stdout) {
+		if r.Response == nil || !r.Response.Trail.Estimated || r.Response.Trail.Cost < 50*4000 {
+			t.Errorf("%+v", r.Response)
+		}
+	}
+	if n := strings.Count(got.stderr, "parley: warning: lab/any reports no token usage"); n != 1 {
+		t.Errorf("said %d times: %s", n, got.stderr)
+	}
+}
+
+// TestAskAtAnotherAddress: the cached answer of one server is not given for another.
+func TestAskAtAnotherAddress(t *testing.T) {
+	t.Parallel()
+	usage := `,"usage":{"prompt_tokens":5,"completion_tokens":2}`
+	a, asked := answering(t, "I am A", usage)
+	b, _ := answering(t, "I am B", usage)
+	cache := t.TempDir()
+	for _, c := range []struct{ url, want string }{{a, "I am A"}, {b, "I am B"}, {a, "I am A"}, {b, "I am B"}} {
+		if got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", c.url, "--cache", cache, "Who are you?").want(t, ExitOK); got.stdout != c.want+"\n" {
+			t.Errorf("%s answered %q, want %q", c.url, got.stdout, c.want)
+		}
+	}
+	if len(*asked) != 1 {
+		t.Errorf("asked %d times, so it was not cached", len(*asked))
+	}
+}
+
+// TestAskServerIgnoresLimits: a server that ignores every limit costs one answer too much at
+// most, and is sent max_tokens, which most servers know.
+func TestAskServerIgnoresLimits(t *testing.T) {
+	t.Parallel()
+	url, bodies := answering(t, strings.Repeat("word ", 5000), `,"usage":{"prompt_tokens":5,"completion_tokens":5000}`)
+	got := parley(t, State{}, "ask", requests(t, 100), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
+		"--budget", "0.05", "--prices", labPrices(t), "--json").want(t, ExitBudget)
+	var spent llm.Money
+	for _, r := range records(t, got.stdout) {
+		if r.Response != nil {
+			spent = spent.Plus(r.Response.Trail.Cost)
+		}
+	}
+	if one := llm.Dollars(0.020005); spent == 0 || spent > llm.Dollars(0.05)+one {
+		t.Errorf("spent %v", spent)
+	}
+	if n := strings.Count(got.stderr, "lab/any answered with 5000 tokens when asked for at most 50"); n != 1 {
+		t.Errorf("said %d times: %s", n, got.stderr)
+	}
+	var body struct {
+		Max int `json:"max_tokens"`
+	}
+	if err := json.Unmarshal([]byte((*bodies)[0]), &body); err != nil || body.Max != 50 || strings.Contains((*bodies)[0], "max_completion_tokens") {
+		t.Errorf("sent %s", (*bodies)[0])
+	}
+}
+
+// TestAskImpossibleUsage: a server that reports more tokens than there can be makes the call
+// fail, and the cost stays within the budget.
+func TestAskImpossibleUsage(t *testing.T) {
+	t.Parallel()
+	for _, usage := range []string{
+		`"prompt_tokens":5,"completion_tokens":1000000000000000`,
+		`"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807,"total_tokens":9223372036854775807`,
+		`"prompt_tokens":5,"completion_tokens":3,"total_tokens":9223372036854775807`,
+	} {
+		url, bodies := answering(t, "yes", `,"usage":{`+usage+`}`)
+		got := parley(t, State{}, "ask", "hello", "--json", "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
+			"--budget", "0.05", "--prices", labPrices(t)).want(t, ExitFailed)
+		r := records(t, got.stdout)[0]
+		if r.Error == nil || r.Error.Kind != llm.KindMalformed || r.Error.Trail.Cost <= 0 || r.Error.Trail.Cost > llm.Dollars(0.05) || len(*bodies) != 1 {
+			t.Errorf("%d requests: %s", len(*bodies), got.stdout)
+		}
+	}
+}

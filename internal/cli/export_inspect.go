@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"parley/internal/export/inspect"
+)
+
+// formatInspect writes the run as one log of Inspect.
+const formatInspect = "inspect"
+
+// inspectEnding is what the names of such logs end in: inspect_ai goes by it.
+const inspectEnding = ".eval"
+
+// isInspect says whether a log of Inspect is wanted.
+func (c *exportCmd) isInspect() bool {
+	return c.Format == formatInspect || c.Format == "" && strings.ToLower(filepath.Ext(c.Out)) == inspectEnding
+}
+
+// inspect writes it.
+func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
+	out, isStream := s.Stdout.(*stream)
+	switch {
+	case c.Table != "calls":
+		return usage("--format inspect writes a log, not a table: leave --table away")
+	case c.Out == "" && isStream && out.width() > 0:
+		return usage("a log of Inspect is nothing for a terminal: name a file that ends in %s with --out", inspectEnding)
+	case c.Out != "" && strings.ToLower(filepath.Ext(c.Out)) != inspectEnding:
+		return usage("--out %s: Inspect reads a log by its name: let it end in %s", c.Out, inspectEnding)
+	}
+	if c.Out != "" {
+		if _, err := c.output(c.Out).check(); err != nil {
+			return err
+		}
+	}
+	store, _, err := openRun(ctx, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	ctx, end := interruptible(ctx, s)
+	defer end()
+	if c.Out == "" {
+		_, err := inspect.Write(ctx, s.Stdout, store)
+		return pipeEnd(playError(c.File, err))
+	}
+	samples := 0
+	err = c.output(c.Out).write(func(w io.Writer) (err error) {
+		samples, err = inspect.Write(ctx, w, store)
+		return err
+	})
+	if err != nil {
+		return playError(c.File, err)
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s\n", c.Out, several(samples, "sample", "samples"))
+	return err
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"parley/internal/probe"
+	"parley/internal/provider"
+)
+
+// probeCmd finds out what a model server can do.
+type probeCmd struct {
+	URL     string        `arg:"" help:"Base URL of the server: everything before /chat/completions, such as http://localhost:8000/v1."`
+	KeyEnv  string        `placeholder:"NAME" help:"Environment variable that holds the key. Default: no key is sent."`
+	Model   string        `placeholder:"NAME" help:"Model to ask. Default: the first that the server lists."`
+	Timeout time.Duration `default:"30s" placeholder:"DURATION" help:"Most time for each question. Default: ${default}."`
+	JSON    bool          `name:"json" help:"Print JSON."`
+}
+
+// Run asks the server and prints what was found.
+func (c *probeCmd) Run(ctx context.Context, s *State) error {
+	if c.Timeout <= 0 {
+		return usage("--timeout must be longer than 0")
+	}
+	account := provider.Provider{Name: probe.Name, Dialect: "openai", BaseURL: c.URL, KeyEnv: c.KeyEnv}
+	if err := account.Validate(); err != nil {
+		return asUsage(err)
+	}
+	if err := needKey(account, c.KeyEnv != "", s.Env); err != nil {
+		return err
+	}
+	g := newGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	g.onClose(stop) // there is nothing to drain
+	report, err := probe.Run(ctx, probe.Config{BaseURL: c.URL, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
+	if code, _ := g.reason(); code != ExitOK {
+		return silent(code)
+	}
+	if err != nil {
+		return &exitError{code: ExitFailed, err: err}
+	}
+	if err := c.print(s.Stdout, report); err != nil {
+		return err
+	}
+	if report.Provider == nil {
+		return silent(ExitFailed)
+	}
+	return nil
+}
+
+func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
+	if c.JSON {
+		b, err := marshal(r)
+		if err != nil {
+			return fmt.Errorf("probe: %w", err)
+		}
+		_, err = fmt.Fprintln(w, string(b))
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "server\t%s\t%s\n", r.BaseURL, r.Server)
+	fmt.Fprintf(t, "model\t%s\n", r.Model)
+	for _, f := range r.Findings {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Feature, f.Verdict, f.Detail)
+	}
+	if r.Provider == nil {
+		fmt.Fprint(t, "\nThe server answers in none of the formats that parley speaks: is the address right, and the model's name?\n")
+		return t.Flush()
+	}
+	fmt.Fprintf(t, "\nFor a plan:\n\n%s", r.Entry)
+	return t.Flush()
+}

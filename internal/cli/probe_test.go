@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"parley/internal/probe"
+)
+
+// talker serves chat completions that say a text, whatever is asked.
+func talker(t *testing.T, text string) string {
+	t.Helper()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/v1/models":
+			fmt.Fprint(w, `{"data":[{"id":"tiny","max_model_len":2048}]}`)
+		case "/v1/chat/completions":
+			b, _ := json.Marshal(text)
+			fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":500}}`, b)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(ts.Close)
+	return ts.URL
+}
+
+// TestProbe reads the report, and runs the check of a plan with the entry that it prints.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	url := talker(t, "Hello \x1b]0;title\x07 there.")
+	got := parley(t, State{}, "probe", url).want(t, ExitOK)
+	for _, text := range []string{"max_tokens obeyed", "500 tokens came where 16 were allowed", "2048 tokens", "old_max_field"} {
+		if text == "old_max_field" == strings.Contains(got.stdout, text) {
+			t.Errorf("%q:\n%s", text, got.stdout)
+		}
+	}
+	if strings.Contains(got.stdout, "\x1b") || strings.Contains(got.stdout, "\x07") {
+		t.Errorf("a control character:\n%q", got.stdout)
+	}
+	_, entry, ok := strings.Cut(got.stdout, "For a plan:\n\n")
+	if !ok {
+		t.Fatalf("no entry:\n%s", got.stdout)
+	}
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nlineup: {first: player, second: player}\n"+entry)
+	parley(t, State{}, "check", plan).want(t, ExitOK)
+
+	var r probe.Report
+	js := parley(t, State{}, "probe", url+"/v1", "--json", "--model", "other").want(t, ExitOK)
+	if err := json.Unmarshal([]byte(js.stdout), &r); err != nil || r.Model != "other" || r.Provider == nil || r.Provider.BaseURL != url+"/v1" {
+		t.Errorf("%v\n%s", err, js.stdout)
+	}
+}
+
+func TestProbeErrors(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	parley(t, State{}, "probe", gone.URL).want(t, ExitFailed).wantErr(t, "nothing listens there")
+	parley(t, State{}, "probe", "localhost:8000").want(t, ExitUsage).wantErr(t, "http://")
+	parley(t, State{}, "probe", gone.URL, "--key-env", "NO_SUCH_VARIABLE").want(t, ExitUsage).wantErr(t, "--key-env")
+	parley(t, State{}, "probe", gone.URL, "--timeout", "0s").want(t, ExitUsage).wantErr(t, "--timeout")
+	parley(t, State{}, "probe").want(t, ExitUsage)
+
+	none := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(none.Close)
+	got := parley(t, State{}, "probe", none.URL, "--model", "m").want(t, ExitFailed)
+	if !strings.Contains(got.stdout, "in none of the formats") {
+		t.Errorf("%s", got.stdout)
+	}
+}
+
+// TestProbeStops ends at the first signal: there is nothing to drain.
+func TestProbeStops(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal, 1)
+	ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		signals <- os.Interrupt
+		<-r.Context().Done()
+	}))
+	t.Cleanup(ts.Close)
+	parley(t, State{Signals: signals}, "probe", ts.URL, "--timeout", "10m").want(t, ExitInterrupted)
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDocumentedServers checks the plan of every server in docs/servers.md.
+func TestDocumentedServers(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for i, block := range strings.Split(read(t, "../../docs/servers.md"), "```") {
+		entry, ok := strings.CutPrefix(block, "yaml\n")
+		if i%2 == 0 || !ok {
+			continue
+		}
+		seen++
+		plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nlineup: {first: player, second: player}\n"+entry)
+		if got := parley(t, State{}, "check", plan); got.code != ExitOK {
+			t.Errorf("%s\n%s", entry, got.stderr)
+		}
+	}
+	if seen < 9 {
+		t.Errorf("%d plans", seen)
+	}
+}

@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"parley/internal/files"
+)
+
+// batchRows is how many rows are decoded at a time.
+const batchRows = 8
+
+// fromParquet reads a file whose columns are known only to itself. The library trusts what
+// a file says of itself, so every size is checked before it sees the file; should a damaged
+// one make it panic nevertheless, that is an error here.
+func fromParquet(ctx context.Context, r io.ReaderAt, size int64, l limits, take taker) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("is no Parquet file, or damaged: %v", p)
+		}
+	}()
+	r = readerAt{ctx, r}
+	if err := checkFooter(r, size); err != nil {
+		return err
+	}
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	if f.NumRows() > int64(l.rows) {
+		return fmt.Errorf("has more than %d rows: split it", l.rows)
+	}
+	if err := checkPages(r, f, l); err != nil {
+		return err
+	}
+	rows := parquet.NewGenericReader[any](f)
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	batch := make([]any, batchRows)
+	for done := 0; ; {
+		clear(batch)
+		n, err := rows.Read(batch)
+		for _, row := range batch[:n] {
+			done++
+			b, err := appendJSON(nil, reflect.ValueOf(row), l.row)
+			if err != nil {
+				return fmt.Errorf("row %d: %w", done, err)
+			}
+			if err := take(b); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case n == 0:
+			return io.ErrNoProgress
+		}
+	}
+}
+
+// readerAt ends reading with the context that it is made for.
+type readerAt struct {
+	ctx context.Context //nolint:containedctx // it is made for one call of fromParquet
+	io.ReaderAt
+}
+
+// ReadAt implements io.ReaderAt.
+func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.ReaderAt.ReadAt(p, off)
+}
+
+// appendJSON writes a value of a row as encoding/json would, up to so many bytes: many
+// values of a row may be one text of a dictionary.
+func appendJSON(out []byte, v reflect.Value, most int) ([]byte, error) {
+	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
+		v = v.Elem()
+	}
+	var err error
+	switch {
+	case !v.IsValid():
+		out = append(out, "null"...)
+	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		out, err = appendObject(out, v, most)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
+		out = append(out, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			if out, err = appendJSON(out, v.Index(i), most); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, ']')
+	default:
+		if (v.Kind() == reflect.String || v.Kind() == reflect.Slice) && len(out)+v.Len() > most {
+			return nil, tooLong(most)
+		}
+		var b []byte
+		b, err = json.Marshal(v.Interface())
+		out = append(out, b...)
+	}
+	if err == nil && len(out) > most {
+		err = tooLong(most)
+	}
+	return out, err
+}
+
+func appendObject(out []byte, v reflect.Value, most int) ([]byte, error) {
+	fields := map[string]reflect.Value{}
+	for _, k := range v.MapKeys() {
+		fields[k.String()] = v.MapIndex(k)
+	}
+	out = append(out, '{')
+	for i, name := range slices.Sorted(maps.Keys(fields)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, key...), ':')
+		if out, err = appendJSON(out, fields[name], most); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+func tooLong(most int) error { return fmt.Errorf("is larger than %s of JSON", files.Size(int64(most))) }

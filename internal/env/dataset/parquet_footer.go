@@ -1,0 +1,166 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"parley/internal/files"
+)
+
+// The bounds of what a Parquet file says of itself.
+const (
+	maxFooter  = 8 << 20   // bytes
+	maxStructs = 100_000   // lists of structs take some hundred bytes for each, whatever the file holds of it
+	maxChunks  = 1_000_000 // columns times row groups
+)
+
+var (
+	errDamaged   = errors.New("is no Parquet file, or damaged")
+	errEncrypted = errors.New("is encrypted")
+)
+
+// checkFooter reads the end of a file, which describes the rest, and refuses one that asks
+// for more memory than its bytes can account for.
+func checkFooter(r io.ReaderAt, size int64) error {
+	var end [8]byte
+	if size < 12 {
+		return errDamaged
+	}
+	if _, err := r.ReadAt(end[:], size-8); err != nil {
+		return err
+	}
+	if string(end[4:]) == "PARE" {
+		return errEncrypted
+	}
+	n := int64(binary.LittleEndian.Uint32(end[:4]))
+	if string(end[4:]) != "PAR1" || n > size-12 {
+		return errDamaged
+	}
+	if n > maxFooter {
+		return fmt.Errorf("its footer is larger than %s", files.Size(maxFooter))
+	}
+	footer := make([]byte, n)
+	if _, err := r.ReadAt(footer, size-8-n); err != nil {
+		return err
+	}
+	w := thriftWalker{rest: footer, structs: maxStructs}
+	if err := w.fields(0); err != nil {
+		return err
+	}
+	var meta format.FileMetaData
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), footer, &meta); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if len(meta.Schema)*max(1, len(meta.RowGroups)) > maxChunks {
+		return fmt.Errorf("has more than %d parts of columns", maxChunks)
+	}
+	return nil
+}
+
+// thriftWalker goes over a value in Thrift's compact protocol, without building it. A list
+// says how long it is before its items come, and the library believes it.
+type thriftWalker struct {
+	rest    []byte
+	structs int // how many more there may be
+}
+
+const maxThriftDepth = 32
+
+// fields goes over the fields of a struct, up to its end.
+func (w *thriftWalker) fields(depth int) error {
+	if depth > maxThriftDepth {
+		return errDamaged
+	}
+	for {
+		head, err := w.take(1)
+		if err != nil || head[0] == 0 {
+			return err
+		}
+		if head[0]>>4 == 0 { // its number is written out
+			if _, err := w.number(); err != nil {
+				return err
+			}
+		}
+		if kind := head[0] & 15; kind > 2 { // 1 and 2 are true and false
+			if err := w.value(kind, depth); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (w *thriftWalker) value(kind byte, depth int) error {
+	switch kind {
+	case 1, 2, 3:
+		_, err := w.take(1)
+		return err
+	case 4, 5, 6:
+		_, err := w.number()
+		return err
+	case 7:
+		_, err := w.take(8)
+		return err
+	case 8:
+		n, err := w.number()
+		if err == nil {
+			_, err = w.take(n)
+		}
+		return err
+	case 9, 10:
+		return w.list(depth)
+	case 12:
+		return w.fields(depth + 1)
+	default:
+		return errDamaged // Parquet has no maps
+	}
+}
+
+func (w *thriftWalker) list(depth int) error {
+	head, err := w.take(1)
+	if err != nil {
+		return err
+	}
+	n, kind := uint64(head[0]>>4), head[0]&15
+	if n == 15 {
+		if n, err = w.number(); err != nil {
+			return err
+		}
+	}
+	if n > uint64(len(w.rest)) { // every item takes a byte at least
+		return errDamaged
+	}
+	if kind == 9 || kind == 10 || kind == 12 {
+		if w.structs -= int(n); w.structs < 0 {
+			return fmt.Errorf("describes more than %d parts", maxStructs)
+		}
+	}
+	for range n {
+		if err := w.value(kind, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *thriftWalker) take(n uint64) ([]byte, error) {
+	if n > uint64(len(w.rest)) {
+		return nil, errDamaged
+	}
+	b := w.rest[:n]
+	w.rest = w.rest[n:]
+	return b, nil
+}
+
+func (w *thriftWalker) number() (uint64, error) {
+	u, n := binary.Uvarint(w.rest)
+	if n <= 0 {
+		return 0, errDamaged
+	}
+	w.rest = w.rest[n:]
+	return u, nil
+}

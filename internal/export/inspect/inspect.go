@@ -1,0 +1,201 @@
+// Package inspect writes a run as a log of Inspect, the evaluation framework of the UK AI Security
+// Institute, so that its viewer and its functions for logs can be used on it.
+//
+// A run is one file in Inspect's .eval format: a zip archive with a header, a summary of every
+// sample, and a file for each sample. A sample is an episode that ended or failed; its messages are
+// what was said to and by each seat, its events are every call and note in order, its scores are
+// those of the outcome.
+//
+// What it promises: the file is read by inspect_ai (a test in test/sdk reads it with the package);
+// samples are written as they are read, so that only summaries are held in memory; the same run
+// gives the same bytes.
+//
+// It is not for tables: see package export.
+package inspect
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+)
+
+// atOnce is how many episodes are listed at once.
+const atOnce = 256
+
+// Write writes the run in store and returns how many samples it has.
+func Write(ctx context.Context, w io.Writer, store *sqlite.Store) (samples int, err error) {
+	about, err := store.Outline(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if about.Begun == nil {
+		return 0, fmt.Errorf("inspect: %s holds no run yet", store.Path())
+	}
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	l := &log{zip: z, store: store, about: about, usage: map[string]*usage{}, totals: map[string]*total{}}
+	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
+		if err := step(ctx); err != nil {
+			return len(l.summaries), err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return len(l.summaries), fmt.Errorf("inspect: %w", err)
+	}
+	return len(l.summaries), nil
+}
+
+// log is a Write under way.
+type log struct {
+	zip   *zip.Writer
+	store *sqlite.Store
+	about sqlite.Outline
+
+	summaries []summary
+	completed int // without an error
+	usage     map[string]*usage
+	totals    map[string]*total // by score
+	order     []string          // of totals, as they came
+}
+
+// put writes a member of the archive.
+func (l *log) put(name string, v any) error {
+	// Without a time: the same run gives the same bytes.
+	f, err := l.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+	if err != nil {
+		return fmt.Errorf("inspect: %s: %w", name, err)
+	}
+	e := json.NewEncoder(f)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("inspect: %s: %w", name, err)
+	}
+	return nil
+}
+
+// start writes what is known before any sample: readers of a log under way begin with it.
+func (l *log) start(context.Context) error {
+	return l.put("_journal/start.json", header{Version: version, Eval: l.spec(), Plan: l.plan()})
+}
+
+// samples writes every episode that ended.
+func (l *log) samples(ctx context.Context) error {
+	for from := 0; ; {
+		list, err := l.store.List(ctx, sqlite.Listing{From: from, Limit: atOnce})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for i := range list {
+			if list[i].Ended == nil {
+				continue
+			}
+			if err := l.sample(ctx, &list[i]); err != nil {
+				return err
+			}
+		}
+		from = list[len(list)-1].Episode + 1
+	}
+}
+
+// sample writes one.
+func (l *log) sample(ctx context.Context, e *sqlite.Listed) error {
+	entries, err := journal.Episode(ctx, l.store, e.Episode)
+	if err != nil {
+		return err
+	}
+	s := newSample(l.about.Begun, e)
+	for _, entry := range entries {
+		s.add(entry)
+	}
+	s.close()
+	for name, used := range s.Usage {
+		if l.usage[name] == nil {
+			l.usage[name] = &usage{}
+		}
+		l.usage[name].plus(used)
+	}
+	if s.Error == nil {
+		l.completed++
+	}
+	for _, name := range s.order {
+		if l.totals[name] == nil {
+			l.totals[name] = &total{}
+			l.order = append(l.order, name)
+		}
+		if x, ok := s.Scores[name].Value.(float64); ok {
+			l.totals[name].add(x)
+		}
+	}
+	l.summaries = append(l.summaries, s.summary())
+	return l.put(fmt.Sprintf("samples/%d_epoch_%d.json", s.ID, s.Epoch), s)
+}
+
+// finish writes the summaries and the header, which is complete only now.
+func (l *log) finish(context.Context) error {
+	if l.summaries == nil {
+		l.summaries = []summary{}
+	}
+	if err := l.put("summaries.json", l.summaries); err != nil {
+		return err
+	}
+	h := header{Version: version, Eval: l.spec(), Plan: l.plan(), Stats: &stats{Started: stamp(l.about.Begun.At), Completed: stamp(l.about.Last.At), Usage: l.usage}}
+	h.Status, h.Error = l.status()
+	h.Results = l.results()
+	return l.put("header.json", h)
+}
+
+// status is how the run stands, in Inspect's words.
+func (l *log) status() (string, *evalError) {
+	if l.about.Open {
+		return "started", nil
+	}
+	switch l.about.Last.State {
+	case journal.Complete:
+		return "success", nil
+	case journal.Stopped:
+		return "cancelled", nil
+	case journal.Failed:
+		return "error", &evalError{Message: l.about.Last.Reason}
+	default:
+		return "started", nil
+	}
+}
+
+func (l *log) results() *results {
+	r := &results{Total: l.about.Episodes, Completed: l.completed, Scores: []evalScore{}}
+	for _, name := range l.order {
+		t := l.totals[name]
+		s := evalScore{Name: name, Scorer: name, Scored: t.n, Unscored: len(l.summaries) - t.n, Metrics: map[string]metric{}}
+		if t.n > 0 {
+			s.Metrics["mean"] = metric{Name: "mean", Value: t.mean}
+		}
+		if t.n > 1 {
+			s.Metrics["stderr"] = metric{Name: "stderr", Value: t.stderr()}
+		}
+		r.Scores = append(r.Scores, s)
+	}
+	return r
+}
+
+// finishes are Inspect's words for why a model stopped.
+func finishes(f llm.Finish) string {
+	switch f {
+	case llm.FinishStop:
+		return "stop"
+	case llm.FinishLength:
+		return "max_tokens"
+	case llm.FinishTools:
+		return "tool_calls"
+	case llm.FinishRefused:
+		return "content_filter"
+	default:
+		return "unknown"
+	}
+}

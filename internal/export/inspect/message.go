@@ -1,0 +1,240 @@
+package inspect
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// message is a ChatMessage.
+type message struct {
+	ID         string         `json:"id,omitempty"`
+	Role       string         `json:"role"`
+	Content    any            `json:"content"` // a text, or a list of content
+	Source     string         `json:"source,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"`
+	ToolCalls  []toolCall     `json:"tool_calls,omitempty"`
+	ToolCallID string         `json:"tool_call_id,omitempty"`
+	Model      string         `json:"model,omitempty"`
+}
+
+// content is a Content: a text, an image, or what a model thought.
+type content struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Image     string  `json:"image,omitempty"`
+	Reasoning *string `json:"reasoning,omitempty"`
+}
+
+type toolCall struct {
+	ID        string         `json:"id"`
+	Function  string         `json:"function"`
+	Arguments map[string]any `json:"arguments"`
+	Type      string         `json:"type"`
+	Error     string         `json:"parse_error,omitempty"`
+}
+
+// output is a ModelOutput.
+type output struct {
+	Model      string   `json:"model"`
+	Choices    []choice `json:"choices"`
+	Completion string   `json:"completion"`
+	Usage      *usage   `json:"usage,omitempty"`
+	Time       float64  `json:"time,omitempty"`
+	Error      string   `json:"error,omitempty"`
+}
+
+type choice struct {
+	Message message `json:"message"`
+	Stop    string  `json:"stop_reason"`
+}
+
+// event is a ModelEvent or an InfoEvent.
+type event struct {
+	Event     string         `json:"event"`
+	Timestamp string         `json:"timestamp,omitempty"`
+	Working   float64        `json:"working_start"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+
+	// Of a ModelEvent.
+	Model      string    `json:"model,omitempty"`
+	Role       string    `json:"role,omitempty"`
+	Input      []message `json:"input,omitempty"`
+	Tools      []any     `json:"tools,omitempty"`
+	ToolChoice string    `json:"tool_choice,omitempty"`
+	Config     *generate `json:"config,omitempty"`
+	Output     *output   `json:"output,omitempty"`
+	Retries    int       `json:"retries,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	Cache      string    `json:"cache,omitempty"`
+	Completed  string    `json:"completed,omitempty"`
+	WorkTime   float64   `json:"working_time,omitempty"`
+
+	// Of an InfoEvent.
+	Source string         `json:"source,omitempty"`
+	Data   map[string]any `json:"data,omitempty"`
+}
+
+// MarshalJSON writes the fields that every event of its sort has, also where they are empty.
+func (e event) MarshalJSON() ([]byte, error) {
+	type plain event
+	if e.Event != "model" {
+		return json.Marshal(plain(e))
+	}
+	return json.Marshal(struct {
+		plain
+		Input []message `json:"input"`
+		Tools []any     `json:"tools"`
+	}{plain(e), e.Input, []any{}})
+}
+
+// inform adds an InfoEvent.
+func (s *sample) inform(data map[string]any, at time.Time) {
+	s.Events = append(s.Events, event{Event: "info", Source: "parley", Timestamp: stamp(at), Working: s.since(at), Data: data})
+}
+
+// since is how long the sample had been played.
+func (s *sample) since(at time.Time) float64 {
+	if s.first.IsZero() || at.Before(s.first) {
+		return 0
+	}
+	return at.Sub(s.first).Seconds()
+}
+
+// ask adds a call of a model: as an event with all that was asked, and to the messages what is new
+// to the seat.
+func (s *sample) ask(e *journal.Replied) {
+	where := map[string]any{"seat": e.Seat, "agent": e.Agent, "label": e.Label, "strand": e.Strand, "turn": e.Turn.Turn}
+	prompt := make([]message, len(e.Request.Messages))
+	for i := range e.Request.Messages {
+		m := &e.Request.Messages[i]
+		prompt[i] = messageOf(m)
+		if key := e.Seat + "\x00" + string(m.Role) + "\x00" + m.Text(); !s.told[key] {
+			s.told[key] = true
+			shown := prompt[i]
+			shown.Source, shown.Metadata = "input", where
+			s.Messages = append(s.Messages, shown)
+		}
+	}
+	if len(s.Input) == 0 {
+		s.Input = prompt
+	}
+	t := trail(e)
+	ev := event{
+		Event: "model", Timestamp: stamp(e.At.Add(-t.Latency)), Working: s.since(e.At.Add(-t.Latency)), Metadata: where, Model: e.Request.Model, Role: e.Agent,
+		Input: prompt, ToolChoice: "auto", Config: settings(e.Request), Retries: max(0, t.Attempts-1), Completed: stamp(e.At), WorkTime: t.Latency.Seconds(),
+	}
+	if t.Cached || t.Coalesced {
+		ev.Cache = "read"
+	}
+	out := output{Model: e.Request.Model, Choices: []choice{}, Time: t.Latency.Seconds()}
+	var used llm.Usage
+	switch {
+	case e.Response != nil:
+		answer := answerOf(e.Response)
+		used, out.Completion = e.Response.Usage, e.Response.Text
+		out.Choices = append(out.Choices, choice{Message: answer, Stop: finishes(e.Response.Finish)})
+		s.told[e.Seat+"\x00"+string(llm.RoleAssistant)+"\x00"+e.Response.Text] = true
+		answer.Metadata = where
+		s.Messages = append(s.Messages, answer)
+		s.Output = out
+	case e.Error != nil:
+		used, out.Error, ev.Error = e.Error.Usage, e.Error.Error(), e.Error.Error()
+	}
+	if !e.Copied && !t.Cached && !t.Coalesced {
+		out.Usage = usageOf(used, e.Cost())
+		if s.Usage[e.Request.Model] == nil {
+			s.Usage[e.Request.Model] = &usage{}
+		}
+		s.Usage[e.Request.Model].plus(out.Usage)
+		if e.Response != nil {
+			s.Output.Usage = out.Usage
+		}
+	}
+	ev.Output = &out
+	s.Events = append(s.Events, ev)
+}
+
+func settings(r *llm.Request) *generate {
+	return &generate{Temperature: r.Temperature, TopP: r.TopP, MaxTokens: r.MaxTokens, Seed: r.Seed, Stop: r.Stop}
+}
+
+// messageOf is a message of a prompt.
+func messageOf(m *llm.Message) message {
+	out := message{Role: string(m.Role), Content: m.Text(), ToolCallID: m.ToolCallID, ToolCalls: callsOf(m.ToolCalls)}
+	var parts []content
+	for _, t := range m.Thoughts {
+		parts = append(parts, content{Type: "reasoning", Reasoning: new(t.Text)})
+	}
+	plain := len(parts) == 0
+	for _, p := range m.Parts {
+		if p.Image == nil {
+			parts = append(parts, content{Type: "text", Text: new(p.Text)})
+			continue
+		}
+		plain = false
+		parts = append(parts, content{Type: "image", Image: imageOf(p.Image)})
+	}
+	if !plain {
+		out.Content = parts
+	}
+	return out
+}
+
+func imageOf(i *llm.Image) string {
+	if i.URL != "" {
+		return i.URL
+	}
+	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+}
+
+// answerOf is what a model answered.
+func answerOf(r *llm.Response) message {
+	text := r.Text
+	if text == "" {
+		text = r.Refusal
+	}
+	out := message{Role: string(llm.RoleAssistant), Content: text, Source: "generate", Model: r.Model, ToolCalls: callsOf(r.ToolCalls)}
+	if len(r.Thoughts) == 0 {
+		return out
+	}
+	var parts []content
+	for _, t := range r.Thoughts {
+		parts = append(parts, content{Type: "reasoning", Reasoning: new(t.Text)})
+	}
+	out.Content = append(parts, content{Type: "text", Text: new(text)})
+	return out
+}
+
+func callsOf(calls []llm.ToolCall) []toolCall {
+	var out []toolCall
+	for _, c := range calls {
+		t := toolCall{ID: c.ID, Function: c.Name, Type: "function", Arguments: map[string]any{}}
+		if err := json.Unmarshal([]byte(c.Arguments), &t.Arguments); err != nil || t.Arguments == nil {
+			t.Arguments, t.Error = map[string]any{}, "not a JSON object: "+c.Arguments
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// text is the words of a message.
+func (m *message) text() string {
+	switch c := m.Content.(type) {
+	case string:
+		return c
+	case []content:
+		var b strings.Builder
+		for _, p := range c {
+			if p.Text != nil {
+				b.WriteString(*p.Text)
+			}
+		}
+		return b.String()
+	}
+	return ""
+}

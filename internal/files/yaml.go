@@ -1,0 +1,118 @@
+package files
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Limits bound what is parsed of a YAML text. The parser is not ours: it keeps some 600
+// bytes for each token, takes time that grows faster than their number, and recurses.
+type Limits struct {
+	// Tokens is the most words and signs.
+	Tokens int
+	// Depth is how deep values may be nested.
+	Depth int
+}
+
+// looseMarks is how many signs, for each token that is allowed, a text may have before it
+// is split into tokens: most signs in a prose text are none.
+const looseMarks = 16
+
+// YAMLError is what is wrong with a YAML text, and where.
+type YAMLError struct {
+	Line, Column int // from 1; 0: not known
+	Problem      string
+	// Parser is what the parser said, where it was the parser that refused.
+	Parser string
+}
+
+// Error implements error.
+func (e *YAMLError) Error() string {
+	where := ""
+	if e.Line > 0 {
+		where = "line " + strconv.Itoa(e.Line) + ": "
+	}
+	return where + e.Problem
+}
+
+// ParseYAML parses a text within limits. Aliases are not followed: who follows them must
+// count. An error is a *YAMLError. It never panics.
+func ParseYAML(text string, l Limits) (file *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil { // the parser is not ours
+			file, err = nil, &YAMLError{Problem: "is not YAML"}
+		}
+	}()
+	if marks(text) > looseMarks*l.Tokens {
+		return nil, &YAMLError{Problem: "is too large: more than " + strconv.Itoa(l.Tokens) + " words and signs"}
+	}
+	tokens := lexer.Tokenize(text)
+	if err := bounded(tokens, l); err != nil {
+		return nil, err
+	}
+	file, err = parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err == nil {
+		return file, nil
+	}
+	e := &YAMLError{Problem: "is not YAML"}
+	var ye yaml.Error
+	if errors.As(err, &ye) {
+		e.Parser, e.Problem = ye.GetMessage(), "is not YAML: "+ye.GetMessage()
+		if t := ye.GetToken(); t != nil && t.Position != nil {
+			e.Line, e.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+		}
+	}
+	return nil, e
+}
+
+// marks counts the bytes of a text that may begin or end a token: no text has more than
+// twice as many tokens.
+func marks(text string) int {
+	n := 0
+	for i := range len(text) {
+		if strings.IndexByte("[]{},:-?&*!|>#%@`'\"\n", text[i]) >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// bounded refuses what the parser would take long for, or recurse into without end.
+func bounded(tokens token.Tokens, l Limits) error {
+	if len(tokens) > l.Tokens {
+		return at(tokens[l.Tokens], "is too large: more than "+strconv.Itoa(l.Tokens)+" words and signs up to here")
+	}
+	flow, line, inLine := 0, 0, 0
+	for _, t := range tokens {
+		if t.Position.Line != line {
+			line, inLine = t.Position.Line, 0
+		}
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			flow++
+		case token.MappingEndType, token.SequenceEndType:
+			flow--
+		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
+			inLine++
+		}
+		if flow > l.Depth || inLine > 2*l.Depth {
+			return at(t, "is nested too deeply: at most "+strconv.Itoa(l.Depth)+" levels")
+		}
+	}
+	return nil
+}
+
+func at(t *token.Token, problem string) error {
+	e := &YAMLError{Problem: problem}
+	if t != nil && t.Position != nil {
+		e.Line, e.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)
+	}
+	return e
+}

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/internal/dispatch"
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// hostile serves chat completions whose usage is whatever the test says.
+func hostile(t *testing.T, usage string) (provider.Provider, *price.Table) {
+	t.Helper()
+	prices, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":1,"output":2}}}`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return upstream("openai", serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"id":"a","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}]%s}`, usage)
+	}))), prices
+}
+
+// TestHugeLimits: a client cannot get past the budget by asking for more tokens than a number holds.
+func TestHugeLimits(t *testing.T) {
+	t.Parallel()
+	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.2)})
+	for _, rest := range []string{
+		`,"max_tokens":9000000000000000000`, `,"max_completion_tokens":9223372036854775807`,
+		`,"max_tokens":5000000000000000000,"n":4`, `,"max_tokens":4611686018427387905,"n":4`,
+	} {
+		l.post(chatPath, chatOf("m", "hello", rest)).want(t, http.StatusPaymentRequired, "budget")
+	}
+	if spent, reserved := l.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
+		t.Errorf("spent %v, %v set aside", spent, reserved)
+	}
+	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
+}
+
+// TestHostileUsage: whatever an upstream reports, what is spent is neither negative nor more
+// than the budget, and a call without usage is not free.
+func TestHostileUsage(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		usage  string
+		status int
+		told   int
+	}{
+		{`,"usage":{"prompt_tokens":5,"completion_tokens":1000000000000000}`, http.StatusBadGateway, 0},
+		{`,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, http.StatusBadGateway, 0},
+		{`,"usage":{"prompt_tokens":-5,"completion_tokens":-5}`, http.StatusOK, 1},
+		{`,"usage":null`, http.StatusOK, 1},
+		{``, http.StatusOK, 1},
+	} {
+		up, prices := hostile(t, c.usage)
+		var mu sync.Mutex
+		var told []dispatch.Notice
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.002), Notices: func(n dispatch.Notice) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, n)
+		}})
+		before := llm.Money(0)
+		for i := range 20 {
+			r := l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`))
+			spent, reserved := l.g.dispatch.Budget().Spent()
+			if reserved != 0 || spent > llm.Dollars(0.002) || r.status != http.StatusPaymentRequired && (r.status != c.status || spent <= before) {
+				t.Errorf("%q: call %d: status %d, spent %v after %v, %v set aside", c.usage, i, r.status, spent, before, reserved)
+			}
+			before = spent
+		}
+		if len(told) != c.told {
+			t.Errorf("%q: told %+v", c.usage, told)
+		}
+		if page := metricsOf(t, l); !strings.Contains(page, "spent_dollars") || strings.Contains(page, "dollars -") || strings.Contains(page, "} -") {
+			t.Errorf("%q: a negative figure in %s", c.usage, page)
+		}
+	}
+}
+
+func metricsOf(t *testing.T, l *lab) string {
+	t.Helper()
+	resp, err := l.client.Get(l.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestAbortedStream: a stream that an upstream ends as aborted, after the client was sent some
+// of it, ends for the client too, and the gateway goes on.
+func TestAbortedStream(t *testing.T) {
+	t.Parallel()
+	up := upstream("openai", serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, `data: {"id":"a","model":"m","choices":[{"index":0,"delta":{"content":"ye"}}]}`+"\n\n")
+		w.(http.Flusher).Flush()
+		fmt.Fprint(w, `data: {"id":"a","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"abort"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}`+"\n\ndata: [DONE]\n\n")
+	})))
+	l := start(t, Config{Upstreams: []provider.Provider{up}})
+	for range 2 {
+		l.post(chatPath, chatOf("m", "hello", `,"stream":true`)).want(t, http.StatusOK, `"ye"`)
+	}
+}

@@ -1,0 +1,144 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// failures counts failed calls by model and kind.
+type failures map[failureKey]*Failure
+
+type failureKey struct {
+	model string
+	kind  llm.Kind
+}
+
+// add counts a reply, if it is a failure.
+func (fs failures) add(e *journal.Replied) {
+	err := e.Error
+	switch {
+	case err != nil:
+	case e.Response != nil && e.Response.Finish == llm.FinishRefused:
+		err = &llm.Error{Kind: llm.KindRefused, Message: cmp.Or(e.Response.Refusal, e.Response.Text, "the model refused")}
+	default:
+		return
+	}
+	k := failureKey{keyOf(e).Model, err.Kind}
+	f := fs[k]
+	if f == nil {
+		f = &Failure{Model: k.model, Kind: k.kind, Status: err.Status, Example: oneLine(err.Message)}
+		f.Remedy = Remedy(f.Kind, f.Model == "", f.Example)
+		fs[k] = f
+	}
+	f.Calls++
+}
+
+// sorted lists the failures, the commonest first.
+func (fs failures) sorted() []Failure {
+	out := make([]Failure, 0, len(fs))
+	for _, f := range fs {
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// FailedReader is a journal that can read failed replies alone: see sqlite.Store.Failed. Another is
+// read whole.
+type FailedReader interface {
+	Failed(ctx context.Context, each func(journal.Entry) error) error
+}
+
+// Failures counts the failed calls of a run by model and kind, the commonest first.
+func Failures(ctx context.Context, j journal.Journal) ([]Failure, error) {
+	fs := failures{}
+	add := func(e journal.Entry) error {
+		if r, ok := e.(*journal.Replied); ok {
+			fs.add(r)
+		}
+		return nil
+	}
+	var err error
+	if f, ok := j.(FailedReader); ok {
+		err = f.Failed(ctx, add)
+	} else {
+		err = j.Read(ctx, journal.Whole(), add)
+	}
+	return fs.sorted(), err
+}
+
+// String is how many calls failed how, and whose they were: "45 cut off (lab/tiny)".
+func (f Failure) String() string {
+	return fmt.Sprintf("%d %s (%s)", f.Calls, strings.ReplaceAll(string(f.Kind), "_", " "), cmp.Or(f.Model, "the environment"))
+}
+
+// contextSize finds the size of a context in what servers say of prompts that are too long.
+var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
+
+// Remedy is what can be done about calls that fail in some way. said is what the server said, and
+// act says whether it is an environment that failed.
+func Remedy(kind llm.Kind, act bool, said string) string {
+	if act {
+		return actRemedy(kind)
+	}
+	switch kind {
+	case llm.KindRateLimited:
+		return "lower the limits of the provider (limits.rpm, limits.tpm) or --concurrency"
+	case llm.KindOverloaded:
+		return "the provider is short of capacity: try again later, or lower --concurrency"
+	case llm.KindTimeout:
+		return "raise the timeout of the provider; if the server is your own, lower --concurrency"
+	case llm.KindTransport:
+		return "make sure that the server is running, and that base_url of the provider is right"
+	case llm.KindServer:
+		return "the server failed: look at its log"
+	case llm.KindMalformed:
+		return "check base_url and dialect of the provider: what answers there does not speak its format"
+	case llm.KindInvalid:
+		return "the model does not follow the JSON Schema it is asked for: use another model, or a server that enforces schemas"
+	case llm.KindCutOff:
+		return "raise max_tokens of the agent; where the model thinks before it answers, lower its effort"
+	case llm.KindRefused:
+		return "the model does not want to answer: use another model, or other words"
+	case llm.KindTooLong:
+		if m := contextSize.FindStringSubmatch(said); m != nil {
+			return fmt.Sprintf("the model's context is %s tokens: use a model or a server setting with a larger one, lower max_tokens, or make prompts shorter", m[1])
+		}
+		return "the prompt does not fit the model's context: use a model or a server setting with a larger one, lower max_tokens, or make prompts shorter"
+	case llm.KindBadRequest:
+		return "the provider does not accept the request: check the name of the model and the parameters of the agent"
+	case llm.KindAuth:
+		return "check the key of the provider (key_env), and that it may use the model"
+	case llm.KindQuota:
+		return "the account at the provider is out of credit: add some, and resume"
+	case llm.KindBudget:
+		return "raise the budget, and resume"
+	case llm.KindCanceled:
+		return "the run was stopped while the call was in flight: resume"
+	}
+	return ""
+}
+
+// actRemedy is the same for an environment.
+func actRemedy(kind llm.Kind) string {
+	switch kind {
+	case llm.KindBadRequest:
+		return "the environment does not accept what it is sent: check params.env and params.env_params"
+	case llm.KindTimeout:
+		return "raise params.pool.timeout, or start more environment servers"
+	case llm.KindTransport, llm.KindServer, llm.KindOverloaded, llm.KindMalformed:
+		return "make sure that the environment server is running, and that params.servers is right; its log says more"
+	case llm.KindAuth:
+		return "check the key of the environment server"
+	}
+	return "the log of the environment server says more"
+}

@@ -1,0 +1,198 @@
+package order
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// written is a place in one of its spellings.
+type written struct {
+	place board.Place
+	text  string
+}
+
+// spelled lists every place in every spelling of its name, with its coast written in every way.
+func spelled(b *board.Board) []written {
+	coasts := map[string][]string{
+		"NC": {"/NC", "(nc)", " NC", " (north coast)", " north coast", "/n", "-nc", " Northern Coast", " [NC]"},
+		"SC": {"/SC", "(sc)", " SC", " (south coast)", " south coast", "/s", "-sc", " Southern Coast", " [SC]"},
+		"EC": {"/EC", "(ec)", " EC", " (east coast)", " east coast", "/e", "-ec", " Eastern Coast", " [EC]"},
+	}
+	var all []written
+	for at := range board.Place(board.Places) {
+		names := b.Spellings(b.Province(at))
+		_, coast, has := strings.Cut(b.Code(at), "/")
+		for _, name := range names {
+			if !has {
+				all = append(all, written{at, name})
+				continue
+			}
+			for _, c := range coasts[coast] {
+				all = append(all, written{at, name + c})
+			}
+		}
+	}
+	return all
+}
+
+// codes lists every place as orders are written.
+func codes(b *board.Board) []written {
+	var all []written
+	for at := range board.Place(board.Places) {
+		all = append(all, written{at, b.Code(at)})
+	}
+	return all
+}
+
+// reads wants a text read as an order, in small letters and in capitals too.
+func reads(t *testing.T, b *board.Board, text string, want Order) {
+	t.Helper()
+	for _, text := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
+		if got, err := Parse(b, text); err != nil || got != want {
+			t.Errorf("%q is read as %q, not %q: %v", text, got.Text(b), want.Text(b), err)
+		}
+	}
+}
+
+// units are the ways to write a unit of a type.
+func units(kind board.Type) []string {
+	return map[board.Type][]string{
+		board.Any: {""}, board.Army: {"A ", "army ", "the army in "}, board.Fleet: {"F ", "fleet ", "the fleet at "},
+	}[kind]
+}
+
+// TestEveryOrderIsReadAsWritten writes every order of one or two places canonically, and
+// every support and convoy with each pair of its three places, and reads it back.
+func TestEveryOrderIsReadAsWritten(t *testing.T) {
+	t.Parallel()
+	b := board.New()
+	bur, _ := b.ByCode("BUR")
+	same := func(o Order) {
+		if got, err := Parse(b, o.Text(b)); err != nil || got != o {
+			t.Errorf("%q is read as %q: %v", o.Text(b), got.Text(b), err)
+		}
+	}
+	for _, kind := range []board.Type{board.Any, board.Army, board.Fleet} {
+		for _, at := range codes(b) {
+			for _, k := range []Kind{Hold, Disband, Build} {
+				same(New(k, kind, at.place))
+			}
+			for _, to := range codes(b) {
+				for _, o := range []Order{
+					{Kind: Move, At: at.place, Of: board.Nowhere, To: to.place},
+					{Kind: Move, Via: true, At: at.place, Of: board.Nowhere, To: to.place},
+					{Kind: Retreat, At: at.place, Of: board.Nowhere, To: to.place},
+					{Kind: Support, At: at.place, Of: to.place, To: board.Nowhere},
+					{Kind: Support, At: bur, Of: at.place, To: to.place},
+					{Kind: Support, At: at.place, Of: to.place, To: bur},
+					{Kind: Support, At: at.place, Of: bur, To: to.place},
+					{Kind: Convoy, At: bur, Of: at.place, To: to.place},
+					{Kind: Convoy, At: at.place, Of: to.place, To: bur},
+				} {
+					o.Type = kind
+					if o.Of != board.Nowhere {
+						o.OfType = kind
+					}
+					same(o)
+				}
+			}
+		}
+	}
+	same(New(Waive, board.Any, board.Nowhere))
+}
+
+// TestEveryRetreatIsRead: from and to every place, in every spelling of either.
+func TestEveryRetreatIsRead(t *testing.T) {
+	t.Parallel()
+	b := board.New()
+	for i, at := range spelled(b) {
+		for j, to := range codes(b) {
+			kind := []board.Type{board.Any, board.Army, board.Fleet}[(i+j)%3]
+			unit := units(kind)[(i+j)/3%len(units(kind))]
+			away := Order{Kind: Retreat, Type: kind, At: at.place, Of: board.Nowhere, To: to.place}
+			reads(t, b, unit+at.text+" R "+to.text, away)
+			back := Order{Kind: Retreat, Type: kind, At: to.place, Of: board.Nowhere, To: at.place}
+			reads(t, b, unit+to.text+" R "+at.text, back)
+		}
+	}
+}
+
+// TestEveryWordBehindEveryName: no name swallows the word that says what its unit does.
+func TestEveryWordBehindEveryName(t *testing.T) {
+	t.Parallel()
+	b := board.New()
+	mun, _ := b.ByCode("MUN")
+	alone := map[Kind][]string{
+		Hold: {"H", "HLD", "holds", "stands", "stay"}, Disband: {"D", "DSB", "REM", "disbands", "removed"}, Build: {"B", "BLD", "builds"},
+	}
+	first := map[Kind][]string{
+		Hold: {"hold"}, Disband: {"disband", "remove", "D"}, Build: {"build", "B"}, Retreat: {"retreat", "withdraw", "R"},
+	}
+	to := map[Kind][]string{
+		Move:    {" - ", "-", "->", " → ", " – ", " to ", " M ", " moves to ", " attacks ", " MTO "},
+		Retreat: {" R ", " r - ", " RTO ", " retreats to ", " R -> ", " withdraws to "},
+	}
+	of := map[Kind][]string{Support: {" S ", " SPT ", " supports the "}, Convoy: {" C ", " CVY ", " convoys the "}}
+	for i, at := range spelled(b) {
+		for _, kind := range []board.Type{board.Any, board.Army, board.Fleet} {
+			unit := units(kind)[i%len(units(kind))]
+			for k, words := range alone {
+				for _, word := range words {
+					reads(t, b, unit+at.text+" "+word, New(k, kind, at.place))
+				}
+			}
+			for k, words := range first {
+				o, end := New(k, kind, at.place), ""
+				if k == Retreat {
+					o.To, end = mun, " to Munich"
+				}
+				for _, word := range words {
+					reads(t, b, word+" "+unit+at.text+end, o)
+				}
+			}
+			for k, words := range to {
+				for _, word := range words {
+					reads(t, b, unit+at.text+word+"MUN", Order{Kind: k, Type: kind, At: at.place, Of: board.Nowhere, To: mun})
+					reads(t, b, unit+"MUN"+word+at.text, Order{Kind: k, Type: kind, At: mun, Of: board.Nowhere, To: at.place})
+				}
+			}
+			for k, words := range of {
+				for _, word := range words {
+					o := Order{Kind: k, Type: kind, At: at.place, OfType: board.Army, Of: mun, To: mun}
+					reads(t, b, unit+at.text+word+"A MUN - MUN", o)
+					o.At, o.Of, o.OfType = mun, at.place, kind
+					reads(t, b, unit+"MUN"+word+unit+at.text+" - MUN", o)
+					o.Of, o.OfType, o.To = mun, board.Army, at.place
+					reads(t, b, unit+"MUN"+word+"A MUN - "+at.text, o)
+					if k == Support {
+						o.Of, o.OfType, o.To = at.place, kind, board.Nowhere
+						reads(t, b, unit+"MUN"+word+unit+at.text+" H", o)
+						reads(t, b, unit+"MUN"+word+unit+at.text, o)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNamesThatEndInALetter are joins that were found: a name and the letter of an order
+// that together are another name.
+func TestNamesThatEndInALetter(t *testing.T) {
+	t.Parallel()
+	b := board.New()
+	for text, want := range map[string]string{
+		"A RUH R MUN": "A RUH R MUN", "A Edinburg H": "A EDI H", "F Lyon S A MAR": "F LYO S A MAR", "F Gulf of Lyon S A MAR - SPA": "F LYO S A MAR - SPA",
+		"A Marseille S A PAR": "A MAR S A PAR", "A St Pete S A MOS": "A STP S A MOS",
+	} {
+		o, err := Parse(b, text)
+		if err != nil || o.Text(b) != want {
+			t.Errorf("%q is read as %q, not %q: %v", text, o.Text(b), want, err)
+		}
+	}
+	if names := b.Spellings(b.Province(0)); !slices.Contains(names, "ADR") || !slices.Contains(names, "Adriatic Sea") || !slices.Contains(names, "Adriatic") {
+		t.Error(names)
+	}
+}
