@@ -21,7 +21,9 @@ import (
 // raw sends bytes as they are and returns the connection and what reads its answers.
 func (l *lab) raw(request string) (net.Conn, *bufio.Reader) {
 	l.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(l.url, "http://"))
+	addr := strings.TrimPrefix(l.url, "http://")
+	request = strings.Replace(request, "Host: x\r\n", "Host: "+addr+"\r\n", 1)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		l.t.Fatal(err)
 	}

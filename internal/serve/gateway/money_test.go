@@ -34,8 +34,12 @@ func TestHugeLimits(t *testing.T) {
 	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.2)})
 	for _, rest := range []string{
 		`,"max_tokens":9000000000000000000`, `,"max_completion_tokens":9223372036854775807`,
-		`,"max_tokens":5000000000000000000,"n":4`, `,"max_tokens":4611686018427387905,"n":4`,
+		`,"max_tokens":5000000000000000000,"n":4`, `,"max_tokens":4611686018427387905,"n":4`, `,"n":9000000000000000000`,
+		`,"max_tokens":2147483647,"n":2147483647`,
 	} {
+		l.post(chatPath, chatOf("m", "hello", rest)).want(t, http.StatusBadRequest, "want at most 2147483647")
+	}
+	for _, rest := range []string{`,"max_tokens":2147483647`, `,"max_tokens":1000000,"n":1000`} {
 		l.post(chatPath, chatOf("m", "hello", rest)).want(t, http.StatusPaymentRequired, "budget")
 	}
 	if spent, reserved := l.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
