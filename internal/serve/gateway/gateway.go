@@ -141,6 +141,7 @@ type Gateway struct {
 	missed    atomic.Int64 // calls that are not in the record
 	loose     atomic.Int64 // calls that differ from what was replayed for them as the rules allow
 	nearest   atomic.Int64 // calls for which the nearest was replayed
+	lost      sync.Map     // names of upstreams that do not know the address they are asked at
 	calls     sync.WaitGroup
 	lines     line.Lines
 }

@@ -13,7 +13,7 @@ type Words struct {
 }
 
 // maxWords is how many words of a request are counted, its last ones first.
-const maxWords = 1 << 16
+const maxWords = 1 << 14
 
 // Words counts the words of a request's messages that the rules leave.
 func (r *Rules) Words(q *llm.Request) *Words {
