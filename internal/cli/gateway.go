@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"parley/internal/cachestore"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/match"
 	"parley/internal/serve/gateway/trace"
 	"parley/internal/store/sqlite"
 )
@@ -24,6 +26,9 @@ type gatewayCmd struct {
 	Out    string `placeholder:"FILE" help:"The run file that calls are recorded in; it is gone on with if it exists."`
 	Replay string `placeholder:"FILE" help:"Serve what this run file recorded, and ask nobody."`
 	Resume bool   `help:"Serve what the run file has of a session first, and then go on: a program that is run again asks nothing twice."`
+
+	Ignore  []string `sep:"none" placeholder:"RULE" help:"What may differ between a call and the record, with --replay and --resume: re:REGEXP (text that it matches), path:$.NAME[*].NAME (a member of the request), whitespace, order (of messages). Can be repeated."`
+	Nearest float64  `placeholder:"SHARE" help:"With --replay: where no recorded call asks the same, serve the most similar one of the session if at least this share of words (0 to 1, such as 0.6) is the same, and say where it differs."`
 
 	upstreamFlags
 	trustFlags
@@ -99,7 +104,11 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
 		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
-		Notices: s.notice,
+		Notices: s.notice, Nearest: c.Nearest, Tell: s.tell,
+	}
+	var err error
+	if cfg.Rules, err = match.Parse(c.Ignore); err != nil {
+		return cfg, fmt.Errorf("--ignore: %w", err)
 	}
 	if c.Retries != nil {
 		if *c.Retries < 0 {
@@ -112,7 +121,6 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	if err := c.where(); err != nil {
 		return cfg, err
 	}
-	var err error
 	if cfg.Keys, err = keysOf(s, "--client-key-env", c.ClientKeyEnv); err != nil {
 		return cfg, err
 	}
@@ -132,6 +140,12 @@ func (c *gatewayCmd) where() error {
 		return errors.New("--replay serves a run file and asks nobody: leave --out, --resume, --upstream and the plan away")
 	case c.Replay == "" && c.Out == "":
 		return errors.New("--out FILE: say where calls are to be recorded, or --replay FILE to serve what was")
+	case len(c.Ignore) > 0 && c.Replay == "" && !c.Resume:
+		return errors.New("--ignore is for comparing calls with a record: give it with --replay or --resume")
+	case c.Nearest != 0 && c.Replay == "":
+		return errors.New("--nearest is for --replay only: a guess must not stand in for an answer that is recorded. With --resume use --ignore")
+	case math.IsNaN(c.Nearest) || c.Nearest < 0 || c.Nearest > 1:
+		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
 	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.Patience < 0 || c.MaxBody < 0:
 		return errors.New("--max-steps, --idle, --deadline, --grace, --patience and --max-body must not be negative")
 	default:
@@ -213,17 +227,46 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 	return b
 }
 
+// tell writes what whoever runs a server should know. It may have words of clients in it.
+func (s *State) tell(text string) {
+	fmt.Fprintf(s.err, "parley: %s\n", cut(safe(oneLine(text)), 800))
+}
+
+// found says how many calls were in the record.
+func found(sum gateway.Summary) string {
+	text := fmt.Sprintf("%s of %s calls were found in the record", number(sum.Replayed), number(sum.Replayed+sum.Missed))
+	var how []string
+	if sum.Loose > 0 {
+		how = append(how, number(sum.Loose)+" by --ignore")
+	}
+	if sum.Nearest > 0 {
+		how = append(how, number(sum.Nearest)+" by --nearest")
+	}
+	if len(how) > 0 {
+		text += " (" + strings.Join(how, ", ") + ")"
+	}
+	return text
+}
+
+// diverged is how many of the calls that were turned away were not in the record.
+func (c *gatewayCmd) diverged(sum gateway.Summary) int {
+	if c.Replay == "" {
+		return 0
+	}
+	return sum.Missed
+}
+
 // report says what happened, on standard error.
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	var parts []string
 	if c.Replay == "" {
 		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", number(sum.Recorded), c.Out, number(sum.Failed)))
 	}
-	if c.Replay != "" || sum.Replayed > 0 {
-		parts = append(parts, number(sum.Replayed)+" calls served from the record")
+	if c.Replay != "" || c.Resume {
+		parts = append(parts, found(sum))
 	}
-	if sum.Refused > 0 {
-		parts = append(parts, number(sum.Refused)+" turned away")
+	if refused := sum.Refused - c.diverged(sum); refused > 0 {
+		parts = append(parts, number(refused)+" turned away")
 	}
 	parts = append(parts, number(sum.Sessions)+" sessions")
 	if c.Replay == "" {

@@ -38,6 +38,51 @@ func gatewayServing(t *testing.T, env map[string]string, args ...string) (url st
 	}
 }
 
+// TestGatewayNotDeterministic replays and resumes a program whose prompts are different every
+// time, and is told how many calls were found.
+func TestGatewayNotDeterministic(t *testing.T) {
+	t.Parallel()
+	sim, stopSim := serving(t)
+	defer stopSim()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	ask := func(url, salt string) outcome {
+		return parley(t, State{}, "ask", "--model", "lab/echo", "--dialect", "openai", "--base-url", url+"/v1/sessions/game", "say this, salted with "+salt)
+	}
+	live := []string{"--out", file, "--upstream", "openai=" + sim + "/v1"}
+	url, stop := gatewayServing(t, nil, live...)
+	ask(url, "abc").want(t, ExitOK)
+	stop().want(t, ExitOK).wantErr(t, "1 calls recorded")
+
+	url, stop = gatewayServing(t, nil, append(live, "--resume", "--ignore", `re:salted with \w+`)...)
+	if got := ask(url, "xyz").want(t, ExitOK); got.stdout != "say this, salted with abc\n" {
+		t.Errorf("%q", got.stdout)
+	}
+	stop().want(t, ExitOK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 calls were found in the record (1 by --ignore)")
+
+	url, stop = gatewayServing(t, nil, append(live, "--resume")...)
+	ask(url, "uvw").want(t, ExitOK)
+	stop().want(t, ExitOK).wantErr(t, "parley: session game: its first call is not in the record", "episode 1 begins", "0 of 1 calls were found in the record")
+
+	url, stop = gatewayServing(t, nil, "--replay", file, "--nearest", "0.5")
+	if got := ask(url, "qqq").want(t, ExitOK); got.stdout != "say this, salted with abc\n" {
+		t.Errorf("%q", got.stdout)
+	}
+	stop().want(t, ExitOK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
+}
+
+// TestGatewayRules refuses rules that say nothing.
+func TestGatewayRules(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"give it with --replay or --resume":       {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--ignore", "order"},
+		"--nearest is for --replay only":          {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--resume", "--nearest", "0.5"},
+		"want a share from 0 to 1":                {"--replay", "run.parley", "--nearest", "NaN"},
+		"unknown rule \"spaces\"; want re:REGEXP": {"--replay", "run.parley", "--ignore", "spaces"},
+	} {
+		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, ExitUsage).wantErr(t, want)
+	}
+}
+
 // TestGateway asks through a gateway with `parley ask`, in each wire format, shows what was
 // recorded, and asks the record again without the provider.
 func TestGateway(t *testing.T) {
@@ -75,7 +120,7 @@ func TestGateway(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	res.Body.Close()
-	stop().want(t, ExitOK).wantErr(t, "1 calls served from the record; 1 sessions")
+	stop().want(t, ExitOK).wantErr(t, "1 of 1 calls were found in the record; 1 sessions")
 }
 
 // otherVerbs has the verbs that read run files read the record of a gateway, and those that

@@ -123,7 +123,11 @@ func (v *playView) rests(r replica.Rest) {
 		fmt.Fprintf(v.out, "parley: the server %s is back\n", r.Name)
 		return
 	}
-	fmt.Fprintf(v.out, "parley: the server %s rests, and others take its calls: %s\n", r.Name, cut(oneLine(r.Why.Error()), 300))
+	others := ""
+	if r.Others > 0 {
+		others = ", and others take its calls"
+	}
+	fmt.Fprintf(v.out, "parley: the server %s rests%s: %s\n", r.Name, others, cut(oneLine(r.Why.Error()), 300))
 }
 
 // tell lets the kind know of an episode that ended.

@@ -71,6 +71,8 @@ type Config struct {
 type Rest struct {
 	Name string
 	Why  error // what it failed with
+	// Others is how many servers take calls while it rests.
+	Others int
 }
 
 // Set is several servers as one llm.Model.
@@ -196,6 +198,7 @@ func (s *Set) alight(ctx context.Context, m *member, session string, began time.
 	if rests {
 		s.vacate(m)
 	}
+	others := s.others(m)
 	s.mu.Unlock()
 	if rests && m.Recall != nil && len(s.members) > 1 {
 		m.Recall()
@@ -203,11 +206,19 @@ func (s *Set) alight(ctx context.Context, m *member, session string, began time.
 	switch {
 	case s.config.Rests == nil:
 	case rests && !rested: // once for all rests in a row
-		s.config.Rests(Rest{Name: m.Name, Why: err})
+		s.config.Rests(Rest{Name: m.Name, Why: err, Others: others})
 	case back:
 		s.config.Rests(Rest{Name: m.Name})
 	}
 	return recalled || v == absent
+}
+
+// others counts the servers beside m that do not rest. Set.mu is held.
+func (s *Set) others(m *member) (n int) {
+	for _, o := range s.members {
+		n += number(o != m && !o.resting())
+	}
+	return n
 }
 
 func number(yes bool) int {

@@ -57,6 +57,7 @@ type Answer struct {
 	FirstByte time.Duration // from sending to the header
 
 	c      *Client
+	url    *url.URL // that was asked
 	hide   *redact.Redactor
 	lane   lane
 	start  time.Time
@@ -89,6 +90,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 		a.Close()
 		return nil, c.broken(ctx, err, false)
 	}
+	a.url = req.URL
 	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
@@ -226,6 +228,7 @@ func (a *Answer) refused(status int) error {
 	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
 	e := fault.Classify(status, a.Header, a.hide.Fault(b.Bytes()))
 	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, time.Since(a.start)
+	a.Misplaced(e)
 	return e
 }
 

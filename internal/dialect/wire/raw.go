@@ -28,6 +28,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
 	}
+	a.url = req.URL
 	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	"parley/internal/serve/gateway/format"
@@ -41,7 +42,9 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 	resp, err := x.g.dispatch.Ask(relay.With(ctx, x.flight), req)
 	if err != nil {
-		x.finish(rec, x.failure(ctx, llm.AsError(err)))
+		e := llm.AsError(err)
+		x.g.misplaced(e)
+		x.finish(rec, x.failure(ctx, e))
 		return
 	}
 	rec.Response = resp
@@ -57,6 +60,17 @@ func (x *exchange) aim() (*target, *llm.Error) {
 		x.span = x.g.cfg.Tracer.Start(x.header, x.rt.api, t.upstream.Provider(), x.session.ID, x.call)
 	}
 	return t, e
+}
+
+// misplaced tells, once for each upstream, that it does not know the address it is asked at.
+// The client gets the upstream's own words, which do not say where it was asked.
+func (g *Gateway) misplaced(e *llm.Error) {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || !strings.Contains(e.Message, " from http") {
+		return
+	}
+	if _, told := g.lost.LoadOrStore(e.Provider, true); !told {
+		g.tell("upstream %s: %s", e.Provider, e.Message)
+	}
 }
 
 // asked is the question as it is recorded: of the model that was really asked. The call is

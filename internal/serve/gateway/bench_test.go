@@ -9,23 +9,29 @@ import (
 	"testing"
 
 	"parley/internal/provider"
+	"parley/journal"
 )
+
+// provided serves answers of a usual length at once.
+func provided(b *testing.B) string {
+	body := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
+		strings.Repeat("A sentence. ", 30) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":90,"total_tokens":190}}`
+	return serving(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, body)
+	}))
+}
+
+var question = strings.Repeat("What is to be done now? ", 20)
 
 // BenchmarkCall is a whole call through the gateway with its record, client and provider
 // included, many at once. The command `go -C oracle run ./bench gateway` measures the
 // gateway from outside.
 func BenchmarkCall(b *testing.B) {
-	body := `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` +
-		strings.Repeat("A sentence. ", 30) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":90,"total_tokens":190}}`
-	up := serving(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, body)
-	}))
-	p := upstream("openai", up)
+	p := upstream("openai", provided(b))
 	p.Limits.Concurrency = 1000
 	l := start(b, Config{Upstreams: []provider.Provider{p}})
-	question := strings.Repeat("What is to be done now? ", 20)
 	var n atomic.Int64
 	b.ReportAllocs()
 	b.SetParallelism(32)
@@ -37,5 +43,29 @@ func BenchmarkCall(b *testing.B) {
 				return
 			}
 		}
+	})
+}
+
+// BenchmarkOne is one client that makes one call at a time: to the provider itself, through
+// a gateway whose record is in memory, and through one whose record is durable. What the
+// second adds to the first is the gateway's own time; what the third adds is the disk's.
+func BenchmarkOne(b *testing.B) {
+	run := func(b *testing.B, l *lab) {
+		b.ReportAllocs()
+		for n := range b.N {
+			r, err := l.try(b.Context(), "/v1/chat/completions", chatOf("m", strconv.Itoa(n)+question))
+			if err != nil || r.status != 200 {
+				b.Fatal(r, err)
+			}
+		}
+	}
+	b.Run("direct", func(b *testing.B) {
+		run(b, &lab{url: strings.TrimSuffix(provided(b), "/v1"), client: &http.Client{Transport: &http.Transport{}}})
+	})
+	b.Run("memory", func(b *testing.B) {
+		run(b, start(b, Config{Upstreams: []provider.Provider{upstream("openai", provided(b))}, Journal: &journal.Memory{}}))
+	})
+	b.Run("file", func(b *testing.B) {
+		run(b, start(b, Config{Upstreams: []provider.Provider{upstream("openai", provided(b))}}))
 	})
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"parley/internal/serve/auth"
@@ -126,6 +128,9 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 		return false
 	}
 	if x.session, err = x.g.sessions.Find(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, true); err == nil {
+		x.session, err = x.g.sessions.Place(ctx, x.session, x.call)
+	}
+	if err == nil {
 		x.place, err = x.session.Enter(cancel)
 	}
 	switch _, closed := errors.AsType[session.ClosedError](err); {
@@ -152,19 +157,49 @@ func (x *exchange) replayed() bool {
 	if p == nil {
 		return false
 	}
-	was := p.Take(x.call.Turn())
+	was := p.Take(x.call)
 	if was == nil {
+		x.g.missed.Add(1)
+		x.g.metrics.missed.Inc()
 		if x.g.cfg.Replay {
-			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call))
+			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call)+"; parley gateway --ignore and --nearest allow differences")
 			return true
+		}
+		if why := p.Missing(x.call); why != "" {
+			x.g.tell("session %s: a call is not in the record and is asked now: %s; --ignore allows differences", x.session.ID, why)
 		}
 		return false // what is not recorded is asked now
 	}
-	h := http.Header{"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {"true"}}
-	x.g.metrics.replayed.Inc()
+	h := http.Header{
+		"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {was.How},
+		"X-Parley-Turn": {strconv.Itoa(was.Episode) + ":" + strconv.Itoa(was.Turn)},
+	}
+	if was.How == session.Nearest {
+		share := strconv.FormatFloat(was.Share, 'f', 3, 64)
+		h["X-Parley-Similarity"] = []string{share}
+		x.g.tell("session %s: episode %d, turn %d is replayed for a call that differs (similarity %s): %s", x.session.ID, was.Episode, was.Turn, share, was.Difference)
+	}
+	x.g.served(was.How)
 	x.end = endReplayed
 	x.out.whole(was.Wire.Status, was.Wire.Body, h)
 	return true
+}
+
+// served counts a call that was answered from the record.
+func (g *Gateway) served(how string) {
+	g.metrics.replayed.Inc()
+	switch how {
+	case session.Loose:
+		g.loose.Add(1)
+	case session.Nearest:
+		g.nearest.Add(1)
+	}
+}
+
+func (g *Gateway) tell(text string, args ...any) {
+	if g.cfg.Tell != nil {
+		g.cfg.Tell(fmt.Sprintf(text, args...))
+	}
 }
 
 // fetch hands on a call that no model answers.

@@ -30,6 +30,7 @@ import (
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/line"
+	"parley/internal/serve/gateway/match"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/gateway/trace"
@@ -55,6 +56,15 @@ type Config struct {
 	Replay bool
 	// Resume serves what a session has recorded first, and then goes on. Default: false.
 	Resume bool
+	// Rules are what to ignore when a call is compared with the record. Default: nothing.
+	Rules *match.Rules
+	// Nearest is which share of words a recorded call must have in common with one that is not
+	// recorded to be replayed for it. Default: 0, only what asks the same is replayed.
+	Nearest float64
+	// Tell is told, in one line, what whoever runs the gateway should know: a session that
+	// begins anew, a call that is not in the record, one that differs from what is replayed for
+	// it. The text has words of clients. Default: nobody is told.
+	Tell func(text string)
 
 	// Budget is what may be spent in all, earlier sittings included. Default: no limit.
 	Budget llm.Money
@@ -128,6 +138,10 @@ type Gateway struct {
 	metrics   *metrics
 	draining  atomic.Bool
 	became    [endKinds]atomic.Int64
+	missed    atomic.Int64 // calls that are not in the record
+	loose     atomic.Int64 // calls that differ from what was replayed for them as the rules allow
+	nearest   atomic.Int64 // calls for which the nearest was replayed
+	lost      sync.Map     // names of upstreams that do not know the address they are asked at
 	calls     sync.WaitGroup
 	lines     line.Lines
 }
@@ -146,7 +160,7 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 	}
 	g.sessions = session.New(session.Config{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
-		Anybody: c.Replay && len(c.Keys) == 0,
+		Anybody: c.Replay && len(c.Keys) == 0, Rules: c.Rules, Nearest: c.Nearest, Aliases: aliases(c, state), Tell: c.Tell,
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent); err != nil {
@@ -220,6 +234,9 @@ type Summary struct {
 	Recorded int // calls
 	Failed   int // of them
 	Replayed int // calls that were answered from the record
+	Loose    int // of them, those that differ as the rules allow
+	Nearest  int // of them, those for which the most similar one was replayed
+	Missed   int // calls that were looked for in the record and not found
 	Refused  int // calls that were not made
 	Sessions int
 	Spent    llm.Money // earlier sittings included
@@ -229,7 +246,10 @@ type Summary struct {
 func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
 	n := func(e end) int { return int(g.became[e].Load()) }
-	sum := Summary{Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all}
+	sum := Summary{
+		Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all,
+		Loose: int(g.loose.Load()), Nearest: int(g.nearest.Load()), Missed: int(g.missed.Load()),
+	}
 	if g.dispatch != nil {
 		sum.Spent, _ = g.dispatch.Budget().Spent()
 	}

@@ -194,9 +194,9 @@ func recorded(t testing.TB, file, session string) []ledger.Call {
 		t.Fatal(err)
 	}
 	var episodes []int // of all owners
-	for name, n := range state.Sessions {
+	for name, all := range state.Sessions {
 		if name.ID == session {
-			episodes = append(episodes, n)
+			episodes = append(episodes, all...)
 		}
 	}
 	if len(episodes) == 0 {

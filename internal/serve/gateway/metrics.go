@@ -25,6 +25,7 @@ type metrics struct {
 	recorded  prometheus.Histogram
 	cached    prometheus.Counter
 	replayed  prometheus.Counter
+	missed    prometheus.Counter
 	stops     prometheus.Counter
 	byAPI     map[format.API]prometheus.Observer
 	firstByte map[format.API]prometheus.Observer
@@ -42,6 +43,7 @@ func newMetrics(g *Gateway) *metrics {
 		recorded: prometheus.NewHistogram(prometheus.HistogramOpts{Name: metricsPrefix + "record_seconds", Help: "Time until a call was durable.", Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
 		cached:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "cached_total", Help: "Calls answered by the cache."}),
 		replayed: prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replayed_total", Help: "Calls answered by the record."}),
+		missed:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replay_missed_total", Help: "Calls that are not in the record, with --replay and --resume."}),
 		stops:    prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "stops_total", Help: "Calls answered with the words that a session's steps are used up."}),
 		byAPI:    map[format.API]prometheus.Observer{}, firstByte: map[format.API]prometheus.Observer{},
 	}
@@ -49,7 +51,7 @@ func newMetrics(g *Gateway) *metrics {
 		m.byAPI[api], m.firstByte[api] = m.seconds.WithLabelValues(string(api)), m.first.WithLabelValues(string(api))
 	}
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(m.requests, m.seconds, m.first, m.inFlight, m.recorded, m.cached, m.replayed, m.stops,
+	reg.MustRegister(m.requests, m.seconds, m.first, m.inFlight, m.recorded, m.cached, m.replayed, m.missed, m.stops,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &state{g: g})
 	m.Handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	return m

@@ -14,6 +14,7 @@ import (
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
 	"parley/llm"
@@ -163,6 +164,14 @@ func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
 	}
 	t.fallbacks = g.cfg.Fallbacks[t.model]
 	return t, nil
+}
+
+// aliases are the other names of models: ours, or those of a record that is replayed.
+func aliases(c Config, found *ledger.State) map[string]string {
+	if c.Replay {
+		return found.Aliases
+	}
+	return c.Aliases
 }
 
 // first is the first upstream that speaks the format of api, or the first of all.

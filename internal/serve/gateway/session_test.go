@@ -28,7 +28,7 @@ func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, ok := state.Ended[state.Sessions[ledger.Name{ID: "s"}]]
+	e, ok := state.Ended[state.Sessions[ledger.Name{ID: "s"}][0]]
 	return e, ok
 }
 

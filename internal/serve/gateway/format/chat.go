@@ -16,7 +16,7 @@ func (c *Call) chat(key string, v []byte) bool {
 	case "max_tokens", "max_completion_tokens":
 		return c.tokens(key, v)
 	case "n":
-		return c.answers(key, v, &c.Choices)
+		return c.answers(key, v, &c.Choices) && c.Choices == 1 // more are kept in Extra, for the record
 	case "best_of":
 		c.answers(key, v, &c.Drafts)
 		return false

@@ -294,15 +294,16 @@ func TestEnds(t *testing.T) {
 		{Messages, "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"stop_reason\":null}}\n\n", false, false, false},
 		{Messages, "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n", false, true, false},
 		{Messages, "event: error\ndata: {\"type\":\"error\"}\n\n", false, false, true},
+		{Responses, "data: {\"type\":\"response.completed\",\"response\":{}}\n\n", false, true, false},
 		{Responses, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n", false, true, false},
 	} {
 		e := Parse([]byte(c.event))
-		if c.api.Ends(e, 1) != c.ends || c.api.Last(e) != c.last || c.api.Fails(e) != c.fails {
-			t.Errorf("%s %q: ends %v, last %v, fails %v", c.api, c.event, c.api.Ends(e, 1), c.api.Last(e), c.api.Fails(e))
+		if c.api.Ends(e) != c.ends || c.api.Last(e) != c.last || c.api.Fails(e) != c.fails {
+			t.Errorf("%s %q: ends %v, last %v, fails %v", c.api, c.event, c.api.Ends(e), c.api.Last(e), c.api.Fails(e))
 		}
 	}
-	if Chat.Ends(Parse([]byte("data: {\"finish_reason\":\"stop\"}\n\n")), 2) {
-		t.Error("one of two answers is not the end")
+	if Chat.Ends(Parse([]byte("data: {\"finish_reason\":\"\"}\n\n"))) {
+		t.Error("an empty reason is none")
 	}
 }
 
@@ -336,7 +337,7 @@ func FuzzSplitter(f *testing.F) {
 			s.Feed(b[i:min(i+int(size)+1, len(b))])
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
 				e := Parse(raw)
-				_, _, _ = Chat.Ends(e, 1), Messages.Fails(e), OnlyUsage(e)
+				_, _, _ = Chat.Ends(e), Messages.Fails(e), OnlyUsage(e)
 				all = append(all, raw...)
 			}
 		}

@@ -69,11 +69,11 @@ func Parse(event []byte) (e wire.Event) {
 }
 
 // Ends says whether an event tells that the answer is over: what follows it is only
-// bookkeeping. choices is how many answers the stream carries.
-func (a API) Ends(e wire.Event, choices int) bool {
+// bookkeeping. Where a stream carries several answers, each has such an event.
+func (a API) Ends(e wire.Event) bool {
 	switch a {
 	case Chat:
-		return choices <= 1 && saysFinish(e.Data, `"finish_reason"`)
+		return saysFinish(e.Data, `"finish_reason"`)
 	case Messages:
 		return saysFinish(e.Data, `"stop_reason"`)
 	default:
@@ -83,7 +83,11 @@ func (a API) Ends(e wire.Event, choices int) bool {
 
 // Last says whether an event is the last of a stream.
 func (a API) Last(e wire.Event) bool {
-	switch string(e.Name) {
+	name := string(e.Name)
+	if name == "" && a == Responses {
+		name = str(e.Data, "type") // some servers leave the other one out
+	}
+	switch name {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return true
 	}
@@ -98,7 +102,7 @@ func (a API) Fails(e wire.Event) bool {
 	return bytes.Contains(e.Data, []byte(`"error"`)) && (member(e.Data, "error") != nil || str(e.Data, "type") == "error")
 }
 
-// saysFinish says whether a member of that name has a string for its value. Inside of a
+// saysFinish says whether a member of that name has a text for its value. Inside of a
 // text its quotes would be escaped, so that it cannot be taken for what a model said.
 func saysFinish(b []byte, name string) bool {
 	for {
@@ -108,10 +112,48 @@ func saysFinish(b []byte, name string) bool {
 		}
 		b = b[i+len(name):]
 		rest := bytes.TrimLeft(b, " \t")
-		if value, ok := bytes.CutPrefix(rest, []byte{':'}); ok && bytes.HasPrefix(bytes.TrimLeft(value, " \t"), []byte{'"'}) {
-			return true
+		if value, ok := bytes.CutPrefix(rest, []byte{':'}); ok {
+			if value = bytes.TrimLeft(value, " \t"); len(value) > 1 && value[0] == '"' && value[1] != '"' {
+				return true
+			}
 		}
 	}
+}
+
+// Whole returns the whole answer that the last event of a stream has in it, or nil.
+func (a API) Whole(e wire.Event) []byte {
+	if a != Responses || !a.Last(e) {
+		return nil
+	}
+	return member(e.Data, "response")
+}
+
+// MoveMembers returns the events held with those members of e added to the last of them that
+// it does not have, each to the byte. What a chat completion's chunk says of its usage stays
+// out. ok is false where there is nothing to add, or no event to add it to.
+func MoveMembers(held []byte, e wire.Event) (_ []byte, ok bool) {
+	all := Splitter{}
+	all.Feed(held)
+	var last []byte // the members of the last event that has some
+	at, end := 0, -1
+	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
+		at += len(raw)
+		if data := Parse(raw).Data; len(data) > 0 && data[0] == '{' {
+			last, end = data, at-len(raw)+bytes.LastIndexByte(raw, '}')
+		}
+	}
+	if end < 0 {
+		return held, false
+	}
+	more := bytes.Clone(held[:end])
+	body.Members(e.Data, func(key, value []byte) bool {
+		if string(key) != "usage" && !has(last, string(key)) {
+			more = append(append(more, ',', '"'), key...)
+			more = append(append(more, '"', ':'), value...)
+		}
+		return true
+	})
+	return append(more, held[end:]...), len(more) > end
 }
 
 // OnlyUsage says whether an event of a chat completion holds what was used and nothing

@@ -85,8 +85,8 @@ type written struct {
 
 // State is a record as it was found.
 type State struct {
-	// Sessions is by name: its episode.
-	Sessions map[Name]int
+	// Sessions is by name: its episodes, in the order in which they began.
+	Sessions map[Name][]int
 	// Ended is by episode.
 	Ended map[int]journal.Ended
 	// Spent is what calls have cost, with the most that those may have cost which were in
@@ -94,6 +94,8 @@ type State struct {
 	Spent llm.Money
 	// Calls is how many there are.
 	Calls int
+	// Aliases are other names of models, as the plan of the record has them.
+	Aliases map[string]string
 }
 
 // Begin says how the run is set up: see journal.Begun.
@@ -155,9 +157,15 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	if head.Begun != nil && head.Begun.Kind != Kind {
 		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
-	s = &State{Sessions: map[Name]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
+	s = &State{Sessions: map[Name][]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
 	if head.Cut {
 		s.Spent = s.Spent.Plus(head.Owed)
+	}
+	if head.Begun != nil {
+		var plan struct{ Aliases map[string]string }
+		if json.Unmarshal(head.Begun.Plan, &plan) == nil { // else it has none that could be used
+			s.Aliases = plan.Aliases
+		}
 	}
 	for _, stage := range head.Stages {
 		for i, spec := range stage.Specs {
@@ -165,7 +173,8 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 			if err := json.Unmarshal(spec.Params, &p); err != nil {
 				return nil, 0, fmt.Errorf("ledger: episode %d: %w", stage.First+i, err)
 			}
-			s.Sessions[Name{p.Owner, p.Session}] = stage.First + i
+			name := Name{p.Owner, p.Session}
+			s.Sessions[name] = append(s.Sessions[name], stage.First+i)
 			next = max(next, stage.First+i+1)
 		}
 	}

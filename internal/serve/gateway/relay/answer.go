@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/translate"
 	"parley/llm"
 )
@@ -24,6 +25,12 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 		return nil, err
 	}
 	b = a.Hide().Bytes(b)
+	if a.IsStream() { // nobody asked for one
+		if b, err = unstreamed(out.api, b); err != nil {
+			return nil, err
+		}
+		a.Header.Set("Content-Type", "application/json")
+	}
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
@@ -49,6 +56,29 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	h["Content-Type"] = []string{"application/json"}
 	f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendWhole(nil, out.client, meta, resp)
 	return resp, nil
+}
+
+// unstreamed returns the whole answer of a stream that was sent unasked. Servers exist that
+// answer responses with nothing else; their last event has all of it. Of other formats
+// the whole is not in the stream, and to make one up would not be the provider's answer.
+func unstreamed(api format.API, stream []byte) ([]byte, error) {
+	all := format.Splitter{}
+	all.Feed(stream)
+	for api == format.Responses {
+		raw, ok := all.Next()
+		if !ok {
+			raw = all.Rest()
+		}
+		if whole := api.Whole(format.Parse(raw)); whole != nil {
+			return whole, nil
+		}
+		if !ok {
+			break
+		}
+	}
+	e := fault.Malformed("the server answered with a stream of events, which was not asked for: ask for one with \"stream\": true", nil)
+	e.Uncertain = true
+	return nil, e
 }
 
 // readAll reads a body of at most limit bytes.
@@ -81,6 +111,7 @@ func (u *Upstream) refused(ctx context.Context, f *Flight, a *wire.Answer, statu
 	}
 	b = a.Hide().Fault(b)
 	e := fault.Classify(status, a.Header, b)
+	a.Misplaced(e)
 	if len(b) > 0 && !translated && status >= 400 {
 		f.Status, f.Answer, f.Held = status, backward(a.Header), b
 	}

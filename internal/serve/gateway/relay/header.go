@@ -53,13 +53,13 @@ func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	return out
 }
 
-// Account hashes whose answer a call of f gets: the server's address, the client's own key
+// Account hashes whose answer a call of f gets: the provider's origin, the client's own key
 // where that is sent along, and the headers by which a client could say more. An answer may be
 // given to another call only where this is equal. The key itself is only in the hash.
 func (u *Upstream) Account(f *Flight) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	write(h, u.p.BaseURL)
-	write(h, u.p.Dialect)
+	origin := u.p.Origin()
+	h.Write(origin[:])
 	write(h, f.Key)
 	var lines []string
 	u.forwards(f.Header, func(name string, values []string) {

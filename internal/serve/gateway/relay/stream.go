@@ -71,7 +71,8 @@ type streamer struct {
 	kept   []byte // what the client is not sent, but the answer is made of
 	read   int64
 	hide   *redact.Stream
-	finish bool // the answer is over, and the rest is held
+	ended  int  // answers of the stream that are over
+	finish bool // all of them are, and the rest is held
 	done   bool // the last event came
 
 	// Of a stream that is translated: its events are read as they come.
@@ -147,16 +148,29 @@ func (s *streamer) event(raw []byte) error {
 		return s.fails(raw, e)
 	}
 	s.done = s.out.api.Last(e)
-	s.finish = s.finish || s.done || s.out.api.Ends(e, s.f.Call.Choices)
+	if s.out.api.Ends(e) {
+		s.ended++
+	}
+	s.finish = s.finish || s.done || s.ended >= s.f.Call.Choices
 	switch {
 	case s.reader != nil:
 		return s.translate(e)
 	case s.out.usage && format.OnlyUsage(e):
-		s.kept = append(s.kept, raw...)
+		s.unasked(raw, e)
 	default:
 		s.pass(raw)
 	}
 	return nil
+}
+
+// unasked takes in the event that tells what was used, which the client did not ask for. What
+// else the provider says in it, such as how long things took, it would have said in the event
+// that ends the answer: there it is put.
+func (s *streamer) unasked(raw []byte, e wire.Event) {
+	s.kept = append(s.kept, raw...)
+	if held, ok := format.MoveMembers(s.f.Held, e); ok {
+		s.f.Held = held
+	}
 }
 
 // fails makes the error of an event that tells of one. The provider's own words end a

@@ -120,6 +120,9 @@ func (a *Sessions) end(s *Session, c Closing) (Status, error) {
 	if err != nil {
 		return s.status(), err
 	}
+	if s.past != nil {
+		s.info.Record = s.past.status()
+	}
 	s.state, s.info.ClosedAt, s.past, s.seen = Closed, &now, nil, nil
 	return s.status(), nil
 }

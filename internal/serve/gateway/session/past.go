@@ -1,55 +1,171 @@
 package session
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
-	"parley/llm"
+	"parley/internal/serve/gateway/match"
 )
 
 // Past is what is recorded of a session, to be served again: each call once, to whoever
 // asks the same.
 type Past struct {
+	rules   *match.Rules
+	aliases map[string]string
+	nearest float64
+
 	mu     sync.Mutex
 	calls  []ledger.Call
 	served []bool
+	first  int // every call before it was served
 	same   map[[16]byte][]int
+	loose  map[[32]byte][]int   // by what the rules leave; nil until it is needed
+	words  map[int]*match.Words // of calls that were compared and not served
+	found  int
+	missed int
 }
+
+// Served is a recorded call that answers another.
+type Served struct {
+	*ledger.Call
+	// How it was found: Exact, Loose or Nearest.
+	How string
+	// Share is which part of its words is the same, and Difference says where it differs. Both
+	// are for the nearest only.
+	Share      float64
+	Difference string
+}
+
+// The ways in which a recorded call is found.
+const (
+	Exact   = "exact"
+	Loose   = "rules"   // it differs in nothing but what the rules name
+	Nearest = "nearest" // it is the most similar of those that were left
+)
 
 // newPast returns the past of calls. To replay, failures are a part of it; to go on, they
 // are not, since asking again may do better. What a client did not stay for is never served.
-func newPast(calls []ledger.Call, failures bool) *Past {
-	p := &Past{same: map[[16]byte][]int{}}
+func newPast(calls []ledger.Call, c *Config) *Past {
+	p := &Past{rules: c.Rules, aliases: c.Aliases, same: map[[16]byte][]int{}, words: map[int]*match.Words{}}
+	if c.Replay {
+		p.nearest = c.Nearest
+	}
 	for i := range calls {
-		c := &calls[i]
-		if c.Wire.Status == 0 || c.Wire.Cut || c.Error != nil && !failures {
+		c1 := &calls[i]
+		if c1.Wire.Status == 0 || c1.Wire.Cut || c1.Error != nil && !c.Replay {
 			continue
 		}
-		p.same[c.Digest] = append(p.same[c.Digest], len(p.calls))
-		p.calls = append(p.calls, *c)
+		p.same[c1.Digest] = append(p.same[c1.Digest], len(p.calls))
+		p.calls = append(p.calls, *c1)
 	}
 	p.served = make([]bool, len(p.calls))
 	return p
 }
 
-// Take returns the recorded call that asks the same, or nil. Each is taken once.
-func (p *Past) Take(digest [16]byte) *ledger.Call {
+// Take returns the recorded call that answers c, or nil. Each is taken once.
+func (p *Past) Take(c *format.Call) *Served {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, i := range p.same[digest] {
-		if !p.served[i] {
-			p.served[i] = true
-			return &p.calls[i]
+	i, out := p.look(c)
+	if i < 0 {
+		p.missed++
+		return nil
+	}
+	out.Call = &p.calls[i]
+	p.found++
+	p.served[i] = true
+	delete(p.words, i)
+	for p.first < len(p.served) && p.served[p.first] {
+		p.first++
+	}
+	return out
+}
+
+// look finds a call that was not served yet: one that asks the same, one that differs in
+// nothing that counts, the nearest. It returns its index, or -1.
+func (p *Past) look(c *format.Call) (int, *Served) {
+	if i := p.unserved(p.same[c.Turn()], nil); i >= 0 {
+		return i, &Served{How: Exact}
+	}
+	if p.rules != nil && c.API.Asks() {
+		if sum, ok := p.rules.Digest(string(c.API), &c.Request); ok {
+			if i := p.unserved(p.loosely()[sum], c); i >= 0 {
+				return i, &Served{How: Loose}
+			}
 		}
 	}
-	return nil
+	if p.nearest > 0 {
+		return p.closest(c)
+	}
+	return -1, nil
+}
+
+// unserved returns the first of list that was not served, and fits c unless that is nil.
+func (p *Past) unserved(list []int, c *format.Call) int {
+	for _, i := range list {
+		if !p.served[i] && (c == nil || p.fits(&p.calls[i], c)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// loosely indexes the calls by what the rules leave of them.
+func (p *Past) loosely() map[[32]byte][]int {
+	if p.loose == nil {
+		p.loose = map[[32]byte][]int{}
+		for i := range p.calls {
+			if q := p.calls[i].Request; q != nil {
+				if sum, ok := p.rules.Digest(p.calls[i].Label, q); ok {
+					p.loose[sum] = append(p.loose[sum], i)
+				}
+			}
+		}
+	}
+	return p.loose
+}
+
+// fits says whether a recorded answer has the form that c expects, and is of its model.
+func (p *Past) fits(was *ledger.Call, c *format.Call) bool {
+	streamed := strings.HasPrefix(was.Wire.Type, "text/event-stream")
+	return was.Label == string(c.API) && (streamed == c.Stream || was.Wire.Status >= 400) &&
+		(was.Request == nil || p.rules.AnyModel() || sameModel(was.Request.Model, c.Request.Model, p.aliases))
+}
+
+// window is with how many calls that were not served one is compared.
+const window = 32
+
+// closest finds the call that has most words in common with c, of the next ones that were not
+// served. A count of tokens has no words in the record: the next one is taken.
+func (p *Past) closest(c *format.Call) (int, *Served) {
+	best, share, compared := -1, 0.0, 0
+	mine := p.rules.Words(&c.Request)
+	for i := p.first; i < len(p.calls) && compared < window; i++ {
+		was := &p.calls[i]
+		if p.served[i] || !p.fits(was, c) {
+			continue
+		}
+		if was.Request == nil {
+			if c.API == format.Count {
+				return i, &Served{How: Nearest, Difference: "what was asked is not in the record; it is the next count of tokens"}
+			}
+			continue
+		}
+		compared++
+		if p.words[i] == nil {
+			p.words[i] = p.rules.Words(was.Request)
+		}
+		if s := mine.Share(p.words[i]); s > share {
+			best, share = i, s
+		}
+	}
+	if best < 0 || share < p.nearest {
+		return -1, nil
+	}
+	return best, &Served{How: Nearest, Share: share, Difference: differences(p.calls[best].Request, &c.Request, p.aliases)}
 }
 
 // Diverged says where a call that is not recorded differs from the one that would have
@@ -57,11 +173,10 @@ func (p *Past) Take(digest [16]byte) *ledger.Call {
 func (p *Past) Diverged(c *format.Call) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := slices.Index(p.served, false)
-	if next < 0 {
+	if p.first >= len(p.calls) {
 		return fmt.Sprintf("all %d recorded calls of it were served, and this is one more", len(p.calls))
 	}
-	was := &p.calls[next]
+	was := &p.calls[p.first]
 	place := fmt.Sprintf("turn %d differs from what was recorded: ", was.Turn)
 	switch {
 	case was.Label != string(c.API):
@@ -69,86 +184,33 @@ func (p *Past) Diverged(c *format.Call) string {
 	case was.Request == nil:
 		return place + "something else was asked for"
 	}
-	if where := differ(was.Request, &c.Request); where != "" {
+	if where := differences(was.Request, &c.Request, p.aliases); where != "" {
 		return place + where
 	}
 	return place + "in something that is not a part of the record"
 }
 
-// differ says where two requests differ first, or "". Models come last: the record has the
-// one that was really asked, by its provider's name, and a request may have an alias of it.
-func differ(was, is *llm.Request) string {
-	for i := range min(len(was.Messages), len(is.Messages)) {
-		a, b := &was.Messages[i], &is.Messages[i]
-		if a.Role != b.Role {
-			return fmt.Sprintf("messages[%d].role: it was %s, and is %s", i, a.Role, b.Role)
-		}
-		if x, y := a.Text(), b.Text(); x != y {
-			return fmt.Sprintf("messages[%d].content: %s", i, texts(x, y))
-		}
-		if x, y := marshal(a), marshal(b); !bytes.Equal(x, y) {
-			return fmt.Sprintf("messages[%d]: %s", i, texts(string(x), string(y)))
-		}
+// Missing says, for the first call that is not found while recorded calls are left, where it
+// differs. For every other call it is "".
+func (p *Past) Missing(c *format.Call) string {
+	p.mu.Lock()
+	first := p.missed == 1 && p.first < len(p.calls)
+	p.mu.Unlock()
+	if !first {
+		return ""
 	}
-	if len(was.Messages) != len(is.Messages) {
-		return fmt.Sprintf("messages: there were %d, and are %d", len(was.Messages), len(is.Messages))
-	}
-	a, b := fields(was), fields(is)
-	for _, key := range append(keysOf(a), keysOf(b)...) {
-		if !bytes.Equal(a[key], b[key]) {
-			return fmt.Sprintf("%s: %s", key, texts(string(a[key]), string(b[key])))
-		}
-	}
-	if is.Model != was.Model && !strings.HasSuffix(was.Model, "/"+is.Model) {
-		return fmt.Sprintf("model: %s was asked, and %q is", was.Model, is.Model)
-	}
-	return ""
+	return p.Diverged(c)
 }
 
-// fields are what a request says beside its messages.
-func fields(r *llm.Request) map[string]json.RawMessage {
-	c := *r
-	c.Messages, c.Model = nil, ""
-	extra := c.Extra
-	c.Extra = nil
-	out := map[string]json.RawMessage{}
-	_ = json.Unmarshal(marshal(c), &out) // what was just written can be read
-	maps.Copy(out, extra)
-	return out
+// Record is how much of what a session asked was in the record.
+type Record struct {
+	Calls  int `json:"calls"`  // that are recorded and can be served
+	Found  int `json:"found"`  // calls that were answered by one of them
+	Missed int `json:"missed"` // calls that none of them answers
 }
 
-func marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return b
-}
-
-func keysOf(m map[string]json.RawMessage) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// texts shows two texts from a little before where they part.
-func texts(was, is string) string {
-	at := 0
-	for at < min(len(was), len(is)) && was[at] == is[at] {
-		at++
-	}
-	from := max(0, at-20)
-	return fmt.Sprintf("from character %d on it was %q, and is %q", at, excerpt(was, from), excerpt(is, from))
-}
-
-func excerpt(s string, from int) string {
-	const most = 60
-	s = s[min(from, len(s)):]
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
+func (p *Past) status() *Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &Record{len(p.calls), p.found, p.missed}
 }

@@ -2,8 +2,10 @@
 // many they are and what they came to, and how a session ends.
 //
 // It promises that a session is one episode of the record, from its first call to its end,
-// over any number of sittings; that it is found by its owner only; that turns are numbered in the order in which calls came; and
-// that a session that is closed takes no more calls and ends only when none is in flight.
+// over any number of processes; that a program which reuses the name of a recorded session,
+// but does not go on with it, gets an episode of its own; that a session is found by its owner
+// only; that turns are numbered in the order in which calls came; and that a session that is
+// closed takes no more calls and ends only when none is in flight.
 // Everything may be used from several goroutines.
 //
 // It is not for making calls: it knows them by their turns and their records.
@@ -20,6 +22,7 @@ import (
 	"time"
 
 	"parley/internal/serve/gateway/ledger"
+	"parley/internal/serve/gateway/match"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -47,6 +50,15 @@ type Config struct {
 	Resume bool
 	// Anybody is served what is recorded, whoever recorded it. Default: false, its owner is.
 	Anybody bool
+	// Rules are what to ignore when a call is compared with the record. Default: nothing.
+	Rules *match.Rules
+	// Nearest is which share of words a recorded call must have in common with one that is not
+	// recorded to be replayed for it. Default: 0, only what asks the same is replayed.
+	Nearest float64
+	// Aliases are other names of models.
+	Aliases map[string]string
+	// Tell is told what whoever runs the gateway should know of a session. Default: nobody is.
+	Tell func(text string)
 }
 
 // Session is what calls of one name have in common: an episode of the run.
@@ -59,6 +71,8 @@ type Session struct {
 
 	revived sync.Mutex // held while it is brought to where it was
 	ready   atomic.Bool
+	prior   []ledger.Call           // of its name, from earlier processes; nil once it is placed
+	placed  atomic.Pointer[Session] // the session that its calls belong to; nil: not decided yet
 
 	mu     sync.Mutex
 	state  State
@@ -108,6 +122,9 @@ type Status struct {
 	Truncated bool   `json:"truncated"`
 	Why       string `json:"truncate_reason,omitempty"`
 	Stops     int    `json:"stop_responses_sent"`
+
+	// Record is set where calls are answered from the record.
+	Record *Record `json:"record,omitempty"`
 }
 
 // Sessions are all of them.
@@ -166,72 +183,15 @@ func (a *Sessions) recorded(id ledger.Name) ledger.Name {
 		return id
 	}
 	best, at := id, -1
-	for name, episode := range a.found.Sessions {
+	for name, episodes := range a.found.Sessions {
 		if name == id {
 			return id
 		}
-		if name.ID == id.ID && (at < 0 || episode < at) {
-			best, at = name, episode
+		if name.ID == id.ID && (at < 0 || episodes[0] < at) {
+			best, at = name, episodes[0]
 		}
 	}
 	return best
-}
-
-// open makes the session of that name: of an episode that is there, or of a new one.
-func (a *Sessions) open(id ledger.Name, begin bool) (*Session, error) {
-	now := time.Now()
-	s := &Session{Name: id, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
-	s.info = Status{Session: id.ID, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
-	if a.cfg.Draws && id.ID != Default {
-		s.seen = map[[16]byte]int{}
-	}
-	n, known := a.found.Sessions[id]
-	switch {
-	case known:
-		s.Episode = n
-	case !begin || a.ledger == nil:
-		return nil, ErrUnknown
-	default:
-		var err error
-		if s.Episode, err = a.ledger.Begin(id); err != nil {
-			return nil, err
-		}
-	}
-	s.info.Episode = s.Episode
-	return s, nil
-}
-
-// revive brings a session that is recorded to where it was.
-func (a *Sessions) revive(ctx context.Context, s *Session) error {
-	if _, known := a.found.Sessions[s.Name]; !known {
-		return nil
-	}
-	calls, err := ledger.Past(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range calls {
-		c := &calls[i]
-		s.turn = max(s.turn, c.Turn+1)
-		if i == 0 {
-			s.info.FirstSeen = c.At
-		}
-		s.info.LastSeen = c.At
-		s.info.Requests++
-		s.count(c)
-		if s.seen != nil {
-			s.seen[c.Digest]++
-		}
-	}
-	if a.cfg.Replay || a.cfg.Resume {
-		s.past = newPast(calls, a.cfg.Replay)
-	}
-	if e, ended := a.found.Ended[s.Episode]; ended && !a.cfg.Replay {
-		s.ended(&e)
-	}
-	return nil
 }
 
 // ended takes in the end of a session that was closed before.
@@ -358,6 +318,9 @@ func (s *Session) status() Status {
 	out := s.info
 	out.Status, out.Active = s.state, len(s.active)
 	out.StepsByModel = maps.Clone(s.steps)
+	if s.past != nil {
+		out.Record = s.past.status()
+	}
 	return out
 }
 

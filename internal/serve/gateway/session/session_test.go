@@ -155,19 +155,22 @@ func TestPast(t *testing.T) {
 		of(call("one"), 0, ok, nil), of(call("one"), 1, ok, nil),
 		of(call("cut"), 2, ledger.Wire{Status: 200, Cut: true}, &llm.Error{}), of(call("failed"), 3, ledger.Wire{Status: 500}, &llm.Error{}),
 	}
-	p := newPast(calls, true)
+	p := newPast(calls, &Config{Replay: true})
 	for turn := range 2 {
-		if c := p.Take(call("one").Turn()); c == nil || c.Turn != turn {
+		if c := p.Take(call("one")); c == nil || c.Turn != turn || c.How != Exact {
 			t.Fatalf("%+v", c)
 		}
 	}
-	if p.Take(call("one").Turn()) != nil || p.Take(call("cut").Turn()) != nil {
+	if p.Take(call("one")) != nil || p.Take(call("cut")) != nil {
 		t.Error("it was served twice, or what nobody stayed for was")
 	}
 	if why := p.Diverged(call("other")); !strings.Contains(why, "turn 3") || !strings.Contains(why, `"failed", and is "other"`) {
 		t.Error(why)
 	}
-	if p.Take(call("failed").Turn()) == nil || newPast(calls, false).Take(call("failed").Turn()) != nil {
+	if p.Take(call("failed")) == nil || newPast(calls, &Config{}).Take(call("failed")) != nil {
 		t.Error("a failure is for replay only")
+	}
+	if s := p.status(); *s != (Record{Calls: 3, Found: 3, Missed: 2}) {
+		t.Errorf("%+v", s)
 	}
 }
