@@ -152,6 +152,7 @@ func capabilityKeys() *shape {
 		yes("no_seed", "Refuses a seed."),
 		yes("no_prefill", "Refuses a last message of the assistant's."),
 		yes("no_schema", "Has no structured output of its own."),
+		yes("schema", "Follows the JSON Schema of a request (vLLM, SGLang and llama.cpp do), so that the prompt need not hold it too. Known of the presets."),
 		yes("no_tools", "Takes no tools."),
 		yes("no_force", "Cannot be made to call a tool."),
 		yes("no_tool_effort", "Thinks without tools only: with tools, effort none is sent."),

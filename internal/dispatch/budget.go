@@ -208,6 +208,7 @@ type budget struct {
 	purse  *Budget
 	prices *tariff
 	parks  func(ctx context.Context, model string) bool // whether a call goes over a batch API
+	asked  func(req *llm.Request) *llm.Request          // as it is sent: see schemas
 }
 
 // Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
@@ -271,7 +272,7 @@ func (b *budget) worst(req *llm.Request, batched bool) (llm.Money, error) {
 	if !ok {
 		return 0, b.prices.unknown(req.Model)
 	}
-	return worstOf(p, req, batched), nil
+	return worstOf(p, b.asked(req), batched), nil
 }
 
 // account is one call's share of a budget. Several attempts of the call may draw on it

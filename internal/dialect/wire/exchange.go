@@ -96,6 +96,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 		a.Close()
 		return nil, err
 	}
+	c.met()
 	a.hide = cmp.Or(call.Hide, c.hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
