@@ -43,6 +43,9 @@ func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error
 			return err
 		}
 	}
+	if c.Unreachable != nil {
+		cfg.Unreachable = unlessZero(*c.Unreachable)
+	}
 	if c.Budget != nil {
 		if cfg.Budget = llm.Dollars(*c.Budget); *c.Budget <= 0 {
 			return errors.New("--budget must be more than nothing")
@@ -77,6 +80,14 @@ func (c *gatewayCmd) upstreams(s *State, plan string, cfg *gateway.Config) error
 	return c.trusted(s, plan, places, cfg)
 }
 
+// unlessZero is a wait for a gateway, to which 0 means its default.
+func unlessZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
 // trusted asks for the keys that upstreams are sent. What --upstream describes is the user's
 // word; what a plan does is not. Where an upstream has no key, it gets those of clients.
 func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
@@ -107,6 +118,9 @@ func (c *gatewayCmd) fromPlan(file string, cfg *gateway.Config) (places map[stri
 		return nil, err
 	}
 	cfg.Budget = p.Budget
+	if p.Unreachable != config.DefaultUnreachable { // clients wait less than runs
+		cfg.Unreachable = unlessZero(p.Unreachable)
+	}
 	if c.Prices == "" {
 		c.Prices = p.Prices
 	}

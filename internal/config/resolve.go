@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/internal/near"
 	"parley/internal/provider"
@@ -31,6 +32,7 @@ type file struct {
 	Cache     string                     `json:"cache"`
 	Pace      string                     `json:"pace"`
 	Batch     Batch                      `json:"batch"`
+	Retry     retry                      `json:"retry"`
 	Prices    string                     `json:"prices"`
 	Out       string                     `json:"out"`
 }
@@ -38,6 +40,10 @@ type file struct {
 type planFile struct {
 	Matrix *Matrix `json:"matrix,omitempty"`
 	Until  *Until  `json:"until,omitempty"`
+}
+
+type retry struct {
+	Unreachable *time.Duration `json:"unreachable"`
 }
 
 type limits struct {
@@ -106,6 +112,10 @@ func (r *resolver) all() {
 		p.Pace = f.Pace
 	}
 	p.Batch = f.Batch
+	p.Unreachable = DefaultUnreachable
+	if d := f.Retry.Unreachable; d != nil {
+		p.Unreachable = *d
+	}
 	if f.Cache != "off" {
 		p.Cache = f.Cache
 	}

@@ -212,6 +212,9 @@ func (d *Dispatcher) Release(session string, whole bool) {
 	}
 }
 
+// Away says whether calls to a provider wait since it cannot be reached.
+func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
+
 // Unreachable lists the providers that are waited for, in order of name.
 func (d *Dispatcher) Unreachable() []Outage { return d.lanes.unreachable() }
 

@@ -210,6 +210,18 @@ func (l *lanes) sets() []*replica.Set {
 	return sets
 }
 
+// away says whether calls to a provider wait since it cannot be reached.
+func (l *lanes) away(name string) bool {
+	l.mu.RLock()
+	lane := l.byName[name]
+	l.mu.RUnlock()
+	if lane == nil || lane.reach == nil {
+		return false
+	}
+	_, away := lane.reach.outage()
+	return away
+}
+
 // unreachable lists the outages of all lanes that are open, by provider.
 func (l *lanes) unreachable() []Outage {
 	l.mu.RLock()

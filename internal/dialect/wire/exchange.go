@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -253,33 +252,6 @@ func (b *lateBody) Close() error {
 	return b.rc.Close()
 }
 
-// unzip puts a decompressor before the body where the server compressed it unasked.
-func (a *Answer) unzip() error {
-	switch enc := strings.ToLower(a.Header.Get("Content-Encoding")); enc {
-	case "", "identity":
-		return nil
-	case "gzip", "x-gzip":
-		a.size = -1
-		a.body = &lateBody{open: unzipper(a.body)}
-		return nil
-	default:
-		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which was not asked for", enc), nil)
-	}
-}
-
-func unzipper(body io.ReadCloser) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
-		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{z, body}, nil
-	}
-}
-
 // refused makes the error of an answer that is not a success.
 func (a *Answer) refused(status int) error {
 	var b bytes.Buffer
@@ -410,8 +382,4 @@ func (a *Answer) read(ctx context.Context, err error) error {
 		return a.tooLarge()
 	}
 	return a.cut(ctx, err)
-}
-
-func (a *Answer) tooLarge() error {
-	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
 }

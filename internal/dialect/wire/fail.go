@@ -111,6 +111,10 @@ func (a *Answer) stalled() string {
 	}
 }
 
+func (a *Answer) tooLarge() error {
+	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
+}
+
 // ended says how the caller ended the call.
 func ended(ctx context.Context, e *llm.Error) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
