@@ -13,10 +13,11 @@ import (
 
 // lane is the asks of one provider: a busy one must not keep others waiting.
 type lane struct {
-	asks   queue[*call]  // may be sent
-	next   queue[*call]  // of the next wave
-	sent   map[int]*call // with Models, by position
-	pulled int
+	provider string
+	asks     queue[*call]  // may be sent
+	next     queue[*call]  // of the next wave
+	sent     map[int]*call // with Models, by position
+	pulled   int
 }
 
 // submit hands calls to whoever makes them; s waits for them.
@@ -132,7 +133,28 @@ func (r *run) untaken() {
 
 // maySend says whether an ask of l may go out.
 func (r *run) maySend(l *lane) bool {
-	return l.asks.len() > 0 && (r.Calls <= 0 || r.flying < r.Calls)
+	return l.asks.len() > 0 && (r.Calls <= 0 || r.flying < r.Calls || r.flying-r.stuck(l) < r.Calls)
+}
+
+// nudge has everybody who waits look again.
+func (r *run) nudge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wake.Broadcast()
+}
+
+// stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep
+// nobody waiting who asks somebody else.
+func (r *run) stuck(l *lane) (n int) {
+	if r.Away == nil || r.Away(l.provider) {
+		return 0
+	}
+	for name, other := range r.lanes {
+		if other != l && len(other.sent) > 0 && r.Away(name) {
+			n += len(other.sent)
+		}
+	}
+	return n
 }
 
 // answered takes what came of the i-th request.

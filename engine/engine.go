@@ -91,6 +91,11 @@ type Config struct {
 	// Calls is the most asks in flight, and how many acts may be before no more episodes are
 	// begun, which is 16 at least. Default: what the providers bear, and 256 acts.
 	Calls int
+	// Away, where it is set, says whether a provider cannot be reached at the moment: the calls
+	// that wait for it leave room for those of others in Calls. It must not block, and Wakes is
+	// given what to call whenever its answer changes.
+	Away  func(provider string) bool
+	Wakes func(changed func())
 	// Drain, when done, begins no more and finishes what is in flight. Default: never.
 	Drain context.Context //nolint:containedctx // a signal of its own, beside Run's ctx
 	// Watch is told what happens, from one goroutine at a time; it must not block.

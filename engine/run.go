@@ -86,8 +86,11 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	for _, a := range r.Begun.Agents {
 		r.agents[a.Name] = a
 		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && r.lanes[provider] == nil {
-			r.lanes[provider] = &lane{sent: map[int]*call{}}
+			r.lanes[provider] = &lane{provider: provider, sent: map[int]*call{}}
 		}
+	}
+	if c.Wakes != nil {
+		c.Wakes(r.nudge)
 	}
 	return r, nil
 }

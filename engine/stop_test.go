@@ -65,3 +65,29 @@ func TestNotFoundStops(t *testing.T) {
 		}
 	})
 }
+
+// TestCallsOfAProviderThatIsAway holds that calls that wait for a provider leave room for those
+// of others, and take none for more of their own.
+func TestCallsOfAProviderThatIsAway(t *testing.T) {
+	t.Parallel()
+	away := ""
+	r := &run{lanes: map[string]*lane{}}
+	r.Calls, r.Away = 2, func(name string) bool { return name == away }
+	for _, name := range []string{"gone", "well"} {
+		r.lanes[name] = &lane{provider: name, sent: map[int]*call{}}
+		r.lanes[name].asks.push(&call{}, 1)
+	}
+	gone, well := r.lanes["gone"], r.lanes["well"]
+	gone.sent[0], gone.sent[1], r.flying = &call{}, &call{}, 2
+	if r.maySend(gone) || r.maySend(well) {
+		t.Error("more than two calls are in flight")
+	}
+	away = "gone"
+	if r.maySend(gone) || !r.maySend(well) {
+		t.Error("a provider that is away keeps another waiting, or takes more calls")
+	}
+	well.sent[0], well.sent[1], r.flying = &call{}, &call{}, 4
+	if r.maySend(well) {
+		t.Error("more than two calls are in flight at a provider that can be reached")
+	}
+}

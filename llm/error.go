@@ -68,6 +68,9 @@ type Error struct {
 	Final bool `json:"final,omitempty"`
 	// Uncertain means that the provider may have done, and may bill, the work.
 	Uncertain bool `json:"uncertain,omitempty"`
+	// Unreachable means that the server was not there, or said that it is not ready yet: it may
+	// well answer once it has started.
+	Unreachable bool `json:"-"`
 	// Usage is what the failed try is known to have cost, such as an answer that was
 	// whole but not of its Schema.
 	Usage Usage `json:"usage,omitzero"`
@@ -100,6 +103,12 @@ func statusText(status int) string {
 		return ""
 	}
 	return fmt.Sprint(status)
+}
+
+// Unserved says that the server certainly did nothing for the call: nobody took the connection,
+// or all that came was that the server is not ready yet.
+func (e *Error) Unserved() bool {
+	return e.Unreachable && !e.Uncertain && (e.Kind == KindTransport || e.Kind == KindOverloaded)
 }
 
 // Unwrap returns the error underneath.

@@ -60,8 +60,9 @@ type Config struct {
 	Hedge          dispatch.Hedge
 	Repairs        int
 	AttemptTimeout time.Duration
-	// Rests and Notices are dispatch's.
+	// Rests, Outages and Notices are dispatch's.
 	Rests   func(replica.Rest)
+	Outages func(dispatch.Outage)
 	Notices func(dispatch.Notice)
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
@@ -107,7 +108,7 @@ func Open(c Config) (*App, error) {
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
 		Hedge:   c.Hedge,
-		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Notices: c.Notices,
+		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Outages: c.Outages, Notices: c.Notices,
 	})
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"parley/engine"
@@ -47,6 +48,8 @@ type Play struct {
 	Watch func(engine.Event)
 	// Rests is told when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
+	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
+	Outages func(dispatch.Outage)
 	// PlanFile is what Plan was read from, for questions and errors about its keys.
 	PlanFile string
 	// Trust says which keys may go where. It is asked before anything is opened. Default: as
@@ -188,9 +191,11 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	if head.Cut {
 		spent = spent.Plus(head.Owed)
 	}
+	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {
 		return nil, err
@@ -208,7 +213,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
-	c.EpisodeBudget, c.Prices = plan.EpisodeBudget, a
+	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if complete(head) {
 		c.Journal = closed{store}
 	}
@@ -258,6 +263,16 @@ func modelsOf(plan *config.Plan) []string {
 
 // plan returns what to play: the plan given or, for a file that is played on, the one it
 // was last played with; and whether that is another. A plan that would change what was
+// outage passes on that a provider cannot be reached, or is back.
+func (p Play) outage(o dispatch.Outage, changed *func()) {
+	if p.Outages != nil {
+		p.Outages(o)
+	}
+	if changed != nil {
+		(*changed)()
+	}
+}
+
 // begun is refused.
 func (p Play) plan(head *journal.Head) (_ *config.Plan, other bool, _ error) {
 	if head.Begun == nil {

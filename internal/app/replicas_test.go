@@ -252,7 +252,9 @@ func TestNobodyLeft(t *testing.T) {
 	want, _ := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
 	dying := []*rig{newRig(t, simhttp.Config{}, after(6, killed)), newRig(t, simhttp.Config{}, after(9, killed))}
 	file := t.TempDir() + "/run.parley"
-	sum, err := Play{Plan: farmPlan(t, dying), File: file}.Run(t.Context(), context.Background())
+	plan := farmPlan(t, dying)
+	plan.Unreachable = 0
+	sum, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason, "refused") {
 		t.Fatalf("%+v, %v", sum, err)
 	}

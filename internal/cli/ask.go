@@ -34,14 +34,15 @@ type askCmd struct {
 
 	account `group:"provider"`
 
-	Budget   float64       `group:"care" placeholder:"USD" help:"Stop before more than this is spent."`
-	Prices   string        `group:"care" placeholder:"FILE" help:"Prices that go before the built-in ones."`
-	Cache    string        `group:"care" placeholder:"DIR" help:"Keep answers here and never pay for one twice. Default: $PARLEY_CACHE, or no cache."`
-	NoCache  bool          `group:"care" help:"Use no cache, whatever the environment says."`
-	Retries  int           `group:"care" default:"4" placeholder:"N" help:"Tries after the first, for failures other than a busy provider. Default: ${default}."`
-	Deadline time.Duration `group:"care" placeholder:"DURATION" help:"Most time for a request, waiting and retries included."`
-	Fallback []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models asked in turn when the first cannot answer."`
-	Hedge    float64       `group:"care" placeholder:"SHARE" help:"Send a second try beside a call slower than this share of its model's calls, such as 0.95. Default: never."`
+	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before more than this is spent."`
+	Prices      string        `group:"care" placeholder:"FILE" help:"Prices that go before the built-in ones."`
+	Cache       string        `group:"care" placeholder:"DIR" help:"Keep answers here and never pay for one twice. Default: $PARLEY_CACHE, or no cache."`
+	NoCache     bool          `group:"care" help:"Use no cache, whatever the environment says."`
+	Retries     int           `group:"care" default:"4" placeholder:"N" help:"Tries after the first, for failures other than a busy provider. Default: ${default}."`
+	Deadline    time.Duration `group:"care" placeholder:"DURATION" help:"Most time for a request, waiting and retries included."`
+	Unreachable time.Duration `group:"care" default:"2m" placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: ${default}."`
+	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models asked in turn when the first cannot answer."`
+	Hedge       float64       `group:"care" placeholder:"SHARE" help:"Send a second try beside a call slower than this share of its model's calls, such as 0.95. Default: never."`
 
 	Out   string `group:"output" placeholder:"FILE" help:"Where the records go; run again to ask only for what is missing. Default: standard output."`
 	JSON  bool   `group:"output" name:"json" help:"Print the whole record of a prompt, or the summary of a file, as JSON: to standard output, unless the records go there."`
@@ -111,8 +112,8 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	switch {
 	case c.Samples < 1:
 		return app.Config{}, usage("--samples must be 1 or more")
-	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0:
-		return app.Config{}, usage("--retries, --budget and --deadline must not be negative")
+	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0 || c.Unreachable < 0:
+		return app.Config{}, usage("--retries, --budget, --deadline and --unreachable must not be negative")
 	case c.Hedge < 0 || c.Hedge >= 1:
 		return app.Config{}, usage("--hedge must be a share from 0 up to but not 1, such as 0.95")
 	}
@@ -128,11 +129,15 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	for _, p := range providers {
 		keys.Give(trust.Keys(p)...) // all of it was typed
 	}
+	outages := s.outage
+	if c.Quiet {
+		outages = nil
+	}
 	return app.Config{
 		Trust:     keys,
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
-		Retry: dispatch.Retry{Attempts: c.Retries + 1}, Hedge: dispatch.Hedge{Percentile: c.Hedge},
+		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 		Notices: s.notice,
 	}, err
 }
@@ -211,6 +216,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config,
 	t := &tally{}
 	m := &many{source: in, sink: out, samples: c.Samples, ids: ids, gate: g, tally: t}
 	p := &progress{out: s.err, tally: t, stats: a.Stats, share: in.share, budget: cfg.Budget, began: time.Now()}
+	if a, ok := a.(interface{ Unreachable() []dispatch.Outage }); ok {
+		p.away = a.Unreachable
+	}
 	end := func() {}
 	if !c.Quiet {
 		end = p.show()

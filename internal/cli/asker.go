@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"parley/internal/app"
 	"parley/internal/dispatch"
@@ -32,6 +33,11 @@ func openApp(c app.Config) (asker, error) {
 		return nil, asUsage(err)
 	}
 	return a, nil
+}
+
+// outage writes that a provider cannot be reached and is waited for, or that it is back.
+func (s *State) outage(o dispatch.Outage) {
+	fmt.Fprintf(s.err, "parley: %s\n", cut(safe(oneLine(o.Text(time.Now()))), 400))
 }
 
 // notice writes what somebody who pays should know of a model. Not even a quiet verb keeps

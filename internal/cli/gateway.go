@@ -36,12 +36,13 @@ type gatewayCmd struct {
 	MaxSteps int           `group:"sessions" placeholder:"N" help:"Most answers of one model in a session; then it is told to stop. Default: any number."`
 	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after so long without a call. Default: never."`
 
-	Budget   *float64      `group:"care" placeholder:"USD" help:"Most that all calls of the run file may cost."`
-	Prices   string        `group:"care" placeholder:"FILE" help:"File of prices that come before the built-in ones."`
-	Cache    string        `group:"care" placeholder:"DIR" help:"Keep answers in this folder, and give the same again to the same question."`
-	Retries  *int          `group:"care" placeholder:"N" help:"How often a failed call is tried again before its first byte. Default: 4."`
-	Deadline time.Duration `group:"care" default:"10m" placeholder:"DURATION" help:"Most time until an answer begins, queueing and retries included. Default: ${default}."`
-	Grace    time.Duration `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
+	Budget      *float64       `group:"care" placeholder:"USD" help:"Most that all calls of the run file may cost."`
+	Prices      string         `group:"care" placeholder:"FILE" help:"File of prices that come before the built-in ones."`
+	Cache       string         `group:"care" placeholder:"DIR" help:"Keep answers in this folder, and give the same again to the same question."`
+	Retries     *int           `group:"care" placeholder:"N" help:"How often a failed call is tried again before its first byte. Default: 4."`
+	Deadline    time.Duration  `group:"care" default:"10m" placeholder:"DURATION" help:"Most time until an answer begins, queueing and retries included. Default: ${default}."`
+	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"How long calls wait for an upstream that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 1m."`
+	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
 
 	accessFlags
 	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
@@ -104,7 +105,7 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
 		Deadline: c.Deadline, Grace: c.Grace, Patience: c.Patience, MaxBody: c.MaxBody,
-		Notices: s.notice, Nearest: c.Nearest, Tell: s.tell,
+		Notices: s.notice, Outages: s.outage, Nearest: c.Nearest, Tell: s.tell,
 	}
 	var err error
 	if cfg.Rules, err = match.Parse(c.Ignore); err != nil {
@@ -146,6 +147,8 @@ func (c *gatewayCmd) where() error {
 		return errors.New("--nearest is for --replay only: a guess must not stand in for an answer that is recorded. With --resume use --ignore")
 	case math.IsNaN(c.Nearest) || c.Nearest < 0 || c.Nearest > 1:
 		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
+	case c.Unreachable != nil && *c.Unreachable < 0:
+		return errors.New("--unreachable must not be negative")
 	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.Patience < 0 || c.MaxBody < 0:
 		return errors.New("--max-steps, --idle, --deadline, --grace, --patience and --max-body must not be negative")
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/config"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
@@ -41,6 +42,9 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 		if places, err = c.fromPlan(ctx, s, plan, cfg); err != nil {
 			return err
 		}
+	}
+	if c.Unreachable != nil {
+		cfg.Unreachable = unlessZero(*c.Unreachable)
 	}
 	if c.Budget != nil {
 		if cfg.Budget = llm.Dollars(*c.Budget); *c.Budget <= 0 {
@@ -76,6 +80,14 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 	return c.trusted(s, plan, places, cfg)
 }
 
+// unlessZero is a wait for a gateway, to which 0 means its default.
+func unlessZero(d time.Duration) time.Duration {
+	if d == 0 {
+		return -1
+	}
+	return d
+}
+
 // trusted asks for the keys that upstreams are sent. What --upstream describes is the user's
 // word; what a plan does is not. Where an upstream has no key, it gets those of clients.
 func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
@@ -106,6 +118,9 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 		return nil, err
 	}
 	cfg.Budget = p.Budget
+	if p.Unreachable != config.DefaultUnreachable { // clients wait less than runs
+		cfg.Unreachable = unlessZero(p.Unreachable)
+	}
 	if c.Prices == "" {
 		c.Prices = p.Prices
 	}

@@ -28,7 +28,8 @@ type playView struct {
 
 	mu       sync.Mutex
 	stats    func() dispatch.Snapshot
-	waiting  func() string          // for what, outside
+	waiting  func() string // for what, outside
+	away     func() []dispatch.Outage
 	batches  func() office.Progress // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
@@ -52,7 +53,7 @@ type playView struct {
 func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stats, v.budget, v.waiting = o.App.Stats, o.Plan.Budget, o.Waiting
+	v.stats, v.budget, v.waiting, v.away = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Unreachable
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
@@ -155,7 +156,7 @@ func (v *playView) line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	parts := v.says()
+	parts := append(outages(v.away, now), v.says()...)
 	if why := v.waits(); why != "" {
 		parts = append(parts, "waiting for "+why)
 	}

@@ -75,6 +75,7 @@ type progress struct {
 	tally  *tally
 	stats  func() dispatch.Snapshot
 	share  func() float64 // of the input that was read; negative if not known
+	away   func() []dispatch.Outage
 	budget llm.Money
 	began  time.Time
 
@@ -127,7 +128,7 @@ func ticking(out *stream, line func(now time.Time) []string) (end func()) {
 // line describes the moment: what is done, what it cost, what is in flight, how fast.
 func (p *progress) line(now time.Time) []string {
 	n, l := p.tally.now(), p.stats()
-	parts := []string{number(n.Answered+n.Kept) + " answered"}
+	parts := append(outages(p.away, now), number(n.Answered+n.Kept)+" answered")
 	if share := p.share(); share >= 0 {
 		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
 	}
@@ -148,6 +149,17 @@ func (p *progress) line(now time.Time) []string {
 	}
 	if l.RateLimited > 0 {
 		parts = append(parts, number(int(l.RateLimited))+" rate-limited")
+	}
+	return parts
+}
+
+// outages says which providers cannot be reached and are waited for. away may be nil.
+func outages(away func() []dispatch.Outage, now time.Time) (parts []string) {
+	if away == nil {
+		return nil
+	}
+	for _, o := range away() {
+		parts = append(parts, quoted(o.Text(now)))
 	}
 	return parts
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/engine"
 	"parley/internal/app"
@@ -32,12 +33,13 @@ type resumeCmd struct {
 
 // playFlags are what both have in common: how to play, not what.
 type playFlags struct {
-	Set         []string `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
-	Concurrency *int     `placeholder:"N" help:"Most calls in flight."`
-	Pace        string   `placeholder:"PACE" help:"free: an episode goes on as soon as its own turn is answered; wave: all that can wait do, and go on together."`
-	Budget      *float64 `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
-	Quiet       bool     `help:"No progress and no closing table."`
-	JSON        bool     `help:"End with one JSON object on standard output."`
+	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
+	Concurrency *int           `placeholder:"N" help:"Most calls in flight."`
+	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 10m."`
+	Pace        string         `placeholder:"PACE" help:"free: an episode goes on as soon as its own turn is answered; wave: all that can wait do, and go on together."`
+	Budget      *float64       `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
+	Quiet       bool           `help:"No progress and no closing table."`
+	JSON        bool           `help:"End with one JSON object on standard output."`
 	trustFlags
 }
 
@@ -47,6 +49,9 @@ func (f *playFlags) sets() []string {
 	if f.Concurrency != nil {
 		sets = append(sets, "limits.concurrency="+strconv.Itoa(*f.Concurrency))
 	}
+	if f.Unreachable != nil {
+		sets = append(sets, unreachableSet(*f.Unreachable))
+	}
 	if f.Pace != "" {
 		sets = append(sets, "pace="+f.Pace)
 	}
@@ -55,6 +60,9 @@ func (f *playFlags) sets() []string {
 	}
 	return sets
 }
+
+// unreachableSet is --unreachable as an override of the plan's key.
+func unreachableSet(d time.Duration) string { return "retry.unreachable=" + d.String() }
 
 // Run plays the plan.
 func (c *runCmd) Run(ctx context.Context, s *State) error {
@@ -161,7 +169,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 	p.Watch = func(e engine.Event) { view.see(e) }
 	p.Notices = s.notice
 	if !f.Quiet {
-		p.Rests = view.rests
+		p.Rests, p.Outages = view.rests, s.outage
 	}
 	sum, err := p.Run(ctx, drain)
 	done()

@@ -28,6 +28,8 @@ type trainerCmd struct {
 	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
 	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
 
+	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 10m."`
+
 	accessFlags
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
 	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
@@ -100,8 +102,17 @@ func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file
 	return gate.Gate, nil
 }
 
+// sets returns the flags as overrides of the plan's keys.
+func (c *trainerCmd) sets() []string {
+	if c.Unreachable == nil {
+		return nil
+	}
+	return []string{unreachableSet(*c.Unreachable)}
+}
+
 // load reads the plan, with what a client changes of it.
 func (c *trainerCmd) load(ctx context.Context, sets []string) (*config.Plan, error) {
+	sets = append(c.sets(), sets...)
 	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, fi
 		if err != nil {
 			return trainer.Sitting{}, err
 		}
-		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Trust: keys}), nil
+		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Sets: c.sets(), Trust: keys}), nil
 	}
 	plan, err := c.load(ctx, setsOf(o))
 	if err != nil {
@@ -52,7 +52,7 @@ func setsOf(o trainer.Override) (sets []string) {
 
 func sittingOf(s *State, plan *config.Plan, p app.Play) trainer.Sitting {
 	what := fmt.Sprintf("%d %d %s", plan.Seed, plan.Episodes, plan.ParamsJSON)
-	p.Tool, p.Notices = version(), s.notice
+	p.Tool, p.Notices, p.Outages = version(), s.notice, s.outage
 	return trainer.Sitting{What: what, Play: func(ctx, drain context.Context, begun, ended func()) (trainer.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {

@@ -255,7 +255,7 @@ func (c *checker) number(n *node, s *shape, p path) (any, bool) {
 
 func (c *checker) duration(n *node, s *shape, p path) (any, bool) {
 	d, err := time.ParseDuration(n.text)
-	if err != nil || d <= 0 {
+	if err != nil || d < 0 || d == 0 && s.above {
 		c.add(n.at, p, "wants %s, found %s", s.want(), c.found(n))
 		return nil, false
 	}

@@ -71,6 +71,8 @@ type Plan struct {
 	Pace string
 	// Batch is how waves go over batch APIs.
 	Batch Batch
+	// Unreachable is how long a provider that cannot be reached is waited for. 0: not at all.
+	Unreachable time.Duration
 	// Concurrency is the most calls in flight. 0: what the providers bear.
 	Concurrency int
 	// Live is the most episodes begun and not ended. 0: the engine's default.
@@ -80,6 +82,9 @@ type Plan struct {
 	// Out is the path of the run file. Empty: for the caller to choose.
 	Out string
 }
+
+// DefaultUnreachable is how long a run waits for a provider that cannot be reached.
+const DefaultUnreachable = 10 * time.Minute
 
 // Batch is how waves go over the providers' batch APIs. Zero means the default of package
 // batch/office.

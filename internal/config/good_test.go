@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -55,7 +56,7 @@ func TestSmall(t *testing.T) {
 			{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:8080/v1", KeyEnv: "LAB_KEY", Limits: provider.Limits{RPM: 3000, TPM: 2000000}},
 			sim,
 		},
-		Budget: 5 * llm.Dollar, Pace: "free",
+		Budget: 5 * llm.Dollar, Pace: "free", Unreachable: DefaultUnreachable,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
@@ -254,6 +255,28 @@ func TestUnseated(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestUnreachable reads how long a provider is waited for, which a run file keeps.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	const plan = "kind: talk\nagents: {a: sim/a, b: sim/b}\nlineup: {first: a, second: b}\n"
+	for text, want := range map[string]time.Duration{"": DefaultUnreachable, "retry: {unreachable: 90s}\n": 90 * time.Second, "retry: {unreachable: 0s}\n": 0} {
+		p, err := Parse("plan.yaml", []byte(plan+text), testKinds(), nil)
+		if err != nil || p.Unreachable != want {
+			t.Fatalf("%q: %v", text, err)
+		}
+		again, err := FromJSON(p.JSON(), testKinds(), nil)
+		if err != nil || again.Unreachable != want {
+			t.Errorf("%q is read back as %v, %v", text, again, err)
+		}
+	}
+	for _, text := range []string{"-1s", "10", "soon"} {
+		_, err := Parse("plan.yaml", []byte(plan+"retry: {unreachable: "+text+"}\n"), testKinds(), nil)
+		if err == nil || !strings.Contains(err.Error(), "retry.unreachable") || !strings.Contains(err.Error(), "or 0s") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

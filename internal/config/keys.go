@@ -35,6 +35,9 @@ func keys(kinds []string, params *shape) *shape {
 			key{name: "poll", shape: span(), preset: "2s", doc: "How long to wait before looking at a batch again; later looks are further apart, up to thirty times that."},
 			key{name: "cancel", shape: truth(), preset: "false", doc: "Whether open batches are cancelled at the provider when the run is aborted with a second Ctrl-C. What they have answered is billed and collected later."},
 		), preset: "auto", doc: "How waves go over the providers' batch APIs, at half the price."},
+		key{name: "retry", shape: record(
+			key{name: "unreachable", shape: spanOrNone(), preset: "10m", doc: "How long a provider that cannot be reached is waited for: connections are refused, a proxy answers 502 to 504 in its place, or it is still loading its model. The other providers go on; after that the run stops and can be resumed. 0s does not wait."},
+		), doc: "How failures are tried again."},
 		key{name: "prices", shape: word(), preset: "the built-in prices", doc: "The path of a file of prices, from the plan file's folder."},
 		key{name: "out", shape: word(), preset: "beside the plan file, named after it", doc: "The path of the run file, from the plan file's folder.", also: []string{"output", "file"}},
 	)
@@ -152,6 +155,7 @@ func capabilityKeys() *shape {
 		yes("no_seed", "Refuses a seed."),
 		yes("no_prefill", "Refuses a last message of the assistant's."),
 		yes("no_schema", "Has no structured output of its own."),
+		yes("schema", "Follows the JSON Schema of a request (vLLM, SGLang and llama.cpp do), so that the prompt need not hold it too. Known of the presets."),
 		yes("no_tools", "Takes no tools."),
 		yes("no_force", "Cannot be made to call a tool."),
 		yes("no_tool_effort", "Thinks without tools only: with tools, effort none is sent."),

@@ -27,6 +27,7 @@ type recorded struct {
 	Cache     string                    `json:"cache"`
 	Pace      string                    `json:"pace"`
 	Batch     map[string]any            `json:"batch,omitempty"`
+	Retry     map[string]string         `json:"retry,omitempty"`
 	Prices    string                    `json:"prices,omitempty"`
 	Out       string                    `json:"out,omitempty"`
 }
@@ -42,6 +43,9 @@ func (p *Plan) JSON() json.RawMessage {
 	}
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planFile{p.Matrix, p.Until}
+	}
+	if p.Unreachable != DefaultUnreachable {
+		r.Retry = map[string]string{"unreachable": p.Unreachable.String()}
 	}
 	if r.Cache == "" {
 		r.Cache = "off"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/internal/near"
 	"parley/internal/provider"
@@ -32,6 +33,7 @@ type file struct {
 	Cache     string                     `json:"cache"`
 	Pace      string                     `json:"pace"`
 	Batch     Batch                      `json:"batch"`
+	Retry     retry                      `json:"retry"`
 	Prices    string                     `json:"prices"`
 	Out       string                     `json:"out"`
 }
@@ -39,6 +41,10 @@ type file struct {
 type planFile struct {
 	Matrix *Matrix `json:"matrix,omitempty"`
 	Until  *Until  `json:"until,omitempty"`
+}
+
+type retry struct {
+	Unreachable *time.Duration `json:"unreachable"`
 }
 
 type limits struct {
@@ -107,6 +113,10 @@ func (r *resolver) all(ctx context.Context) {
 		p.Pace = f.Pace
 	}
 	p.Batch = f.Batch
+	p.Unreachable = DefaultUnreachable
+	if d := f.Retry.Unreachable; d != nil {
+		p.Unreachable = *d
+	}
 	if f.Cache != "off" {
 		p.Cache = f.Cache
 	}

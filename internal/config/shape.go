@@ -16,7 +16,7 @@ type shape struct {
 	low  int64
 	high uint64
 	// min and max bound a number; above means that min itself is too small, and below
-	// that max itself is too large.
+	// that max itself is too large. Of a time, above means that 0 is too small.
 	min, max     float64
 	above, below bool
 	// elem is what the items of a list are, or the values of a mapping with free keys.
@@ -51,7 +51,8 @@ type key struct {
 func words(oneOf ...string) *shape { return &shape{form: text, oneOf: oneOf} }
 func word() *shape                 { return &shape{form: text, least: 1} }
 func truth() *shape                { return &shape{form: boolean} }
-func span() *shape                 { return &shape{form: duration} }
+func span() *shape                 { return &shape{form: duration, above: true} }
+func spanOrNone() *shape           { return &shape{form: duration} }
 func whatever() *shape             { return &shape{form: anything} }
 func listOf(elem *shape) *shape    { return &shape{form: list, elem: elem} }
 
@@ -98,6 +99,9 @@ func (s *shape) want() string {
 	case number:
 		return "a number" + s.bounds()
 	case duration:
+		if !s.above {
+			return "a time with its unit, as 90s or 10m, or 0s"
+		}
 		return "a time with its unit, as 90s or 10m"
 	case list:
 		return "a list"

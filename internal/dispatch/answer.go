@@ -8,13 +8,13 @@ import (
 	"parley/llm"
 )
 
-// answers makes sure of structured answers: the provider's native structured output
-// where it has it, the schema in words where it has not; then one tolerant parser; then
-// a bounded number of repairs that show the model what was wrong.
+// answers makes sure of structured answers: the provider's native structured output where it
+// has it, the schema in the prompt where that is not known to be followed; then one tolerant
+// parser; then a bounded number of repairs that show the model the schema and what was wrong.
 type answers struct {
 	next     llm.Model
 	compiler *answer.Compiler
-	native   func(model string) bool
+	schemas  *schemas
 	repairs  int
 	stats    *Stats
 }
@@ -29,10 +29,7 @@ func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
 	}
-	ask := req
-	if !a.native(req.Model) {
-		ask = instructed(req)
-	}
+	ask := a.schemas.asked(req)
 	var spent llm.Usage
 	for n, tries := 0, 0; ; n++ {
 		resp, err := a.next.Ask(ctx, ask)
@@ -54,27 +51,25 @@ func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 			resp.Trail.Parsed = a.count(req.Model, how, n)
 			return resp, nil
 		}
+		a.schemas.judge(req.Model, resp)
 		if e := a.hopeless(resp, readErr, n); e != nil {
 			a.stats.count(req.Model, func(m *ModelStats) { m.Malformed++ })
 			return nil, e
 		}
-		ask = repaired(ask, resp.Text, readErr)
+		ask = repaired(ask, resp.Text, readErr, n == 0 && ask == req)
 	}
 }
 
-// instructed puts the schema into words, after all that calls may have in common.
-func instructed(req *llm.Request) *llm.Request {
-	r := *req
-	r.Messages = append(append(make([]llm.Message, 0, len(req.Messages)+1), req.Messages...),
-		llm.User(answer.Instruct(req.Schema.JSON)))
-	return &r
-}
-
-// repaired asks again, with the answer and what is wrong with it in view.
-func repaired(req *llm.Request, text string, why error) *llm.Request {
+// repaired asks again, with the answer and what is wrong with it in view. show puts the schema
+// there too, since nothing before has.
+func repaired(req *llm.Request, text string, why error, show bool) *llm.Request {
+	words := answer.Repair(why)
+	if show {
+		words += "\n\n" + answer.Instruct(req.Schema.JSON)
+	}
 	r := *req
 	r.Messages = append(append(make([]llm.Message, 0, len(req.Messages)+2), req.Messages...),
-		llm.Assistant(text), llm.User(answer.Repair(why)))
+		llm.Assistant(text), llm.User(words))
 	return &r
 }
 

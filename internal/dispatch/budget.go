@@ -313,6 +313,7 @@ type budget struct {
 	purse  *Budget
 	prices *tariff
 	parks  func(ctx context.Context, model string) bool // whether a call goes over a batch API
+	asked  func(req *llm.Request) *llm.Request          // as it is sent: see schemas
 }
 
 // Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
@@ -339,11 +340,12 @@ func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
 	if !e.ok && b.purse.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
 	}
-	w := want{prices: b.prices, req: req, parks: b.parks(ctx, req.Model)}
+	sent := b.asked(req)
+	w := want{prices: b.prices, req: sent, parks: b.parks(ctx, req.Model)}
 	if s := seatOf(ctx); s != nil {
 		var batched llm.Money
 		if b.purse.Limit() > 0 {
-			batched = e.terms(req, true).worst
+			batched = e.terms(sent, true).worst
 		}
 		if risk, ok := s.Fund(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out

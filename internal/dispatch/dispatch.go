@@ -3,7 +3,7 @@
 //
 // It is a nest of layers, each a file here and each an llm.Model around the next:
 //
-//		budget(cache(coalesce(answer(retry(hedge(lane → warm(limit(meter(dialect)))))))))
+//		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
 //		                                 in a wave: lane → park → a batch
 //
 //	  - budget reserves the most a call can cost and settles what it did cost
@@ -13,6 +13,7 @@
 //	  - retry classifies failures, waits them out, falls back to other models
 //	  - hedge sends a second try beside a straggler
 //	  - lane picks the provider, and of several servers the one that has the session
+//	  - reach holds calls back while the provider cannot be reached
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
@@ -80,6 +81,9 @@ type Config struct {
 	// Rests is told when a server of a provider with several begins to rest and when it is
 	// back: see replica.Config. Default: nobody is told.
 	Rests func(replica.Rest)
+	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
+	// It may be called from many goroutines at once, and holds up calls. Default: nobody is told.
+	Outages func(Outage)
 	// Notices is told what somebody who pays should know of a model, once for each model and
 	// reason. It may be called from many goroutines at once. Default: nobody is told.
 	Notices func(Notice)
@@ -126,10 +130,11 @@ func New(c Config) (*Dispatcher, error) {
 	var m llm.Model = lanes
 	m = newHedge(m, c.Hedge, stats)
 	m = newRetry(m, c.Retry, stats)
-	m = &answers{next: m, compiler: &answer.Compiler{}, native: lanes.native, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
+	schemas := newSchemas(lanes.followsSchema)
+	m = &answers{next: m, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
 	m = newCoalesce(m)
 	m = newCache(m, c.Cache, lanes.find)
-	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks}
+	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks, asked: schemas.asked}
 	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
 }
 
@@ -158,18 +163,15 @@ func (d *Dispatcher) Ready(model string) error {
 }
 
 // Worst is the most that a try at a request can cost at live prices, be it of its own model or
-// of a fallback.
+// of a fallback. The prompt is taken to hold the schema, whether or not it will: what a server
+// did before must not change it.
 func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		p, ok := d.prices.find(model)
 		if !ok {
 			return 0, d.prices.unknown(model)
 		}
-		asked := req
-		if req.Schema != nil && !d.lanes.native(model) {
-			asked = instructed(req)
-		}
-		worst = max(worst, worstOf(p, asked, false))
+		worst = max(worst, worstOf(p, instructed(req), false))
 	}
 	return worst, nil
 }
@@ -211,6 +213,12 @@ func (d *Dispatcher) Release(session string, whole bool) {
 		s.Release(session, whole)
 	}
 }
+
+// Away says whether calls to a provider wait since it cannot be reached.
+func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
+
+// Unreachable lists the providers that are waited for, in order of name.
+func (d *Dispatcher) Unreachable() []Outage { return d.lanes.unreachable() }
 
 // Servers tells how the servers of providers with several stand.
 func (d *Dispatcher) Servers() []replica.State {

@@ -46,6 +46,7 @@ type lane struct {
 	live      llm.Model
 	endpoints []*endpoint
 	set       *replica.Set // nil where there is one server, of which nothing but answers is wanted
+	reach     *reach       // nil where nobody waits for a provider that cannot be reached
 	park      *park        // nil where there is no batch API
 }
 
@@ -129,6 +130,7 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: told, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
+		ln.waitOut(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
 			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s, notices: told}
 		}
@@ -187,6 +189,9 @@ func (l *lanes) drain() {
 }
 
 func (l *lane) drain() {
+	if l.reach != nil {
+		l.reach.drain()
+	}
 	for _, e := range l.endpoints {
 		e.drain()
 	}
@@ -205,11 +210,38 @@ func (l *lanes) sets() []*replica.Set {
 	return sets
 }
 
-// native says whether a model has structured output of its own.
-func (l *lanes) native(name string) bool {
+// away says whether calls to a provider wait since it cannot be reached.
+func (l *lanes) away(name string) bool {
+	l.mu.RLock()
+	lane := l.byName[name]
+	l.mu.RUnlock()
+	if lane == nil || lane.reach == nil {
+		return false
+	}
+	_, away := lane.reach.outage()
+	return away
+}
+
+// unreachable lists the outages of all lanes that are open, by provider.
+func (l *lanes) unreachable() []Outage {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var all []Outage
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		if r := l.byName[name].reach; r != nil {
+			if o, ok := r.outage(); ok {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// followsSchema says whether a model is known to follow a schema that is sent natively.
+func (l *lanes) followsSchema(name string) bool {
 	prov, model := llm.SplitModel(name)
 	lane, err := l.lane(prov)
-	return err != nil || !lane.provider.Capability(model).NoSchema
+	return err != nil || lane.provider.FollowsSchema(model)
 }
 
 // keepsLimits says whether a model is known to keep the limit on output tokens.

@@ -214,7 +214,7 @@ func TestStructuredAnswers(t *testing.T) {
 				calls++
 				return &llm.Response{Text: tt.texts[calls-1], Finish: tt.finish, Usage: llm.Usage{Input: 5, Output: 5}}, nil
 			})
-			d := dispatcher(t, m, provider.Provider{})
+			d := dispatcher(t, m, provider.Provider{Capabilities: []provider.Capability{{Match: "lab/any", Schema: true}}})
 			resp, err := d.Ask(t.Context(), &llm.Request{Model: "lab/any", Schema: &llm.Schema{Name: "n", JSON: json.RawMessage(schema)}})
 			if llm.KindOf(err) != tt.kind || calls != tt.calls {
 				t.Fatalf("%d calls, %v", calls, err)
@@ -222,7 +222,8 @@ func TestStructuredAnswers(t *testing.T) {
 			if err == nil && (resp.Trail.Parsed != tt.parsed || string(resp.JSON) != `{"n":1}` || resp.Usage.Input != 5*calls || resp.Trail.Attempts != calls) {
 				t.Errorf("%s %s %+v", resp.JSON, resp.Trail.Parsed, resp.Usage)
 			}
-			if calls == 2 && (len(last.Messages) != 2 || last.Messages[0].Role != llm.RoleAssistant || !strings.Contains(last.Messages[1].Text(), "n: expected integer")) {
+			if calls == 2 && (len(last.Messages) != 2 || last.Messages[0].Role != llm.RoleAssistant ||
+				!strings.Contains(last.Messages[1].Text(), "n: expected integer") || !strings.Contains(last.Messages[1].Text(), schema)) {
 				t.Errorf("the repair does not show what was wrong: %+v", last.Messages)
 			}
 			s := d.Stats()

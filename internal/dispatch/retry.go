@@ -18,16 +18,24 @@ type Retry struct {
 	// min(Most, Base·2ⁿ). Defaults: 500ms and 60s.
 	Base, Most time.Duration
 	// Deadline bounds a whole call, queueing, pauses and fallbacks included. A call that
-	// is rate-limited or meets an overloaded provider is tried until then.
-	// Default: 1 hour; negative: none.
+	// is rate-limited or meets an overloaded provider is tried until then. Unreachable is added
+	// to it. Default: 1 hour; negative: none.
 	Deadline time.Duration
+	// Unreachable is how long a provider that cannot be reached is waited for, counted from the
+	// first call that did not reach it. Meanwhile one call at a time tries, and the others wait.
+	// A call with a model to fall back to does not wait. Default: 0, a call that reaches nobody
+	// is a failure like others.
+	Unreachable time.Duration
 }
 
 func (r Retry) withDefaults() Retry {
 	r.Attempts = orDefault(r.Attempts, 5)
 	r.Base = orDefault(r.Base, 500*time.Millisecond)
 	r.Most = orDefault(r.Most, time.Minute)
-	r.Deadline = orDefault(r.Deadline, time.Hour)
+	r.Unreachable = max(0, r.Unreachable)
+	if r.Deadline = orDefault(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
+		r.Deadline += r.Unreachable
+	}
 	return r
 }
 
@@ -104,6 +112,9 @@ func fallsBack(err error) bool {
 // model tries one model. With another to fall back to, being refused service counts
 // as a failed try; with none, it is waited out.
 func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, tries *int) (*llm.Response, error) {
+	if hasFallback {
+		ctx = context.WithValue(ctx, hastyKey{}, true)
+	}
 	failures := 0
 	for n := 0; ; n++ {
 		*tries++

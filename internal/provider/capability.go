@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type Capability struct {
 	NoSeed          bool `json:"no_seed,omitempty"`           // seed
 	NoPrefill       bool `json:"no_prefill,omitempty"`        // a last message of the assistant's
 	NoSchema        bool `json:"no_schema,omitempty"`         // native structured output
+	Schema          bool `json:"schema,omitempty"`            // follows native schemas: the prompt need not hold them too
 	NoTools         bool `json:"no_tools,omitempty"`          // tool calls
 	NoForce         bool `json:"no_force,omitempty"`          // being made to call a tool
 	NoToolEffort    bool `json:"no_tool_effort,omitempty"`    // thinking together with tools: effort none is sent
@@ -67,6 +69,41 @@ func (p Provider) Capability(model string) Capability {
 		}
 	}
 	return Capability{OldMaxField: p.Dialect == "openai" && !p.atPreset()}
+}
+
+// FollowsSchema says whether a model of p's is known to follow a schema that is sent natively.
+// Servers that do not know the field mostly ignore it without a word, so of a server that is
+// not known nothing is assumed: the prompt has to hold the schema as well. The presets are
+// known, at their own addresses; those for a server of one's own are at any address.
+func (p Provider) FollowsSchema(model string) bool {
+	switch c := p.Capability(model); {
+	case c.NoSchema:
+		return false
+	case c.Schema, p.Dialect == "sim":
+		return true
+	}
+	preset, ok := Lookup(p.Name)
+	if !ok || preset.Dialect != p.Dialect {
+		return false
+	}
+	own := hostOf(preset.BaseURL)
+	if own == "localhost" {
+		return true
+	}
+	for _, one := range p.Servers() {
+		if host := hostOf(one.BaseURL); host != own && !strings.HasSuffix(host, "."+own) {
+			return false
+		}
+	}
+	return true
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
 }
 
 // match says whether name is of pattern.

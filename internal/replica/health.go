@@ -50,6 +50,8 @@ func verdict(ctx context.Context, err error) judgement {
 		return lives
 	case ctx.Err() != nil:
 		return neither
+	case e.Unserved():
+		return absent
 	}
 	switch e.Kind {
 	case llm.KindTransport:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +97,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 		a.Close()
 		return nil, err
 	}
+	c.met()
 	a.hide = cmp.Or(call.Hide, c.hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
@@ -192,33 +192,6 @@ func (c *Client) address(call Call) (*url.URL, error) {
 	}
 	u.Path, u.RawPath = plain, raw
 	return &u, nil
-}
-
-// unzip puts a decompressor before the body where the server compressed it unasked.
-func (a *Answer) unzip() error {
-	switch enc := strings.ToLower(a.Header.Get("Content-Encoding")); enc {
-	case "", "identity":
-		return nil
-	case "gzip", "x-gzip":
-		a.size = -1
-		a.body = &lateBody{open: unzipper(a.body)}
-		return nil
-	default:
-		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which was not asked for", enc), nil)
-	}
-}
-
-func unzipper(body io.ReadCloser) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
-		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{z, body}, nil
-	}
 }
 
 // refused makes the error of an answer that is not a success.
@@ -352,8 +325,4 @@ func (a *Answer) read(ctx context.Context, err error) error {
 		return a.tooLarge()
 	}
 	return a.cut(ctx, err)
-}
-
-func (a *Answer) tooLarge() error {
-	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
 }

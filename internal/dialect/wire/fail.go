@@ -45,9 +45,42 @@ func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 		e.Kind, e.Message = llm.KindTimeout, err.Error()
 	default:
 		e.Kind, e.Message = llm.KindTransport, plain(err)
-		e.Final = isTrust(err)
+		e.Final = isTrust(err) || c.unknownHost(err)
+		e.Unreachable = !e.Final && c.gone(err)
 	}
 	return e
+}
+
+// met notes that the server has answered once.
+func (c *Client) met() {
+	if !c.reached.Load() {
+		c.reached.Store(true)
+	}
+}
+
+// unknownHost says that there is no host of that name, and never was: a name that was found
+// before is back soon.
+func (c *Client) unknownHost(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound && !c.reached.Load()
+}
+
+// gone says whether an exchange that got no header failed since the server is not there, or
+// went away: nobody takes the connection, or it ends before a byte came.
+func (c *Client) gone(err error) bool {
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &dns):
+		return c.reached.Load()
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return false // ours
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	case errors.As(err, &op):
+		return op.Op == "dial" || op.Op == "read" || op.Op == "write" || op.Op == "proxyconnect"
+	}
+	return false
 }
 
 // cut makes the error of a body that could not be read to its end.
@@ -76,6 +109,10 @@ func (a *Answer) stalled() string {
 	default:
 		return fmt.Sprintf("the answer stalled: nothing complete came for %v", a.c.timeout)
 	}
+}
+
+func (a *Answer) tooLarge() error {
+	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
 }
 
 // ended says how the caller ended the call.

@@ -36,6 +36,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 		a.Close()
 		return nil, 0, err
 	}
+	c.met()
 	a.hide = cmp.Or(call.Hide, c.hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	if err := a.unzip(); err != nil {

@@ -47,12 +47,20 @@ func sessionPath(session string) (string, error) {
 	return "/" + url.PathEscape(session), nil
 }
 
+// Alive says whether the server can be reached: see Client.
+func (m *Model) Alive(ctx context.Context) error { return m.c.Alive(ctx) }
+
 // Alive says whether the server can be reached: whether it answers at all, and not with a
 // failure of its own.
-func (m *Model) Alive(ctx context.Context) error {
-	err := m.small(ctx, Call{Method: http.MethodGet, Path: "/models"}, nil)
-	if e := llm.AsError(err); e != nil && (e.Status == 0 || e.Status >= http.StatusInternalServerError) {
-		return err
+func (c *Client) Alive(ctx context.Context) error {
+	a, err := c.Do(ctx, Call{Method: http.MethodGet, Path: "/models"})
+	if err == nil {
+		a.Drain()
+		a.Close()
+		return nil
+	}
+	if e := llm.AsError(err); e.Status == 0 || e.Status >= http.StatusInternalServerError {
+		return c.Fail(err, "", nil)
 	}
 	return nil
 }

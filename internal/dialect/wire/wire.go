@@ -27,6 +27,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/dialect/wire/redact"
@@ -55,8 +56,9 @@ type Client struct {
 	timeout time.Duration
 	maxBody int64
 	pool    *pool
-	bufs    sync.Pool // *[]byte, of answers
-	readers sync.Pool // *bufio.Reader, of streams
+	reached atomic.Bool // it has answered once
+	bufs    sync.Pool   // *[]byte, of answers
+	readers sync.Pool   // *bufio.Reader, of streams
 }
 
 // New makes the Client of a provider. It reads the key from the environment: a

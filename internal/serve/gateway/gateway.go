@@ -96,6 +96,11 @@ type Config struct {
 	Access auth.Access
 	// MaxBody is the largest request in bytes. Default: 32 MiB.
 	MaxBody int64
+	// Unreachable is how long a provider that cannot be reached is waited for. Default: 1 minute;
+	// negative: not at all.
+	Unreachable time.Duration
+	// Outages is told when a provider cannot be reached, and when it is back: see dispatch.Config.
+	Outages func(dispatch.Outage)
 	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
 	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
@@ -107,6 +112,9 @@ func (c *Config) fill() {
 	orDefault(&c.Grace, 30*time.Second)
 	orDefault(&c.Patience, time.Minute)
 	orDefault(&c.MaxBody, 32<<20)
+	if c.Unreachable == 0 {
+		c.Unreachable = DefaultUnreachable
+	}
 	switch c.Retries {
 	case 0:
 		c.Retries = 4
@@ -114,6 +122,10 @@ func (c *Config) fill() {
 		c.Retries = 0
 	}
 }
+
+// DefaultUnreachable is how long a provider that cannot be reached is waited for: not so long
+// that clients give up.
+const DefaultUnreachable = time.Minute
 
 // NoRetries is for a Config that tries nothing again.
 const NoRetries = -1
@@ -222,9 +234,9 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
 		// Deadlines are ours: a stream that has begun may take as long as it takes.
-		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1},
+		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
 	})
 	return err
 }

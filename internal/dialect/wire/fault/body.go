@@ -16,6 +16,7 @@ type fault struct {
 	status     int    // of HTTP, when the body repeats it
 	requestID  string
 	retryAfter time.Duration
+	bare       bool // the body is no JSON: a proxy's page, a word, nothing
 }
 
 // wireFault covers OpenAI, Anthropic, Gemini, vLLM, SGLang, Ollama, llama.cpp,
@@ -41,7 +42,7 @@ func parseFault(body []byte) fault {
 	}
 	var w wireFault
 	if json.Unmarshal(body, &w) != nil {
-		return fault{message: textFault(body)}
+		return fault{message: textFault(body), bare: true}
 	}
 	f := readFault(w)
 	inner := bytes.TrimSpace(w.Error)

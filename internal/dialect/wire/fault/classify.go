@@ -54,8 +54,22 @@ func Classify(status int, h http.Header, body []byte) *llm.Error {
 			e.Kind = llm.KindServer
 		}
 	}
+	e.Unreachable = !e.Final && unreachable(status, f)
 	e.Message = Clean(e.Message, MaxMessage)
 	return e
+}
+
+// unreachable says whether nobody who can answer was reached: a proxy speaks for a server that
+// is away, or the server is still loading its model. A server that explains itself was reached.
+func unreachable(status int, f fault) bool {
+	switch status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 521, 522, 523: // the last are Cloudflare's
+	default:
+		return false
+	}
+	text := strings.ToLower(f.message)
+	return f.bare || text == "" || strings.EqualFold(text, http.StatusText(status)) ||
+		strings.Contains(text, "loading") && (strings.Contains(text, "model") || f.kind == "unavailable_error")
 }
 
 // kind decides, narrow signs first: what the server calls the fault, then what it

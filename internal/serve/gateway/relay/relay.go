@@ -62,6 +62,9 @@ func (u *Upstream) Provider() provider.Provider { return u.p }
 // Close closes the connections that no call is using.
 func (u *Upstream) Close() error { return u.c.Close() }
 
+// Alive says whether the server can be reached.
+func (u *Upstream) Alive(ctx context.Context) error { return u.c.Alive(ctx) }
+
 // Anthropic says whether it speaks Anthropic's formats, and not OpenAI's.
 func (u *Upstream) Anthropic() bool { return u.p.Dialect == "anthropic" }
 

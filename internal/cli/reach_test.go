@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// trigger is a standard error that does something when a text is first written to it.
+type trigger struct {
+	text string
+	then func()
+
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	done bool
+}
+
+func (w *trigger) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p)
+	if !w.done && strings.Contains(w.buf.String(), w.text) {
+		w.done = true
+		w.then()
+	}
+	return len(p), nil
+}
+
+// deadURL is an address at which nobody listens.
+func deadURL(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return "http://" + ln.Addr().String() + "/v1"
+}
+
+// TestAskWaits says at once that nobody is there, and a signal ends the waiting.
+func TestAskWaits(t *testing.T) {
+	t.Parallel()
+	url := deadURL(t)
+	signals := make(chan os.Signal, 1)
+	stderr := &trigger{text: "lab is unreachable: connection refused at " + url + "; waits up to 2m0s", then: func() { signals <- os.Interrupt }}
+	code := Main(t.Context(), State{
+		Args:   []string{"ask", "hello", "--model", "lab/any", "--base-url", url},
+		Stdout: &bytes.Buffer{}, Stderr: stderr, Signals: signals,
+	})
+	if code != ExitInterrupted || !stderr.done {
+		t.Errorf("exit code %d:\n%s", code, stderr.buf.String())
+	}
+}
+
+// TestAskDoesNotWait holds that 0 is as it was: the tries of any failure, and then an error.
+func TestAskDoesNotWait(t *testing.T) {
+	t.Parallel()
+	got := parley(t, State{}, "ask", "hello", "--model", "lab/any", "--base-url", deadURL(t), "--unreachable", "0", "--retries", "0")
+	got.want(t, ExitFailed).wantErr(t, "connection refused")
+	if strings.Contains(got.stderr, "waits up to") {
+		t.Errorf("it waits:\n%s", got.stderr)
+	}
+	parley(t, State{}, "ask", "hello", "--unreachable", "-1s").want(t, ExitUsage).wantErr(t, "--unreachable")
+}
