@@ -187,13 +187,9 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 
 // sit plays plan on from head.
 func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan, w *waves) (*Summary, error) {
-	spent := head.Spent.Plus(head.Risked)
-	if head.Cut {
-		spent = spent.Plus(head.Owed)
-	}
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
-		Providers: plan.Providers, Budget: plan.Budget, Spent: spent, Prices: plan.Prices, Cache: plan.Cache,
+		Providers: plan.Providers, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
 	})
@@ -246,6 +242,15 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))
 	return sum, err
+}
+
+// spentOf is what earlier processes of the run spent, or may have spent.
+func spentOf(head *journal.Head) llm.Money {
+	spent := head.Spent.Plus(head.Risked)
+	if head.Cut {
+		spent = spent.Plus(head.Owed)
+	}
+	return spent
 }
 
 // modelsOf lists the models that a plan may ask, each once.
