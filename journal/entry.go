@@ -115,6 +115,13 @@ type Ended struct {
 	At               time.Time
 	// Stack is where the world panicked, if it did.
 	Stack string
+	// Play identifies what was asked, answered and scored: episodes with the same Play were
+	// played word for word alike. Zero: it was not recorded.
+	Play Digest
+	// Chance means that two independent episodes may come to the same Play, since little of it
+	// was written by a model. Without it, the second of two is a copy of the first, as from a
+	// model at temperature 0 or a server that ignores the temperature.
+	Chance bool
 }
 
 // Exposed raises the bound on what is in flight: calls, and the most they can cost. It is

@@ -20,7 +20,8 @@ import (
 // Version is the format of the entries. Each step has its date and reason:
 //
 //	1  2026-11-15  the first
-const Version = 1
+//	2  2026-11-15  every row of a run file has a checksum
+const Version = 2
 
 // ErrFenced is returned to a writer whose place was taken by another.
 var ErrFenced = errors.New("journal: another process has taken over this run")

@@ -26,8 +26,8 @@ func (t *Table) Ask(calls ...Call) []Reply {
 	t.pause()
 	replies := t.strand.replies
 	t.strand.replies = nil
-	for i := range min(len(calls), len(replies)) {
-		if calls[i].Act == nil {
+	for i, c := range calls {
+		if c.Act == nil && i < len(replies) {
 			t.strand.asks.Add(replies[i])
 		}
 	}

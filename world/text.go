@@ -62,7 +62,7 @@ func Markdown(text string) string {
 		rest := strings.TrimLeft(line, " \t")
 		b.WriteString(line[:len(line)-len(rest)])
 		// A line of dashes is a rule, or makes a heading of the line before.
-		if strings.HasPrefix(rest, ">") || len(rest) > 0 && strings.Trim(rest, rest[:1]+" \t\n") == "" && strings.Contains("=-_*+~", rest[:1]) {
+		if strings.HasPrefix(rest, ">") || len(rest) > 0 && strings.Trim(rest, rest[:1]+" \t\n") == "" && strings.ContainsAny(rest[:1], "=-_*+~") {
 			b.WriteByte('\\')
 			b.WriteByte(rest[0])
 			rest = rest[1:]
@@ -135,5 +135,5 @@ func reserved(name string) bool {
 	if !ok {
 		number, ok = strings.CutPrefix(stem, "LPT")
 	}
-	return ok && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789¹²³", number)
+	return ok && utf8.RuneCountInString(number) == 1 && strings.ContainsAny(number, "0123456789¹²³")
 }

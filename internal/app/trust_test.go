@@ -26,7 +26,7 @@ func TestLaneNeedsTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = a.Ready("lab/any")
-		_, refused := errors.AsType[*trust.Refused](err)
+		_, refused := errors.AsType[*trust.RefusedError](err)
 		if (err == nil) != ok || refused == ok || !ok && llm.AsError(err).Kind != llm.KindAuth {
 			t.Errorf("%v: want allowed %v", err, ok)
 		}

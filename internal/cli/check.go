@@ -18,9 +18,9 @@ import (
 	"parley/llm"
 )
 
-// checkCmd validates a plan and estimates what it will come to.
+// checkCmd validates a plan and estimates what it will come to, or verifies a run file.
 type checkCmd struct {
-	Plan     string        `arg:"" help:"The plan file." placeholder:"PLAN"`
+	Plan     string        `arg:"" help:"The plan file; or a run file, to find out whether it is damaged." placeholder:"FILE"`
 	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
 	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider. Default: ${default}."`
 	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
@@ -32,6 +32,9 @@ type checkCmd struct {
 // Run checks the plan, plays a part of it on the simulated provider, and prints what the
 // whole will come to. Nothing is asked of anybody, and nothing is spent.
 func (c *checkCmd) Run(ctx context.Context, s *State) error {
+	if isRunFile(c.Plan) {
+		return c.verify(ctx, s)
+	}
 	switch {
 	case c.Episodes < 2:
 		return usage("--episodes must be 2 or more: one alone does not show how much they differ")

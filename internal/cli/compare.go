@@ -32,11 +32,15 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(c.Files); err != nil {
 		return err
 	}
-	sources, closeAll, err := openRuns(ctx, c.Files)
+	var sources []report.Source
+	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) error {
+		sources = runs
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, stores.close()) }()
 	runs := make([]*view.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
@@ -51,7 +55,10 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		}
 		return err
 	}
-	return c.show(s, result.Document(version()), c.Files)
+	if err := c.show(s, result.Document(version()), c.Files); err != nil {
+		return err
+	}
+	return leftOut(s, stores...)
 }
 
 // didYouMean asks for the nearest of names, where one is near.

@@ -38,7 +38,7 @@ func TestKindWords(t *testing.T) {
 		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N, --turn=K", "usage: parley fork --episode=N --turn=K <file> [flags]"}},
 		"no number":             {[]string{"show", run, "--episode", "x"}, []string{"show: --episode"}},
 		"a run as a plan":       {[]string{"run", run}, []string{run + ": is a run file, not a plan: `parley resume` plays it on"}},
-		"a run is checked":      {[]string{"check", run}, []string{run + ": is a run file, not a plan"}},
+		"no run is checked":     {[]string{"check", put("diary.parley", "dear diary")}, []string{"diary.parley is not a run file"}},
 		"a plan is shown":       {[]string{"show", plan}, []string{plan + " is a plan, not a run file: parley run " + plan}},
 		"a plan is resumed":     {[]string{"resume", plan}, []string{plan + " is a plan, not a run file"}},
 		"a plan is forked":      {[]string{"fork", plan, "--episode", "0", "--turn", "0"}, []string{plan + " is a plan, not a run file"}},

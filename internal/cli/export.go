@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		if err == nil && note != "" {
 			fmt.Fprintln(s.Stderr, "parley: trajectories: "+note)
 		}
-		return pipeEnd(playError(c.File, err))
+		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, store))
 	}
 	if err := c.folder(); err != nil {
 		return err
@@ -77,7 +78,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 			return playError(c.File, err)
 		}
 	}
-	return nil
+	return leftOut(s, store)
 }
 
 // openRun opens a file that holds a run, to read it.
@@ -87,6 +88,11 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 		return nil, sqlite.Outline{}, asUsage(playError(file, err))
 	}
 	about, err := store.Outline(ctx)
+	if errors.Is(err, sqlite.ErrDamaged) {
+		if _, salvaging := store.Salvage(ctx); salvaging == nil {
+			about, err = store.Outline(ctx)
+		}
+	}
 	switch {
 	case err != nil:
 		err = playError(file, err)
@@ -128,10 +134,23 @@ type exportFile struct {
 
 func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store, f exportFile, format export.Format) error {
 	rows, note := 0, ""
-	err := c.output(f.path).write(func(w io.Writer) (err error) {
-		rows, note, err = c.write(ctx, w, store, f.table, format)
-		return err
-	})
+	write := func() error {
+		before := store.Lost()
+		return c.output(f.path).write(func(w io.Writer) (err error) {
+			rows, note, err = c.write(ctx, w, store, f.table, format)
+			if err == nil && store.Lost() != before {
+				err = sqlite.ErrDamaged // what was found only now may be written already
+			}
+			return err
+		})
+	}
+	err := write()
+	if errors.Is(err, sqlite.ErrDamaged) {
+		_, salvaging := store.Salvage(ctx)
+		if salvaging == nil {
+			err = write()
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -39,24 +39,30 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	ctx, end := interruptible(ctx, s)
 	defer end()
-	run, err := view.Fold(ctx, store, c.File)
-	if err != nil {
-		return playError(c.File, err)
-	}
-	kind := kindOf(run)
-	if kind.Files == nil {
-		return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
-	}
-	if err := c.emptyFolder(); err != nil {
-		return err
-	}
-	w := &folderWriter{export: c, dir: c.Out, kind: kind, tables: map[string]*joinedTable{}}
-	err = w.all(ctx, store, run)
-	if err := errors.Join(err, w.close(err == nil)); err != nil {
-		return playError(c.File, err)
+	var w *folderWriter
+	left := readRest(ctx, s, store, func() error {
+		run, err := view.Fold(ctx, store, c.File)
+		if err != nil {
+			return err
+		}
+		kind := kindOf(run)
+		if kind.Files == nil {
+			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
+		}
+		if w == nil { // else it has our own files
+			if err := c.emptyFolder(); err != nil {
+				return err
+			}
+		}
+		w = &folderWriter{export: c, dir: c.Out, kind: kind, tables: map[string]*joinedTable{}}
+		err = w.all(ctx, store, run)
+		return errors.Join(err, w.close(err == nil))
+	})
+	if left != nil && store.Lost() == nil {
+		return playError(c.File, left)
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, number(w.files), number(w.episodes), w.joined())
-	return err
+	return cmp.Or(err, left)
 }
 
 // emptyFolder makes the folder of --out. One that holds anything is written into only if

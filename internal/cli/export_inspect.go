@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,13 +51,15 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 		return pipeEnd(playError(c.File, err))
 	}
 	samples := 0
-	err = c.output(c.Out).write(func(w io.Writer) (err error) {
-		samples, err = inspect.Write(ctx, w, store)
-		return err
+	left := readRest(ctx, s, store, func() error {
+		return c.output(c.Out).write(func(w io.Writer) (err error) {
+			samples, err = inspect.Write(ctx, w, store)
+			return err
+		})
 	})
-	if err != nil {
-		return playError(c.File, err)
+	if left != nil && store.Lost() == nil {
+		return playError(c.File, left)
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s\n", c.Out, several(samples, "sample", "samples"))
-	return err
+	return cmp.Or(err, left)
 }

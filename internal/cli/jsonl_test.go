@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,10 +145,14 @@ func TestOutInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lock(o.f); err != nil {
-		t.Skip("no locks on this system")
+	dir := t.TempDir()
+	names := []string{out, filepath.Join(dir, "symbolic.jsonl"), filepath.Join(dir, "hard.jsonl")}
+	if err := errors.Join(os.Symlink(out, names[1]), os.Link(out, names[2])); err != nil {
+		t.Skip(err)
 	}
-	parley(t, echo().state(), "ask", requests(t, 2), "--out", out).want(t, ExitUsage).wantErr(t, "in use")
+	for _, name := range names { // the lock is the file's, whatever it is called
+		parley(t, echo().state(), "ask", requests(t, 2), "--out", name).want(t, ExitUsage).wantErr(t, "in use")
+	}
 	if _, err := o.finish(true); err != nil {
 		t.Fatal(err)
 	}

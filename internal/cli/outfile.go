@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"parley/internal/filelock"
 )
 
 // maxRecord is the longest record that is read back.
@@ -50,7 +52,10 @@ func openOut(path string, ids placer) (*outFile, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := filelock.Open(path)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, usage("--out: %s is in use by another run", path)
+	}
 	if err != nil {
 		return nil, asUsage(fmt.Errorf("--out: %w", err))
 	}
@@ -68,9 +73,6 @@ func (o *outFile) load() error {
 	}
 	if !info.Mode().IsRegular() {
 		return usage("--out: %s is not a regular file", o.path)
-	}
-	if err := lock(o.f); err != nil {
-		return usage("--out: %s is in use by another run", o.path)
 	}
 	lines := newLineReader(o.f, maxRecord)
 	for {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,7 +42,7 @@ func TestNobodysFile(t *testing.T) {
 		if read(t, path) != mine {
 			t.Fatalf("%s wrote over it", verb)
 		}
-		parley(t, State{}, append(args, "--force")...).want(t, ExitOK)
+		parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
 		if read(t, path) == mine {
 			t.Errorf("%s --force wrote nothing", verb)
 		}
@@ -93,7 +94,7 @@ func TestInputsStay(t *testing.T) {
 	}
 	for _, out := range []string{run, link, hard} {
 		for _, args := range [][]string{{"report", run, "--html", out}, {"compare", run, "--html", out}, {"export", run, "--format", "csv", "--out", out}} {
-			parley(t, State{}, append(args, "--force")...).want(t, ExitUsage).wantErr(t, "part of a run file")
+			parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitUsage).wantErr(t, "part of a run file")
 		}
 	}
 	if read(t, run) != before {
@@ -114,7 +115,7 @@ func TestLinksInFolders(t *testing.T) {
 	}
 	args := []string{"export", run, "--table", "all", "--out", dir}
 	parley(t, State{}, args...).want(t, ExitUsage).wantErr(t, "no plain file")
-	parley(t, State{}, append(args, "--force")...).want(t, ExitOK)
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() || read(t, mine) != "mine" {
 		t.Errorf("%v, %v: %q", info.Mode(), err, read(t, mine))
 	}
@@ -151,7 +152,7 @@ func TestFolderLinks(t *testing.T) {
 	if err != nil || replaced < 2 {
 		t.Skip(err, replaced)
 	}
-	parley(t, State{}, append(args, "--force")...).want(t, ExitOK)
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
 	if read(t, mine) != "mine" {
 		t.Error("a link in the folder was followed")
 	}
@@ -163,7 +164,7 @@ func TestFolderLinks(t *testing.T) {
 	if err := os.Symlink(elsewhere, episode); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, append(args, "--force")...).want(t, ExitUsage).wantErr(t, "is no folder")
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitUsage).wantErr(t, "is no folder")
 	if names := folderOf(t, elsewhere); names != "" {
 		t.Errorf("%s was written elsewhere", names)
 	}

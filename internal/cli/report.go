@@ -12,7 +12,6 @@ import (
 
 	"parley/internal/report"
 	doc "parley/internal/report/page"
-	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/world"
 	"parley/worlds"
@@ -47,51 +46,19 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
-	runs, closeAll, err := openRuns(ctx, c.Files)
+	var d *doc.Document
+	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) (err error) {
+		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts})
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
-	d, err := report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts})
-	if err != nil {
+	defer func() { err = errors.Join(err, stores.close()) }()
+	if err := c.show(s, d, c.Files); err != nil {
 		return err
 	}
-	return c.show(s, d, c.Files)
-}
-
-// openRuns opens run files and folds them.
-func openRuns(ctx context.Context, files []string) (runs []report.Source, done func() error, err error) {
-	var stores []*sqlite.Store
-	closeAll := func() error {
-		var errs []error
-		for _, s := range stores {
-			errs = append(errs, s.Close())
-		}
-		return errors.Join(errs...)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, closeAll())
-		}
-	}()
-	for _, file := range files {
-		store, err := sqlite.OpenRead(file)
-		if err != nil {
-			return nil, nil, asUsage(playError(file, err))
-		}
-		stores = append(stores, store)
-		run, err := view.Fold(ctx, store, file)
-		if errors.Is(err, view.ErrEmpty) {
-			return nil, nil, asUsage(err)
-		}
-		if err != nil {
-			return nil, nil, playError(file, err)
-		}
-		kind := kindOf(run)
-		run.Bounds = view.Bounds(kind, run.Head.Stages)
-		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
-	}
-	return runs, closeAll, nil
+	return leftOut(s, stores...)
 }
 
 // kindOf is the kind of a run, if it is one of ours as it was played.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"parley/internal/store/sqlite"
 )
@@ -36,19 +37,33 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	v := &shower{store: store, about: about, file: c.File}
-	switch {
-	case c.Call != "":
-		err = c.call(ctx, s, v)
-	case c.Story:
-		err = c.story(ctx, s, v)
-	case c.Board != "":
-		err = c.board(ctx, s, v)
-	case c.Episode != nil:
-		err = c.transcript(ctx, s, v)
-	default:
-		err = c.list(ctx, s, v)
+	err = c.what(ctx, s, v)
+	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
+		lost, salvaging := store.Salvage(ctx)
+		if salvaging == nil && (c.Episode == nil || !slices.Contains(lost.Damaged, *c.Episode)) {
+			err = c.what(ctx, s, v)
+		}
+	}
+	if err == nil {
+		err = leftOut(s, store)
 	}
 	return pipeEnd(playError(c.File, err))
+}
+
+// what shows what is asked for.
+func (c *showCmd) what(ctx context.Context, s *State, v *shower) error {
+	switch {
+	case c.Call != "":
+		return c.call(ctx, s, v)
+	case c.Story:
+		return c.story(ctx, s, v)
+	case c.Board != "":
+		return c.board(ctx, s, v)
+	case c.Episode != nil:
+		return c.transcript(ctx, s, v)
+	default:
+		return c.list(ctx, s, v)
+	}
 }
 
 // check refuses flags that have nothing to say together.

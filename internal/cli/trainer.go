@@ -58,7 +58,7 @@ func (c *trainerCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	server, err := trainer.New(cfg)
+	server, err := trainer.New(cfg) //nolint:contextcheck // the position is a few bytes
 	if err != nil {
 		return asUsage(err)
 	}
@@ -87,7 +87,7 @@ func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file
 	}
 	needs := app.Needs(plan, c.Plan, false)
 	if about, err := outlineOf(ctx, file); err == nil && about.Begun != nil && about.Begun.Kind == plan.Kind.Name {
-		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
+		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil) //nolint:contextcheck // a recorded plan names no files to read
 		if err != nil {
 			return nil, err
 		}

@@ -115,11 +115,38 @@ func (r *resolver) all(ctx context.Context) {
 	}
 	r.providers()
 	r.agents()
+	r.batches()
 	r.params(ctx)
 	r.lineup()
 	r.matrix()
 	r.until()
 	r.unseated()
+}
+
+// batches refuses a plan that wants its waves in batches where none of its models has a batch
+// API: they would be asked live, at the full price, without a word.
+func (r *resolver) batches() {
+	if r.plan.Pace != "wave" || r.plan.Batch.Lane != "batch" {
+		return
+	}
+	var without []string
+	for _, a := range r.plan.Agents {
+		name, _ := llm.SplitModel(a.Model)
+		if a.Model == "" || slices.Contains(without, name) {
+			continue
+		}
+		p, known := provider.Lookup(name)
+		if i := slices.IndexFunc(r.plan.Providers, func(p provider.Provider) bool { return p.Name == name }); i >= 0 {
+			p, known = r.plan.Providers[i], true
+		}
+		if !known || p.Batch != nil {
+			return
+		}
+		without = append(without, name)
+	}
+	if len(without) > 0 {
+		r.complain(path{"batch", "lane"}, "no provider of this plan has a batch API (%s): use lane: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
+	}
 }
 
 // complain reports a problem at a key, or the nearest that is there. What was reported

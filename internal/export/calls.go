@@ -19,7 +19,7 @@ type call struct {
 func (x *export) calls(ctx context.Context) error {
 	columns := callColumns()
 	var c call // one for all: it is large
-	return x.store.Replies(ctx, false, func(e sqlite.Recorded) error {
+	return x.replies(ctx, false, func(e sqlite.Recorded) error {
 		c = call{place: place{x.run, e}}
 		if r := e.Response; r != nil {
 			c.answer = *r

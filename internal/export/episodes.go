@@ -31,6 +31,9 @@ type spending struct {
 func (x *export) each(ctx context.Context, f func(*sqlite.Listed) error) error {
 	for from := 0; ; {
 		list, err := x.store.List(ctx, sqlite.Listing{From: from, Limit: listAtOnce})
+		if x.salvaged(ctx, err) {
+			continue
+		}
 		if err != nil || len(list) == 0 {
 			return err
 		}
@@ -79,6 +82,9 @@ func (x *export) spent(ctx context.Context) ([]spending, error) {
 		}
 		return nil
 	})
+	if x.salvaged(ctx, err) {
+		return x.spent(ctx)
+	}
 	return out, err
 }
 

@@ -13,6 +13,7 @@ package export
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -88,7 +89,9 @@ func Columns(t Table) []Column {
 	}
 }
 
-// Write writes a table of the run in store and returns how many rows it has.
+// Write writes a table of the run in store and returns how many rows it has. Where the file
+// turns out to be damaged it goes on without the episodes that are, see sqlite.Store.Lost;
+// what was written of them before is right, and not all there was.
 func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f Format) (rows int, err error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
@@ -129,6 +132,33 @@ type export struct {
 	encoder  encoder
 	rows     int
 	cells    []cell
+}
+
+// replies reads the replies of the run. Where the file turns out to be damaged, it goes on
+// without the episodes that are.
+func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Recorded) error) error {
+	last := int64(0)
+	read := func() error {
+		return x.store.Replies(ctx, last, prompts, func(e sqlite.Recorded) error {
+			last = e.Call
+			return each(e)
+		})
+	}
+	err := read()
+	if x.salvaged(ctx, err) {
+		err = read()
+	}
+	return err
+}
+
+// salvaged says whether err was that the file is damaged, and can be read without the
+// episodes that are from now on.
+func (x *export) salvaged(ctx context.Context, err error) bool {
+	if !errors.Is(err, sqlite.ErrDamaged) || x.store.Lost() != nil {
+		return false
+	}
+	_, err = x.store.Salvage(ctx)
+	return err == nil
 }
 
 // encoder writes rows in a format.

@@ -17,7 +17,7 @@ type message struct {
 func (x *export) messages(ctx context.Context) error {
 	columns := messageColumns()
 	m := &message{}
-	return x.store.Replies(ctx, true, func(e sqlite.Recorded) error {
+	return x.replies(ctx, true, func(e sqlite.Recorded) error {
 		if e.Request == nil {
 			return nil
 		}

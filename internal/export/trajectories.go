@@ -29,7 +29,7 @@ func (r *Rollouts) Begun(ctx context.Context) (*journal.Begun, error) {
 
 // Planned lists up to limit episodes from one on.
 func (r *Rollouts) Planned(ctx context.Context, from, limit int) ([]trajectory.Planned, error) {
-	list, err := r.List(ctx, sqlite.Listing{From: from, Limit: limit})
+	list, err := r.List(ctx, sqlite.Listing{From: from, Limit: limit, Lost: true}) // an episode that is damaged leaves its group incomplete
 	if err != nil {
 		return nil, err
 	}

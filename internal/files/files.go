@@ -73,7 +73,7 @@ func Open(path string) (*os.File, error) {
 
 // regular returns an error that says what path is, if it is no regular file.
 func regular(path string, info fs.FileInfo) error {
-	what := ""
+	var what string
 	switch mode := info.Mode(); {
 	case mode.IsRegular():
 		return nil

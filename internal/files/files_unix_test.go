@@ -16,7 +16,7 @@ import (
 // TestSpecialFiles: a pipe that nobody writes to is refused, not waited for.
 func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "f") // the name of a socket must be short
+	dir, err := os.MkdirTemp("", "f") //nolint:usetesting // the name of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,8 +62,7 @@ func ParseYAML(text string, l Limits) (file *ast.File, err error) {
 		return file, nil
 	}
 	e := &YAMLError{Problem: "is not YAML"}
-	var ye yaml.Error
-	if errors.As(err, &ye) {
+	if ye, ok := errors.AsType[yaml.Error](err); ok {
 		e.Parser, e.Problem = ye.GetMessage(), "is not YAML: "+ye.GetMessage()
 		if t := ye.GetToken(); t != nil && t.Position != nil {
 			e.Line, e.Column = max(t.Position.Line, 1), max(t.Position.Column, 1)

@@ -99,7 +99,7 @@ func (g *Gate) set(want Grant) bool {
 	return ok && strings.TrimSpace(value) != ""
 }
 
-// Allow is an error, a *Refused, unless everything that is needed is allowed already. It asks
+// Allow is an error, a *RefusedError, unless everything that is needed is allowed already. It asks
 // nobody.
 func (g *Gate) Allow(needs ...Need) error {
 	var left []Need
@@ -160,19 +160,19 @@ func (g *Gate) warn(want Grant) {
 func (g *Gate) refuse(left []Need) error {
 	var errs []error
 	for _, n := range left {
-		errs = append(errs, &Refused{Need: n, gate: g})
+		errs = append(errs, &RefusedError{Need: n, gate: g})
 	}
 	return errors.Join(errs...)
 }
 
-// Refused is what the user has not allowed.
-type Refused struct {
+// RefusedError is what the user has not allowed.
+type RefusedError struct {
 	Need
 	gate *Gate
 }
 
 // Error says what would have been sent where, and how to allow it.
-func (r *Refused) Error() string {
+func (r *RefusedError) Error() string {
 	plain := ""
 	if r.Plain() {
 		plain = ", unencrypted"

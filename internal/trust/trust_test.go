@@ -109,7 +109,7 @@ func TestGate(t *testing.T) {
 	gate := func() *Gate {
 		return &Gate{Store: store, Env: set, Ask: func(Need) (bool, error) { asked++; return answer, nil }}
 	}
-	refused, ok := errors.AsType[*Refused](gate().Check(need))
+	refused, ok := errors.AsType[*RefusedError](gate().Check(need))
 	if !ok || asked != 1 {
 		t.Fatalf("no was taken for yes: %v, asked %d times", refused, asked)
 	}

@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -138,7 +139,10 @@ func (g *generator) reply(episode int) {
 }
 
 func (g *generator) end(episode int) {
-	e := &journal.Ended{Episode: episode, Attempt: g.attempt[episode], At: g.time(), Outcome: world.Outcome{Data: json.RawMessage(nil)}}
+	e := &journal.Ended{Episode: episode, Attempt: g.attempt[episode], At: g.time(), Outcome: world.Outcome{Data: json.RawMessage(nil)}, Chance: g.IntN(2) == 0}
+	if g.IntN(2) == 0 {
+		binary.BigEndian.PutUint64(e.Play[:], g.Uint64())
+	}
 	for range g.IntN(3) {
 		e.Outcome.Scores = append(e.Outcome.Scores, world.Score{Seat: g.word(), Name: "won", Value: g.NormFloat64()})
 	}

@@ -212,7 +212,7 @@ func (c *chronicle) checkFile(at *chapter) string {
 		s.heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), came)
 		s.WriteByte('\n')
 		for _, i := range f.note.Issues {
-			s.line("- %s: %s", inert(string(i.Severity)), inert(i.Text))
+			s.line("- %s: %s", inert(i.Severity), inert(i.Text))
 		}
 		if f.note.Explanation != "" {
 			s.words(f.note.Explanation)

@@ -46,7 +46,8 @@ func (p *page) check(data []byte, n int, rowRun *int) (err error) {
 			return err
 		}
 		e := p.header.DictionaryPageHeader.V.Encoding
-		if e != format.Plain && e != format.PlainDictionary || n > 8*len(data) || p.dictionary >= 0 {
+		if e != format.Plain && e != format.PlainDictionary || //nolint:staticcheck // older writers use it
+			n > 8*len(data) || p.dictionary >= 0 {
 			return errDamaged
 		}
 		p.dictionary = n
@@ -145,7 +146,7 @@ func (p *page) content(e format.Encoding, data []byte, n int) error {
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
 		return nil
-	case format.PlainDictionary, format.RLEDictionary:
+	case format.PlainDictionary, format.RLEDictionary: //nolint:staticcheck // older writers use it
 		if p.dictionary < 0 {
 			return errDamaged
 		}

@@ -298,6 +298,7 @@ func TestSlowAnswer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				defer func() { _ = res.Body.Close() }()
 				b, err := io.ReadAll(res.Body)
 				if string(b) != "done" || err != nil {
 					t.Errorf("%q %v", b, err)
@@ -331,8 +332,12 @@ func TestTargets(t *testing.T) {
 		talk(t, &Guard{}, http.HandlerFunc(next), func(conn net.Conn) {
 			go func() { _, _ = io.WriteString(conn, c.head) }()
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-			if err != nil || res.StatusCode != c.status {
-				t.Errorf("%q: %v %v, want %d", c.head, res, err, c.status)
+			if err != nil {
+				t.Fatalf("%q: %v", c.head, err)
+			}
+			defer func() { _ = res.Body.Close() }()
+			if res.StatusCode != c.status {
+				t.Errorf("%q: %v, want %d", c.head, res, c.status)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,23 +13,26 @@ import (
 // briefAtOnce is how many entries Brief reads on one state of the file.
 const briefAtOnce = 1 << 16
 
-const briefSQL = `SELECT seq, flags, episode, attempt, seat, label, agent, at, settings,
-	finish, model, provider, tier, input, cached, cache_write, cache_write_long, output, reasoning,
-	tries, parsed, cost, first_byte, latency, waited, error, message, status, code, retry_after FROM replies `
+const briefSQL = `SELECT seq, sum, sum2, ` + coreColumns + `, ` + accountColumns + ` FROM replies `
 
 // Brief reads, in order, what accounts for a run: its sittings, its batches, and its
 // replies without anything that was said. Of a request there is the model only. A reply
 // is good until each returns, since the next one is read into it.
 func (s *Store) Brief(ctx context.Context, each func(journal.Entry) error) error {
-	var last int64
-	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
+	t, err := s.totals()
 	b := &brief{models: map[int64]string{}, each: each}
-	for after := int64(0); err == nil && after < last; after += briefAtOnce {
+	for after := int64(0); err == nil && after < t.seq; after += briefAtOnce {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		in := span{after, min(after+briefAtOnce, last)}
-		err = s.readers.with(func(r *reader) error { return b.read(r, in) })
+		in := span{after, min(after+briefAtOnce, t.seq)}
+		err = s.readers.with(func(r *reader) error {
+			err := b.read(r, in)
+			if err == nil && in.to == t.seq {
+				err = cmp.Or(r.complete(b.replies, t.calls, "replies"), r.complete(b.seen, t.events, "events"))
+			}
+			return err
+		})
 	}
 	if b.stopped != nil {
 		return b.stopped
@@ -46,9 +50,8 @@ func (s *Store) Failed(ctx context.Context, each func(journal.Entry) error) erro
 	}
 	b := &brief{models: map[int64]string{}, each: each}
 	err := s.readers.with(func(r *reader) error {
-		return r.rows(briefSQL+failedReplies, []int64{flagFailed}, func(c columns) error {
-			c.int64() // its place
-			if err := b.row(r, c); err != nil {
+		return r.scan(briefSQL+failedReplies(), everything(), func(c columns) error {
+			if _, err := b.row(r, c); err != nil || r.lost.has(b.replied.Episode) {
 				return err
 			}
 			return b.hand(&b.replied)
@@ -63,7 +66,9 @@ func (s *Store) Failed(ctx context.Context, each func(journal.Entry) error) erro
 	return nil
 }
 
-const failedReplies = `WHERE flags & ? OR finish = '` + string(llm.FinishRefused) + `' ORDER BY seq`
+func failedReplies() string {
+	return fmt.Sprintf(`WHERE seq > ? AND seq <= ? AND (flags & %d OR finish = '%s') ORDER BY seq`, flagFailed, llm.FinishRefused)
+}
 
 // brief is a Brief under way.
 type brief struct {
@@ -71,26 +76,30 @@ type brief struct {
 	each    func(journal.Entry) error
 	stopped error // what each said
 
-	events  []journal.Entry // of the span, that are still to come, and their places
-	at      []int64
-	replied journal.Replied
-	request llm.Request
-	answer  llm.Response
-	act     world.Act // of which nothing is read
+	events        []journal.Entry // of the span, that are still to come, and their places
+	at            []int64
+	seen, replies int64 // how many of both there were
+	replied       journal.Replied
+	request       llm.Request
+	answer        llm.Response
+	act           world.Act // of which nothing is read
 }
 
 func (b *brief) read(r *reader, in span) error {
-	err := r.events(in, func(seq int64, e journal.Entry) {
+	n, err := r.events(in, func(seq int64, e journal.Entry) {
 		b.events, b.at = append(b.events, e), append(b.at, seq)
 	})
+	b.seen += n
 	if err != nil {
 		return err
 	}
-	err = r.rows(briefSQL+inSpan, []int64{in.after, in.to}, func(c columns) error {
-		if err := b.until(c.int64()); err != nil {
+	err = r.scan(briefSQL+inSpan, in, func(c columns) error {
+		seq, err := b.row(r, c)
+		if err != nil || r.lost.has(b.replied.Episode) {
 			return err
 		}
-		if err := b.row(r, c); err != nil {
+		b.replies++
+		if err := b.until(seq); err != nil {
 			return err
 		}
 		return b.hand(&b.replied)
@@ -118,33 +127,32 @@ func (b *brief) hand(e journal.Entry) error {
 	return b.stopped
 }
 
-// row reads a row of briefSQL, from its second column on.
-func (b *brief) row(r *reader, c columns) error {
-	flags := c.int64()
+// row reads a row of briefSQL.
+func (b *brief) row(r *reader, c columns) (seq int64, err error) {
+	k, err := c.core(2)
+	if err != nil {
+		return 0, err
+	}
 	e := &b.replied
-	*e = journal.Replied{Turn: journal.Turn{Episode: c.int(), Attempt: c.int()}, Seat: c.str(), Label: c.str(), Agent: c.str(), At: c.time(), Copied: flags&flagCopied != 0}
-	settings := c.int64()
-	if flags&flagAsked != 0 {
+	*e = journal.Replied{Turn: journal.Turn{Episode: k.turn.Episode, Attempt: k.turn.Attempt}, Copied: k.flags&flagCopied != 0}
+	b.answer = llm.Response{}
+	c.sum.skip(1) // what the answer is, which is not read
+	settings, err := c.account(&k, e, &b.answer)
+	if err != nil {
+		return 0, of(e.Episode, err)
+	}
+	if k.flags&flagAsked != 0 {
 		model, err := b.model(r, settings)
 		if err != nil {
-			return err
+			return 0, fmt.Errorf("episode %d: %w", e.Episode, err)
 		}
 		b.request = llm.Request{Model: model}
 		e.Request = &b.request
 	}
-	if flags&flagAct != 0 {
+	if k.flags&flagAct != 0 {
 		e.Act = &b.act
 	}
-	a := &b.answer
-	*a = llm.Response{Finish: llm.Finish(c.str()), Model: c.str(), Provider: c.str(), Tier: c.str()}
-	c.spent(a, flags)
-	switch {
-	case flags&flagFailed != 0:
-		e.Error = c.failed(a, flags)
-	case flags&flagAnswered != 0:
-		e.Response = a
-	}
-	return nil
+	return k.seq, nil
 }
 
 // modelsKept is how many settings are remembered: there are few, but a kind may make one

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -115,7 +117,9 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestTorn: a file whose log was cut or spoiled anywhere holds the commits up to there.
+// TestTorn: a file whose log was cut anywhere, or spoiled in its last commit, which nothing
+// tells from a cut, holds the commits up to there. One whose log is spoiled before that is
+// refused: SQLite would leave out the commits after it without a word.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -141,7 +145,7 @@ func TestTorn(t *testing.T) {
 	for range 20 {
 		cuts = append(cuts, r.IntN(len(wal)))
 	}
-	most := 0
+	most, refused := 0, 0
 	for i, at := range cuts {
 		torn := append([]byte{}, wal...)
 		at = min(at, len(wal))
@@ -149,12 +153,46 @@ func TestTorn(t *testing.T) {
 			torn = torn[:at]
 		} else {
 			torn[at] ^= 0xff
+			if followed(wal, at) {
+				refusedLog(t, file, torn)
+				refused++
+				continue
+			}
 		}
 		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file, torn, entries, wholes)
 		most = max(most, n)
 	}
-	if most != len(entries) {
-		t.Errorf("of %d entries at most %d came back", len(entries), most)
+	if most != len(entries) || refused == 0 {
+		t.Errorf("of %d entries at most %d came back, and %d logs were refused", len(entries), most, refused)
+	}
+}
+
+// followed says whether a commit of a log begins after the one that the byte at is in.
+func followed(wal []byte, at int) bool {
+	const frame = pageSize + 24
+	for i := 32; i+frame < len(wal); i += frame {
+		if commit := binary.BigEndian.Uint32(wal[i+4:]) != 0; commit && i+frame > at {
+			return true // and there is a frame after it
+		}
+	}
+	return false
+}
+
+// refusedLog makes sure that a file with such a log is not opened, and not touched.
+func refusedLog(t *testing.T, file, wal []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.db")
+	writeFile(t, path, file)
+	writeFile(t, path+"-wal", wal)
+	_, err := Open(t.Context(), path, Resume)
+	_, rerr := OpenRead(path)
+	for _, err := range []error{err, rerr} {
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), path+"-wal") {
+			t.Errorf("the error should name the log: %v", err)
+		}
+	}
+	if !bytes.Equal(readFile(t, path+"-wal"), wal) {
+		t.Error("the log was changed")
 	}
 }
 
@@ -197,6 +235,32 @@ func TestCutWhileFolding(t *testing.T) {
 			t.Errorf("of %d entries %d came back", len(entries), n)
 		}
 	}
+}
+
+// TestLogOfAnother: a log that a run file left behind is not taken for that of a new file of
+// the same name.
+func TestLogOfAnother(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	mustAppend(t, s, journaltest.Run(4, 60)...)
+	wal := readFile(t, path+"-wal")
+	closed(t, s)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path+"-wal", wal) // as a kill and a user leave it
+	if _, err := Open(t.Context(), path, Either); err == nil || !strings.Contains(err.Error(), path+"-wal") {
+		t.Errorf("the error should name the log: %v", err)
+	}
+	if err := os.Remove(path + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, Either)
+	if n := count(t, s); n != 0 {
+		t.Errorf("a new file has %d entries", n)
+	}
+	closed(t, s)
 }
 
 // TestFull: when there is no room, nothing is written, everything is still there, and it

@@ -20,10 +20,16 @@ var schema string
 //go:embed views.sql
 var views string
 
+// pageSize is that of the files we make.
+const pageSize = 16384
+
 // create makes an empty run file. It is made beside its place and moved there when it is
-// whole, so that there is never half a run file.
-func create(path string) (err error) {
-	half := path + "-new"
+// whole, so that there is never half a run file. target is path without symbolic links.
+func create(path, target string) (err error) {
+	if pending(target) { // SQLite would take it for the new file's
+		return fmt.Errorf("sqlite: %s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
+	}
+	half := target + "-new"
 	if err := os.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
@@ -35,10 +41,10 @@ func create(path string) (err error) {
 	if err := fill(half); err != nil {
 		return explain(path, "create", err)
 	}
-	if err := os.Rename(half, path); err != nil {
+	if err := os.Rename(half, target); err != nil {
 		return fmt.Errorf("sqlite: %s: create: %w", path, err)
 	}
-	return syncFolder(filepath.Dir(path))
+	return syncFolder(filepath.Dir(target))
 }
 
 func fill(path string) (err error) {
@@ -47,13 +53,16 @@ func fill(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := sqlitex.ExecuteTransient(c, `PRAGMA page_size = 16384`, nil); err != nil {
+	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, pageSize), nil); err != nil {
 		return err
 	}
-	return sqlitex.ExecuteScript(c, fmt.Sprintf(`
+	err = sqlitex.ExecuteScript(c, fmt.Sprintf(`
 		PRAGMA application_id = %d;
 		PRAGMA user_version = %d;
 		%s
-		%s
-		INSERT INTO state VALUES (1, 0, 0, 0, 0);`, application, journal.Version, schema, views), nil)
+		%s`, application, journal.Version, schema, views), nil)
+	if err != nil {
+		return err
+	}
+	return (&writer{conn: c}).putTotals()
 }

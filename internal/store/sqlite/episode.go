@@ -24,8 +24,8 @@ func newChain(c *sqlite.Conn) (k chain, err error) {
 	}{
 		{&k.turn, turnsSQL + `WHERE seq = ?`},
 		{&k.reply, repliesSQL + `WHERE seq = ?`},
-		{&k.text, `SELECT id, text, rest FROM texts WHERE id = ?`},
-		{&k.texts, `SELECT t.id, t.text, t.rest FROM json_each(?) j JOIN texts t ON t.id = j.value`},
+		{&k.text, `SELECT id, sum, text, rest FROM texts WHERE id = ?`},
+		{&k.texts, `SELECT t.id, t.sum, t.text, t.rest FROM json_each(?) j JOIN texts t ON t.id = j.value`},
 	} {
 		if *s.stmt, err = c.Prepare(s.query); err != nil {
 			return chain{}, err
@@ -41,13 +41,13 @@ func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal
 	if err != nil {
 		return err
 	}
-	if in.Replay && places.dense() {
+	if in.Replay && places.dense() && s.readers.leftOut() == nil {
 		return s.replay(ctx, places, each)
 	}
 	for _, p := range places {
 		var entries []journal.Entry
 		err := s.readers.with(func(r *reader) (err error) {
-			entries, err = r.episode(ctx, p.last)
+			entries, err = r.episode(ctx, p)
 			return err
 		})
 		if err != nil {
@@ -73,14 +73,29 @@ type spots []spot
 
 func (s *Store) places(in journal.Span) (out spots, err error) {
 	err = s.readers.with(func(r *reader) error {
-		return r.rows(`SELECT episode, entries, first, last, ended FROM progress WHERE episode >= ? AND episode < ? ORDER BY episode`,
-			[]int64{int64(in.From), int64(in.To)}, func(c columns) error {
-				p := spot{episode: c.int(), entries: c.int64(), first: c.int64(), last: c.int64()}
-				if ended := c.int() != 0; !ended || !in.Replay {
-					out = append(out, p)
-				}
-				return nil
-			})
+		next, gap := int64(in.From), int64(-1)
+		err := r.scanFew(progressSQL+inSpanOfRuns, span{int64(in.From) - 1, int64(in.To) - 1}, func(c columns) error {
+			p, err := progress(c)
+			if err != nil {
+				return err
+			}
+			if int64(p.episode) > next && gap < 0 {
+				gap = next
+			}
+			next = int64(p.episode) + 1
+			if (!p.Ended || !in.Replay) && !r.lost.has(p.episode) {
+				out = append(out, spot{p.episode, int64(p.Entries), p.first, p.last})
+			}
+			return nil
+		})
+		if gap < 0 && next < int64(in.To) {
+			gap = next
+		}
+		if err != nil || gap < 0 {
+			return err
+		}
+		t, err := readTotals(r.conn) // one that was never asked for has no row
+		return cmp.Or(err, r.gap(tableProgress, gap, min(int64(in.To), t.specs)))
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)
@@ -109,15 +124,15 @@ func (p spots) dense() bool {
 }
 
 // episode follows an episode's turns and replies back from the last.
-func (r *reader) episode(ctx context.Context, at int64) (out []journal.Entry, err error) {
+func (r *reader) episode(ctx context.Context, of spot) (out []journal.Entry, err error) {
 	var replies []partial
-	for at != 0 {
+	for at := of.last; at != 0; {
 		e, p, prev, err := r.at(at)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return nil, err
 		}
 		if abs(prev) >= abs(at) {
-			return nil, missing(false, fmt.Sprintf("what is before entry %d", abs(at)))
+			return nil, missing(false, fmt.Sprintf("the entry before entry %d", abs(at)))
 		}
 		if p.Replied != nil {
 			replies = append(replies, p)
@@ -125,7 +140,7 @@ func (r *reader) episode(ctx context.Context, at int64) (out []journal.Entry, er
 		out, at = append(out, e), prev
 	}
 	slices.Reverse(out)
-	return out, r.complete(replies)
+	return out, r.fillAll(replies)
 }
 
 func abs(n int64) int64 { return max(n, -n) }
@@ -133,28 +148,28 @@ func abs(n int64) int64 { return max(n, -n) }
 // at reads a reply by its number, or a turn by minus its number, and which is before it.
 func (r *reader) at(n int64) (e journal.Entry, p partial, prev int64, err error) {
 	if n < 0 {
-		err = one(r.chain.turn, -n, func(c columns) (err error) {
+		err = one(r.chain.turn, tableTurns, -n, func(c columns) (err error) {
 			e, prev, err = turned(c)
 			return err
 		})
 		return e, p, prev, err
 	}
-	err = one(r.chain.reply, n, func(c columns) (err error) {
-		p, prev, err = replied(c)
+	err = one(r.chain.reply, tableReplies, n, func(c columns) (err error) {
+		p, prev, err = replied(c, true)
 		return err
 	})
 	return p.Replied, p, prev, err
 }
 
 // one runs a query for the one row with a number.
-func one(s *sqlite.Stmt, n int64, each func(c columns) error) error {
+func one(s *sqlite.Stmt, t table, n int64, each func(c columns) error) error {
 	s.BindInt64(1, n)
 	found, err := s.Step()
 	switch {
 	case err != nil:
 		return err
 	case !found:
-		return errors.Join(missing(false, fmt.Sprintf("row %d", n)), s.Reset())
+		return errors.Join(&rowError{table: t, key: n, why: "is missing"}, s.Reset())
 	}
-	return cmp.Or(each(columns{s: s}), s.Reset())
+	return cmp.Or(each(columns{s: s, row: n}), s.Reset())
 }

@@ -10,11 +10,15 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/filelock"
 	"parley/journal"
 )
 
 // application marks run files among SQLite files: PRLY.
 const application = 0x50524C59
+
+// oldest is the first version of the format that can be read: those before it have no checksums.
+const oldest = 2
 
 // inspect refuses what is not a run file of a format we know. It looks through a connection
 // that takes no lock and believes nobody writes, so that nothing is changed, not even by
@@ -26,7 +30,7 @@ func inspect(path string, size int64) error {
 		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
 	}
 	id, version, err := marks(address(path, "mode=ro&immutable=1"))
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(path) {
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(filelock.Resolve(path)) {
 		// Pages are on their way from the log to the file: the log must be looked at too.
 		id, version, err = marks(address(path, "mode=ro"))
 	}
@@ -40,7 +44,9 @@ func inspect(path string, size int64) error {
 	case version > journal.Version:
 		return fmt.Errorf("sqlite: %s: %w (%d; this program knows up to %d): open it with a newer parley", path, ErrNewer, version, journal.Version)
 	case version < 1:
-		return damaged(path, fmt.Errorf("its format version is %d", version))
+		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
+	case version < oldest:
+		return fmt.Errorf("sqlite: %s: %w (%d; this program reads %d and later): read it with the parley that wrote it", path, ErrOlder, version, oldest)
 	}
 	return nil
 }
@@ -59,14 +65,37 @@ func marks(uri string) (id, version int64, err error) {
 	return id, version, err
 }
 
-// checkTables makes sure that the tables are there before anything is done to them.
-func checkTables(c *sqlite.Conn) error {
-	n, err := number(c, `SELECT count(*) FROM sqlite_schema WHERE type = 'table'
-		AND name IN ('state', 'texts', 'events', 'stages', 'specs', 'progress', 'turns', 'replies', 'outcomes')`)
-	if err == nil && n != 9 {
-		err = missing(false, "a table")
+// checkTables makes sure that the tables are there, as we make them, before anything is done
+// to them.
+func checkTables(c *sqlite.Conn) error { return checkSchema(c, schema) }
+
+// checkSchema makes sure that what a script creates is there, to the letter.
+func checkSchema(c *sqlite.Conn, script string) error {
+	there := map[string]bool{}
+	s, err := c.Prepare(`SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')`)
+	if err != nil {
+		return err
 	}
-	return err
+	defer done(s)
+	for {
+		found, err := s.Step()
+		if err != nil {
+			return err
+		}
+		if !found {
+			break
+		}
+		there[s.ColumnText(0)] = true
+	}
+	for _, statement := range strings.Split(script, ";\n") {
+		i := strings.Index(statement, "CREATE ")
+		if i < 0 || there[statement[i:]] {
+			continue
+		}
+		what, _, _ := strings.Cut(statement[i:], "\n")
+		return fmt.Errorf("%w: a table is missing or not as it was made: %s", ErrDamaged, strings.TrimRight(what, " ("))
+	}
+	return nil
 }
 
 // pending says whether there is a write-ahead log with something in it.

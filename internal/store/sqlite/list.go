@@ -3,9 +3,11 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"parley/journal"
 	"parley/llm"
@@ -33,18 +35,16 @@ type Outline struct {
 func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 	err = s.readers.with(func(r *reader) error {
 		var h journal.Head
-		if err := cmp.Or(context.Cause(ctx), r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }), r.totals(&h)); err != nil {
+		t, err := readTotals(r.conn)
+		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return err
 		}
-		o = Outline{Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: h.Calls, Spent: h.Spent, Batches: len(h.Batches)}
-		return r.rows(`SELECT (SELECT count(*) FROM specs), (SELECT count(*) FROM progress WHERE NOT ended),
-			(SELECT count(*) FROM progress WHERE ended), (SELECT count(*) FROM (`+failedSQL+`))`, nil, func(c columns) error {
-			o.Episodes, o.Playing = c.int(), c.int()
-			ended := c.int()
-			o.Failed = c.int()
-			o.Ended = ended - o.Failed
-			return nil
-		})
+		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
+		o = Outline{
+			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches),
+			Episodes: int(t.specs), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
+		}
+		return cmp.Or(err, r.complete(n, t.events, "events"), r.begun(h.Begun, t))
 	})
 	if err != nil {
 		return Outline{}, explain(s.path, "read", err)
@@ -62,8 +62,14 @@ func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		return r.rows(`SELECT seq, episode FROM outcomes WHERE seq >= ? ORDER BY seq`, []int64{int64(since)}, func(c columns) error {
-			out = append(out, End{Entry: c.int(), Episode: c.int()})
+		out = nil
+		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
+			e := End{Entry: int(c.key(tableOutcomes, 1)), Episode: c.int()}
+			c.int64()
+			if err := c.check(); err != nil || r.lost.has(e.Episode) {
+				return err
+			}
+			out = append(out, e)
 			return nil
 		})
 	})
@@ -79,6 +85,7 @@ type Listing struct {
 	Limit  int    // the most of them. Default: all.
 	Failed bool   // only those that failed
 	Cell   string // only those whose cell has this in it
+	Lost   bool   // also those that are damaged, see Salvage, as if they waited
 }
 
 // Listed is an episode without its turns and replies.
@@ -114,9 +121,6 @@ func (l *Listed) State() string {
 	}
 }
 
-// failedSQL are the episodes that failed.
-const failedSQL = `SELECT g.episode FROM outcomes o JOIN progress g ON g.episode = o.episode AND g.ended AND g.attempt = o.attempt WHERE o.failed IS NOT NULL`
-
 // List reads episodes, in order. It looks only at those it lists, and at the outcomes that
 // were written while they were played.
 func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error) {
@@ -127,7 +131,7 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 		if out, err = r.list(ctx, want); err != nil {
 			return err
 		}
-		return cmp.Or(r.staged(out), r.ended(out))
+		return cmp.Or(r.progressOf(out), r.staged(out), r.ended(out))
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)
@@ -136,72 +140,127 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 }
 
 func (r *reader) list(ctx context.Context, want Listing) (out []Listed, err error) {
-	query := `SELECT s.episode, s.kind, s.params, s.lineup, s.deal, s.cell, g.episode IS NOT NULL, g.attempt, g.ended, g.last
-		FROM specs s LEFT JOIN progress g ON g.episode = s.episode
-		WHERE s.episode >= ?1 AND (?2 = '' OR instr(s.cell, ?2) > 0)`
+	from := span{int64(want.From) - 1, everything().to}
 	if want.Failed {
-		query += ` AND s.episode IN (` + failedSQL + `)`
+		failed, err := r.failedEpisodes()
+		for _, episode := range failed {
+			if err == nil && episode >= want.From && (want.Limit == 0 || len(out) < want.Limit) {
+				err = r.listInto(ctx, &out, want, span{int64(episode) - 1, int64(episode)})
+			}
+		}
+		return out, err
 	}
-	stmt, err := r.conn.Prepare(query + ` ORDER BY s.episode LIMIT ?3`)
+	return out, r.listInto(ctx, &out, want, from)
+}
+
+// failedEpisodes are the episodes that failed. That none is passed over is known by their
+// number.
+func (r *reader) failedEpisodes() (out []int, err error) {
+	t, err := readTotals(r.conn)
 	if err != nil {
 		return nil, err
 	}
-	defer done(stmt)
-	stmt.BindInt64(1, int64(want.From))
-	stmt.BindText(2, want.Cell)
-	stmt.BindInt64(3, int64(cmp.Or(want.Limit, -1)))
-	for {
-		found, err := stmt.Step()
-		if err := cmp.Or(context.Cause(ctx), err); err != nil || !found {
-			return out, err
+	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND ended = 2 ORDER BY episode`, everything(), func(c columns) error {
+		p, err := progress(c)
+		if err == nil {
+			out = append(out, p.episode)
 		}
-		l, err := r.listed(columns{s: stmt})
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, l)
-	}
+		return err
+	})
+	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
 }
 
-func (r *reader) listed(c columns) (l Listed, err error) {
-	l.Episode, l.Spec.Kind = c.int(), c.str()
-	params, err := r.text(c.int64())
-	if err != nil {
+func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in span) error {
+	next := in.after + 1
+	err := r.scanFew(specsSQL+inSpanOfRuns, in, func(c columns) error {
+		row, err := readSpec(c)
+		if err := cmp.Or(context.Cause(ctx), err, r.gap(tableSpecs, next, int64(row.episode))); err != nil {
+			return err
+		}
+		next = int64(row.episode) + 1
+		if r.lost.has(row.episode) && !want.Lost || !strings.Contains(row.cell, want.Cell) {
+			return nil
+		}
+		l, err := r.listed(row)
+		if err != nil {
+			return fmt.Errorf("episode %d: %w", row.episode, err)
+		}
+		if *out = append(*out, l); want.Limit > 0 && len(*out) == want.Limit {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
+
+// gap says if there is an episode missing between two.
+func (r *reader) gap(t table, next, is int64) error {
+	if next >= is || r.lost != nil {
+		return nil
+	}
+	return &rowError{table: t, key: next, why: "is missing"}
+}
+
+func (r *reader) listed(row spec) (l Listed, err error) {
+	l.Episode, l.Spec = row.episode, world.Spec{Kind: row.kind, Deal: row.deal, Cell: row.cell}
+	if l.Spec.Params, err = r.params(row.params); err != nil {
 		return l, err
 	}
-	if params.words != "" {
-		l.Spec.Params = json.RawMessage(params.words)
+	l.Spec.Lineup, err = r.lineup(row.lineup)
+	return l, err
+}
+
+// progressOf fills in how far episodes have come.
+func (r *reader) progressOf(list []Listed) error {
+	if len(list) == 0 {
+		return nil
 	}
-	lineup, err := r.text(c.int64())
-	if err != nil {
-		return l, err
+	i := 0
+	err := r.scanFew(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
+		p, err := progress(c)
+		if err != nil || i == len(list) || p.episode < list[i].Episode {
+			return err // or it is not listed
+		}
+		for r.lost.has(list[i].Episode) && list[i].Episode < p.episode {
+			i++
+		}
+		l := &list[i]
+		if i++; r.lost.has(l.Episode) {
+			return nil
+		}
+		if l.Episode != p.episode {
+			return &rowError{table: tableProgress, key: int64(l.Episode), why: "is missing"}
+		}
+		l.Begun, l.Attempt, l.last = p.state() != stateNone, p.Attempt, p.last
+		if p.Ended {
+			l.Ended = &journal.Ended{Attempt: -1} // to be read
+		}
+		return nil
+	})
+	if err == nil && i < len(list) && !r.lost.has(list[i].Episode) {
+		err = &rowError{table: tableProgress, key: int64(list[i].Episode), why: "is missing"}
 	}
-	if err := json.Unmarshal([]byte(lineup.words), &l.Spec.Lineup); err != nil {
-		return l, fmt.Errorf("%w: the lineup of episode %d: %w", ErrDamaged, l.Episode, err)
-	}
-	l.Spec.Deal, l.Spec.Cell = c.int(), c.str()
-	l.Begun, l.Attempt = c.int() != 0, c.int()
-	if ended := c.int() != 0; ended {
-		l.Ended = &journal.Ended{Attempt: -1} // to be read
-	}
-	l.last = c.int64()
-	return l, nil
+	return err
 }
 
 // staged fills in the stages.
 func (r *reader) staged(list []Listed) error {
 	i := 0
-	return r.rows(`SELECT stage, first + count FROM stages ORDER BY first`, nil, func(c columns) error {
-		stage, to := c.int(), c.int()
+	return r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, everything(), func(c columns) error {
+		c.key(tableStages, 1)
+		stage, to := c.int(), c.int()+c.int()
+		if err := c.check(); err != nil {
+			return err
+		}
 		for ; i < len(list) && list[i].Episode < to; i++ {
 			list[i].Stage = stage
 		}
 		return nil
 	})
 }
-
-// errFound ends a query whose further rows are of no use.
-var errFound = errors.New("found")
 
 // ended fills in the outcomes. Nothing finds them by episode, but they are written after
 // the last reply, and mostly soon.
@@ -217,7 +276,7 @@ func (r *reader) ended(list []Listed) error {
 		return nil
 	}
 	for _, after := range []int64{after, 0} { // a reply may come late
-		err := r.outcomesOf(wanted, after, list)
+		err := r.outcomesOf(wanted, after)
 		if errors.Is(err, errFound) {
 			return nil
 		}
@@ -225,23 +284,22 @@ func (r *reader) ended(list []Listed) error {
 			return err
 		}
 	}
-	return missing(false, "an outcome")
+	return missing(false, fmt.Sprintf("the outcome of episode %d", slices.Min(slices.Collect(maps.Keys(wanted)))))
 }
 
-func (r *reader) outcomesOf(wanted map[int]*Listed, after int64, list []Listed) error {
-	const query = `SELECT episode, attempt, at, failed, scores, data, stack FROM outcomes
-		WHERE seq > ? AND episode >= ? AND episode <= ? ORDER BY seq`
-	return r.rows(query, []int64{after, int64(list[0].Episode), int64(list[len(list)-1].Episode)}, func(c columns) error {
-		e := &journal.Ended{Episode: c.int(), Attempt: c.int(), At: c.time(), Outcome: world.Outcome{Failed: c.str()}}
+func (r *reader) outcomesOf(wanted map[int]*Listed, after int64) error {
+	return r.scanFew(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, span{after, everything().to}, func(c columns) error {
+		if wanted[c.s.ColumnInt(2)] == nil {
+			return nil // if that is wrong, one that is wanted is missing at the end
+		}
+		e, err := outcome(c)
+		if err != nil {
+			return err
+		}
 		l := wanted[e.Episode]
 		if l == nil || l.Attempt != e.Attempt {
 			return nil
 		}
-		scores, err := decodeScores(c.str())
-		if err != nil {
-			return fmt.Errorf("%w: the outcome of episode %d: %w", ErrDamaged, e.Episode, err)
-		}
-		e.Outcome.Scores, e.Outcome.Data, e.Stack = scores, json.RawMessage(c.raw()), c.str()
 		l.Ended = e
 		if delete(wanted, e.Episode); len(wanted) == 0 {
 			return errFound
@@ -266,40 +324,44 @@ func (s *Store) Spent(ctx context.Context, l *Listed) (sum Spending, err error) 
 }
 
 func (r *reader) spent(ctx context.Context, at int64) (sum Spending, err error) {
-	turn, err := r.conn.Prepare(`SELECT prev FROM turns WHERE seq = ?`)
+	turn, err := r.conn.Prepare(`SELECT ` + turnCoreColumns + ` FROM turns WHERE seq = ?`)
 	if err != nil {
 		return sum, err
 	}
-	reply, err := r.conn.Prepare(`SELECT prev, flags, cost FROM replies WHERE seq = ?`)
+	reply, err := r.conn.Prepare(`SELECT seq, sum, ` + coreColumns + ` FROM replies WHERE seq = ?`)
 	if err != nil {
 		return sum, err
 	}
 	for at != 0 {
 		var prev int64
 		if at < 0 {
-			err = one(turn, -at, func(c columns) error { prev = c.int64(); return nil })
+			err = one(turn, tableTurns, -at, func(c columns) (err error) { _, prev, err = c.turned(); return err })
 		} else {
-			err = one(reply, at, func(c columns) error { prev = c.int64(); sum.add(c); return nil })
+			err = one(reply, tableReplies, at, func(c columns) error {
+				k, err := c.core(1)
+				prev = k.prev
+				sum.add(&k)
+				return err
+			})
 		}
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return sum, err
 		}
 		if abs(prev) >= abs(at) {
-			return sum, missing(false, fmt.Sprintf("what is before entry %d", abs(at)))
+			return sum, missing(false, fmt.Sprintf("the entry before entry %d", abs(at)))
 		}
 		at = prev
 	}
 	return sum, nil
 }
 
-// add counts a reply: its flags, and what it cost.
-func (s *Spending) add(c columns) {
-	flags := c.int64()
+// add counts a reply.
+func (s *Spending) add(k *core) {
 	s.Calls++
-	if flags&flagFailed != 0 {
+	if k.flags&flagFailed != 0 {
 		s.Failed++
 	}
-	if flags&flagCopied == 0 {
-		s.Cost = s.Cost.Plus(max(0, llm.Money(c.int64())))
+	if k.flags&flagCopied == 0 {
+		s.Cost = s.Cost.Plus(max(0, k.cost))
 	}
 }

@@ -164,7 +164,7 @@ func TestReplies(t *testing.T) {
 	s := kept(t, entries)
 	for _, prompts := range []bool{true, false} {
 		n := 0
-		err := s.Replies(t.Context(), prompts, func(r Recorded) error {
+		err := s.Replies(t.Context(), 0, prompts, func(r Recorded) error {
 			want := *entries[r.Call-1].(*journal.Replied)
 			if !prompts {
 				q := *want.Request
@@ -184,10 +184,10 @@ func TestReplies(t *testing.T) {
 	stop, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	n := 0
-	if err := s.Replies(t.Context(), true, func(Recorded) error { n++; return why }); !errors.Is(err, why) || n != 1 {
+	if err := s.Replies(t.Context(), 0, true, func(Recorded) error { n++; return why }); !errors.Is(err, why) || n != 1 {
 		t.Errorf("%d calls of each, %v", n, err)
 	}
-	if err := s.Replies(stop, true, func(Recorded) error { cancel(why); return nil }); !errors.Is(err, why) {
+	if err := s.Replies(stop, 0, true, func(Recorded) error { cancel(why); return nil }); !errors.Is(err, why) {
 		t.Errorf("a context that ends: %v", err)
 	}
 }

@@ -3,59 +3,61 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"path/filepath"
+
+	"parley/internal/filelock"
 )
 
-// lock is the right to write a run file. The system takes it back when the process ends,
-// however it ends.
-type lock struct {
-	file *os.File
-	path string
-}
+// lock is the right to write a run file. The file itself is not locked, since SQLite locks it
+// in ways of its own. In its place are a file beside it, which everybody sees who sees the
+// folder, and one that has the run file's identity for a name: it holds where the run file
+// is moved while it is written, or is reached through another folder.
+type lock struct{ beside, own *filelock.Lock }
 
-// takeLock takes the lock of the run file at path. It is on a file beside it, since SQLite
-// locks the run file itself in ways of its own.
-func takeLock(path string) (*lock, error) {
-	at := path + "-lock"
-	for {
-		f, err := os.OpenFile(at, os.O_RDWR|os.O_CREATE, 0o644)
-		if err != nil {
-			return nil, fmt.Errorf("sqlite: %s: the folder cannot be written (allow it, or name a file in another folder): %w", path, err)
-		}
-		switch held, err := tryLock(f); {
-		case err != nil:
-			return nil, errors.Join(fmt.Errorf("sqlite: %s: lock: %w", path, err), f.Close())
-		case held:
-			return nil, errors.Join(fmt.Errorf("sqlite: %s: %w: wait until it is done or stop it; reading the file is possible meanwhile", path, ErrPlaying), f.Close())
-		case sameFile(f, at):
-			return &lock{file: f, path: at}, nil
-		}
-		// Who had it before deleted it between our opening and our locking: the next one to
-		// come would lock another file than we did.
-		_ = f.Close()
+// takeLock takes the lock on the name of the run file. target is path without symbolic links.
+func takeLock(path, target string) (*lock, error) {
+	beside, err := filelock.Take(target + "-lock")
+	switch {
+	case errors.Is(err, filelock.ErrHeld):
+		return nil, playing(path)
+	case err != nil:
+		return nil, fmt.Errorf("sqlite: %s: the folder cannot be written (allow it, or name a file in another folder): %w", path, err)
 	}
+	return &lock{beside: beside}, nil
 }
 
-func sameFile(f *os.File, path string) bool {
-	a, err := f.Stat()
+func playing(path string) error {
+	return fmt.Errorf("sqlite: %s: %w: wait until it is done or stop it; reading the file is possible meanwhile", path, ErrPlaying)
+}
+
+// extend takes the lock on the file that has the name.
+func (l *lock) extend(path, target string) error {
+	if l == nil {
+		return nil
+	}
+	id, links, err := filelock.Identity(target)
 	if err != nil {
-		return false
+		return fmt.Errorf("sqlite: %s: lock: %w", path, err)
 	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
+	if links > 1 {
+		// SQLite's log goes by the name: what was written under one is not seen under another.
+		return fmt.Errorf("sqlite: %s has %d names (hard links), and is safe to play only when it has one: delete the others, or copy the file and play the copy", path, links)
+	}
+	folder, err := filelock.Folder()
+	if err != nil {
+		return nil //nolint:nilerr // where the user has no folder, the lock on the name must do
+	}
+	l.own, err = filelock.Take(filepath.Join(folder, id))
+	if errors.Is(err, filelock.ErrHeld) {
+		return playing(path)
+	}
+	return nil //nolint:nilerr // as above
 }
 
-// release lets others write. The file is deleted first where the system allows it, while
-// nobody else can have it.
+// release lets others write.
 func (l *lock) release() error {
 	if l == nil {
 		return nil
 	}
-	removed := os.Remove(l.path)
-	err := l.file.Close()
-	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		_ = os.Remove(l.path) // a file in use cannot be deleted everywhere; left behind, it does no harm
-	}
-	return err
+	return errors.Join(l.own.Release(), l.beside.Release())
 }

@@ -16,6 +16,7 @@ type pool struct {
 	mu     sync.Mutex
 	idle   []*reader
 	closed bool
+	lost   *Losses // what to leave out; nil: damage is an error
 }
 
 const poolKept = 8
@@ -29,9 +30,29 @@ func (p *pool) take() (*reader, error) {
 	if n := len(p.idle); n > 0 {
 		r := p.idle[n-1]
 		p.idle = p.idle[:n-1]
+		r.lost = p.lost
 		return r, nil
 	}
-	return newReader(p.path, p.keys)
+	r, err := newReader(p.path, p.keys)
+	if err != nil {
+		return nil, err
+	}
+	r.lost = p.lost
+	return r, nil
+}
+
+// salvage makes readers leave out what is damaged.
+func (p *pool) salvage(lost *Losses) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost = lost
+}
+
+// leftOut is what they leave out, or nil.
+func (p *pool) leftOut() *Losses {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
 }
 
 func (p *pool) give(r *reader) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 
 	"parley/journal"
@@ -12,7 +11,7 @@ import (
 	"parley/world"
 )
 
-// put stores one entry as number w.seq.
+// put stores one entry as the last.
 func (w *writer) put(e journal.Entry) error {
 	switch e := e.(type) {
 	case *journal.Turned:
@@ -68,12 +67,12 @@ type (
 )
 
 func (w *writer) putEvent(e journal.Entry) error {
-	s, err := w.conn.Prepare(`INSERT INTO events (seq, what, at, data, plan) VALUES (?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO events (seq, sum, what, at, data, plan) VALUES (?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableEvents, w.totals.seq, 1)
 	var data any
 	var plan json.RawMessage
 	switch e := e.(type) {
@@ -107,19 +106,24 @@ func (w *writer) putEvent(e journal.Entry) error {
 	}
 	r.str(text)
 	r.raw(plan)
+	r.seal()
+	w.totals.events++
 	return r.do()
 }
 
 func (w *writer) putStaged(e *journal.Staged) error {
-	s, err := w.conn.Prepare(`INSERT INTO stages (seq, stage, first, count) VALUES (?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO stages (seq, sum, stage, first, count) VALUES (?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableStages, w.totals.seq, 1)
 	r.int(int64(e.Stage))
 	r.int(int64(e.First))
 	r.int(int64(len(e.Specs)))
+	r.seal()
+	w.totals.stages++
+	w.totals.specs += int64(len(e.Specs))
 	if err := r.do(); err != nil {
 		return err
 	}
@@ -147,22 +151,26 @@ func (w *writer) putSpec(episode int, spec *world.Spec) error {
 	if err != nil {
 		return err
 	}
-	s, err := w.conn.Prepare(`INSERT INTO specs (episode, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO specs (episode, sum, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(int64(episode))
+	r.begin(tableSpecs, int64(episode), 1)
 	r.str(spec.Kind)
 	r.id(params)
 	r.id(lineupID)
 	r.int(int64(spec.Deal))
 	r.opt(spec.Cell)
-	return r.do()
+	r.seal()
+	if err := r.do(); err != nil {
+		return err
+	}
+	return w.putPlace(`INSERT OR IGNORE`+placeSQL, episode, &place{})
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
-	p, prev, err := w.step(e.Episode, -w.seq)
+	p, prev, err := w.step(e.Episode, -w.totals.seq)
 	if err != nil {
 		return err
 	}
@@ -173,18 +181,20 @@ func (w *writer) putTurned(e *journal.Turned) error {
 			return fmt.Errorf("notes: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO turns (seq, prev, episode, attempt, strand, turn, digest, calls, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO turns (` + turnCoreColumns + `, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	r.begin(tableTurns, w.totals.seq, 1)
 	r.int(prev)
 	r.turn(e.Turn)
-	r.i++
-	s.BindBytes(r.i, e.Digest[:])
 	r.int(int64(e.Calls))
+	r.bytes(e.Digest[:])
+	r.seal()
 	r.opt(notes)
+	r.seal()
+	w.totals.turns++
 	return r.do()
 }
 
@@ -200,51 +210,6 @@ type scoreData struct {
 	Seat  string `json:"seat,omitempty"`
 	Name  string `json:"name"`
 	Value any    `json:"value"`
-}
-
-func (w *writer) putEnded(e *journal.Ended) error {
-	p, _, err := w.step(e.Episode, 0)
-	if err != nil {
-		return err
-	}
-	p.End(e)
-	var scores string
-	if len(e.Outcome.Scores) > 0 {
-		if scores, err = encodeScores(e.Outcome.Scores); err != nil {
-			return err
-		}
-	}
-	data, ok := e.Outcome.Data.(json.RawMessage)
-	if !ok && e.Outcome.Data != nil {
-		if data, err = json.Marshal(e.Outcome.Data); err != nil {
-			return fmt.Errorf("outcome: %w", err)
-		}
-	}
-	s, err := w.conn.Prepare(`INSERT INTO outcomes (seq, episode, attempt, at, failed, scores, data, stack) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
-	}
-	r := row{s: s}
-	r.int(w.seq)
-	r.int(int64(e.Episode))
-	r.int(int64(e.Attempt))
-	r.time(e.At)
-	r.opt(e.Outcome.Failed)
-	r.opt(scores)
-	r.raw(data)
-	r.opt(e.Stack)
-	return r.do()
-}
-
-func encodeScores(scores []world.Score) (string, error) {
-	out := make([]scoreData, len(scores))
-	for i, s := range scores {
-		out[i] = scoreData{s.Seat, s.Name, s.Value}
-		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-			out[i].Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
-		}
-	}
-	return encode(out)
 }
 
 // step notes that an episode's turns and replies end at last (0: where they did), and
@@ -272,7 +237,7 @@ func (w *writer) step(episode int, last int64) (p *place, prev int64, err error)
 }
 
 func (w *writer) findPlace(episode int) (*place, error) {
-	s, err := w.conn.Prepare(`SELECT attempt, open, entries, ended, first, last FROM progress WHERE episode = ?`)
+	s, err := w.conn.Prepare(progressSQL + `WHERE episode = ?`)
 	if err != nil {
 		return nil, err
 	}
@@ -282,30 +247,59 @@ func (w *writer) findPlace(episode int) (*place, error) {
 	if err != nil || !found {
 		return &place{}, err
 	}
-	c := columns{s: s}
-	return &place{Progress: journal.Progress{Attempt: c.int(), Open: c.int(), Entries: c.int(), Ended: c.int() != 0}, first: c.int64(), last: c.int64()}, nil
+	p, err := progress(newColumns(s))
+	p.was = p.state()
+	return &p.place, err
+}
+
+// progressed is a row of progress.
+type progressed struct {
+	place
+	episode int
+}
+
+const progressSQL = `SELECT episode, sum, attempt, open, entries, ended, first, last FROM progress `
+
+// progress reads a row of progressSQL.
+func progress(c columns) (p progressed, err error) {
+	p.episode = int(c.key(tableProgress, 1))
+	p.Attempt, p.Open, p.Entries = c.int(), c.int(), c.int()
+	ended := c.int()
+	p.Ended, p.failed = ended != 0, ended == 2
+	p.first, p.last = c.int64(), c.int64()
+	return p, c.check()
 }
 
 func (w *writer) putPlaces() error {
-	s, err := w.conn.Prepare(`INSERT OR REPLACE INTO progress (episode, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	for _, episode := range w.dirty {
+		p := w.places[episode]
+		if err := w.putPlace(`INSERT OR REPLACE`+placeSQL, episode, p); err != nil {
+			return err
+		}
+		w.totals.states[p.was]--
+		w.totals.states[p.state()]++
+		p.was = p.state()
+	}
+	return nil
+}
+
+const placeSQL = ` INTO progress (episode, sum, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+func (w *writer) putPlace(insert string, episode int, p *place) error {
+	s, err := w.conn.Prepare(insert)
 	if err != nil {
 		return err
 	}
-	for _, episode := range w.dirty {
-		p := w.places[episode]
-		r := row{s: s}
-		r.int(int64(episode))
-		r.int(int64(p.Attempt))
-		r.int(int64(p.Open))
-		r.int(int64(p.Entries))
-		r.int(int64(map[bool]int{true: 1}[p.Ended]))
-		r.int(p.first)
-		r.int(p.last)
-		if err := r.do(); err != nil {
-			return err
-		}
-	}
-	return nil
+	r := row{s: s}
+	r.begin(tableProgress, int64(episode), 1)
+	r.int(int64(p.Attempt))
+	r.int(int64(p.Open))
+	r.int(int64(p.Entries))
+	r.int(max(0, int64(p.state()-statePlaying))) // 1 ended, 2 failed
+	r.int(p.first)
+	r.int(p.last)
+	r.seal()
+	return r.do()
 }
 
 // shared returns the id of a text, and stores it if it is new.
@@ -335,18 +329,20 @@ func (w *writer) said(m *llm.Message) (int64, error) {
 
 // store stores a text that is new.
 func (w *writer) store(k key, text, rest string) (int64, error) {
-	s, err := w.conn.Prepare(`INSERT INTO texts (id, text, rest) VALUES (?, ?, ?)`)
+	s, err := w.conn.Prepare(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`)
 	if err != nil {
 		return 0, err
 	}
-	w.text++
+	w.totals.texts++
+	id := w.totals.texts
 	r := row{s: s}
-	r.int(w.text)
+	r.begin(tableTexts, id, 1)
 	r.str(text)
 	r.opt(rest)
+	r.seal()
 	if err := r.do(); err != nil {
 		return 0, err
 	}
-	w.keys.add(k, w.text)
-	return w.text, nil
+	w.keys.add(k, id)
+	return id, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"zombiezen.com/go/sqlite"
 
@@ -23,35 +22,64 @@ type reader struct {
 	chain chain
 	texts *recent[int64, *text]
 	print printer
+	lost  *Losses // nil: damage is an error
+
+	passed func(error) // is told what a scan passed over; may be nil
 }
 
 // readAtOnce is how many entries are read on one state of the file.
 const readAtOnce = 2048
 
 // Head reads all that a run needs to know to be played on but the calls.
-func (s *Store) Head(ctx context.Context) (*journal.Head, error) {
-	h := &journal.Head{}
-	err := s.readers.with(func(r *reader) error {
-		var entries []journal.Entry
-		keep := func(seq int64, e journal.Entry) {
-			if b, ok := e.(*journal.Batched); ok {
-				h.Batch(int(seq), b)
-				return
-			}
-			entries = append(entries, e)
-		}
-		if err := cmp.Or(context.Cause(ctx), r.events(everything(), keep), r.stages(everything(), keep), r.outcomes(everything(), keep)); err != nil {
-			return err
-		}
-		for _, e := range entries {
-			h.Add(e)
-		}
-		return cmp.Or(context.Cause(ctx), r.live(h), r.totals(h))
+func (s *Store) Head(ctx context.Context) (h *journal.Head, err error) {
+	err = s.readers.with(func(r *reader) error {
+		h, err = r.head(ctx)
+		return err
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)
 	}
 	return h, nil
+}
+
+func (r *reader) head(ctx context.Context) (*journal.Head, error) {
+	h := &journal.Head{}
+	var entries []journal.Entry
+	keep := func(seq int64, e journal.Entry) {
+		if b, ok := e.(*journal.Batched); ok {
+			h.Batch(int(seq), b)
+			return
+		}
+		entries = append(entries, e)
+	}
+	t, err := readTotals(r.conn)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		read func(span, keepFunc) (int64, error)
+		want int64
+		what string
+	}{{r.events, t.events, "events"}, {r.stages, t.stages, "stages"}, {r.outcomes, t.outcomes, "outcomes"}} {
+		n, err := part.read(everything(), keep)
+		if err := cmp.Or(context.Cause(ctx), err, r.complete(n, part.want, part.what)); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range entries {
+		h.Add(e)
+	}
+	h.Calls += int(t.calls)
+	h.Spent = h.Spent.Plus(max(0, llm.Money(t.spent)))
+	return h, cmp.Or(context.Cause(ctx), r.live(h, t.states[statePlaying]), r.begun(h.Begun, t))
+}
+
+// begun makes sure that what is left of a damaged run is known to be of it.
+func (r *reader) begun(b *journal.Begun, t totals) error {
+	if b == nil && t.seq > 0 && r.lost != nil {
+		return fmt.Errorf("%w: how the run began cannot be read", ErrDamaged)
+	}
+	return nil
 }
 
 // Read reads what is there of a span when it begins.
@@ -65,10 +93,9 @@ func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Ent
 // since reads every entry after one in order. It holds no state of the file while each runs, so a
 // slow reader does not make the file's log grow.
 func (s *Store) since(ctx context.Context, after int64, each func(journal.Entry) error) error {
-	var last int64
-	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
-	for ; err == nil && after < last; after += readAtOnce {
-		in := span{after, min(after+readAtOnce, last)}
+	t, err := s.totals()
+	for ; err == nil && after < t.seq; after += readAtOnce {
+		in := span{after, min(after+readAtOnce, t.seq)}
 		entries := make([]journal.Entry, in.to-in.after)
 		err = s.readers.with(func(r *reader) error { return r.entries(in, entries) })
 		if err != nil {
@@ -77,6 +104,9 @@ func (s *Store) since(ctx context.Context, after int64, each func(journal.Entry)
 		for _, e := range entries {
 			if err := context.Cause(ctx); err != nil {
 				return err
+			}
+			if e == nil {
+				continue // it is damaged, and to be left out
 			}
 			if err := each(e); err != nil {
 				return err
@@ -89,125 +119,76 @@ func (s *Store) since(ctx context.Context, after int64, each func(journal.Entry)
 	return nil
 }
 
-// span is the entries after one and up to another.
-type span struct{ after, to int64 }
-
-func everything() span { return span{0, 1<<63 - 1} }
+// totals reads the state of the run.
+func (s *Store) totals() (t totals, err error) {
+	err = s.readers.with(func(r *reader) (err error) { t, err = readTotals(r.conn); return err })
+	return t, err
+}
 
 // entries reads a span.
 func (r *reader) entries(in span, out []journal.Entry) error {
 	keep := func(seq int64, e journal.Entry) { out[seq-in.after-1] = e }
-	if err := cmp.Or(r.events(in, keep), r.stages(in, keep), r.turns(in, keep), r.replies(in, keep), r.outcomes(in, keep)); err != nil {
-		return err
+	for _, read := range []func(span, keepFunc) (int64, error){r.events, r.stages, r.turns, r.replies, r.outcomes} {
+		if _, err := read(in, keep); err != nil {
+			return err
+		}
 	}
-	if i := slices.Index(out, nil); i >= 0 {
+	if i := slices.Index(out, nil); i >= 0 && r.lost == nil {
 		return missing(false, fmt.Sprintf("entry %d", in.after+int64(i)+1))
 	}
 	return nil
 }
 
-// rows runs a query with numbers and calls each for every row.
-func (r *reader) rows(query string, args []int64, each func(c columns) error) error {
-	s, err := r.conn.Prepare(query)
-	if err != nil {
-		return err
-	}
-	defer done(s)
-	for i, n := range args {
-		s.BindInt64(i+1, n)
-	}
-	for {
-		found, err := s.Step()
-		if err != nil || !found {
+// live reads the episodes that are being played. That none is passed over is known by
+// their number, since looking at all would take longer.
+func (r *reader) live(h *journal.Head, want int64) error {
+	n := int64(0)
+	err := r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended AND first ORDER BY episode`, everything(), func(c columns) error {
+		p, err := progress(c)
+		if err != nil || r.lost.has(p.episode) {
 			return err
 		}
-		if err := each(columns{s: s}); err != nil {
-			return err
-		}
-	}
-}
-
-func (r *reader) last() (seq int64, err error) {
-	err = r.rows(`SELECT seq FROM state`, nil, func(c columns) error { seq = c.int64(); return nil })
-	return seq, err
-}
-
-func (r *reader) totals(h *journal.Head) error {
-	return r.rows(`SELECT calls, spent FROM state`, nil, func(c columns) error {
-		h.Calls += c.int()
-		h.Spent = h.Spent.Plus(max(0, llm.Money(c.int64())))
+		n++
+		h.Live(p.episode, p.Progress)
 		return nil
 	})
-}
-
-func (r *reader) live(h *journal.Head) error {
-	return r.rows(`SELECT episode, attempt, open, entries FROM progress WHERE NOT ended`, nil, func(c columns) error {
-		h.Live(c.int(), journal.Progress{Attempt: c.int(), Open: c.int(), Entries: c.int()})
-		return nil
-	})
+	return cmp.Or(err, r.complete(n, want, "episodes being played"))
 }
 
 type keepFunc func(seq int64, e journal.Entry)
 
-func (r *reader) events(in span, keep keepFunc) error {
-	return r.rows(`SELECT seq, what, at, data, plan FROM events WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
-		seq := c.int64()
-		e, err := event(c)
-		if err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
+func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
+	err = r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, in, func(c columns) error {
+		seq := c.key(tableStages, 1)
+		e := &journal.Staged{Stage: c.int(), First: c.int()}
+		count := c.int()
+		if err := c.check(); err != nil {
+			return err
 		}
+		if err := r.specs(e, count); err != nil {
+			return err
+		}
+		n++
 		keep(seq, e)
 		return nil
 	})
+	return n, err
 }
 
-func event(c columns) (journal.Entry, error) {
-	what, at, data, plan := c.str(), c.time(), []byte(c.str()), c.raw()
-	switch what {
-	case "begun":
-		var d begunData
-		err := json.Unmarshal(data, &d)
-		seed, serr := strconv.ParseUint(d.Seed, 10, 64)
-		return &journal.Begun{
-			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
-			Seed: seed, Agents: d.Agents, Fork: d.Fork, Plan: plan,
-		}, errors.Join(err, serr)
-	case "opened":
-		var d openedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Opened{At: at, Lost: d.Lost, Cost: llm.Money(d.Cost)}, err
-	case "closed":
-		var d closedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Closed{At: at, State: d.State, Reason: d.Reason}, err
-	case "exposed":
-		var d exposedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst)}, err
-	case "batched":
-		var d batchedData
-		err := json.Unmarshal(data, &d)
-		return &journal.Batched{
-			At: at, Step: d.Step, Key: d.Key, Provider: d.Provider, Model: d.Model, Lines: d.Lines,
-			Worst: llm.Money(d.Worst), Dearest: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
-		}, err
-	default:
-		return nil, fmt.Errorf("%q is no entry", what)
-	}
+const specsSQL = `SELECT episode, sum, kind, params, lineup, deal, cell FROM specs `
+
+// spec is a row of specsSQL.
+type spec struct {
+	episode        int
+	kind, cell     string
+	params, lineup int64 // texts
+	deal           int
 }
 
-func (r *reader) stages(in span, keep keepFunc) error {
-	return r.rows(`SELECT seq, stage, first, count FROM stages WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
-		seq := c.int64()
-		e := &journal.Staged{Stage: c.int(), First: c.int()}
-		count := c.int()
-		err := r.specs(e, count)
-		if err == nil && len(e.Specs) != count {
-			err = missing(false, "an episode of a stage")
-		}
-		keep(seq, e)
-		return err
-	})
+// readSpec reads a row of specsSQL.
+func readSpec(c columns) (spec, error) {
+	s := spec{episode: int(c.key(tableSpecs, 1)), kind: c.str(), params: c.int64(), lineup: c.int64(), deal: c.int(), cell: c.opt()}
+	return s, c.check()
 }
 
 // specs reads the episodes of a stage. Most have the params and the lineup of others: these
@@ -215,19 +196,38 @@ func (r *reader) stages(in span, keep keepFunc) error {
 func (r *reader) specs(e *journal.Staged, count int) error {
 	e.Specs = make([]world.Spec, 0, min(count, 1<<20))
 	allParams, lineups, cells := map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}
-	return r.rows(`SELECT kind, params, lineup, deal, cell FROM specs WHERE episode >= ? AND episode < ? ORDER BY episode`, []int64{int64(e.First), int64(e.First + count)}, func(c columns) error {
-		s := world.Spec{Kind: intern(cells, c.str())}
-		var err error
-		if s.Params, err = readOnce(allParams, c.int64(), r.params); err != nil {
+	err := r.scanFew(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, int64(e.First+count) - 1}, func(c columns) error {
+		row, err := readSpec(c)
+		if err != nil {
 			return err
 		}
-		if s.Lineup, err = readOnce(lineups, c.int64(), r.lineup); err != nil {
+		s := world.Spec{Kind: intern(cells, row.kind), Deal: row.deal, Cell: intern(cells, row.cell)}
+		if s.Params, err = readOnce(allParams, row.params, r.params); err != nil {
 			return err
 		}
-		s.Deal, s.Cell = c.int(), intern(cells, c.str())
-		e.Specs = append(e.Specs, s)
+		if s.Lineup, err = readOnce(lineups, row.lineup, r.lineup); err != nil {
+			return err
+		}
+		e.Specs = append(r.pad(e, row.episode), s)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if e.Specs = r.pad(e, e.First+count); len(e.Specs) != count {
+		return missing(false, fmt.Sprintf("an episode of stage %d", e.Stage))
+	}
+	return nil
+}
+
+// pad puts empty specs in the place of those that are damaged, where that is to be left
+// out, so that the next is that of an episode.
+func (r *reader) pad(e *journal.Staged, episode int) []world.Spec {
+	const most = 1 << 20 // what a file says may be anything
+	for n := 0; r.lost != nil && e.First+len(e.Specs) < episode && n < most; n++ {
+		e.Specs = append(e.Specs, world.Spec{})
+	}
+	return e.Specs
 }
 
 // readOnce returns what read makes of a text, and reads it once.
@@ -269,82 +269,64 @@ func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
 	return lineup, nil
 }
 
-func (r *reader) outcomes(in span, keep keepFunc) error {
-	return r.rows(`SELECT seq, episode, attempt, at, failed, scores, data, stack FROM outcomes WHERE seq > ? AND seq <= ? ORDER BY seq`, []int64{in.after, in.to}, func(c columns) error {
-		seq := c.int64()
-		e := &journal.Ended{Episode: c.int(), Attempt: c.int(), At: c.time(), Outcome: world.Outcome{Failed: c.str()}}
-		scores, err := decodeScores(c.str())
-		if err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
-		}
-		e.Outcome.Scores, e.Outcome.Data, e.Stack = scores, json.RawMessage(c.raw()), c.str()
-		keep(seq, e)
-		return nil
-	})
-}
-
-func decodeScores(text string) ([]world.Score, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var in []struct {
-		Seat, Name string
-		Value      json.RawMessage
-	}
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
-		return nil, err
-	}
-	out := make([]world.Score, len(in))
-	for i, s := range in {
-		text := string(s.Value)
-		if unquoted, err := strconv.Unquote(text); err == nil {
-			text = unquoted
-		}
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = world.Score{Seat: s.Seat, Name: s.Name, Value: value}
-	}
-	return out, nil
-}
-
 const (
-	turnsSQL   = `SELECT seq, prev, episode, attempt, strand, turn, calls, notes, digest FROM turns `
-	repliesSQL = `SELECT ` + repliedColumns + ` FROM replies `
-	inSpan     = `WHERE seq > ? AND seq <= ? ORDER BY seq`
+	turnCoreColumns = `seq, sum, prev, episode, attempt, strand, turn, calls, digest`
+	turnsSQL        = `SELECT ` + turnCoreColumns + `, notes FROM turns `
+	repliesSQL      = `SELECT ` + repliedColumns + ` FROM replies `
 )
 
-func (r *reader) turns(in span, keep keepFunc) error {
-	return r.rows(turnsSQL+inSpan, []int64{in.after, in.to}, func(c columns) error {
+func (r *reader) turns(in span, keep keepFunc) (n int64, err error) {
+	err = r.scan(turnsSQL+inSpan, in, func(c columns) error {
 		e, _, err := turned(c)
-		keep(c.s.ColumnInt64(0), e)
-		return err
+		if err != nil || r.lost.has(e.Episode) {
+			return err
+		}
+		n++
+		keep(c.row, e)
+		return nil
 	})
+	return n, err
 }
 
-func (r *reader) replies(in span, keep keepFunc) error {
+func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
 	var all []partial
-	err := r.rows(repliesSQL+inSpan, []int64{in.after, in.to}, func(c columns) error {
-		p, _, err := replied(c)
+	err = r.scan(repliesSQL+inSpan, in, func(c columns) error {
+		p, _, err := replied(c, true)
+		if err != nil || r.lost.has(p.Episode) {
+			return err
+		}
 		all = append(all, p)
-		keep(c.s.ColumnInt64(0), p.Replied)
-		return err
+		keep(c.row, p.Replied)
+		return nil
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return r.complete(all)
+	return int64(len(all)), r.fillAll(all)
 }
 
-func turned(c columns) (e *journal.Turned, prev int64, err error) {
-	seq, prev := c.int64(), c.int64()
+// turned reads turnCoreColumns.
+func (c *columns) turned() (e *journal.Turned, prev int64, err error) {
+	c.key(tableTurns, 1)
+	prev = c.int64()
 	e = &journal.Turned{Turn: c.turn(), Calls: c.int()}
-	if notes := c.str(); notes != "" {
+	c.bytes(e.Digest[:])
+	return e, prev, c.check()
+}
+
+// turned reads a row of turnsSQL.
+func turned(c columns) (e *journal.Turned, prev int64, err error) {
+	if e, prev, err = c.turned(); err != nil {
+		return nil, 0, err
+	}
+	notes := c.opt()
+	if err := c.check(); err != nil {
+		return nil, 0, of(e.Episode, err)
+	}
+	if notes != "" {
 		if err := json.Unmarshal([]byte(notes), &e.Notes); err != nil {
-			return nil, 0, fmt.Errorf("%w: entry %d: %w", ErrDamaged, seq, err)
+			return nil, 0, &rowError{table: tableTurns, key: c.sum.key, why: "has notes that cannot be read: " + err.Error()}
 		}
 	}
-	c.s.ColumnBytes(c.i, e.Digest[:])
 	return e, prev, nil
 }

@@ -62,12 +62,16 @@ func refusals(whole []byte) map[string]refusal {
 			writeFile(t, p, whole)
 			script(t, p, "PRAGMA user_version = 999;")
 		}, ErrNewer, "open it with a newer parley"},
+		"older": {func(t *testing.T, p string) {
+			writeFile(t, p, whole)
+			script(t, p, "PRAGMA user_version = 1;")
+		}, ErrOlder, "read it with the parley that wrote it"},
 		"no version": {func(t *testing.T, p string) {
 			writeFile(t, p, whole)
 			script(t, p, "PRAGMA user_version = 0;")
 		}, ErrDamaged, "format version is 0"},
 		"no tables": {func(t *testing.T, p string) {
-			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1; CREATE TABLE a (b);", application))
+			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE a (b);", application, journal.Version))
 		}, ErrDamaged, "a table is missing"},
 		"folder": {func(t *testing.T, p string) {
 			if err := os.Mkdir(p, 0o755); err != nil {

@@ -13,34 +13,61 @@ import (
 )
 
 const (
-	replayTurnsSQL = `SELECT seq, episode, attempt, strand, turn, calls, digest FROM turns
-		WHERE seq > ? AND seq <= ? ORDER BY seq`
-	replayRepliesSQL = `SELECT r.seq, r.episode, r.attempt, r.strand, r.turn, r.place, r.flags, r.cost, r.input, r.output, r.json, r.rest, r.finish, r.error, r.answer, t.text
+	replayTurnsSQL   = `SELECT ` + turnCoreColumns + ` FROM turns ` + inSpan
+	replayRepliesSQL = `SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
+		r.json, r.rest, t.sum, t.text, t.rest
 		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ? AND r.seq <= ? ORDER BY r.seq`
 )
 
 // replay reads what playing on needs of the given episodes, in one go.
 func (s *Store) replay(ctx context.Context, of spots, each func(journal.Entry) error) error {
 	in := of.span()
-	wanted := make(map[int]bool, len(of))
+	wanted := make(links, len(of))
 	for _, p := range of {
-		wanted[p.episode] = true
+		wanted[p.episode] = new(int64)
 	}
 	err := s.readers.with(func(r *reader) error {
-		turns, err := r.cursor(replayTurnsSQL, in, wanted)
+		turns, err := r.cursor(replayTurnsSQL, 3, in, wanted)
 		if err != nil {
 			return err
 		}
 		defer done(turns.s)
-		replies, err := r.cursor(replayRepliesSQL, in, wanted)
+		replies, err := r.cursor(replayRepliesSQL, 4, in, wanted)
 		if err != nil {
 			return err
 		}
 		defer done(replies.s)
-		return r.merge(ctx, turns, replies, each)
+		if err := r.merge(ctx, turns, replies, each); err != nil {
+			return err
+		}
+		return wanted.complete(of)
 	})
 	if err != nil {
 		return explain(s.path, "read", err)
+	}
+	return nil
+}
+
+// links is where each episode's turns and replies have been read up to, as progress.last
+// has it. That none is passed over is known by each naming the one before it.
+type links map[int]*int64
+
+// next takes in an entry of an episode.
+func (l links) next(episode int, at, prev int64) error {
+	last := l[episode]
+	if last == nil || *last != prev {
+		return missing(false, fmt.Sprintf("an entry of episode %d before entry %d", episode, abs(at)))
+	}
+	*last = at
+	return nil
+}
+
+// complete says if there should have been more.
+func (l links) complete(of spots) error {
+	for _, p := range of {
+		if last := *l[p.episode]; abs(last) < abs(p.last) {
+			return missing(false, fmt.Sprintf("entry %d, the last of episode %d,", abs(p.last), p.episode))
+		}
 	}
 	return nil
 }
@@ -58,9 +85,9 @@ func (r *reader) merge(ctx context.Context, turns, replies *cursor, each func(jo
 		if replies.over || (!turns.over && turns.seq < replies.seq) {
 			from, read = turns, turnToReplay
 		}
-		e, err := read(columns{s: from.s, i: 1})
+		e, err := read(columns{s: from.s, row: from.seq}, from.wanted)
 		if err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrDamaged, from.seq, err)
+			return err
 		}
 		if err := errors.Join(each(e), from.next()); err != nil {
 			return err
@@ -71,20 +98,21 @@ func (r *reader) merge(ctx context.Context, turns, replies *cursor, each func(jo
 
 // cursor goes through those rows of a query whose episode is wanted.
 type cursor struct {
-	s      *sqlite.Stmt
-	wanted map[int]bool
-	seq    int64
-	over   bool
+	s       *sqlite.Stmt
+	episode int // the column
+	wanted  links
+	seq     int64
+	over    bool
 }
 
-func (r *reader) cursor(query string, in span, wanted map[int]bool) (*cursor, error) {
+func (r *reader) cursor(query string, episode int, in span, wanted links) (*cursor, error) {
 	s, err := r.conn.Prepare(query)
 	if err != nil {
 		return nil, err
 	}
 	s.BindInt64(1, in.after)
 	s.BindInt64(2, in.to)
-	return &cursor{s: s, wanted: wanted}, nil
+	return &cursor{s: s, episode: episode, wanted: wanted}, nil
 }
 
 func (c *cursor) next() error {
@@ -94,50 +122,67 @@ func (c *cursor) next() error {
 			c.over = true
 			return err
 		}
-		if c.wanted[c.s.ColumnInt(1)] {
+		if c.wanted[c.s.ColumnInt(c.episode)] != nil {
 			c.seq = c.s.ColumnInt64(0)
 			return nil
 		}
 	}
 }
 
-func turnToReplay(c columns) (journal.Entry, error) {
-	e := &journal.Turned{Turn: c.turn(), Calls: c.int()}
-	c.s.ColumnBytes(c.i, e.Digest[:])
-	return e, nil
+func turnToReplay(c columns, wanted links) (journal.Entry, error) {
+	e, prev, err := c.turned()
+	if err != nil {
+		return nil, err
+	}
+	return e, wanted.next(e.Episode, -c.sum.key, prev)
 }
 
 // replyToReplay reads what a world was given, and what that took. The writer is told of the answer's text,
 // since the episode will say it again.
-func (r *reader) replyToReplay(c columns) (journal.Entry, error) {
-	e := &journal.Replied{Turn: c.turn(), Index: c.int()}
-	flags := c.int64()
-	trail, usage := llm.Trail{Cost: llm.Money(c.int64())}, llm.Usage{Input: c.int(), Output: c.int()}
-	e.Copied = flags&flagCopied != 0
-	if flags&flagFailed != 0 {
-		c.skip(3)
-		e.Error = &llm.Error{Kind: llm.Kind(c.str()), Trail: trail, Usage: usage}
-		return e, nil
-	}
-	if flags&flagAnswered == 0 {
-		return e, nil
-	}
-	a := &llm.Response{Trail: trail, Usage: usage}
-	same := c.isInt() // asked before it is read as a text
-	a.JSON = c.raw()
-	if err := readRest(a, c.str()); err != nil {
+func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
+	k, err := c.core(1)
+	if err != nil {
 		return nil, err
 	}
-	a.Finish = llm.Finish(c.str())
-	c.skip(1)
-	id := c.int64()
-	a.Text = c.str()
-	if id != 0 && r.keys != nil {
-		r.keys.add(r.print.text(a.Text), id)
+	if err := wanted.next(k.turn.Episode, k.seq, k.prev); err != nil {
+		return nil, err
+	}
+	e := &journal.Replied{Turn: k.turn, Index: k.place, Copied: k.flags&flagCopied != 0}
+	trail, usage := llm.Trail{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
+	if k.flags&flagFailed != 0 {
+		e.Error = &llm.Error{Kind: k.failed, Trail: trail, Usage: usage}
+		return e, nil
+	}
+	if k.flags&flagAnswered == 0 {
+		return e, nil
+	}
+	a := &llm.Response{Trail: trail, Usage: usage, Finish: k.finish}
+	same, err := c.answered(a)
+	if err != nil {
+		return nil, of(k.turn.Episode, err)
+	}
+	if k.answer != 0 {
+		if a.Text, err = r.answerText(c, k.answer); err != nil {
+			return nil, fmt.Errorf("%s: %w", call(k.turn, k.place), err)
+		}
 	}
 	if same {
 		a.JSON = json.RawMessage(a.Text)
 	}
 	e.Response = a
 	return e, nil
+}
+
+// answerText reads the text of an answer that was joined to its reply.
+func (r *reader) answerText(c columns, id int64) (string, error) {
+	c.begin(tableTexts, id, c.i, 1)
+	text := c.str()
+	c.opt()
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	if r.keys != nil {
+		r.keys.add(r.print.text(text), id)
+	}
+	return text, nil
 }

@@ -22,16 +22,20 @@ const (
 	flagEstimated
 )
 
-const repliedColumns = `seq, prev, flags, episode, attempt, strand, turn, place, seat, label, agent, at,
-	settings, prompt, roles, sample, prefix, session, queue, act, body,
-	answer, json, rest, finish, model, provider, id, request_id, tier,
-	input, cached, cache_write, cache_write_long, output, reasoning,
-	tries, parsed, cost, first_byte, latency, waited,
-	error, message, status, code, retry_after`
+// The columns of replies, in groups that have a checksum each. The number and the checksums
+// are before them.
+const (
+	coreColumns    = `prev, flags, episode, attempt, strand, turn, place, cost, input, output, finish, error, answer`
+	answerColumns  = `json, rest`
+	accountColumns = `seat, label, agent, at, settings, model, provider, tier, cached, cache_write, cache_write_long, reasoning,
+		tries, parsed, first_byte, latency, waited, message, status, code, retry_after`
+	requestColumns = `prompt, roles, sample, prefix, session, queue, act, body, id, request_id`
+	repliedColumns = `seq, sum, sum2, ` + coreColumns + `, ` + answerColumns + `, ` + accountColumns + `, ` + requestColumns
+)
 
 const putRepliedSQL = `INSERT INTO replies (` + repliedColumns + `)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?,
-		?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?)`
+	VALUES (?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+		?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 // reply is a Replied as its row has it: an answer and a failure share columns.
 type reply struct {
@@ -49,7 +53,7 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	if e.Response != nil && e.Error != nil {
 		return errors.New("it has both a response and an error")
 	}
-	p, prev, err := w.step(e.Episode, w.seq)
+	p, prev, err := w.step(e.Episode, w.totals.seq)
 	if err != nil {
 		return err
 	}
@@ -63,19 +67,31 @@ func (w *writer) putReplied(e *journal.Replied) error {
 		return err
 	}
 	r := row{s: s}
-	r.int(w.seq)
+	answer := e.Response
+	if answer == nil {
+		answer = &llm.Response{}
+	}
+	r.begin(tableReplies, w.totals.seq, 2)
 	r.int(prev)
 	r.int(v.flags)
 	r.turn(e.Turn)
 	r.int(int64(e.Index))
-	r.str(e.Seat)
-	r.str(e.Label)
-	r.str(e.Agent)
-	r.time(e.At)
-	r.asked(e, v)
-	r.answered(e.Response, v)
-	r.spent(v)
-	r.failed(e.Error)
+	r.int(int64(v.trail.Cost))
+	r.int(int64(v.usage.Input))
+	r.int(int64(v.usage.Output))
+	r.opt(string(answer.Finish))
+	if e.Error != nil {
+		r.str(string(e.Error.Kind))
+	} else {
+		r.null()
+	}
+	r.id(v.answer)
+	r.seal()
+	r.answered(answer, v)
+	r.account(e, v, answer.Tier)
+	r.asked(e, v, answer.ID)
+	w.totals.calls++
+	w.totals.spent = int64(llm.Money(w.totals.spent).Plus(e.Cost()))
 	return r.do()
 }
 
@@ -141,8 +157,48 @@ func (w *writer) putRequest(q *llm.Request, v *reply) (err error) {
 	return nil
 }
 
-func (r *row) asked(e *journal.Replied, v *reply) {
+// account fills in who was asked, who answered, and what it took.
+func (r *row) account(e *journal.Replied, v *reply, tier string) {
+	r.str(e.Seat)
+	r.str(e.Label)
+	r.str(e.Agent)
+	r.time(e.At)
 	r.id(v.settings)
+	r.opt(v.model)
+	r.opt(v.provider)
+	r.opt(tier)
+	u, t := v.usage, v.trail
+	for _, n := range [...]int{u.Cached, u.CacheWrite, u.CacheWriteLong, u.Reasoning, t.Attempts} {
+		r.int(int64(n))
+	}
+	r.opt(t.Parsed)
+	r.int(int64(t.FirstByte))
+	r.int(int64(t.Latency))
+	r.int(int64(t.Waited))
+	if f := e.Error; f != nil {
+		r.str(f.Message)
+		r.int(int64(f.Status))
+		r.opt(f.Code)
+		r.int(int64(f.RetryAfter))
+	} else {
+		r.nulls(4)
+	}
+	r.seal()
+}
+
+// answered fills in what else the answer is.
+func (r *row) answered(a *llm.Response, v *reply) {
+	if a.Text != "" && string(a.JSON) == a.Text {
+		r.int(1)
+	} else {
+		r.raw(a.JSON)
+	}
+	r.opt(v.rest)
+	r.seal()
+}
+
+// asked fills in what was asked.
+func (r *row) asked(e *journal.Replied, v *reply, id string) {
 	if q := e.Request; q != nil {
 		r.str(v.prompt)
 		r.str(v.roles)
@@ -159,55 +215,9 @@ func (r *row) asked(e *journal.Replied, v *reply) {
 	} else {
 		r.nulls(2)
 	}
-}
-
-func (r *row) answered(a *llm.Response, v *reply) {
-	r.id(v.answer)
-	if a == nil {
-		a = &llm.Response{}
-	}
-	if a.Text != "" && string(a.JSON) == a.Text {
-		r.int(1)
-	} else {
-		r.raw(a.JSON)
-	}
-	r.opt(v.rest)
-	r.opt(string(a.Finish))
-	r.opt(v.model)
-	r.opt(v.provider)
-	r.opt(a.ID)
+	r.opt(id)
 	r.opt(v.requestID)
-	r.opt(a.Tier)
-}
-
-func (r *row) spent(v *reply) {
-	u, t := v.usage, v.trail
-	for _, n := range [...]int{u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning, t.Attempts} {
-		r.int(int64(n))
-	}
-	r.opt(t.Parsed)
-	r.int(int64(t.Cost))
-	r.int(int64(t.FirstByte))
-	r.int(int64(t.Latency))
-	r.int(int64(t.Waited))
-}
-
-func (r *row) failed(f *llm.Error) {
-	if f == nil {
-		r.nulls(5)
-		return
-	}
-	r.str(string(f.Kind))
-	r.str(f.Message)
-	r.int(int64(f.Status))
-	r.opt(f.Code)
-	r.int(int64(f.RetryAfter))
-}
-
-func (r *row) nulls(n int) {
-	for range n {
-		r.null()
-	}
+	r.seal()
 }
 
 // answerRest is what an answer has that has no column: what most have not.

@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
+
+	"zombiezen.com/go/sqlite"
 
 	"parley/journal"
 	"parley/llm"
@@ -19,100 +22,143 @@ type partial struct {
 	same             bool // its JSON is its text
 }
 
-// replied reads a row of repliedColumns.
-func replied(c columns) (p partial, prev int64, err error) {
-	p.Replied = &journal.Replied{}
-	c.skip(1)
-	prev = c.int64()
-	flags := c.int64()
-	p.Turn = c.turn()
-	p.Index, p.Seat, p.Label, p.Agent, p.At = c.int(), c.str(), c.str(), c.str(), c.time()
-	p.Copied = flags&flagCopied != 0
-	if flags&flagAsked == 0 {
-		c.skip(7)
-	} else if err := p.asked(&c); err != nil {
-		return p, 0, err
+// core is what every reader of a reply needs.
+type core struct {
+	seq, prev, flags int64
+	turn             journal.Turn
+	place            int
+	cost             llm.Money
+	input, output    int
+	finish           llm.Finish
+	failed           llm.Kind
+	answer           int64
+}
+
+// core reads coreColumns, after the number and the checksums.
+func (c *columns) core(sums int) (k core, err error) {
+	k = core{seq: c.key(tableReplies, sums), prev: c.int64(), flags: c.int64(), turn: c.turn(), place: c.int()}
+	k.cost, k.input, k.output = llm.Money(c.int64()), c.int(), c.int()
+	k.finish, k.failed, k.answer = llm.Finish(c.str()), llm.Kind(c.opt()), c.int64()
+	return k, c.check()
+}
+
+// account reads accountColumns into e, and the answer or the failure into a and the error
+// that it returns. settings is a text.
+func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (settings int64, err error) {
+	e.Seat, e.Label, e.Agent, e.At = c.str(), c.str(), c.str(), c.time()
+	settings = c.int64()
+	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.str(), c.str(), c.opt()
+	a.Usage = llm.Usage{Input: k.input, Cached: c.int(), CacheWrite: c.int(), CacheWriteLong: c.int(), Output: k.output, Reasoning: c.int()}
+	a.Trail = llm.Trail{
+		Attempts: c.int(), Parsed: c.opt(), Cost: k.cost,
+		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
+		Cached: k.flags&flagCached != 0, Coalesced: k.flags&flagCoalesced != 0, Hedged: k.flags&flagHedged != 0, Estimated: k.flags&flagEstimated != 0,
 	}
-	if flags&flagAct == 0 {
-		c.skip(2)
-	} else {
-		p.Act = &world.Act{Name: c.str(), Body: c.raw()}
-	}
-	a := &llm.Response{}
-	if err := p.answered(&c, a); err != nil {
-		return p, 0, err
-	}
-	c.spent(a, flags)
 	switch {
-	case flags&flagFailed != 0:
-		p.Error = c.failed(a, flags)
-	case flags&flagAnswered != 0:
-		p.Response = a
+	case k.flags&flagFailed != 0:
+		e.Error = &llm.Error{
+			Kind: k.failed, Message: c.str(), Status: c.int(), Code: c.str(), RetryAfter: time.Duration(c.int64()),
+			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Trail: a.Trail,
+			Final: k.flags&flagFinal != 0, Uncertain: k.flags&flagUncertain != 0,
+		}
+	default:
+		c.nulls(4)
+		if k.flags&flagAnswered != 0 {
+			e.Response = a
+		}
 	}
-	return p, prev, nil
+	return settings, c.check()
+}
+
+// replied reads a row of repliedColumns. Without prompts the request has no messages.
+func replied(c columns, prompts bool) (p partial, prev int64, err error) {
+	k, err := c.core(2)
+	if err != nil {
+		return p, 0, err
+	}
+	p.Replied = &journal.Replied{Turn: k.turn, Index: k.place, Copied: k.flags&flagCopied != 0}
+	p.answer = k.answer
+	a := &llm.Response{}
+	if p.same, err = c.answered(a); err != nil {
+		return p, 0, of(p.Episode, err)
+	}
+	if p.settings, err = c.account(&k, p.Replied, a); err != nil {
+		return p, 0, of(p.Episode, err)
+	}
+	if err := p.asked(&c, k.flags, a, prompts); err != nil {
+		return p, 0, of(p.Episode, err)
+	}
+	return p, k.prev, nil
 }
 
 func (c *columns) turn() journal.Turn {
-	return journal.Turn{Episode: c.int(), Attempt: c.int(), Strand: c.str(), Turn: c.int()}
+	return journal.Turn{Episode: c.int(), Attempt: c.int(), Strand: c.opt(), Turn: c.int()}
 }
 
-func (p *partial) asked(c *columns) (err error) {
-	p.settings = c.int64()
-	if p.prompt, err = ids(c.str()); err != nil {
+// asked reads requestColumns.
+func (p *partial) asked(c *columns, flags int64, a *llm.Response, prompts bool) (err error) {
+	key := c.sum.key
+	var prompt string
+	if flags&flagAsked == 0 {
+		c.nulls(6)
+	} else {
+		prompt, p.roles = c.str(), c.str()
+		p.Request = &llm.Request{Sample: c.int(), Prefix: c.int(), Session: c.opt(), Order: c.int64()}
+	}
+	if flags&flagAct == 0 {
+		c.nulls(2)
+	} else {
+		p.Act = &world.Act{Name: c.str(), Body: c.raw()}
+	}
+	a.ID, a.RequestID = c.opt(), c.opt()
+	if p.Error != nil {
+		p.Error.RequestID = a.RequestID
+	}
+	if err := c.check(); err != nil || p.Request == nil || !prompts {
 		return err
 	}
-	p.roles = c.str()
-	if len(p.roles) != len(p.prompt) {
-		return missing(false, "a role in a prompt")
+	if p.prompt, err = ids(prompt); err == nil && len(p.roles) != len(p.prompt) {
+		err = errors.New("its prompt has a message without a role")
 	}
-	p.Request = &llm.Request{Sample: c.int(), Prefix: c.int(), Session: c.str(), Order: c.int64()}
+	if err != nil {
+		return &rowError{table: tableReplies, key: key, why: err.Error()}
+	}
 	return nil
 }
 
-func (p *partial) answered(c *columns, a *llm.Response) error {
-	p.answer = c.int64()
-	p.same = c.isInt() // asked before it is read as a text
-	a.JSON = c.raw()
-	if err := readRest(a, c.str()); err != nil {
-		return err
+// answered reads answerColumns, and says whether the JSON is the text, which is not read yet.
+func (c *columns) answered(a *llm.Response) (same bool, err error) {
+	key := c.sum.key
+	same = c.s.ColumnType(c.i) == sqlite.TypeInteger // asked before it is read as a text
+	if same {
+		c.int64()
+	} else {
+		a.JSON = c.raw()
 	}
-	a.Finish, a.Model, a.Provider, a.ID, a.RequestID, a.Tier = llm.Finish(c.str()), c.str(), c.str(), c.str(), c.str(), c.str()
-	return nil
-}
-
-// readRest reads what few answers have.
-func readRest(a *llm.Response, text string) error {
-	if text == "" {
-		return nil
+	rest := c.opt()
+	if err := c.check(); err != nil || rest == "" {
+		return same, err
 	}
 	var v answerRest
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return fmt.Errorf("%w: an answer: %w", ErrDamaged, err)
+	if err := json.Unmarshal([]byte(rest), &v); err != nil {
+		return same, &rowError{table: tableReplies, key: key, why: err.Error()}
 	}
 	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
 	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
-	return nil
+	return same, nil
 }
 
-func (c *columns) spent(a *llm.Response, flags int64) {
-	a.Usage = llm.Usage{Input: c.int(), Cached: c.int(), CacheWrite: c.int(), CacheWriteLong: c.int(), Output: c.int(), Reasoning: c.int()}
-	a.Trail = llm.Trail{
-		Attempts: c.int(), Parsed: c.str(), Cost: llm.Money(c.int64()),
-		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
-		Cached: flags&flagCached != 0, Coalesced: flags&flagCoalesced != 0, Hedged: flags&flagHedged != 0, Estimated: flags&flagEstimated != 0,
+// call says where a call was made, for people.
+func call(t journal.Turn, index int) string {
+	strand := ""
+	if t.Strand != "" {
+		strand = t.Strand + "/"
 	}
+	return fmt.Sprintf("episode %d, turn %s%d, call %d", t.Episode, strand, t.Turn, index)
 }
 
-func (c *columns) failed(a *llm.Response, flags int64) *llm.Error {
-	return &llm.Error{
-		Kind: llm.Kind(c.str()), Message: c.str(), Status: c.int(), Code: c.str(), RetryAfter: time.Duration(c.int64()),
-		Provider: a.Provider, Model: a.Model, RequestID: a.RequestID, Usage: a.Usage, Trail: a.Trail,
-		Final: flags&flagFinal != 0, Uncertain: flags&flagUncertain != 0,
-	}
-}
-
-// complete reads the texts of replies.
-func (r *reader) complete(all []partial) error {
+// fillAll reads the texts of replies.
+func (r *reader) fillAll(all []partial) error {
 	var wanted []int64
 	for i := range all {
 		wanted = append(append(wanted, all[i].settings, all[i].answer), all[i].prompt...)
@@ -122,7 +168,7 @@ func (r *reader) complete(all []partial) error {
 	}
 	for i := range all {
 		if err := r.fill(&all[i]); err != nil {
-			return err
+			return fmt.Errorf("%s: %w", call(all[i].Turn, all[i].Index), err)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zeebo/xxh3"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -35,14 +36,36 @@ func run(c *sqlite.Conn, statement string) error {
 func done(s *sqlite.Stmt) { _ = s.Reset() }
 
 // row fills the parameters of a statement from left to right. All of them must be filled.
+// What it fills in after begin is summed up; seal fills in the sum.
 type row struct {
-	s *sqlite.Stmt
-	i int
+	s    *sqlite.Stmt
+	i    int
+	sum  sealed
+	sums []int64 // to be filled in, two groups each
+	kept [2]int64
+}
+
+// begin fills in the number of a row. The columns after it are for checksums.
+func (r *row) begin(t table, key int64, sums int) {
+	r.s.BindInt64(1, key)
+	r.i, r.sums = 1+sums, r.kept[:sums]
+	r.sum.begin(t, key)
+}
+
+// seal ends a group of columns: those since begin, or since the last seal.
+func (r *row) seal() {
+	to := &r.sums[r.sum.groups/2]
+	if second := r.sum.groups%2 == 1; second {
+		*to = int64(r.sum.next())<<32 | *to&(1<<32-1)
+	} else {
+		*to = int64(int32(r.sum.next())) //nolint:gosec // the bits are what counts: SQLite keeps these in four bytes
+	}
 }
 
 func (r *row) int(n int64) {
 	r.i++
 	r.s.BindInt64(r.i, n)
+	r.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
 }
 
 // opt is text that is mostly not there.
@@ -57,6 +80,7 @@ func (r *row) opt(s string) {
 func (r *row) str(s string) {
 	r.i++
 	r.s.BindText(r.i, s)
+	r.sum.str(s)
 }
 
 // raw is JSON kept to the byte; nil is kept apart from what is empty.
@@ -65,6 +89,7 @@ func (r *row) raw(b []byte) {
 		r.null()
 		return
 	}
+	r.sum.present()
 	r.str(string(b))
 }
 
@@ -82,56 +107,129 @@ func (r *row) time(t time.Time) {
 		r.null()
 		return
 	}
+	r.sum.present()
 	r.int(t.UnixNano())
 }
 
 func (r *row) null() {
 	r.i++
 	r.s.BindNull(r.i)
+	r.sum.add(0)
+}
+
+func (r *row) nulls(n int) {
+	for range n {
+		r.null()
+	}
+}
+
+func (r *row) bytes(b []byte) {
+	r.i++
+	r.s.BindBytes(r.i, b)
+	r.sum.add(xxh3.Hash(b))
 }
 
 func (r *row) do() error {
+	for i, v := range r.sums {
+		r.s.BindInt64(2+i, v)
+	}
 	if _, err := r.s.Step(); err != nil {
 		return err
 	}
 	return r.s.Reset()
 }
 
-// columns reads the columns of a statement's row from left to right.
+// columns reads the columns of a statement's row from left to right. What it reads after
+// key is summed up; check compares the sum.
 type columns struct {
-	s *sqlite.Stmt
-	i int
+	s    *sqlite.Stmt
+	i    int
+	row  int64 // its number, which is the first column
+	sum  sealed
+	want [2]int64 // checksums, two groups each
+}
+
+// newColumns is for the row that s is at.
+func newColumns(s *sqlite.Stmt) columns { return columns{s: s, row: s.ColumnInt64(0)} }
+
+// key begins with a row: it reads the checksums after its number, and returns the number.
+func (c *columns) key(t table, sums int) int64 {
+	c.begin(t, c.row, 1, sums)
+	return c.row
+}
+
+// begin begins with a row whose checksums are at a place.
+func (c *columns) begin(t table, key int64, at, sums int) {
+	for i := range sums {
+		c.want[i] = c.s.ColumnInt64(at + i)
+	}
+	c.i = at + sums
+	c.sum.begin(t, key)
+}
+
+// check compares the checksum of the columns since key, or since the last check.
+func (c *columns) check() error {
+	want := c.want[c.sum.groups/2] >> (32 * (c.sum.groups % 2))
+	if c.sum.next() != uint32(want) { //nolint:gosec // the lower half
+		return &rowError{table: c.sum.table, key: c.sum.key, why: "does not match its checksum"}
+	}
+	return nil
 }
 
 func (c *columns) int64() int64 {
+	n := c.s.ColumnInt64(c.i)
 	c.i++
-	return c.s.ColumnInt64(c.i - 1)
+	c.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
+	return n
 }
 
-func (c *columns) skip(n int) { c.i += n }
+// nulls passes columns that nothing was written to.
+func (c *columns) nulls(n int) {
+	c.i += n
+	for range n {
+		c.sum.add(0)
+	}
+}
 
 func (c *columns) int() int { return int(c.int64()) }
 
 func (c *columns) str() string {
+	text := c.s.ColumnText(c.i)
 	c.i++
-	return c.s.ColumnText(c.i - 1)
+	c.sum.str(text)
+	return text
+}
+
+// opt is str for text that is mostly not there.
+func (c *columns) opt() string {
+	if c.s.ColumnLen(c.i) == 0 {
+		c.nulls(1)
+		return ""
+	}
+	return c.str()
+}
+
+// bytes reads into b.
+func (c *columns) bytes(b []byte) {
+	n := c.s.ColumnBytes(c.i, b)
+	c.i++
+	c.sum.add(xxh3.Hash(b[:n]))
 }
 
 func (c *columns) raw() []byte {
 	if c.s.ColumnIsNull(c.i) {
-		c.i++
+		c.nulls(1)
 		return nil
 	}
+	c.sum.present()
 	return append([]byte{}, c.str()...)
 }
 
 func (c *columns) time() time.Time {
 	if c.s.ColumnIsNull(c.i) {
-		c.i++
+		c.nulls(1)
 		return time.Time{}
 	}
+	c.sum.present()
 	return time.Unix(0, c.int64()).UTC()
 }
-
-// isInt says whether the next column holds a number.
-func (c *columns) isInt() bool { return c.s.ColumnType(c.i) == sqlite.TypeInteger }

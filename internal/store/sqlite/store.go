@@ -14,6 +14,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"os"
 	"sync"
 
+	"parley/internal/filelock"
 	"parley/journal"
 )
 
@@ -53,18 +55,19 @@ func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
 }
 
 // open is Open with the lock to take, so that tests can go without.
-func open(ctx context.Context, path string, mode Mode, take func(string) (*lock, error)) (_ *Store, err error) {
+func open(ctx context.Context, path string, mode Mode, take func(path, target string) (*lock, error)) (_ *Store, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := admit(path, mode); err != nil {
 		return nil, err
 	}
-	l, err := take(path)
+	target := filelock.Resolve(path)
+	l, err := take(path, target)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, lock: l, readers: pool{path: path, keys: newKeys()}}
+	s := &Store{path: path, lock: l, readers: pool{path: target, keys: newKeys()}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.lock.release())
@@ -75,11 +78,14 @@ func open(ctx context.Context, path string, mode Mode, take func(string) (*lock,
 		return nil, err
 	}
 	if !exists {
-		if err := create(path); err != nil {
+		if err := create(path, target); err != nil {
 			return nil, err
 		}
 	}
-	if s.writer, err = newWriter(path, s.readers.keys); err != nil {
+	if err := cmp.Or(s.lock.extend(path, target), checkLog(path, target)); err != nil {
+		return nil, err
+	}
+	if s.writer, err = newWriter(target, s.readers.keys); err != nil {
 		return nil, explain(path, "open", err)
 	}
 	return s, nil
@@ -91,7 +97,11 @@ func OpenRead(path string) (*Store, error) {
 	if _, err := admit(path, Resume); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, readers: pool{path: path}}
+	target := filelock.Resolve(path)
+	if err := checkLog(path, target); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, readers: pool{path: target}}
 	r, err := s.readers.take()
 	if err != nil {
 		return nil, explain(path, "open", err)

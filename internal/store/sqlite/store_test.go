@@ -67,7 +67,7 @@ func TestJournal(t *testing.T) {
 
 func TestFencing(t *testing.T) {
 	t.Parallel()
-	unlocked := func(string) (*lock, error) { return nil, nil }
+	unlocked := func(string, string) (*lock, error) { return nil, nil }
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {

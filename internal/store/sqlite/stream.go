@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"parley/journal"
@@ -15,21 +14,17 @@ type Recorded struct {
 	*journal.Replied
 }
 
-// Replies reads every reply there is when it begins, in order. Without prompts, requests
-// have no messages: what was said again at every turn is then not read at all. It holds no
-// state of the file while each runs, and reads on meanwhile.
-func (s *Store) Replies(ctx context.Context, prompts bool, each func(Recorded) error) error {
-	query := repliesSQL + inSpan
-	if !prompts {
-		query = strings.Replace(query, "prompt, roles", "'[]', ''", 1)
-	}
+// Replies reads every reply there is when it begins, in order, after a call: 0 for all.
+// Without prompts, requests have no messages: what was said again at every turn is then not
+// read at all. It holds no state of the file while each runs, and reads on meanwhile.
+func (s *Store) Replies(ctx context.Context, after int64, prompts bool, each func(Recorded) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	batches := make(chan []Recorded)
 	var failed error
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(batches)
-		failed = s.ahead(ctx, query, batches)
+		failed = s.ahead(ctx, after, prompts, batches)
 	})
 	err := handOver(batches, each)
 	cancel(context.Canceled)
@@ -57,13 +52,17 @@ func handOver(batches <-chan []Recorded, each func(Recorded) error) error {
 }
 
 // ahead reads replies, a batch while the one before is used.
-func (s *Store) ahead(ctx context.Context, query string, to chan<- []Recorded) error {
-	var last int64
-	err := s.readers.with(func(r *reader) (err error) { last, err = r.last(); return err })
-	for after := int64(0); err == nil && after < last; after += readAtOnce {
+func (s *Store) ahead(ctx context.Context, after int64, prompts bool, to chan<- []Recorded) error {
+	t, err := s.totals()
+	n, whole := int64(0), after == 0
+	for ; err == nil && after < t.seq; after += readAtOnce {
 		var batch []Recorded
+		in := span{after, min(after+readAtOnce, t.seq)}
 		err = s.readers.with(func(r *reader) (err error) {
-			batch, err = r.recorded(query, span{after, min(after+readAtOnce, last)})
+			batch, err = r.recorded(prompts, in)
+			if n += int64(len(batch)); err == nil && whole && in.to == t.seq {
+				err = r.complete(n, t.calls, "replies")
+			}
 			return err
 		})
 		if err != nil {
@@ -78,15 +77,17 @@ func (s *Store) ahead(ctx context.Context, query string, to chan<- []Recorded) e
 	return err
 }
 
-func (r *reader) recorded(query string, in span) (out []Recorded, err error) {
+func (r *reader) recorded(prompts bool, in span) (out []Recorded, err error) {
 	var all []partial
-	err = r.rows(query, []int64{in.after, in.to}, func(c columns) error {
-		p, _, err := replied(c)
-		all, out = append(all, p), append(out, Recorded{Call: c.s.ColumnInt64(0), Replied: p.Replied})
+	err = r.scan(repliesSQL+inSpan, in, func(c columns) error {
+		p, _, err := replied(c, prompts)
+		if err == nil && !r.lost.has(p.Episode) {
+			all, out = append(all, p), append(out, Recorded{Call: c.row, Replied: p.Replied})
+		}
 		return err
 	})
 	if err == nil {
-		err = r.complete(all)
+		err = r.fillAll(all)
 	}
 	for i := 0; err == nil && i < len(all); i++ {
 		var settings *text

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"parley/llm"
@@ -43,7 +42,7 @@ func (r *reader) text(id int64) (t *text, err error) {
 	if t, ok := r.texts.find(id); ok {
 		return t, nil
 	}
-	err = one(r.chain.text, id, func(c columns) (err error) {
+	err = one(r.chain.text, tableTexts, id, func(c columns) (err error) {
 		t, err = r.keep(c)
 		return err
 	})
@@ -68,7 +67,7 @@ func (r *reader) fetch(ids []int64) error {
 		if err != nil || !found {
 			return err
 		}
-		if _, err := r.keep(columns{s: s}); err != nil {
+		if _, err := r.keep(newColumns(s)); err != nil {
 			return err
 		}
 	}
@@ -77,12 +76,15 @@ func (r *reader) fetch(ids []int64) error {
 // keep reads a text and keeps it at hand. The writer is told, since an episode that is
 // played on will say it again.
 func (r *reader) keep(c columns) (*text, error) {
-	id, words, more := c.int64(), c.str(), c.str()
+	id, words, more := c.key(tableTexts, 1), c.str(), c.opt()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	t := &text{words: words, parts: []llm.Part{{Text: words}}}
 	if more != "" {
 		t.rest = &rest{}
 		if err := json.Unmarshal([]byte(more), t.rest); err != nil {
-			return nil, fmt.Errorf("%w: text %d: %w", ErrDamaged, id, err)
+			return nil, &rowError{table: tableTexts, key: id, why: "cannot be read: " + err.Error()}
 		}
 	} else if r.keys != nil {
 		r.keys.add(r.print.text(words), id)
@@ -120,7 +122,7 @@ func (r *reader) settings(id int64) (*llm.Request, error) {
 	}
 	var s settings
 	if err := json.Unmarshal([]byte(t.words), &s); err != nil {
-		return nil, fmt.Errorf("%w: text %d: %w", ErrDamaged, id, err)
+		return nil, &rowError{table: tableTexts, key: id, why: "cannot be read: " + err.Error()}
 	}
 	t.request = s.request()
 	if r.keys != nil {

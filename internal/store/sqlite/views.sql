@@ -8,9 +8,9 @@ SELECT s.episode,
        s.deal,
        p.text AS params,
        l.text AS lineup,
-       CASE WHEN o.seq IS NULL THEN CASE WHEN g.episode IS NULL THEN 'waiting' ELSE 'playing' END
+       CASE WHEN o.seq IS NULL THEN CASE WHEN g.first THEN 'playing' ELSE 'waiting' END
             WHEN o.failed IS NULL THEN 'ended' ELSE 'failed' END AS state,
-       g.attempt,
+       CASE WHEN g.first OR g.ended THEN g.attempt END AS attempt,
        o.failed,
        o.scores,
        o.data,

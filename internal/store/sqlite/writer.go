@@ -10,20 +10,17 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/journal"
-	"parley/llm"
 )
 
 // writer is the one connection that writes.
 type writer struct {
-	conn  *sqlite.Conn
-	path  string
-	epoch int64
-	keys  *keys
+	conn *sqlite.Conn
+	path string
+	keys *keys
 
 	// What the next commit goes on from; read anew after one that failed.
 	known  bool
-	seq    int64 // of the last entry
-	text   int64 // the last text
+	totals totals
 	places map[int]*place
 	dirty  []int // places to be stored with this commit
 
@@ -36,8 +33,34 @@ type writer struct {
 // place is how far an episode has come, and where its turns and replies end.
 type place struct {
 	journal.Progress
+	failed      bool // it ended so
 	first, last int64
 	dirty       bool
+	was         placeState // as it is stored
+}
+
+// placeState is how far an episode has come, in a word.
+type placeState int
+
+const (
+	stateNone placeState = iota // nothing of it was played
+	statePlaying
+	stateEnded
+	stateFailed
+)
+
+// state is how far p has come.
+func (p *place) state() placeState {
+	switch {
+	case p.Ended && p.failed:
+		return stateFailed
+	case p.Ended:
+		return stateEnded
+	case p.first == 0:
+		return stateNone
+	default:
+		return statePlaying
+	}
 }
 
 const (
@@ -84,24 +107,19 @@ func newWriter(path string, k *keys) (_ *writer, err error) {
 // takeOver begins an epoch: whoever wrote before cannot any more.
 func (w *writer) takeOver() error {
 	return within(w.conn, "BEGIN IMMEDIATE", func() error {
-		if err := run(w.conn, `UPDATE state SET epoch = epoch + 1`); err != nil {
+		if err := w.load(); err != nil {
 			return err
 		}
-		return w.load()
+		w.totals.epoch++
+		return w.putTotals()
 	})
 }
 
 // load reads what the next commit goes on from.
-func (w *writer) load() error {
-	s, err := w.conn.Prepare(`SELECT epoch, seq, (SELECT coalesce(max(id), 0) FROM texts) FROM state`)
-	if err != nil {
+func (w *writer) load() (err error) {
+	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
 	}
-	defer done(s)
-	if found, err := s.Step(); err != nil || !found {
-		return errors.Join(err, missing(found, "its state"))
-	}
-	w.epoch, w.seq, w.text = s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2)
 	w.places, w.dirty, w.known = map[int]*place{}, nil, true
 	return nil
 }
@@ -134,50 +152,39 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 }
 
 func (w *writer) putAll(entries []journal.Entry) error {
-	if err := w.claim(entries); err != nil {
+	if err := w.claim(); err != nil {
 		return err
 	}
 	for _, e := range entries {
-		w.seq++
+		w.totals.seq++
 		if err := w.put(e); err != nil {
 			return fmt.Errorf("%T: %w", e, err)
 		}
 	}
-	return w.putPlaces()
+	if err := w.putPlaces(); err != nil {
+		return err
+	}
+	return w.putTotals()
 }
 
-// claim counts the entries in, if the file is still ours. It comes first: what we know of
-// a file that is not ours any more may be wrong.
-func (w *writer) claim(entries []journal.Entry) error {
-	var calls int
-	var spent llm.Money
-	for _, e := range entries {
-		if r, ok := e.(*journal.Replied); ok {
-			calls++
-			spent = spent.Plus(r.Cost())
-		}
-	}
-	s, err := w.conn.Prepare(`UPDATE state SET seq = seq + ?, calls = calls + ?, spent = spent + min(?, 9223372036854775807 - spent) WHERE epoch = ?`)
+// claim makes sure that the file is still ours. It comes first: what we know of a file
+// that is not ours any more may be wrong.
+func (w *writer) claim() error {
+	s, err := w.conn.Prepare(`SELECT epoch FROM state`)
 	if err != nil {
 		return err
 	}
-	r := row{s: s}
-	r.int(int64(len(entries)))
-	r.int(int64(calls))
-	r.int(int64(spent))
-	r.int(w.epoch)
-	if err := r.do(); err != nil {
-		return err
+	defer done(s)
+	if found, err := s.Step(); err != nil || !found {
+		return errors.Join(err, missing(found, "the state of the run"))
 	}
-	if w.conn.Changes() == 0 {
+	if epoch := s.ColumnInt64(0); epoch != w.totals.epoch {
 		return journal.ErrFenced
 	}
 	if w.known {
 		return nil
 	}
-	err = w.load()
-	w.seq -= int64(len(entries))
-	return err
+	return w.load()
 }
 
 // settle drops the episodes that ended: they are seldom met again.

@@ -6,14 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"syscall"
 )
-
-// lock keeps a second run from writing to the same file. The system lifts it when
-// the process ends, however it ends.
-func lock(f *os.File) error {
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-}
 
 // replace puts the file tmp in the place of o's while o still holds its lock, and
 // makes the change of name durable.

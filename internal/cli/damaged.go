@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/internal/files"
+	"parley/internal/store/sqlite"
+)
+
+// This file is about run files that are damaged: what is left of them is read, and what is
+// not is named.
+
+// readRest has do read a run. Where the file turns out to be damaged, do is called once
+// more, on a store that leaves out the damaged episodes; these are named then, and the
+// error, which has no words, is for the exit code. do prints nothing before it is done.
+func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() error) error {
+	err := do()
+	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
+		if _, salvaging := store.Salvage(ctx); salvaging == nil {
+			err = do()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return leftOut(s, store)
+}
+
+// leftOut names the episodes that a store leaves out.
+func leftOut(s *State, stores ...*sqlite.Store) (err error) {
+	for _, store := range stores {
+		lost := store.Lost()
+		if lost == nil {
+			continue
+		}
+		what := "some entries that are of no episode"
+		switch len(lost.Damaged) {
+		case 0:
+		case 1:
+			what = "episode " + numbers(lost.Damaged)
+		default:
+			what = "episodes " + numbers(lost.Damaged)
+		}
+		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s says more\n", safe(store.Path()), what, safe(shellWord(store.Path())))
+		err = silent(ExitFailed)
+	}
+	return err
+}
+
+// numbers lists numbers as 1, 2, 5 to 9.
+func numbers(all []int) string {
+	var parts []string
+	for i := 0; i < len(all); {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if j > i+1 {
+			parts = append(parts, fmt.Sprintf("%d to %d", all[i], all[j]))
+			i = j + 1
+			continue
+		}
+		parts = append(parts, strconv.Itoa(all[i]))
+		i++
+	}
+	return strings.Join(parts, ", ")
+}
+
+// isRunFile says whether a file is a run file rather than a plan, by its name or how it begins.
+func isRunFile(path string) bool {
+	if filepath.Ext(path) == ".parley" {
+		return true
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it is only read
+	const magic = "SQLite format 3\x00"
+	var head [len(magic)]byte
+	_, err = io.ReadFull(f, head[:])
+	return err == nil && string(head[:]) == magic
+}
+
+// verified is what check says about a run file.
+type verified struct {
+	File  string `json:"file"`
+	Whole bool   `json:"whole"`
+	sqlite.Losses
+}
+
+// verify reads a whole run file and says what of it is damaged.
+func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
+	ctx, end := interruptible(ctx, s)
+	defer end()
+	v := verified{File: c.Plan}
+	found, err := verifyFile(ctx, c.Plan)
+	switch {
+	case errors.Is(err, sqlite.ErrDamaged):
+		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: plainly(err.Error())}}
+	case err != nil:
+		return asUsage(playError(c.Plan, err))
+	default:
+		v.Losses, v.Whole = *found, len(found.Damage) == 0
+	}
+	if c.JSON {
+		err = printJSON(s.Stdout, v)
+	} else {
+		_, err = fmt.Fprint(s.Stdout, safe(v.text()))
+	}
+	if err == nil && !v.Whole {
+		err = silent(ExitFailed)
+	}
+	return err
+}
+
+func verifyFile(ctx context.Context, path string) (found *sqlite.Losses, err error) {
+	store, err := sqlite.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Verify(ctx)
+}
+
+func (v *verified) text() string {
+	var b strings.Builder
+	if v.Whole {
+		fmt.Fprintf(&b, "%s is whole: %s entries, %s episodes, %s texts match their checksums.\n", v.File, number(v.Entries), number(v.Episodes), number(v.Texts))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s is damaged", v.File)
+	if n := len(v.Damaged); n > 0 {
+		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", number(n), number(v.Episodes), numbers(v.Damaged))
+	}
+	b.WriteString(".\n\n")
+	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
+	const most = 50
+	for i, d := range byEpisode {
+		if i == most {
+			fmt.Fprintf(&b, "and %s more: --json lists them all\n", number(len(byEpisode)-most))
+			break
+		}
+		if d.Episode != nil {
+			fmt.Fprintf(&b, "episode %d: ", *d.Episode)
+		}
+		fmt.Fprintln(&b, d.What)
+	}
+	b.WriteString("\nKeep the file, and put back a copy if you have one. parley show, report, compare and export leave out the damaged\n" +
+		"episodes and read the others; parley resume refuses the file.\n")
+	return b.String()
+}
+
+// rank puts the damage of the run first, and then that of episodes in order.
+func rank(d sqlite.Damage) int {
+	if d.Episode == nil {
+		return -1
+	}
+	return *d.Episode
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+const duelEpisodes = 8
+
+// readings are what the verbs say about a run file: how they ended, and what they printed.
+func readings(t *testing.T, file string) (said map[string]string, codes map[string]int, errs string) {
+	t.Helper()
+	said, codes = map[string]string{}, map[string]int{}
+	verbs := [][]string{{"report", file, "--json"}, {"compare", file, "--by", "agent", "--json"}, {"show", file, "--json"}}
+	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
+		verbs = append(verbs, []string{"export", file, "--table", table})
+	}
+	for n := range duelEpisodes {
+		verbs = append(verbs, []string{"show", file, "--episode", fmt.Sprint(n), "--json"})
+	}
+	for _, verb := range verbs {
+		got := parley(t, State{}, verb...)
+		name := strings.Join(append(verb[:1:1], verb[2:]...), " ")
+		said[name], codes[name] = got.stdout, got.code
+		errs += got.stderr
+	}
+	return said, codes, errs
+}
+
+// wantOut fails the test unless standard output holds all of texts.
+func (o outcome) wantOut(t *testing.T, texts ...string) outcome {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(o.stdout, text) {
+			t.Fatalf("stdout does not say %q:\n%s", text, o.stdout)
+		}
+	}
+	return o
+}
+
+func alter(t *testing.T, file, text string) {
+	t.Helper()
+	c, err := sqlite.OpenConn(file, sqlite.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := sqlitex.ExecuteScript(c, text, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func bytesOf(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDamagedRun: the verbs that read name the episode that is damaged, read the others, and
+// say so by their exit code; those that play refuse.
+func TestDamagedRun(t *testing.T) {
+	t.Parallel()
+	file := duel(t, "run.parley", "plan.matrix.repeat=4")
+	parley(t, State{}, "check", file).want(t, ExitOK).wantOut(t, "is whole")
+	alter(t, file, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1);
+		UPDATE outcomes SET scores = replace(scores, '1', '2') WHERE episode = 3;`)
+
+	parley(t, State{}, "check", file).want(t, ExitFailed).wantOut(t, "1 of 8 episodes cannot be read whole: 3.", "episode 3: ", "parley resume refuses")
+	var found struct {
+		Whole    bool
+		Episodes []int `json:"damaged_episodes"`
+	}
+	if err := json.Unmarshal([]byte(parley(t, State{}, "check", file, "--json").want(t, ExitFailed).stdout), &found); err != nil || found.Whole || !slices.Equal(found.Episodes, []int{3}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	for _, verb := range [][]string{
+		{"show", file}, {"report", file}, {"report", file, "--json"}, {"compare", file, "--by", "agent"}, {"show", file, "--failed"},
+		{"export", file}, {"export", file, "--table", "messages"}, {"export", file, "--table", "episodes"}, {"export", file, "--table", "scores"},
+		{"export", file, "--table", "all", "--out", filepath.Join(t.TempDir(), "tables")},
+		{"report", file, "--html", filepath.Join(t.TempDir(), "page.html")},
+	} {
+		got := parley(t, State{}, verb...)
+		if verb[0] == "show" && len(verb) == 3 {
+			got.want(t, ExitOK) // nothing that is damaged was looked at
+			continue
+		}
+		got.want(t, ExitFailed).wantErr(t, "is damaged and was read without episode 3; parley check")
+		if verb[0] == "export" && len(verb) == 4 && verb[3] != "messages" && (strings.Contains(got.stdout, `"episode":3,`) || !strings.Contains(got.stdout, `"episode":4,`)) {
+			t.Errorf("%v: the damaged episode should be left out, and only that:\n%s", verb, got.stdout)
+		}
+	}
+	parley(t, State{}, "show", file, "--episode", "3").want(t, ExitUsage).wantErr(t, "damaged", "episode 3", "parley check")
+	parley(t, State{}, "show", file, "--episode", "4").want(t, ExitOK)
+	parley(t, State{}, "resume", file).want(t, ExitUsage).wantErr(t, "damaged", "parley check")
+	parley(t, State{}, "fork", file, "--episode", "3", "--turn", "1").want(t, ExitUsage).wantErr(t, "damaged")
+	parley(t, State{}, "check", filepath.Join(t.TempDir(), "none.parley")).want(t, ExitUsage).wantErr(t, "no such run file")
+	parley(t, State{}, "check", write(t, "no.parley", "dear diary")).want(t, ExitUsage).wantErr(t, "not a run file")
+	parley(t, State{}, "check", write(t, "half.parley", string(bytesOf(t, file)[:30000]))).want(t, ExitFailed).wantOut(t, "is damaged")
+}
+
+// TestFlippedBits: whatever bit of a run file flips, every verb says what it said before, or
+// that the file is damaged.
+func TestFlippedBits(t *testing.T) {
+	t.Parallel()
+	file := duel(t, "run.parley", "plan.matrix.repeat=4")
+	whole := bytesOf(t, file)
+	want, _, _ := readings(t, file)
+	r := rand.New(rand.NewPCG(14, 12))
+	flips := 40
+	if testing.Short() {
+		flips = 10
+	}
+	quiet := 0
+	for range flips {
+		spoiled := slices.Clone(whole)
+		bit := r.IntN(8 * len(spoiled))
+		spoiled[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(file, spoiled, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, codes, errs := readings(t, file)
+		for name, text := range got {
+			if codes[name] == ExitOK && text != want[name] {
+				t.Errorf("bit %d of byte %d: %s says something else:\n%s", bit%8, bit/8, name, text)
+			}
+			if codes[name] != ExitOK && !strings.Contains(errs, file) {
+				t.Errorf("bit %d of byte %d: %s does not name the file: %s", bit%8, bit/8, name, errs)
+			}
+		}
+		if maps.Equal(got, want) {
+			quiet++
+		}
+	}
+	if quiet == flips || quiet == 0 {
+		t.Errorf("%d of %d flips made no difference", quiet, flips)
+	}
+}

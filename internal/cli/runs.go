@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"parley/internal/report"
+	"parley/internal/store/sqlite"
+	"parley/internal/view"
+)
+
+// runFiles are run files that are open.
+type runFiles []*sqlite.Store
+
+func (f runFiles) close() error {
+	var errs []error
+	for _, s := range f {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readRuns opens run files, folds them, and has do make something of them. Where a file
+// turns out to be damaged it is read once more, without the episodes that are: see leftOut.
+func readRuns(ctx context.Context, files []string, do func([]report.Source) error) (open runFiles, err error) {
+	defer func() {
+		if err != nil {
+			open, err = nil, errors.Join(err, open.close())
+		}
+	}()
+	for _, file := range files {
+		store, err := sqlite.OpenRead(file)
+		if err != nil {
+			return open, asUsage(playError(file, err))
+		}
+		open = append(open, store)
+	}
+	err = open.read(ctx, files, do)
+	if !errors.Is(err, sqlite.ErrDamaged) {
+		return open, err
+	}
+	for _, store := range open {
+		if _, salvaging := store.Salvage(ctx); salvaging != nil {
+			return open, err
+		}
+	}
+	return open, open.read(ctx, files, do)
+}
+
+func (f runFiles) read(ctx context.Context, files []string, do func([]report.Source) error) error {
+	var runs []report.Source
+	for i, store := range f {
+		run, err := view.Fold(ctx, store, files[i])
+		if errors.Is(err, view.ErrEmpty) {
+			return asUsage(err)
+		}
+		if err != nil {
+			return playError(files[i], err)
+		}
+		kind := kindOf(run)
+		run.Bounds = view.Bounds(kind, run.Head.Stages)
+		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
+	}
+	return do(runs)
+}

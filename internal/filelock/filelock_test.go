@@ -1,0 +1,149 @@
+package filelock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// holdEnv makes the test binary hold the lock of the file it names until it is killed.
+const holdEnv = "PARLEY_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holdEnv); path != "" {
+		f, err := Open(path)
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("held")
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		_ = f.Close()
+	}
+	os.Exit(m.Run())
+}
+
+// names makes a file and returns paths to it that differ.
+func names(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	symbolic, hard, folder := filepath.Join(t.TempDir(), "symbolic"), filepath.Join(dir, "hard"), filepath.Join(t.TempDir(), "folder")
+	if err := errors.Join(os.Symlink(path, symbolic), os.Link(path, hard), os.Symlink(dir, folder)); err != nil {
+		t.Skip(err)
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, path)
+	if err != nil {
+		t.Skip(err)
+	}
+	return map[string]string{
+		"itself": path, "a symbolic link": symbolic, "a hard link": hard, "a linked folder": filepath.Join(folder, "file"), "a relative path": relative,
+	}
+}
+
+// TestOneFile: a lock keeps out a second one, whatever name the file goes by.
+func TestOneFile(t *testing.T) {
+	t.Parallel()
+	all := names(t)
+	id, links, err := Identity(all["itself"])
+	if err != nil || links != 2 {
+		t.Fatalf("it has %d names: %v", links, err)
+	}
+	f, err := Open(all["itself"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range all {
+		if _, err := Open(path); !errors.Is(err, ErrHeld) {
+			t.Errorf("by %s: %v, want %v", name, err, ErrHeld)
+		}
+		if other, _, err := Identity(path); other != id || err != nil {
+			t.Errorf("by %s it is %s and not %s: %v", name, other, id, err)
+		}
+		if target := Resolve(path); name != "a hard link" && target != Resolve(all["itself"]) {
+			t.Errorf("by %s it is at %s", name, target)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range all {
+		f, err := Open(path)
+		if err != nil {
+			t.Fatalf("by %s, when it is free: %v", name, err)
+		}
+		_ = f.Close()
+	}
+}
+
+// TestTwoProcesses: a lock keeps out other processes, and goes with the one that has it.
+func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
+	all := names(t)
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), holdEnv+"="+all["a symbolic link"])
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.StdinPipe(); err != nil { // which stays open
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatal(line, err)
+	}
+	for name, path := range all {
+		if _, err := Open(path); !errors.Is(err, ErrHeld) {
+			t.Errorf("by %s: %v, want %v", name, err, ErrHeld)
+		}
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	f, err := Open(all["itself"])
+	if err != nil {
+		t.Fatalf("the process is gone, and the lock is not: %v", err)
+	}
+	_ = f.Close()
+}
+
+// TestTake: what stands for a file is gone when the lock is released.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	l, err := Take(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Take(path); !errors.Is(err, ErrHeld) {
+		t.Errorf("%v, want %v", err, ErrHeld)
+	}
+	if err := l.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it is still there: %v", err)
+	}
+	if l, err = Take(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.Release(), (*Lock)(nil).Release()); err != nil {
+		t.Error(err)
+	}
+}

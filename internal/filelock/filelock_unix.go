@@ -1,0 +1,37 @@
+//go:build unix
+
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+func tryLock(f *os.File) error {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return ErrHeld
+	case err != nil:
+		return fmt.Errorf("filelock: %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// identity asks for the file by its name: opening and closing it would lift the POSIX locks
+// that this process has on it.
+func identity(path string) (id string, links uint64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", 0, fmt.Errorf("filelock: %s: the system does not say which file it is", path)
+	}
+	return fmt.Sprintf("%x-%x", s.Dev, s.Ino), uint64(s.Nlink), nil //nolint:unconvert // it is smaller on some systems
+}
