@@ -164,7 +164,7 @@ func (r *reach) look(ctx context.Context) (there bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, aliveTime)
 	defer cancel()
-	defer context.AfterFunc(r.draining, cancel)()
+	defer context.AfterFunc(r.draining, cancel)() //nolint:contextcheck // the drain is for all calls
 	e := llm.AsError(r.alive(ctx))
 	switch {
 	case e == nil:

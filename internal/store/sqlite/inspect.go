@@ -87,7 +87,7 @@ func checkSchema(c *sqlite.Conn, script string) error {
 		}
 		there[s.ColumnText(0)] = true
 	}
-	for _, statement := range strings.Split(script, ";\n") {
+	for statement := range strings.SplitSeq(script, ";\n") {
 		i := strings.Index(statement, "CREATE ")
 		if i < 0 || there[statement[i:]] {
 			continue

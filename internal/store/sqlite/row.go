@@ -58,14 +58,14 @@ func (r *row) seal() {
 	if second := r.sum.groups%2 == 1; second {
 		*to = int64(r.sum.next())<<32 | *to&(1<<32-1)
 	} else {
-		*to = int64(int32(r.sum.next())) //nolint:gosec // the bits are what counts: SQLite keeps these in four bytes
+		*to = int64(int32(r.sum.next()))
 	}
 }
 
 func (r *row) int(n int64) {
 	r.i++
 	r.s.BindInt64(r.i, n)
-	r.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
+	r.sum.add(uint64(n))
 }
 
 // opt is text that is mostly not there.
@@ -170,7 +170,7 @@ func (c *columns) begin(t table, key int64, at, sums int) {
 // check compares the checksum of the columns since key, or since the last check.
 func (c *columns) check() error {
 	want := c.want[c.sum.groups/2] >> (32 * (c.sum.groups % 2))
-	if c.sum.next() != uint32(want) { //nolint:gosec // the lower half
+	if c.sum.next() != uint32(want) {
 		return &rowError{table: c.sum.table, key: c.sum.key, why: "does not match its checksum"}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (c *columns) check() error {
 func (c *columns) int64() int64 {
 	n := c.s.ColumnInt64(c.i)
 	c.i++
-	c.sum.add(uint64(n)) //nolint:gosec // the bits are what counts
+	c.sum.add(uint64(n))
 	return n
 }
 
