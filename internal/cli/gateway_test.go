@@ -160,6 +160,9 @@ func otherVerbs(t *testing.T, file string) {
 	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, ExitOK); strings.Count(got.stdout, "say this") < 3 {
 		t.Error(got.stdout)
 	}
+	if got := parley(t, State{}, "export", file, "--out", filepath.Join(t.TempDir(), "run.eval")).want(t, ExitOK); !strings.HasSuffix(got.stdout, ": 3 samples\n") {
+		t.Error(got.stdout)
+	}
 	if got := parley(t, State{}, "compare", file, "--by", "cell"); got.code == ExitFailed {
 		t.Error(got.stderr)
 	}
