@@ -71,6 +71,9 @@ type Error struct {
 	// Unreachable means that the server was not there, or said that it is not ready yet: it may
 	// well answer once it has started.
 	Unreachable bool `json:"-"`
+	// Caller means that the failure is about the key or the account of whoever asked, and not
+	// about one that all calls to the provider share: others may well be answered.
+	Caller bool `json:"-"`
 	// Usage is what the failed try is known to have cost, such as an answer that was
 	// whole but not of its Schema.
 	Usage Usage `json:"usage,omitzero"`

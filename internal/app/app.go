@@ -87,7 +87,7 @@ func Open(c Config) (*App, error) {
 			return nil, err
 		}
 	}
-	prices, err := pricesOf(c.Providers, c.Prices)
+	prices, err := Prices(c.Providers, c.Prices)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +117,9 @@ func Open(c Config) (*App, error) {
 	return a, nil
 }
 
-// pricesOf is what everything is charged by: the user's file first, then the embedded
+// Prices are what everything is charged by: the user's file first, then the embedded
 // table, and nothing for what runs on this machine.
-func pricesOf(providers []provider.Provider, file string) (*price.Table, error) {
+func Prices(providers []provider.Provider, file string) (*price.Table, error) {
 	own, err := ownHardware(providers)
 	if err != nil {
 		return nil, err

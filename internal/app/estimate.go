@@ -130,7 +130,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if c.Env == nil {
 		c.Env = func(string) (string, bool) { return "", false }
 	}
-	prices, err := pricesOf(c.Plan.Providers, c.Plan.Prices)
+	prices, err := Prices(c.Plan.Providers, c.Plan.Prices)
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}

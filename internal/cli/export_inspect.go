@@ -47,19 +47,34 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	ctx, end := interruptible(ctx, s)
 	defer end()
 	if c.Out == "" {
-		_, err := inspect.Write(ctx, s.Stdout, store)
+		got, err := inspect.Write(ctx, s.Stdout, store)
+		if err == nil && got.LeftOut > 0 {
+			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
+		}
 		return pipeEnd(playError(c.File, err))
 	}
-	samples := 0
+	var got inspect.Written
 	left := readRest(ctx, s, store, func() error {
 		return c.output(c.Out).write(func(w io.Writer) (err error) {
-			samples, err = inspect.Write(ctx, w, store)
+			got, err = inspect.Write(ctx, w, store)
 			return err
 		})
 	})
 	if left != nil && store.Lost() == nil {
 		return playError(c.File, left)
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s\n", c.Out, several(samples, "sample", "samples"))
+	more := ""
+	if got.LeftOut > 0 {
+		more = "; " + notEnded(got.LeftOut)
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s%s\n", c.Out, several(got.Samples, "sample", "samples"), more)
 	return cmp.Or(err, left)
+}
+
+// notEnded says why a log has fewer samples than the run has episodes.
+func notEnded(n int) string {
+	if n == 1 {
+		return "1 episode that has not ended is left out"
+	}
+	return number(n) + " episodes that have not ended are left out"
 }

@@ -190,12 +190,12 @@ func TestExportInspect(t *testing.T) {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out
 		got := parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitOK).stdout
-		if got != "wrote "+out+": 2 samples\n" || !strings.HasPrefix(read(t, out), "PK") {
+		if got != "wrote "+out+": 2 samples; 2 episodes that have not ended are left out\n" || !strings.HasPrefix(read(t, out), "PK") {
 			t.Errorf("%v: %s", args, got)
 		}
 		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitUsage) // it is there already
 	}
-	if got := parley(t, State{}, "export", file, "--as", "inspect").want(t, ExitOK).stdout; !strings.HasPrefix(got, "PK") {
+	if got := parley(t, State{}, "export", file, "--as", "inspect").want(t, ExitOK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
 		t.Errorf("%.20q", got)
 	}
 	for _, args := range [][]string{{"--as", "inspect", "--out", filepath.Join(dir, "x.json")}, {"--as", "inspect", "--table", "scores"}, {"--as", "nothing"}} {

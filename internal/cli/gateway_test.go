@@ -70,6 +70,27 @@ func TestGatewayNotDeterministic(t *testing.T) {
 	stop().want(t, ExitOK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
 }
 
+// TestGatewayBudgetHere keeps a budget for a server on this machine, which costs nothing unless
+// a price is known: then that counts.
+func TestGatewayBudgetHere(t *testing.T) {
+	t.Parallel()
+	sim, stopSim := serving(t)
+	defer stopSim()
+	prices := write(t, "prices.json", `{"models": {"lab/*": {"input": 1000000, "output": 1000000}}}`)
+	for _, c := range []struct {
+		args []string
+		code int
+	}{{nil, ExitOK}, {[]string{"--prices", prices}, ExitFailed}} {
+		args := append([]string{"--upstream", "lab=" + sim + "/v1", "--budget", "1", "--out", filepath.Join(t.TempDir(), "run.parley")}, c.args...)
+		url, stop := gatewayServing(t, nil, args...)
+		got := parley(t, State{}, "ask", "--model", "lab/echo", "--dialect", "openai", "--base-url", url+"/v1", "say this")
+		if got.code != c.code || c.code != ExitOK && !strings.Contains(got.stderr, "budget") {
+			t.Errorf("%v: exit code %d: %s", c.args, got.code, got.stderr)
+		}
+		stop().want(t, ExitOK)
+	}
+}
+
 // TestGatewayRules refuses rules that say nothing.
 func TestGatewayRules(t *testing.T) {
 	t.Parallel()
@@ -137,6 +158,9 @@ func otherVerbs(t *testing.T, file string) {
 		t.Error(got.stdout)
 	}
 	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, ExitOK); strings.Count(got.stdout, "say this") < 3 {
+		t.Error(got.stdout)
+	}
+	if got := parley(t, State{}, "export", file, "--out", filepath.Join(t.TempDir(), "run.eval")).want(t, ExitOK); !strings.HasSuffix(got.stdout, ": 3 samples\n") {
 		t.Error(got.stdout)
 	}
 	if got := parley(t, State{}, "compare", file, "--by", "cell"); got.code == ExitFailed {

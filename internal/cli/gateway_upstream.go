@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/app"
 	"parley/internal/config"
-	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
 	"parley/internal/trust"
@@ -51,14 +51,11 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 			return errors.New("--budget must be more than nothing")
 		}
 	}
-	if c.Prices != "" {
-		users, err := price.Load(c.Prices)
-		if err != nil {
-			return err
-		}
-		cfg.Prices = price.Embedded().With(users)
-	}
 	if err := c.providers(cfg); err != nil {
+		return err
+	}
+	var err error
+	if cfg.Prices, err = app.Prices(cfg.Upstreams, c.Prices); err != nil {
 		return err
 	}
 	if len(cfg.Upstreams) == 0 {

@@ -242,6 +242,9 @@ func (l *limit) release(c *call, resp *llm.Response, err error, u llm.Usage) {
 }
 
 func (l *limit) failed(e *llm.Error, c *call, now time.Time) {
+	if e.Caller { // it says nothing of other calls
+		return
+	}
 	if e.Unreachable { // how many calls the server bears is as it was
 		l.rest(now, min(e.RetryAfter, probePauseMost))
 		return

@@ -169,7 +169,7 @@ func (r *retry) last(ctx context.Context, e *llm.Error) error {
 func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
 	most := min(r.rule.Most, r.rule.Base<<min(n, 20))
 	wait := time.Duration(r.jitter() * float64(most))
-	if e.Kind == llm.KindRateLimited {
+	if e.Kind == llm.KindRateLimited && !e.Caller {
 		// The limiter holds back the whole account for as long as the server asks; a call
 		// that waits there keeps its place in the queue, and one that waits here loses it.
 		wait = 0

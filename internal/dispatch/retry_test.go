@@ -101,6 +101,53 @@ func TestRetryWaitsOutRefusalsUntilTheDeadline(t *testing.T) {
 	})
 }
 
+// TestRetryCallersOwnRefusals: what is about one caller's account makes that call wait as long
+// as the server asks, and no other.
+func TestRetryCallersOwnRefusals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tries []time.Time
+		m := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+			refused := &llm.Error{Status: 401, Caller: true}
+			switch req.Sample {
+			case 0:
+				if tries = append(tries, time.Now()); len(tries) < 8 {
+					refused.Kind, refused.RetryAfter = llm.KindRateLimited, time.Hour
+					return nil, refused
+				}
+			case 1:
+				refused.Kind = llm.KindAuth
+				return nil, refused
+			case 2:
+				refused.Kind = llm.KindQuota
+				return nil, refused
+			}
+			return &llm.Response{Text: "yes", Finish: llm.FinishStop}, nil
+		})
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Retry.Deadline = 24 * time.Hour })
+		began := time.Now()
+		results := d.All(t.Context(), asked(3, 10, 1)[1:]) // they fail, and stop nobody
+		done := make(chan error, 1)
+		go func() {
+			_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
+			done <- err
+		}()
+		synctest.Wait()
+		_, err := d.Ask(t.Context(), asked(4, 10, 1)[3])
+		if took := time.Since(began); err != nil || took > 0 || llm.KindOf(results[0].Err) != llm.KindAuth || llm.KindOf(results[1].Err) != llm.KindQuota {
+			t.Errorf("another caller: %v after %v; before: %v", err, took, results)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		for i := 1; i < len(tries); i++ {
+			if gap := tries[i].Sub(tries[i-1]); gap < time.Hour {
+				t.Errorf("came back after %v, asked for 1h", gap)
+			}
+		}
+	})
+}
+
 func TestRetryHoldsNoPermitWhileItWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func Remedy(kind llm.Kind, act bool, said string) string {
 	case llm.KindBadRequest:
 		return "the provider does not accept the request: check the name of the model and the parameters of the agent"
 	case llm.KindAuth:
-		return "check the key of the provider (key_env), and that it may use the model"
+		return "check the key (key_env of the provider, or the client's own at a gateway), and that it may use the model"
 	case llm.KindQuota:
 		return "the account at the provider is out of credit: add some, and resume"
 	case llm.KindBudget:

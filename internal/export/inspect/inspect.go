@@ -2,9 +2,9 @@
 // Institute, so that its viewer and its functions for logs can be used on it.
 //
 // A run is one file in Inspect's .eval format: a zip archive with a header, a summary of every
-// sample, and a file for each sample. A sample is an episode that ended or failed; its messages are
-// what was said to and by each seat, its events are every call and note in order, its scores are
-// those of the outcome.
+// sample, and a file for each sample. A sample is an episode that ended or failed, or a session of a
+// gateway, also one that was not closed; its messages are what was said to and by each seat, its
+// events are every call and note in order, its scores are those of the outcome.
 //
 // What it promises: the file is read by inspect_ai (a test in test/sdk reads it with the package);
 // samples are written as they are read, so that only summaries are held in memory; the same run
@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -29,27 +30,33 @@ import (
 // atOnce is how many episodes are listed at once.
 const atOnce = 256
 
-// Write writes the run in store and returns how many samples it has.
-func Write(ctx context.Context, w io.Writer, store *sqlite.Store) (samples int, err error) {
+// Written is what a log has of a run.
+type Written struct {
+	Samples int
+	LeftOut int // episodes that have not ended
+}
+
+// Write writes the run in store.
+func Write(ctx context.Context, w io.Writer, store *sqlite.Store) (Written, error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
-		return 0, err
+		return Written{}, err
 	}
 	if about.Begun == nil {
-		return 0, fmt.Errorf("inspect: %s holds no run yet", store.Path())
+		return Written{}, fmt.Errorf("inspect: %s holds no run yet", store.Path())
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
 	l := &log{zip: z, store: store, about: about, usage: map[string]*usage{}, totals: map[string]*total{}}
 	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
 		if err := step(ctx); err != nil {
-			return len(l.summaries), err
+			return l.written(), err
 		}
 	}
 	if err := z.Close(); err != nil {
-		return len(l.summaries), fmt.Errorf("inspect: %w", err)
+		return l.written(), fmt.Errorf("inspect: %w", err)
 	}
-	return len(l.summaries), nil
+	return l.written(), nil
 }
 
 // log is a Write under way.
@@ -59,10 +66,19 @@ type log struct {
 	about sqlite.Outline
 
 	summaries []summary
-	completed int // without an error
+	completed int // that ended without an error
+	leftOut   int // that have not ended
 	usage     map[string]*usage
 	totals    map[string]*total // by score
 	order     []string          // of totals, as they came
+}
+
+func (l *log) written() Written { return Written{Samples: len(l.summaries), LeftOut: l.leftOut} }
+
+// whole says whether an episode can be a sample. One of a plan has to end for that: until then it
+// can be resumed. Nobody has to close a session of a gateway.
+func (l *log) whole(e *sqlite.Listed) bool {
+	return e.Ended != nil || e.Begun && l.about.Begun.Kind == ledger.Kind
 }
 
 // put writes a member of the archive.
@@ -85,7 +101,7 @@ func (l *log) start(context.Context) error {
 	return l.put("_journal/start.json", header{Version: version, Eval: l.spec(), Plan: l.plan()})
 }
 
-// samples writes every episode that ended.
+// samples writes every episode that can be one.
 func (l *log) samples(ctx context.Context) error {
 	for from := 0; ; {
 		list, err := l.store.List(ctx, sqlite.Listing{From: from, Limit: atOnce})
@@ -93,7 +109,8 @@ func (l *log) samples(ctx context.Context) error {
 			return err
 		}
 		for i := range list {
-			if list[i].Ended == nil {
+			if !l.whole(&list[i]) {
+				l.leftOut++
 				continue
 			}
 			if err := l.sample(ctx, &list[i]); err != nil {
@@ -121,7 +138,7 @@ func (l *log) sample(ctx context.Context, e *sqlite.Listed) error {
 		}
 		l.usage[name].plus(used)
 	}
-	if s.Error == nil {
+	if s.done && s.Error == nil {
 		l.completed++
 	}
 	for _, name := range s.order {

@@ -11,12 +11,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -97,7 +99,7 @@ func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[s
 		}
 	}()
 	var b bytes.Buffer
-	samples, err := Write(t.Context(), &b, s)
+	got, err := Write(t.Context(), &b, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +109,46 @@ func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[s
 			found++
 		}
 	}
-	if found != samples {
-		t.Errorf("%d samples, and %d were told", found, samples)
+	if staged := specs(entries); found != got.Samples || got.Samples+got.LeftOut != staged {
+		t.Errorf("%d samples of %d episodes, and %+v is said", found, staged, got)
 	}
 	return b.Bytes(), members
+}
+
+// specs counts the episodes of a run.
+func specs(entries []journal.Entry) (n int) {
+	for _, e := range entries {
+		if s, ok := e.(*journal.Staged); ok {
+			n += len(s.Specs)
+		}
+	}
+	return n
+}
+
+// TestSessions has a sample for each session of a gateway. One that was not closed has its calls
+// and no scores, and is not complete.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	entries := played()
+	begun := *entries[0].(*journal.Begun)
+	begun.Kind = ledger.Kind
+	entries[0] = &begun
+	entries = slices.DeleteFunc(entries, func(e journal.Entry) bool {
+		ended, ok := e.(*journal.Ended)
+		return ok && ended.Episode == 0
+	})
+	_, members := written(t, entries)
+	var all []summary
+	if err := json.Unmarshal(members["summaries.json"], &all); err != nil || len(all) != 3 {
+		t.Fatalf("%v: %+v", err, all)
+	}
+	if open, closed := all[0], all[2]; open.Done || len(open.Scores) > 0 || open.Messages == 0 || open.Time == 0 || !closed.Done || len(closed.Scores) != 1 {
+		t.Errorf("%+v\n%+v", open, closed)
+	}
+	var h header
+	if err := json.Unmarshal(members["header.json"], &h); err != nil || h.Results.Completed != 1 {
+		t.Errorf("%v: %+v", err, h.Results)
+	}
 }
 
 // opened are the members of an archive.

@@ -31,6 +31,7 @@ type sample struct {
 	UUID      string            `json:"uuid"`
 	Error     *evalError        `json:"error,omitempty"`
 
+	done    bool // the episode has ended
 	run     string
 	attempt int
 	order   []string // of scores
@@ -88,12 +89,17 @@ func (u *usage) plus(v *usage) {
 // mostParams is the longest text of params that is kept with each sample.
 const mostParams = 16 << 10
 
+// newSample is the sample of an episode without its calls. One that has not ended has no scores.
 func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
+	end := e.Ended
+	if end == nil {
+		end = &journal.Ended{Episode: e.Episode, Attempt: e.Attempt}
+	}
 	s := &sample{
 		ID: e.Episode, Epoch: 1, Input: []message{}, Messages: []message{}, Scores: map[string]score{}, Events: []event{}, Usage: map[string]*usage{},
-		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": e.Ended.Attempt, "lineup": e.Spec.Lineup},
+		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
 		Store:    map[string]any{}, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode),
-		run: b.Run, attempt: e.Ended.Attempt, told: map[string]bool{}, last: e.Ended.At, now: b.At,
+		done: e.Ended != nil, run: b.Run, attempt: end.Attempt, told: map[string]bool{}, last: end.At, now: b.At,
 	}
 	if e.Spec.Cell != "" {
 		s.Metadata["cell"] = e.Spec.Cell
@@ -101,7 +107,7 @@ func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 	if n := len(e.Spec.Params); n > 0 && n <= mostParams {
 		s.Metadata["params"] = e.Spec.Params
 	}
-	o := e.Ended.Outcome
+	o := end.Outcome
 	for _, sc := range o.Scores {
 		name, meta := sc.Name, map[string]any(nil)
 		if sc.Seat != "" {
@@ -116,7 +122,7 @@ func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 		s.Store["outcome"] = data
 	}
 	if o.Failed != "" {
-		s.Error = &evalError{Message: o.Failed, Traceback: e.Ended.Stack}
+		s.Error = &evalError{Message: o.Failed, Traceback: end.Stack}
 	}
 	return s
 }
@@ -152,6 +158,9 @@ func (s *sample) reply(e *journal.Replied) {
 			s.first = began
 		}
 		s.now = e.At
+		if !s.done && e.At.After(s.last) {
+			s.last = e.At
+		}
 	}
 	switch {
 	case e.Request != nil:
@@ -195,7 +204,7 @@ func (s *sample) close() {
 func (s *sample) summary() summary {
 	sum := summary{
 		ID: s.ID, Epoch: s.Epoch, Metadata: map[string]any{}, Scores: s.Scores, Usage: s.Usage,
-		Started: s.Started, Completed: s.Completed, Time: s.Time, UUID: s.UUID, Done: true, Messages: len(s.Messages),
+		Started: s.Started, Completed: s.Completed, Time: s.Time, UUID: s.UUID, Done: s.done, Messages: len(s.Messages),
 	}
 	for _, key := range []string{"cell", "deal", "lineup", "state"} {
 		if v, ok := s.Metadata[key]; ok {

@@ -45,6 +45,17 @@ func TestReplay(t *testing.T) {
 	again.post(program[0].path, program[0].body).want(t, 409, "replay_diverged", "all 3 recorded calls of it were served")
 	again.post("/v1/sessions/new/chat/completions", program[0].body).want(t, 404, "session new is not in the record")
 	again.post("/v1/sessions/a", "").want(t, 200, `"requests":`)
+	// Closing a session rewinds it, and no other: the program can be run again.
+	for range 2 {
+		again.post("/v1/sessions/a/close", `{"reason":"again"}`).want(t, 200, `"status":"closed"`, `"close_reason":"again"`, `"found":3`)
+		again.post("/v1/sessions/a", "").want(t, 200, `"status":"open"`, `"found":0`, `"missed":0`)
+		for i, c := range program[:3] {
+			if got := again.post(c.path, c.body); got.status != want[i].status || got.body != want[i].body {
+				t.Errorf("again, %s: %d %q, want %d %q", c.path, got.status, got.body, want[i].status, want[i].body)
+			}
+		}
+		again.post(program[3].path, program[3].body).want(t, 409, "replay_diverged")
+	}
 }
 
 // TestReplayDiverges says where a request differs from what was recorded.

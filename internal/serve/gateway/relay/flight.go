@@ -18,7 +18,10 @@ type Flight struct {
 	Suffix string
 	// Header is the client's, to be sent along as far as it may.
 	Header http.Header
-	// Key is the client's own, sent along to a provider that we have no key for.
+	// OwnKey means that the provider is asked with the client's own key, and not with one of
+	// ours. A client may have sent none.
+	OwnKey bool
+	// Key is the client's own, where OwnKey is set.
 	Key string
 	// Session is told to the provider, so that it can keep a session on one replica.
 	Session string
@@ -67,6 +70,22 @@ func (f *Flight) late() error {
 		return f.err
 	}
 	return &llm.Error{Kind: llm.KindServer, Message: "the answer has begun to be sent: it cannot be asked for again", Final: true}
+}
+
+// attribute says of a failure whether it is the client's alone. Where its own key is used, the
+// provider's word about the key, the credit and the rates is about that client's account. A
+// provider that got no key can count calls by address only, and that is the same for all: such
+// a rate limit is shared.
+func (f *Flight) attribute(e *llm.Error) {
+	switch e.Kind {
+	case llm.KindAuth, llm.KindQuota:
+		e.Caller = f.OwnKey
+	case llm.KindRateLimited:
+		e.Caller = f.Key != ""
+	}
+	if f.Key != "" {
+		e.Rate = nil
+	}
 }
 
 func (f *Flight) reset() {

@@ -97,9 +97,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 func (u *Upstream) failed(f *Flight, err error, model string, a *wire.Answer) *llm.Error {
 	e := llm.AsError(u.c.Fail(err, model, a))
 	f.hide.Error(e)
-	if f.Key != "" && (e.Kind == llm.KindAuth || e.Kind == llm.KindQuota) {
-		e.Kind = llm.KindBadRequest // one client's key is no reason to stop asking for the others
-	}
+	f.attribute(e)
 	return e
 }
 
@@ -126,7 +124,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 	if err != nil {
 		return nil, tell(err, a)
 	}
-	u.finish(resp, a, model)
+	u.finish(f, resp, a, model)
 	return resp, nil
 }
 
@@ -198,10 +196,14 @@ func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	return out, nil
 }
 
-// finish adds what the header says.
-func (u *Upstream) finish(r *llm.Response, a *wire.Answer, model string) {
+// finish adds what the header says. What it says of the limits of a client's own account is
+// left out, since the limits that calls wait for are shared by all clients.
+func (u *Upstream) finish(f *Flight, r *llm.Response, a *wire.Answer, model string) {
 	r.Provider = u.p.Name
-	r.RequestID, r.Rate = requestID(a.Header), rate(a.Header)
+	r.RequestID = requestID(a.Header)
+	if f.Key == "" {
+		r.Rate = rate(a.Header)
+	}
 	r.Trail.FirstByte, r.Trail.Latency = a.FirstByte, a.Latency()
 	if r.Model == "" {
 		r.Model = model

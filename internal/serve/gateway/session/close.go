@@ -60,7 +60,7 @@ func (c *Closing) scores() (out []world.Score) {
 var ErrAborted = errors.New("the session was aborted")
 
 // Close closes a session: it takes no more calls, and ends when nothing is in flight. A
-// session that is closed already stays as it was closed.
+// session that is closed already stays as it was closed. One that is replayed begins again.
 func (a *Sessions) Close(ctx context.Context, s *Session, c Closing) (Status, error) {
 	s.mu.Lock()
 	if s.state != Open {
@@ -120,11 +120,26 @@ func (a *Sessions) end(s *Session, c Closing) (Status, error) {
 	if err != nil {
 		return s.status(), err
 	}
-	if s.past != nil {
-		s.info.Record = s.past.status()
+	past := s.past
+	if past != nil {
+		s.info.Record = past.status()
 	}
 	s.state, s.info.ClosedAt, s.past, s.seen = Closed, &now, nil, nil
-	return s.status(), nil
+	out := s.status()
+	if a.cfg.Replay {
+		s.rewind(past)
+	}
+	return out, nil
+}
+
+// rewind opens a replayed session again, so that its record is served from the beginning. It is
+// called with the session locked.
+func (s *Session) rewind(past *Past) {
+	if past != nil {
+		past.rewind()
+	}
+	s.state, s.past = Open, past
+	s.info.ClosedAt, s.info.Reason, s.info.Mode, s.info.Record = nil, "", "", nil
 }
 
 // Leave counts a call out of its session.

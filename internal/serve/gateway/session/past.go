@@ -11,7 +11,7 @@ import (
 )
 
 // Past is what is recorded of a session, to be served again: each call once, to whoever
-// asks the same.
+// asks the same, until it is rewound.
 type Past struct {
 	rules   *match.Rules
 	aliases map[string]string
@@ -82,6 +82,14 @@ func (p *Past) Take(c *format.Call) *Served {
 		p.first++
 	}
 	return out
+}
+
+// rewind makes every call one that was not served yet.
+func (p *Past) rewind() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.served)
+	p.first, p.found, p.missed = 0, 0, 0
 }
 
 // look finds a call that was not served yet: one that asks the same, one that differs in
@@ -174,7 +182,7 @@ func (p *Past) Diverged(c *format.Call) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.first >= len(p.calls) {
-		return fmt.Sprintf("all %d recorded calls of it were served, and this is one more", len(p.calls))
+		return fmt.Sprintf("all %d recorded calls of it were served, and this is one more: close the session to have them served again", len(p.calls))
 	}
 	was := &p.calls[p.first]
 	place := fmt.Sprintf("turn %d differs from what was recorded: ", was.Turn)

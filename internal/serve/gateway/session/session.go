@@ -5,7 +5,8 @@
 // over any number of processes; that a program which reuses the name of a recorded session,
 // but does not go on with it, gets an episode of its own; that a session is found by its owner
 // only; that turns are numbered in the order in which calls came; and that a session that is
-// closed takes no more calls and ends only when none is in flight.
+// closed takes no more calls and ends only when none is in flight; and that one that is replayed
+// begins again when it is closed.
 // Everything may be used from several goroutines.
 //
 // It is not for making calls: it knows them by their turns and their records.
