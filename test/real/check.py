@@ -196,13 +196,13 @@ def check(args, server):
             c.do(kind, c.world, kind)
         for program in args.programs.split():
             c.do("gateway with " + program, c.gateway, program)
-        if not args.short:
-            c.do("scenario", c.world, "scenario")
-            c.do("waves", c.waves)
-            if server.patience < 120:  # the others take minutes to start
+        c.do("scenario", c.world, "scenario")
+        c.do("waves", c.waves)
+        if server.patience < 120:  # the others take minutes to start
+            if not args.short:
                 c.do("killed, back at once", c.restart, 0)
-                c.do("killed, back after 8 s", c.restart, 8)
-            c.do("budget", c.budget, server.url, server.model, servers.CONTEXT)
+            c.do("killed, back after 8 s", c.restart, 8)
+        c.do("budget", c.budget, server.url, server.model, servers.CONTEXT)
     finally:
         server.kill()
     return c
@@ -226,11 +226,10 @@ def main():
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers are stopped
     checks = [check(args, servers.ALL[name](args)) for name in args.servers.split()]
-    if not args.short:
-        scripted = Check(args, argparse.Namespace(name="scripted", title="a server that ignores everything"))
-        lies = liar.Liar()
-        scripted.do("budget", scripted.budget, lies.url, "liar", liar.LENGTH)
-        checks.append(scripted)
+    scripted = Check(args, argparse.Namespace(name="scripted", title="a server that ignores everything"))
+    lies = liar.Liar()
+    scripted.do("budget", scripted.budget, lies.url, "liar", liar.LENGTH)
+    checks.append(scripted)
     if args.table:
         table([c for c in checks if len(c.cells) > 1])
     failed = [f for c in checks for f in c.failed]
