@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -49,16 +50,15 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 // TestToolParametersAreBounded names the tool whose parameters are too deep.
 func TestToolParametersAreBounded(t *testing.T) {
 	t.Parallel()
-	deep := ""
-	for range 100 {
-		deep += `{"not":`
-	}
-	deep += "{}"
-	for range 100 {
-		deep += "}"
-	}
+	deep := strings.Repeat(`{"not":`, 100) + "{}" + strings.Repeat("}", 100)
 	in := write(t, "in.jsonl", `{"prompt":"x","tools":[{"name":"look","parameters":`+deep+"}]}\n"+`{"prompt":"x","schema":`+deep+"}\n")
 	got := parley(t, echo().state(), "ask", in)
-	wantIn(t, got.stdout+got.stderr, `tools[0] \"look\": parameters: line 1, byte 449: nested more than 64 levels deep`)
-	wantIn(t, got.stdout+got.stderr, "answer: schema: line 1, byte 449: nested more than 64 levels deep")
+	for _, want := range []string{
+		`tools[0] \"look\": parameters: line 1, byte 449: nested more than 64 levels deep`,
+		"answer: schema: line 1, byte 449: nested more than 64 levels deep",
+	} {
+		if !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("no %q in %s%s", want, got.stdout, got.stderr)
+		}
+	}
 }
