@@ -30,6 +30,7 @@ func main() {
 		Terminal:  width,
 		ConfigDir: settings,
 		Signals:   signals,
+		Exit:      os.Exit,
 	}))
 }
 

@@ -27,7 +27,8 @@ type parser struct {
 	closable bool
 }
 
-const maxDepth = 256
+// maxDepth is how deep an answer may nest.
+const maxDepth = 64
 
 // errCut says that the text ended inside the value.
 var errCut = errors.New("cut off")

@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,6 +171,9 @@ func (s *Schema) validate(v any) *jsonschema.ValidationError {
 }
 
 func decode(text []byte) (any, *Error) {
+	if !shallow(text) {
+		return nil, &Error{Findings: []string{fmt.Sprintf("expected a value nested at most %d deep, found a deeper one", maxDepth)}}
+	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, &Error{Findings: []string{clip(err.Error(), maxFinding)}}
@@ -178,6 +182,29 @@ func decode(text []byte) (any, *Error) {
 		return nil, &Error{Findings: []string{"expected numbers of a usual size, found one that is far out of range"}}
 	}
 	return v, nil
+}
+
+// shallow says whether JSON nests no deeper than maxDepth: the work of validating a value
+// against a schema that refers to itself grows with the square of its depth, or faster.
+func shallow(text []byte) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return true
 }
 
 // encode writes v as strict JSON.

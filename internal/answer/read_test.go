@@ -164,7 +164,8 @@ func failingCases() []readCase {
 		{"a fraction that would choke", `{"minimum":0}`, `[1e-999999999]`, "", "", "far out of range"},
 		{"wrong word", `{"enum":["yes","no"]}`, "Maybe", "", "", `expected one of "yes", "no", found the string "Maybe"`},
 		{"empty word", `{"type":"string"}`, " ", "", "", "found nothing"},
-		{"too deep", anything, strings.Repeat("[", 300) + "1,", "", "", "nested more than 256 deep"},
+		{"too deep", anything, strings.Repeat("[", 300) + "1,", "", "", "nested more than 64 deep"},
+		{"too deep, but JSON", anything, strings.Repeat("[", 65) + strings.Repeat("]", 65), "", "", "nested at most 64 deep"},
 		{"a string where an object is wanted", object, `"just words"`, "", "", `the answer: expected object, found the string "just words"`},
 		{"nothing fits", `false`, `{}`, "", "", "expected nothing here"},
 	}

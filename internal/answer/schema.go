@@ -28,6 +28,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"parley/llm"
 )
 
 // Schema is a compiled JSON Schema. It may be used from any number of goroutines.
@@ -40,8 +42,12 @@ type Schema struct {
 // here is the address a schema is compiled under: one that nothing can be loaded from.
 const here = "answer:///schema"
 
-// Compile makes a Schema of a JSON Schema. References to other documents are refused.
+// Compile makes a Schema of a JSON Schema. References to other documents are refused, and so is
+// what llm.CheckSchema refuses.
 func Compile(schema json.RawMessage) (s *Schema, err error) {
+	if err := llm.CheckSchema(schema); err != nil {
+		return nil, fmt.Errorf("answer: schema: %w", err)
+	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
 		return nil, fmt.Errorf("answer: schema: not JSON: %w", err)

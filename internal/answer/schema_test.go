@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"parley/llm"
 )
 
 func TestCompileErrors(t *testing.T) {
@@ -76,15 +78,32 @@ func TestCompilerKeepsSchemas(t *testing.T) {
 	if again, _ := c.Compile(json.RawMessage(object)); again == first || len(c.kept) != maxKept {
 		t.Errorf("%d schemas are kept, the first still among them: %v", len(c.kept), again == first)
 	}
-	big := json.RawMessage(`{"description":"` + strings.Repeat("x", maxBytes) + `"}`)
-	if _, err := c.Compile(big); err != nil {
-		t.Fatal(err)
+	const large = maxBytes / llm.MaxSchemaBytes
+	for i := range large {
+		head, tail := `{"description":"`, fmt.Sprintf(`%02d"}`, i)
+		big := head + strings.Repeat("x", llm.MaxSchemaBytes-len(head)-len(tail)) + tail
+		if _, err := c.Compile(json.RawMessage(big)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(c.kept) != 1 {
-		t.Errorf("%d schemas are kept beside a very large one", len(c.kept))
+	if len(c.kept) != large {
+		t.Errorf("%d schemas are kept beside %d large ones", len(c.kept), large)
 	}
 	if _, err := c.Compile(json.RawMessage(object)); err != nil || c.bytes > maxBytes || c.order.Len() != len(c.kept) {
 		t.Errorf("%v; %d bytes, %d in order, %d kept", err, c.bytes, c.order.Len(), len(c.kept))
+	}
+}
+
+// TestCompileRefusesDeepSchemas counts what a deep schema costs: it is refused before anything
+// is built from it, however long it is.
+func TestCompileRefusesDeepSchemas(t *testing.T) { //nolint:paralleltest // AllocsPerRun must run alone
+	for _, n := range []int{100, 1600, 40000} {
+		deep := json.RawMessage(strings.Repeat(`{"properties":{"a":`, n) + "{}" + strings.Repeat("}}", n))
+		var err error
+		allocs := testing.AllocsPerRun(1, func() { _, err = Compile(deep) })
+		if err == nil || !strings.Contains(err.Error(), "levels deep") || allocs > 20 {
+			t.Errorf("%d levels: %v after %v allocations", n, err, allocs)
+		}
 	}
 }
 

@@ -82,9 +82,6 @@ func (c *askCmd) file() (path string, ok bool) {
 	}
 }
 
-// maxSchema is the largest JSON Schema that is read, in bytes.
-const maxSchema = 4 << 20
-
 // defaults are what the flags say for every request.
 func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
 	d := defaults{system: c.System, schemas: &answer.Compiler{}, req: llm.Request{
@@ -93,7 +90,7 @@ func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
 		Deadline: c.Deadline, Fallbacks: c.Fallback,
 	}}
 	if c.Schema != "" {
-		b, err := files.Read(ctx, c.Schema, maxSchema)
+		b, err := files.Read(ctx, c.Schema, llm.MaxSchemaBytes)
 		if err != nil {
 			return d, usage("--schema: %w", err)
 		}

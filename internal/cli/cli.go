@@ -45,6 +45,10 @@ type State struct {
 	// Default: none come.
 	Signals <-chan os.Signal
 
+	// Exit ends the process where a second signal does not: work that never looks at its
+	// context goes on. Default: nothing ends it.
+	Exit func(code int)
+
 	// err is Stderr with its progress line.
 	err *stream
 	// open stands between ask and the engine. Default: openApp.
@@ -93,6 +97,8 @@ func (helpFlag) BeforeReset(k *kong.Context) error {
 // Main runs the program and returns its exit code.
 func Main(ctx context.Context, s State) int {
 	fill(&s)
+	end := enforce(&s)
+	defer end()
 	err := run(ctx, &s)
 	if err == nil || errors.Is(err, errHelp) {
 		return ExitOK

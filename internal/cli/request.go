@@ -126,6 +126,11 @@ func check(req *llm.Request) error {
 	if req.Sample < 0 {
 		return fmt.Errorf("sample %d: use zero or more", req.Sample)
 	}
+	for i, t := range req.Tools {
+		if err := llm.CheckSchema(t.Parameters); err != nil {
+			return fmt.Errorf("tools[%d] %q: parameters: %w", i, t.Name, err)
+		}
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -78,6 +79,50 @@ func (g *gate) reason() (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.code, errors.Join(g.errs...)
+}
+
+// abortGrace is how long a verb has after the second signal to end by itself.
+const abortGrace = 3 * time.Second
+
+// enforce hands the signals on to the verb and makes sure that the second ends the process,
+// whatever the verb is busy with: after abortGrace, or at once with a third signal. The caller
+// must call end.
+func enforce(s *State) (end func()) {
+	if s.Exit == nil || s.Signals == nil {
+		return func() {}
+	}
+	in, out := s.Signals, make(chan os.Signal, 2)
+	s.Signals = out
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var last time.Time
+		var grace <-chan time.Time
+		for n := 0; n <= cap(out); {
+			select {
+			case sig := <-in:
+				if n > 0 && time.Since(last) < oneSignal {
+					continue
+				}
+				if n, last = n+1, time.Now(); n > cap(out) {
+					break
+				}
+				out <- sig // there is room for both, so this never waits for the verb
+				if n == cap(out) {
+					grace = time.After(abortGrace)
+				}
+			case <-grace:
+				n = cap(out) + 1
+			case <-over:
+				return
+			}
+		}
+		s.Exit(ExitInterrupted) // without words: a full pipe may be what the verb waits for
+	})
+	return func() {
+		close(over)
+		wg.Wait()
+	}
 }
 
 // listen shuts the gate at the first signal and ends the context at the second. The

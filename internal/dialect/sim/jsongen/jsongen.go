@@ -24,6 +24,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"parley/internal/dialect/sim/prose"
+	"parley/llm"
 )
 
 // MaxBytes is about where a value stops to grow, whatever its schema asks for.
@@ -41,8 +42,8 @@ type Schema struct {
 
 // Compile reads a schema. The error says what is wrong with it.
 func Compile(raw []byte) (*Schema, error) {
-	if len(raw) > MaxBytes {
-		return nil, fmt.Errorf("jsongen: schema: %d bytes are more than the %d allowed", len(raw), MaxBytes)
+	if err := llm.CheckSchema(raw); err != nil {
+		return nil, fmt.Errorf("jsongen: schema: %w", err)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {

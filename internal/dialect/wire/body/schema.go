@@ -20,6 +20,9 @@ func Tool(b []byte, t *llm.Tool, key string) ([]byte, error) {
 	case !Valid(t.Parameters):
 		return b, fmt.Errorf("the parameters of tool %s are not JSON", t.Name)
 	}
+	if err := llm.CheckSchema(t.Parameters); err != nil {
+		return b, fmt.Errorf("the parameters of tool %s: %w", t.Name, err)
+	}
 	return Raw(b, key, t.Parameters), nil
 }
 
@@ -77,17 +80,17 @@ func each(b []byte, f func([]byte) bool) bool {
 }
 
 func requiresAll(properties, required []byte) bool {
-	return properties == nil || Members(properties, func(name, _ []byte) bool { return lists(required, name) })
-}
-
-// lists says whether a list of strings holds name.
-func lists(list, name []byte) bool {
-	found := false
-	Elements(list, func(v []byte) bool {
-		found = len(v) == len(name)+2 && bytes.Equal(v[1:len(v)-1], name)
-		return !found
+	if properties == nil {
+		return true
+	}
+	listed := map[string]bool{}
+	Elements(required, func(v []byte) bool {
+		if len(v) >= 2 {
+			listed[string(v[1:len(v)-1])] = true
+		}
+		return true
 	})
-	return found
+	return Members(properties, func(name, _ []byte) bool { return listed[string(name)] })
 }
 
 // AppendClosed appends a JSON Schema as Anthropic's structured output takes it: with

@@ -67,9 +67,15 @@ func strictObject(m map[string]any, path string, allRequired bool) string {
 	if !allRequired {
 		return ""
 	}
-	required, _ := m["required"].([]any)
+	list, _ := m["required"].([]any)
+	required := make(map[string]bool, len(list))
+	for _, v := range list {
+		if name, ok := v.(string); ok {
+			required[name] = true
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(props)) {
-		if !slices.Contains(required, any(name)) {
+		if !required[name] {
 			return fmt.Sprintf("In context=%s, 'required' is required to be supplied and to be an array including every key in properties. Missing '%s'.", path, name)
 		}
 	}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSecondSignalEndsTheProcess has a verb that never looks at its context.
+func TestSecondSignalEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		after []time.Duration // pauses before each signal
+		want  time.Duration   // until the exit; 0 for none
+	}{
+		"one":               {[]time.Duration{0}, 0},
+		"one, sent twice":   {[]time.Duration{0, oneSignal / 2}, 0},
+		"two":               {[]time.Duration{0, time.Second}, time.Second + abortGrace},
+		"three":             {[]time.Duration{0, time.Second, time.Second}, 2 * time.Second},
+		"three, in a burst": {[]time.Duration{0, 1, 1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				signals, began := make(chan os.Signal), time.Now()
+				var exited time.Duration
+				s := &State{Signals: signals, Exit: func(code int) {
+					if exited = time.Since(began); code != ExitInterrupted {
+						t.Error("exit code", code)
+					}
+				}}
+				end := enforce(s)
+				for _, d := range tc.after {
+					time.Sleep(d)
+					signals <- syscall.SIGTERM
+				}
+				time.Sleep(time.Minute)
+				end()
+				if exited != tc.want {
+					t.Errorf("ended after %v, want %v", exited, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestToolParametersAreBounded names the tool whose parameters are too deep.
+func TestToolParametersAreBounded(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"not":`, 100) + "{}" + strings.Repeat("}", 100)
+	in := write(t, "in.jsonl", `{"prompt":"x","tools":[{"name":"look","parameters":`+deep+"}]}\n"+`{"prompt":"x","schema":`+deep+"}\n")
+	got := parley(t, echo().state(), "ask", in)
+	for _, want := range []string{
+		`tools[0] \"look\": parameters: line 1, byte 449: nested more than 64 levels deep`,
+		"answer: schema: line 1, byte 449: nested more than 64 levels deep",
+	} {
+		if !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("no %q in %s%s", want, got.stdout, got.stderr)
+		}
+	}
+}
