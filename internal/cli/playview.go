@@ -28,9 +28,9 @@ type playView struct {
 
 	mu       sync.Mutex
 	stats    func() dispatch.Snapshot
-	waiting  func() string // for what, outside
-	away     func() []dispatch.Outage
-	batches  func() office.Progress // nil: not in waves
+	waiting  func() string                // for what, outside
+	calls    func(now time.Time) []string // what calls wait for; hostile
+	batches  func() office.Progress       // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
 	episodes int       // asked for so far
@@ -53,7 +53,7 @@ type playView struct {
 func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stats, v.budget, v.waiting, v.away = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Unreachable
+	v.stats, v.budget, v.waiting, v.calls = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Waits
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
@@ -156,7 +156,7 @@ func (v *playView) line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	parts := append(outages(v.away, now), v.says()...)
+	parts := append(reasons(v.calls, now), v.says()...)
 	if why := v.waits(); why != "" {
 		parts = append(parts, "waiting for "+why)
 	}
