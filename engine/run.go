@@ -54,6 +54,7 @@ type run struct {
 	stopping bool
 	state    journal.State
 	reason   string
+	cause    *journal.Replied // see Result
 	err      error
 }
 

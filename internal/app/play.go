@@ -242,6 +242,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	fault, faultErr := view.Commonest(context.WithoutCancel(ctx), store, after)
 	failures, failErr := view.Failures(context.WithoutCancel(ctx), store)
 	sum.Fault, sum.Failures, err = fault, failures, errors.Join(err, faultErr, failErr)
+	sum.explain(res.Cause, a.Stats())
 	models := modelsOf(plan)
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))

@@ -20,6 +20,12 @@ type Summary struct {
 	File   string        `json:"file"`
 	State  journal.State `json:"state"`
 	Reason string        `json:"reason"`
+	// Cause is the failed call that stopped the run. It is not among Failures, since it is asked
+	// again. Nil: something else did.
+	Cause *view.Failure `json:"cause"`
+	// AttemptFailure is what attempts of this sitting failed of most often, if the run was stopped
+	// otherwise and no call is recorded as failed. Its Calls counts attempts. Nil: there is none.
+	AttemptFailure *view.Failure `json:"attempt_failure"`
 
 	Episodes struct {
 		Total    int `json:"total"`
@@ -94,6 +100,28 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	within := view.Bounds(kind, head.Stages)
 	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)
 	return s
+}
+
+// explain says what stood in the way of a run that did not complete. s.Failures must be known.
+func (s *Summary) explain(cause *journal.Replied, d dispatch.Snapshot) {
+	if s.State == journal.Complete {
+		return
+	}
+	if cause != nil {
+		s.Cause = view.FailureOf(cause)
+		return
+	}
+	if len(s.Failures) > 0 {
+		return
+	}
+	for _, name := range d.Names() {
+		m := d.Models[name]
+		for _, kind := range llm.Kinds() {
+			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (s.AttemptFailure == nil || n > s.AttemptFailure.Calls) {
+				s.AttemptFailure = view.AttemptFailure(name, kind, n, m.Said[kind])
+			}
+		}
+	}
 }
 
 // charge says what the run has cost, as far as the prices of its models are known.
