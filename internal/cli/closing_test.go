@@ -140,3 +140,24 @@ func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 		t.Errorf("%d calls more:\n%s", asked.Load()-before, got)
 	}
 }
+
+// TestTheAddressMayChange: a run that a wrong address stopped is resumed at another.
+func TestTheAddressMayChange(t *testing.T) {
+	t.Parallel()
+	wrong, _ := refusing(t, 404, `{"error":{"message":"no such page"}}`)
+	right, asked := refusing(t, 400, `{"error":{"message":"not like this"}}`)
+	plan := labPlan(t, wrong+"/v1")
+	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, ExitFailed)
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, ExitFailed).stdout
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
+		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
+	}
+	// The failures are of the whole run, also where this process asked nothing.
+	got = parley(t, State{}, "resume", file, "--json").want(t, ExitFailed).stdout
+	var again app.Summary
+	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {
+		t.Errorf("%v: %s", err, got)
+	}
+}
