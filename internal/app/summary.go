@@ -2,6 +2,8 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 
 	"parley/engine"
@@ -102,26 +104,32 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	return s
 }
 
-// explain says what stood in the way of a run that did not complete. s.Failures must be known.
-func (s *Summary) explain(cause *journal.Replied, d dispatch.Snapshot) {
-	if s.State == journal.Complete {
-		return
-	}
-	if cause != nil {
+// explain says what failed in the run in j and, if the run did not complete, what stood in its way.
+func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
+	var faultErr, failErr error
+	s.Fault, faultErr = view.Commonest(ctx, j, head)
+	s.Failures, failErr = view.Failures(ctx, j)
+	switch {
+	case s.State == journal.Complete:
+	case cause != nil:
 		s.Cause = view.FailureOf(cause)
-		return
+	case len(s.Failures) == 0:
+		s.AttemptFailure = commonestAttempt(d)
 	}
-	if len(s.Failures) > 0 {
-		return
-	}
+	return errors.Join(faultErr, failErr)
+}
+
+// commonestAttempt is what attempts failed of most often, or nil if none did.
+func commonestAttempt(d dispatch.Snapshot) (most *view.Failure) {
 	for _, name := range d.Names() {
 		m := d.Models[name]
 		for _, kind := range llm.Kinds() {
-			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (s.AttemptFailure == nil || n > s.AttemptFailure.Calls) {
-				s.AttemptFailure = view.AttemptFailure(name, kind, n, m.Said[kind])
+			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (most == nil || n > most.Calls) {
+				most = view.AttemptFailure(name, kind, n, m.Said[kind])
 			}
 		}
 	}
+	return most
 }
 
 // charge says what the run has cost, as far as the prices of its models are known.
