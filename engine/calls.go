@@ -204,6 +204,9 @@ func (r *run) came(ctx context.Context, c *call, resp *llm.Response, err error) 
 		if state == journal.Failed && r.err == nil && !r.stopping {
 			r.err = err
 		}
+		if e := llm.AsError(err); !r.stopping && ctx.Err() == nil && e.Kind != llm.KindCanceled {
+			r.cause = r.replied(c, nil, e)
+		}
 		r.stopLocked(state, reason)
 		r.wake.Broadcast()
 		r.mu.Unlock()

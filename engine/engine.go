@@ -118,6 +118,9 @@ type Event struct {
 type Result struct {
 	State  journal.State
 	Reason string
+	// Cause is the call whose failure stopped the run. It is not recorded: it is asked again when the
+	// run is resumed. Nil: something else did.
+	Cause *journal.Replied
 	// Episodes the plan asked for so far, and how many of them ended, and ended as failures.
 	Episodes, Ended, Failed int
 	// Digest is of all outcomes in episode order.

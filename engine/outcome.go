@@ -54,7 +54,7 @@ func (r *run) result() Result {
 	slices.SortFunc(r.outcome, func(a, b journal.Ended) int { return a.Episode - b.Episode })
 	h := sha256.New()
 	res := Result{
-		State: r.state, Reason: r.reason, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
+		State: r.state, Reason: r.reason, Cause: r.cause, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
 		Asked: r.asked, Replayed: int(r.replayed.Load()), FailedCalls: r.fails,
 	}
 	if r.head.Cut {

@@ -54,6 +54,7 @@ type run struct {
 	stopping bool
 	state    journal.State
 	reason   string
+	cause    *journal.Replied // see Result
 	err      error
 }
 
@@ -340,17 +341,6 @@ func (r *run) advance() {
 	}
 	r.watch(Event{Staged: st})
 	r.wake.Broadcast()
-}
-
-// planned ends the run: the plan asks for no more, and may have a reason that makes the
-// run no complete one.
-func (r *run) planned() {
-	if p, ok := r.Plan.(interface{ Err() error }); ok && p.Err() != nil {
-		r.err = p.Err()
-		r.stopLocked(journal.Failed, r.err.Error())
-		return
-	}
-	r.stopLocked(journal.Complete, "")
 }
 
 // sameStage makes sure that the plan still asks for what the journal says it did. Params

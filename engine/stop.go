@@ -96,3 +96,14 @@ func (r *run) fail(err error) {
 	}
 	r.stopLocked(journal.Failed, err.Error())
 }
+
+// planned ends the run: the plan asks for no more, and may have a reason that makes the
+// run no complete one.
+func (r *run) planned() {
+	if p, ok := r.Plan.(interface{ Err() error }); ok && p.Err() != nil {
+		r.err = p.Err()
+		r.stopLocked(journal.Failed, r.err.Error())
+		return
+	}
+	r.stopLocked(journal.Complete, "")
+}

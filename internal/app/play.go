@@ -23,7 +23,6 @@ import (
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -235,9 +234,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		return nil, errors.Join(err, headErr)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
-	fault, faultErr := view.Commonest(context.WithoutCancel(ctx), store, after)
-	failures, failErr := view.Failures(context.WithoutCancel(ctx), store)
-	sum.Fault, sum.Failures, err = fault, failures, errors.Join(err, faultErr, failErr)
+	err = errors.Join(err, sum.explain(context.WithoutCancel(ctx), store, after, res.Cause, a.Stats()))
 	models := modelsOf(plan)
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))

@@ -2,6 +2,8 @@ package app
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 
 	"parley/engine"
@@ -20,6 +22,12 @@ type Summary struct {
 	File   string        `json:"file"`
 	State  journal.State `json:"state"`
 	Reason string        `json:"reason"`
+	// Cause is the failed call that stopped the run. It is not among Failures, since it is asked
+	// again. Nil: something else did.
+	Cause *view.Failure `json:"cause"`
+	// AttemptFailure is what attempts of this sitting failed of most often, if the run was stopped
+	// otherwise and no call is recorded as failed. Its Calls counts attempts. Nil: there is none.
+	AttemptFailure *view.Failure `json:"attempt_failure"`
 
 	Episodes struct {
 		Total    int `json:"total"`
@@ -94,6 +102,34 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	within := view.Bounds(kind, head.Stages)
 	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)
 	return s
+}
+
+// explain says what failed in the run in j and, if the run did not complete, what stood in its way.
+func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
+	var faultErr, failErr error
+	s.Fault, faultErr = view.Commonest(ctx, j, head)
+	s.Failures, failErr = view.Failures(ctx, j)
+	switch {
+	case s.State == journal.Complete:
+	case cause != nil:
+		s.Cause = view.FailureOf(cause)
+	case len(s.Failures) == 0:
+		s.AttemptFailure = commonestAttempt(d)
+	}
+	return errors.Join(faultErr, failErr)
+}
+
+// commonestAttempt is what attempts failed of most often, or nil if none did.
+func commonestAttempt(d dispatch.Snapshot) (most *view.Failure) {
+	for _, name := range d.Names() {
+		m := d.Models[name]
+		for _, kind := range llm.Kinds() {
+			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (most == nil || n > most.Calls) {
+				most = view.AttemptFailure(name, kind, n, m.Said[kind])
+			}
+		}
+	}
+	return most
 }
 
 // charge says what the run has cost, as far as the prices of its models are known.

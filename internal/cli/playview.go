@@ -2,13 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"math"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"parley/engine"
@@ -28,9 +24,9 @@ type playView struct {
 
 	mu       sync.Mutex
 	stats    func() dispatch.Snapshot
-	waiting  func() string // for what, outside
-	away     func() []dispatch.Outage
-	batches  func() office.Progress // nil: not in waves
+	waiting  func() string                // for what, outside
+	calls    func(now time.Time) []string // what calls wait for; hostile
+	batches  func() office.Progress       // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
 	episodes int       // asked for so far
@@ -47,13 +43,17 @@ type playView struct {
 	stages int             // that were begun in this sitting
 	files  bool            // the kind makes files to read
 	groups bool            // some episodes are dealt the same
+
+	// What the commands of the closing lines need.
+	trust []string // values of --trust
+	again string   // the command that plays the plan into another file
 }
 
 // begin takes in what the sitting starts from.
 func (v *playView) begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.stats, v.budget, v.waiting, v.away = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Unreachable
+	v.stats, v.budget, v.waiting, v.calls = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Waits
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
@@ -156,7 +156,7 @@ func (v *playView) line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.stats()
-	parts := append(outages(v.away, now), v.says()...)
+	parts := append(reasons(v.calls, now), v.says()...)
 	if why := v.waits(); why != "" {
 		parts = append(parts, "waiting for "+why)
 	}
@@ -280,65 +280,4 @@ func several(n int, one, many string) string {
 		return "1 " + one
 	}
 	return number(n) + " " + many
-}
-
-// printSummary is the closing table of a run.
-func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
-	if len(sum.Agents) > 0 {
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
-		for _, sc := range sum.Agents {
-			interval := "not known"
-			if !math.IsInf(sc.Interval.Half(), 0) {
-				interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, interval)
-		}
-		_ = t.Flush()
-		if v.groups {
-			fmt.Fprintln(w, "(episodes of a group are not independent: parley report has intervals by group)")
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintf(w, "%s: %s of %s", sum.State, number(sum.Episodes.Complete), several(sum.Episodes.Total, "episode", "episodes"))
-	if sum.Episodes.Failed > 0 {
-		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
-	}
-	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
-	spent := "unpriced"
-	if sum.Cost != nil {
-		spent = sum.Cost.String()
-	}
-	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
-	if f := sum.Fault; f != nil {
-		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
-	}
-	for _, line := range failureLines(sum.Failures, sum.Calls.Total) {
-		fmt.Fprintln(w, line)
-	}
-	if sum.Batches > 0 {
-		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
-	}
-	if sum.Risked > 0 {
-		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
-	}
-	if sum.Reason != "" {
-		fmt.Fprintf(w, "why: %s\n", plainly(sum.Reason))
-	}
-	if says := v.says(); len(says) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
-	}
-	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
-	if sum.State != journal.Complete {
-		more := ""
-		if strings.HasPrefix(sum.Reason, "budget") {
-			more = " --budget USD"
-		}
-		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
-	}
-	fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", shellWord(sum.File))
-	if v.files {
-		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
-		fmt.Fprintf(w, "to have what came of it as files:\n    parley export %s --format folder --out %s\n", shellWord(sum.File), shellWord(folder))
-	}
 }

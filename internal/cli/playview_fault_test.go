@@ -60,13 +60,13 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
-	v.away = func() []dispatch.Outage {
-		return []dispatch.Outage{{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}}
+	v.calls = func(now time.Time) []string {
+		return []string{dispatch.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}
 	}
 	if first := v.line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
 		t.Error(first)
 	}
-	v.away = nil
+	v.calls = nil
 	if first := v.line(now)[0]; first != "0 of 0 episodes" {
 		t.Error(first)
 	}

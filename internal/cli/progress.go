@@ -74,8 +74,8 @@ type progress struct {
 	out    *stream
 	tally  *tally
 	stats  func() dispatch.Snapshot
-	share  func() float64 // of the input that was read; negative if not known
-	away   func() []dispatch.Outage
+	share  func() float64               // of the input that was read; negative if not known
+	waits  func(now time.Time) []string // what calls wait for; hostile
 	budget llm.Money
 	began  time.Time
 
@@ -128,7 +128,7 @@ func ticking(out *stream, line func(now time.Time) []string) (end func()) {
 // line describes the moment: what is done, what it cost, what is in flight, how fast.
 func (p *progress) line(now time.Time) []string {
 	n, l := p.tally.now(), p.stats()
-	parts := append(outages(p.away, now), number(n.Answered+n.Kept)+" answered")
+	parts := append(reasons(p.waits, now), number(n.Answered+n.Kept)+" answered")
 	if share := p.share(); share >= 0 {
 		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
 	}
@@ -153,13 +153,13 @@ func (p *progress) line(now time.Time) []string {
 	return parts
 }
 
-// outages says which providers cannot be reached and are waited for. away may be nil.
-func outages(away func() []dispatch.Outage, now time.Time) (parts []string) {
-	if away == nil {
+// reasons says what calls wait for. waits may be nil.
+func reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
+	if waits == nil {
 		return nil
 	}
-	for _, o := range away() {
-		parts = append(parts, quoted(o.Text(now)))
+	for _, why := range waits(now) {
+		parts = append(parts, quoted(why))
 	}
 	return parts
 }

@@ -156,7 +156,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 	g.onClose(func() { stop(errors.New("stopped by a signal")) })
 
 	keys.stop, p.Trust = g.shut, keys.Gate
-	view := &playView{out: s.err}
+	view := &playView{out: s.err, trust: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File)}
 	done := func() {}
 	p.Tool = version()
 	p.Opened = func(o app.Opened) {

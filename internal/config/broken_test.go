@@ -72,7 +72,7 @@ func TestErrorsShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	secrets := []string{
 		"sk-live-0123456789abcdefghij", "gsk_Ab3dEf6hIj9lMnOpQrSt", "hunter2", "abcdefghijklmnop", "tok-55555",
-		"passw0rd", "correct-horse-battery", "verysecretvalue99",
+		"passw0rd", "correct-horse-battery", "verysecretvalue99", "abcdef0123456789abcdef", "v=7",
 	}
 	seen := map[string]bool{}
 	for _, file := range planFiles(t, "broken") {

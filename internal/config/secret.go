@@ -21,6 +21,13 @@ var secretLines = regexp.MustCompile(`(?i)([a-z0-9_-]*(?:key|token|secret|passwo
 // userInfo finds the password of an address.
 var userInfo = regexp.MustCompile(`://([^/\s@"']+)@`)
 
+// addressEnd finds what follows the path of an address: its query and its fragment.
+var addressEnd = regexp.MustCompile(`://[^\s"'?#]*[?#]([^\s"']+)`)
+
+// leastValue is the length from which the values of a query are hidden by themselves too, wherever
+// they stand again. Shorter ones, such as true, are ordinary words.
+const leastValue = 8
+
 // secretName says whether what stands under a key of that name may be a secret.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
@@ -51,6 +58,14 @@ func secretsIn(text string) []string {
 	found := provider.Secrets(text)
 	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
+	}
+	for _, m := range addressEnd.FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+		for part := range strings.FieldsFuncSeq(m[1], func(r rune) bool { return strings.ContainsRune("?#&;,]}", r) }) {
+			if _, value, _ := strings.Cut(part, "="); len(value) >= leastValue {
+				found = append(found, value)
+			}
+		}
 	}
 	return found
 }
@@ -97,10 +112,16 @@ func (s *source) conceal(secrets []string) {
 	s.secrets = slices.Compact(s.secrets)
 }
 
-// hide puts asterisks over every secret of the source in s, one for each character.
+// hide puts asterisks over every secret of the source in s, one for each character, and over what
+// follows the path of an address, however short it is.
 func (s *source) hide(shown string) string {
 	for _, secret := range s.secrets {
-		shown = strings.ReplaceAll(shown, secret, strings.Repeat("*", utf8.RuneCountInString(secret)))
+		shown = strings.ReplaceAll(shown, secret, asterisks(secret))
 	}
-	return shown
+	return addressEnd.ReplaceAllStringFunc(shown, func(address string) string {
+		path := strings.IndexAny(address, "?#") + 1
+		return address[:path] + asterisks(address[path:])
+	})
 }
+
+func asterisks(secret string) string { return strings.Repeat("*", utf8.RuneCountInString(secret)) }

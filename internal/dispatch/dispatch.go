@@ -93,6 +93,7 @@ type Config struct {
 type Dispatcher struct {
 	model  llm.Model
 	lanes  *lanes
+	retry  *retry
 	prices *tariff
 	budget *Budget
 	cache  *cachestore.Store
@@ -129,13 +130,14 @@ func New(c Config) (*Dispatcher, error) {
 
 	var m llm.Model = lanes
 	m = newHedge(m, c.Hedge, stats)
-	m = newRetry(m, c.Retry, stats)
+	tries := newRetry(m, c.Retry, stats)
+	m = tries
 	schemas := newSchemas(lanes.followsSchema)
 	m = &answers{next: m, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
 	m = newCoalesce(m)
 	m = newCache(m, c.Cache, lanes.find)
 	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks, asked: schemas.asked}
-	return &Dispatcher{model: m, lanes: lanes, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
+	return &Dispatcher{model: m, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
 }
 
 // Ask answers one request.
@@ -205,6 +207,7 @@ func (d *Dispatcher) Drain() {
 	d.office.Drain()
 	d.budget.drain()
 	d.lanes.drain()
+	d.retry.drain()
 }
 
 // Release ends a session: no request of it will come. whole is whether it came to its end.

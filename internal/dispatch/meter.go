@@ -85,13 +85,13 @@ func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c char
 	s.Attempts++
 	s.charge(c, priced)
 	if e != nil {
-		s.Errors[e.Kind]++
-		s.Usage = s.Usage.Plus(e.Usage)
+		s.failed(e)
 		if e.Kind == llm.KindRateLimited {
 			s.RateLimited++
 		}
 		return
 	}
+	s.refusedSince = time.Time{}
 	s.Usage = s.Usage.Plus(resp.Usage)
 	s.Latency.Add(resp.Trail.Latency)
 	s.FirstByte.Add(resp.Trail.FirstByte)

@@ -54,12 +54,13 @@ func (r *reach) outage() (Outage, bool) {
 func (r *reach) state() Outage {
 	o := Outage{Provider: r.name, URL: r.url, Since: r.since, Limit: r.limit}
 	if r.cause != nil {
-		o.Why = whyUnreachable(r.cause)
+		o.Why = said(r.cause)
 	}
 	return o
 }
 
-func whyUnreachable(e *llm.Error) string {
+// said is what an error says, for a line about its provider.
+func said(e *llm.Error) string {
 	switch {
 	case errors.Is(e.Err, syscall.ECONNREFUSED):
 		return "connection refused"

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"time"
 
 	"parley/internal/batch/office"
 	"parley/llm"
@@ -136,10 +137,10 @@ func (p *park) count(req *llm.Request, f office.Fate, c charge, priced bool) {
 		m.Batched++
 		m.charge(c, priced)
 		if f.Err != nil {
-			m.Errors[f.Err.Kind]++
-			m.Usage = m.Usage.Plus(f.Err.Usage)
+			m.failed(f.Err)
 			return
 		}
+		m.refusedSince = time.Time{}
 		m.Usage = m.Usage.Plus(f.Response.Usage)
 	})
 }

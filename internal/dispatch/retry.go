@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"parley/llm"
@@ -56,12 +57,18 @@ type retry struct {
 	// they change when a call happens, never what it says.
 	jitter func() float64
 	late   error // what a call fails with when the rule's deadline passes
+
+	drained chan struct{} // closed by drain
+	once    sync.Once
 }
 
 func newRetry(next llm.Model, rule Retry, s *Stats) *retry {
 	rule = rule.withDefaults()
-	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, late: deadlineError(rule.Deadline)}
+	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, late: deadlineError(rule.Deadline), drained: make(chan struct{})}
 }
+
+// drain refuses calls that wait between two tries.
+func (r *retry) drain() { r.once.Do(func() { close(r.drained) }) }
 
 // Ask tries req, and then its fallbacks, until one answers, the deadline passes, or
 // nothing is left to try. The error is that of the last try.
@@ -115,7 +122,12 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 	if hasFallback {
 		ctx = context.WithValue(ctx, hastyKey{}, true)
 	}
-	failures := 0
+	failures, waits := 0, false
+	defer func() {
+		if waits {
+			r.stats.count(req.Model, func(m *ModelStats) { m.refusedCalls-- })
+		}
+	}()
 	for n := 0; ; n++ {
 		*tries++
 		resp, err := r.next.Ask(ctx, req)
@@ -127,15 +139,19 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 			err = aborted(resp)
 		}
 		e := llm.AsError(err)
-		busy := e.Kind == llm.KindRateLimited || e.Kind == llm.KindOverloaded
+		busy := refused(e.Kind)
 		if !cut && (!busy || hasFallback) {
 			failures++
 		}
 		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
-			return nil, r.last(ctx, e)
+			return nil, r.last(ctx, e, false)
+		}
+		if busy && !waits {
+			waits = true
+			r.stats.count(req.Model, func(m *ModelStats) { m.refusedCalls++ })
 		}
 		if err := r.rest(ctx, e, n); err != nil {
-			return nil, r.last(ctx, e)
+			return nil, r.last(ctx, e, true)
 		}
 		r.stats.count(req.Model, func(m *ModelStats) { m.Retried++ })
 	}
@@ -148,13 +164,18 @@ func aborted(resp *llm.Response) *llm.Error {
 	return &llm.Error{Kind: llm.KindOverloaded, Code: "aborted", Message: "the server cut the answer off", Usage: resp.Usage, RequestID: resp.RequestID}
 }
 
-// last makes the error a caller sees of the last failure: when time ran out in between,
-// it says so and what the failure was.
-func (r *retry) last(ctx context.Context, e *llm.Error) error {
-	if ctx.Err() == nil {
+// last makes the error a caller sees of the last failure: when time ran out in between, or the
+// call was given up by a drain, it says so and what the failure was.
+func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
+	var cause *llm.Error
+	switch {
+	case ctx.Err() != nil:
+		cause = llm.ContextError(ctx)
+	case drained:
+		cause = drainError()
+	default:
 		return e
 	}
-	cause := llm.ContextError(ctx)
 	if cause.Kind == e.Kind {
 		return e
 	}
@@ -187,6 +208,8 @@ func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
 	select {
 	case <-t.C:
 		return nil
+	case <-r.drained:
+		return drainError()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

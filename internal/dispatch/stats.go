@@ -34,17 +34,18 @@ type Snapshot struct {
 
 // ModelStats counts the calls to one model.
 type ModelStats struct {
-	Calls       int64              `json:"calls"`            // asked of dispatch and ended
-	Failed      int64              `json:"failed"`           // of these, with an error
-	Cached      int64              `json:"cached"`           // answered by our cache
-	Coalesced   int64              `json:"coalesced"`        // joined to an equal call in flight
-	Attempts    int64              `json:"attempts"`         // sent to the provider
-	Retried     int64              `json:"retried"`          // attempts after a failure
-	Hedged      int64              `json:"hedged"`           // second attempts beside a slow first
-	Batched     int64              `json:"batched"`          // attempts over a batch API
-	RateLimited int64              `json:"rate_limited"`     // attempts refused for our quota
-	Warmed      int64              `json:"warmed"`           // calls that waited for a prefix to be cached
-	Errors      map[llm.Kind]int64 `json:"errors,omitempty"` // failed attempts by kind
+	Calls       int64               `json:"calls"`            // asked of dispatch and ended
+	Failed      int64               `json:"failed"`           // of these, with an error
+	Cached      int64               `json:"cached"`           // answered by our cache
+	Coalesced   int64               `json:"coalesced"`        // joined to an equal call in flight
+	Attempts    int64               `json:"attempts"`         // sent to the provider
+	Retried     int64               `json:"retried"`          // attempts after a failure
+	Hedged      int64               `json:"hedged"`           // second attempts beside a slow first
+	Batched     int64               `json:"batched"`          // attempts over a batch API
+	RateLimited int64               `json:"rate_limited"`     // attempts refused for our quota
+	Warmed      int64               `json:"warmed"`           // calls that waited for a prefix to be cached
+	Errors      map[llm.Kind]int64  `json:"errors,omitempty"` // failed attempts by kind
+	Said        map[llm.Kind]string `json:"-"`                // what the last failed attempt of each kind said; hostile
 
 	Native    int64 `json:"native"`    // structured answers that were valid as they came
 	Tolerant  int64 `json:"tolerant"`  // that needed the tolerant parser
@@ -61,6 +62,10 @@ type ModelStats struct {
 	FirstByte Sketch `json:"-"`
 	Waited    Sketch `json:"-"` // in the queue, of calls that were answered
 	Whole     Sketch `json:"-"` // of calls, from asked to answered, whatever it took
+
+	refusedCalls int64     // that were refused for the time being and are tried again
+	refusedSince time.Time // the first refusal after the last answer
+	refusal      llm.Kind  // the last
 }
 
 // Snapshot returns a copy of the counts.
@@ -75,6 +80,7 @@ func (s *Stats) Snapshot() Snapshot {
 		c := *m
 		c.Errors = map[llm.Kind]int64{}
 		maps.Copy(c.Errors, m.Errors)
+		c.Said = maps.Clone(m.Said)
 		out.Models[name] = c
 	}
 	out.ModelStats = total(out.Models)
@@ -160,7 +166,7 @@ func (s *Stats) of(model string) *ModelStats {
 				return m
 			}
 		}
-		m = &ModelStats{Errors: map[llm.Kind]int64{}}
+		m = &ModelStats{Errors: map[llm.Kind]int64{}, Said: map[llm.Kind]string{}}
 		s.models[model] = m
 	}
 	return m

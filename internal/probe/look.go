@@ -134,8 +134,15 @@ func (p *prober) unlisted(err error) error {
 	switch {
 	case !answered(err):
 		return fmt.Errorf("probe: %s/models: %s", p.report.BaseURL, says(err))
+	case llm.KindOf(err) == llm.KindAuth && p.cfg.KeyEnv != "":
+		return fmt.Errorf("probe: %s/models: %s; the key in the environment variable %s was refused: check it, and that it is for this server", p.report.BaseURL, says(err), p.cfg.KeyEnv)
 	case llm.KindOf(err) == llm.KindAuth:
 		return fmt.Errorf("probe: %s/models: %s; name the variable that holds the key with --key-env", p.report.BaseURL, says(err))
+	}
+	for _, end := range []string{"/chat/completions", "/completions", "/responses", "/messages", "/models"} {
+		if strings.HasSuffix(p.report.BaseURL, end) {
+			return fmt.Errorf("probe: %s/models: %s; leave out %s: the address is everything before it", p.report.BaseURL, says(err), end)
+		}
 	}
 	if p.report.Model == "" {
 		return fmt.Errorf("probe: %s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, says(err))

@@ -300,6 +300,8 @@ func TestNoReport(t *testing.T) {
 		name, url, want string
 		timeout         time.Duration
 	}{
+		{"an endpoint", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/chat/completions", "leave out /chat/completions", 0},
+		{"an endpoint with a slash", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/messages/", "leave out /messages", 0},
 		{"nothing listens", gone.URL, "nothing listens there", 0},
 		{"no address", "localhost:8000", "http", 0},
 		{"hangs", hangs.URL, "timeout", 20 * time.Millisecond},
@@ -318,6 +320,17 @@ func TestNoReport(t *testing.T) {
 				t.Errorf("%+v, %v; want an error with %q", r, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestRefusedKey: who named a key is not asked to name one, but told that it was refused.
+func TestRefusedKey(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer s.Close()
+	_, err := Run(t.Context(), Config{BaseURL: s.URL + "/v1", KeyEnv: "PATH"})
+	if err == nil || !strings.Contains(err.Error(), "the key in the environment variable PATH was refused") || strings.Contains(err.Error(), "--key-env") {
+		t.Error(err)
 	}
 }
 

@@ -154,7 +154,7 @@ func checkURL(s string) error {
 	case u.User != nil:
 		return errors.New("must not hold a user or password; name the key's environment variable in key_env")
 	case u.RawQuery != "" || u.Fragment != "":
-		return errors.New("must end with the path: no ? and no #")
+		return errors.New("must end with the path: no ? and no #; a key belongs in an environment variable that key_env names")
 	}
 	return nil
 }

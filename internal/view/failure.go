@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,11 +34,33 @@ func (fs failures) add(e *journal.Replied) {
 	k := failureKey{keyOf(e).Model, err.Kind}
 	f := fs[k]
 	if f == nil {
-		f = &Failure{Model: k.model, Kind: k.kind, Status: err.Status, Example: oneLine(err.Message)}
-		f.Remedy = Remedy(f.Kind, f.Model == "", f.Example)
+		f = newFailure(k.model, err)
 		fs[k] = f
 	}
 	f.Calls++
+}
+
+func newFailure(model string, err *llm.Error) *Failure {
+	f := &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: oneLine(err.Message)}
+	f.Remedy = Remedy(f.Kind, f.Status, model == "", f.Example)
+	return f
+}
+
+// FailureOf describes one failed call. It returns nil if the call did not fail.
+func FailureOf(e *journal.Replied) *Failure {
+	fs := failures{}
+	fs.add(e)
+	for _, f := range fs {
+		return f
+	}
+	return nil
+}
+
+// AttemptFailure describes failed attempts of calls to a model. said is what one of them said.
+func AttemptFailure(model string, kind llm.Kind, attempts int, said string) *Failure {
+	f := newFailure(model, &llm.Error{Kind: kind, Message: said})
+	f.Calls = attempts
+	return f
 }
 
 // sorted lists the failures, the commonest first.
@@ -84,11 +107,16 @@ func (f Failure) String() string {
 // contextSize finds the size of a context in what servers say of prompts that are too long.
 var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
 
-// Remedy is what can be done about calls that fail in some way. said is what the server said, and
-// act says whether it is an environment that failed.
-func Remedy(kind llm.Kind, act bool, said string) string {
-	if act {
+// Remedy is what can be done about calls that fail in some way. status is that of HTTP, said is
+// what the server said, and act says whether it is an environment that failed.
+func Remedy(kind llm.Kind, status int, act bool, said string) string {
+	switch {
+	case act:
 		return actRemedy(kind)
+	case status == http.StatusNotFound && strings.Contains(strings.ToLower(said), "model"):
+		return "check the name of the model: the server does not have it"
+	case status == http.StatusNotFound:
+		return "check base_url of the provider: it is everything before /chat/completions, /responses or /messages, and should end in /v1 for most servers"
 	}
 	switch kind {
 	case llm.KindRateLimited:

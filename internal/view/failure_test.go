@@ -10,7 +10,7 @@ import (
 func TestEveryKindHasARemedy(t *testing.T) {
 	t.Parallel()
 	for _, k := range llm.Kinds() {
-		if Remedy(k, false, "") == "" || Remedy(k, true, "") == "" {
+		if Remedy(k, 0, false, "") == "" || Remedy(k, 0, true, "") == "" {
 			t.Errorf("%s has no remedy", k)
 		}
 	}
@@ -19,7 +19,7 @@ func TestEveryKindHasARemedy(t *testing.T) {
 		"the request exceeds the available context size (512 tokens)":  "the model's context is 512 tokens",
 		"prompt is too long: 9000 tokens":                              "the prompt does not fit",
 	} {
-		if got := Remedy(llm.KindTooLong, false, said); len(got) < len(want) || got[:len(want)] != want {
+		if got := Remedy(llm.KindTooLong, 0, false, said); len(got) < len(want) || got[:len(want)] != want {
 			t.Errorf("%q: %s", said, got)
 		}
 	}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/internal/app"
+	"parley/journal"
+)
+
+// printSummary prints what came of a run: scores, figures, what failed, and commands to go on with.
+func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
+	v.printAgents(w, sum)
+	printFigures(w, sum)
+	printTrouble(w, sum)
+	if says := v.says(); len(says) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
+	}
+	v.printCommands(w, sum)
+}
+
+// printAgents prints the scores by agent.
+func (v *playView) printAgents(w io.Writer, sum *app.Summary) {
+	if len(sum.Agents) == 0 {
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
+	for _, sc := range sum.Agents {
+		interval := "not known"
+		if !math.IsInf(sc.Interval.Half(), 0) {
+			interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, interval)
+	}
+	_ = t.Flush()
+	if v.groups {
+		fmt.Fprintln(w, "(episodes of a group are not independent: parley report has intervals by group)")
+	}
+	fmt.Fprintln(w)
+}
+
+// printFigures prints how far the run got and what it took.
+func printFigures(w io.Writer, sum *app.Summary) {
+	fmt.Fprintf(w, "%s: %s of %s", sum.State, number(sum.Episodes.Complete), several(sum.Episodes.Total, "episode", "episodes"))
+	if sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
+	}
+	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
+	spent := "unpriced"
+	if sum.Cost != nil {
+		spent = sum.Cost.String()
+	}
+	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), unpricedNote(sum.Unpriced))
+}
+
+// printTrouble prints what failed, what is open, why the run ended, and what to do about it.
+func printTrouble(w io.Writer, sum *app.Summary) {
+	if f := sum.Fault; f != nil {
+		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
+	}
+	for _, line := range failureLines(sum.Failures, sum.Calls.Total) {
+		fmt.Fprintln(w, line)
+	}
+	if sum.Batches > 0 {
+		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
+	}
+	if sum.Risked > 0 {
+		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
+	}
+	if sum.Reason != "" {
+		fmt.Fprintf(w, "why: %s\n", plainly(sum.Reason))
+	}
+	if f := sum.Cause; f != nil {
+		fmt.Fprintf(w, "what to do: %s\n", quoted(f.Remedy))
+	}
+	if f := sum.AttemptFailure; f != nil {
+		fmt.Fprintf(w, "attempts that failed: %s: %s\nwhat to do: %s\n", safe(f.String()), quoted(f.Example), quoted(f.Remedy))
+	}
+}
+
+// printCommands prints which commands go on with the run or show it.
+func (v *playView) printCommands(w io.Writer, sum *app.Summary) {
+	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
+	if sum.State != journal.Complete {
+		more := ""
+		if strings.HasPrefix(sum.Reason, "budget") {
+			more = " --budget USD"
+		}
+		for _, t := range v.trust { // it holds for one command
+			more += " --trust " + shellWord(t)
+		}
+		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
+	} else if sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
+	}
+	if sum.Calls.Total > 0 || sum.Episodes.Complete+sum.Episodes.Failed > 0 {
+		fmt.Fprintf(w, "to read what was said:\n    parley show %s\n", shellWord(sum.File))
+	}
+	if v.files {
+		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
+		fmt.Fprintf(w, "to have what came of it as files:\n    parley export %s --format folder --out %s\n", shellWord(sum.File), shellWord(folder))
+	}
+}
+
+// playAgain is the command line args, for a run of the same plan into another file than file. Where
+// args do not name the plan, as those of resume, the word PLAN stands for it.
+func playAgain(args []string, plan, file string) string {
+	ext := filepath.Ext(file)
+	out := strings.TrimSuffix(file, ext) + "-again" + ext
+	words := []string{"run", "PLAN"}
+	if plan != "" {
+		words = nil
+		for i := 0; i < len(args); i++ {
+			switch {
+			case args[i] == "--out":
+				i++
+			case !strings.HasPrefix(args[i], "--out="):
+				words = append(words, args[i])
+			}
+		}
+	}
+	return commandOf(append(words, "--out", out))
+}

@@ -1,0 +1,83 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"parley/llm"
+)
+
+// Refusal is that a provider refuses the calls to a model for the time being: it is overloaded, or
+// a rate limit is used up. The calls are tried again.
+type Refusal struct {
+	Model    string // written provider/model
+	Kind     llm.Kind
+	Why      string // what the last refusal said; hostile
+	Since    time.Time
+	Calls    int64         // that were refused and are tried again
+	Deadline time.Duration // of each call; 0 or less: none
+}
+
+// refusedTime is how long nothing must have been answered before a Refusal is reported. Shorter
+// ones are part of normal operation.
+const refusedTime = 5 * time.Second
+
+// Text describes the refusal as of now.
+func (r Refusal) Text(now time.Time) string {
+	state, calls := "overloaded", "1 call waits"
+	if r.Kind == llm.KindRateLimited {
+		state = "rate-limited"
+	}
+	if r.Calls > 1 {
+		calls = fmt.Sprintf("%d calls wait", r.Calls)
+	}
+	text := fmt.Sprintf("%s is %s for %v: %s; %s", r.Model, state, now.Sub(r.Since).Round(time.Second), r.Why, calls)
+	if r.Deadline > 0 {
+		text += fmt.Sprintf(", each retried for up to %v", r.Deadline)
+	}
+	return text
+}
+
+// refused says whether a provider refused a call for the time being.
+func refused(kind llm.Kind) bool { return kind == llm.KindRateLimited || kind == llm.KindOverloaded }
+
+// failed counts a failed attempt.
+func (t *ModelStats) failed(e *llm.Error) {
+	t.Errors[e.Kind]++
+	t.Said[e.Kind] = said(e)
+	t.Usage = t.Usage.Plus(e.Usage)
+	if !refused(e.Kind) {
+		return
+	}
+	if t.refusedSince.IsZero() {
+		t.refusedSince = time.Now()
+	}
+	t.refusal = e.Kind
+}
+
+// refusals lists the models of which nothing was answered for some time while calls were refused,
+// in order of name.
+func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal) {
+	for _, name := range s.Names() {
+		m := s.Models[name]
+		if m.refusedCalls > 0 && !m.refusedSince.IsZero() && now.Sub(m.refusedSince) >= refusedTime {
+			all = append(all, Refusal{
+				Model: name, Kind: m.refusal, Why: m.Said[m.refusal], Since: m.refusedSince,
+				Calls: m.refusedCalls, Deadline: deadline,
+			})
+		}
+	}
+	return all
+}
+
+// Waits says what calls wait for at now: providers that cannot be reached, and those that refuse
+// calls for the time being.
+func (d *Dispatcher) Waits(now time.Time) (all []string) {
+	for _, o := range d.Unreachable() {
+		all = append(all, o.Text(now))
+	}
+	for _, r := range d.Stats().refusals(now, d.retry.rule.Deadline) {
+		all = append(all, r.Text(now))
+	}
+	return all
+}
