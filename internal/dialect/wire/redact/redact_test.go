@@ -145,7 +145,7 @@ func TestStream(t *testing.T) {
 			events = append(events, delta(0, rest[:n]))
 			rest = rest[n:]
 			if random.IntN(3) == 0 {
-				events = append(events, delta(1, "sk-A"))
+				events = append(events, delta(1, "one"))
 			}
 		}
 		out := pass(t, r, events)
