@@ -188,6 +188,28 @@ func TestStreamSame(t *testing.T) {
 	}
 }
 
+// TestStreamHolds: what is held because it may be the key is never sent as it is because too
+// much is held, and two keys are both taken out.
+func TestStreamHolds(t *testing.T) {
+	t.Parallel()
+	r := New("sk-other-0123456789", secret)
+	large := delta(1, strings.Repeat("x", 2*maxHeld))
+	out := pass(t, r, []string{delta(0, secret[:11]), large, delta(0, secret[11:]+" sk-oth"), delta(0, "er-0123456789."), "data: [DONE]\n\n"})
+	if got := said(t, out[:4], 0); got != Mark+" "+Mark+"." {
+		t.Errorf("%q", got)
+	}
+	if b, err := r.Body([]byte(`[{"text":"`+"sk-other-"+`"},{"text":"0123456789"}]`), false); err != nil || string(b) != `[{"text":"[key]"},{"text":""}]` {
+		t.Errorf("%s, %v", b, err)
+	}
+	many := make([]string, 0, 3)
+	for i := range maxLanes + 1 {
+		many = append(many, fmt.Sprintf(`"m%d":"s"`, i))
+	}
+	if _, err := r.Body([]byte("{"+strings.Join(many, ",")+"}"), false); err == nil {
+		t.Error("more texts than can be followed are let through")
+	}
+}
+
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(delta(0, "sk-A")+delta(0, secret[4:])), uint8(7))
 	f.Add([]byte(`"\"%5c\\u0073`), uint8(1))

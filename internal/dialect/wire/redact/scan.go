@@ -36,6 +36,8 @@ var indexes = [...]string{"index", "output_index", "content_index", "summary_ind
 const (
 	maxObjects = 1 << 16 // of one event; those after them count as one
 	maxAround  = 8       // objects around a text whose indexes count
+
+	mix = 0x9e3779b97f4a7c15 // an odd number, to mix hashes with
 )
 
 var seed = maphash.MakeSeed()
@@ -71,10 +73,21 @@ func (s *scanner) read(b []byte) {
 
 // member takes in the name of a member of o, whose value b begins with.
 func (s *scanner) member(o *object, name, b []byte) {
-	plain := plainName(name)
-	o.name = maphash.String(seed, plain)
+	if !isPlain(name) {
+		name = plainName(name)
+	}
+	switch string(name) { // clients take these for one member
+	case "reasoning_content", "thinking":
+		name = []byte("reasoning")
+	case "text":
+		name = []byte("content")
+	}
+	o.name = maphash.Bytes(seed, name)
+	if !bytes.HasSuffix(name, []byte("index")) {
+		return
+	}
 	for i, index := range indexes {
-		if plain == index {
+		if string(name) == index {
 			if n := number(b); len(n) > 0 {
 				o.index[i] = maphash.Bytes(seed, n)
 			}
@@ -92,27 +105,31 @@ func (s *scanner) lanes(v value, each func(lane uint64)) {
 		}
 		for i, n := range s.objects[o].index {
 			if n != 0 {
-				each(maphash.Comparable(seed, [3]uint64{v.name, n, uint64(i)}))
+				each((v.name*mix^n)*mix + uint64(i))
 			}
 		}
 		o = s.objects[o].parent
 	}
 }
 
+// isPlain says whether the name of a member is already as plainName returns it.
+func isPlain(name []byte) bool {
+	for _, c := range name {
+		if c == '\\' || c >= 0x80 || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
 // plainName is the name of a member as lenient decoders compare it.
-func plainName(raw []byte) string {
-	plain := true
-	for _, c := range raw {
-		plain = plain && c != '\\' && c < 0x80 && (c < 'A' || c > 'Z')
+func plainName(raw []byte) []byte {
+	name := string(raw)
+	var decoded string
+	if json.Unmarshal([]byte(`"`+name+`"`), &decoded) == nil {
+		name = decoded
 	}
-	if plain {
-		return string(raw)
-	}
-	var name string
-	if json.Unmarshal([]byte(`"`+string(raw)+`"`), &name) != nil {
-		name = string(raw)
-	}
-	return strings.ToLower(strings.ToUpper(name))
+	return []byte(strings.ToLower(strings.ToUpper(name)))
 }
 
 // afterName returns what follows the colon after a member's name, or nil where b is not what

@@ -215,16 +215,24 @@ func (s *Stream) read(e *event) {
 // eachData calls each with where the data of every line of an event is.
 func eachData(b []byte, each func(from, to int)) {
 	for i := 0; i < len(b); {
-		n := bytes.IndexAny(b[i:], "\r\n")
-		if n < 0 {
-			n = len(b) - i
-		}
+		n := lineEnd(b[i:])
 		line := bytes.TrimLeft(bytes.TrimPrefix(b[i:i+n], []byte("\ufeff")), " \t")
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			each(i+n-len(data), i+n)
 		}
 		i += n + 1
 	}
+}
+
+// lineEnd returns where the first line of b ends.
+func lineEnd(b []byte) int {
+	if n := bytes.IndexByte(b, '\n'); n >= 0 {
+		b = b[:n]
+	}
+	if n := bytes.IndexByte(b, '\r'); n >= 0 {
+		return n
+	}
+	return len(b)
 }
 
 // json follows the key through the texts of b, which are at base in the event.
@@ -251,6 +259,9 @@ func (s *Stream) follow(e *event, p piece) {
 	l := s.lanes[p.lane]
 	known := l != nil
 	if !known {
+		if !s.r.partly(e.raw[p.from:p.to]) {
+			return
+		}
 		l = &lane{}
 	}
 	waited := l.waits()

@@ -18,8 +18,9 @@ type Flight struct {
 	Suffix string
 	// Header is the client's, to be sent along as far as it may.
 	Header http.Header
-	// Key is the client's own, sent along to a provider that we have no key for.
-	Key string
+	// Keys are the client's own, sent along to a provider that we have no key for. They are
+	// those of Header.
+	Keys []string
 	// Session is told to the provider, so that it can keep a session on one replica.
 	Session string
 	// Created is the time of an answer that has to be written anew, in seconds since 1970.
@@ -40,7 +41,7 @@ type Flight struct {
 	// Said means that Held ends with the provider's own words for what went wrong.
 	Said  bool
 	begun bool
-	hide  *redact.Redactor // of Key
+	hide  *redact.Redactor // of Keys
 	err   error            // of the try that ended it
 }
 
@@ -71,7 +72,7 @@ func (f *Flight) late() error {
 
 func (f *Flight) reset() {
 	if f.hide == nil {
-		f.hide = redact.New(f.Key)
+		f.hide = redact.New(f.Keys...)
 	}
 	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
 }

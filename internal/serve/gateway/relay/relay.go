@@ -97,7 +97,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 func (u *Upstream) failed(f *Flight, err error, model string, a *wire.Answer) *llm.Error {
 	e := llm.AsError(u.c.Fail(err, model, a))
 	f.hide.Error(e)
-	if f.Key != "" && (e.Kind == llm.KindAuth || e.Kind == llm.KindQuota) {
+	if len(f.Keys) > 0 && (e.Kind == llm.KindAuth || e.Kind == llm.KindQuota) {
 		e.Kind = llm.KindBadRequest // one client's key is no reason to stop asking for the others
 	}
 	return e
