@@ -39,15 +39,53 @@ func (k Keys) Has(key string) bool {
 	return found == 1
 }
 
-// Sent is the key of a request, in either vendor's header.
-func Sent(h http.Header) string {
-	if k := h.Get("X-Api-Key"); k != "" {
-		return k
+// headers are those in which clients send a key, and what stands before it there. The first
+// that has one counts. The first usual of them are of formats that the servers speak.
+var headers = []struct{ name, prefix string }{
+	{"X-Api-Key", ""}, {"Authorization", "Bearer "}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
+}
+
+const usual = 2
+
+// IsKey says whether a header, by its canonical name, is one in which clients send a key.
+func IsKey(name string) bool {
+	for i := range headers {
+		if headers[i].name == name {
+			return true
+		}
 	}
-	if k, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok {
-		return k
+	return false
+}
+
+// Sent is the key of a request, in any vendor's header.
+func Sent(h http.Header) string {
+	if all := All(h); len(all) > 0 {
+		return all[0]
 	}
 	return ""
+}
+
+// Usual is the key of a request that came in Authorization or X-Api-Key.
+func Usual(h http.Header) string {
+	if keys := sent(h, usual); len(keys) > 0 {
+		return keys[0]
+	}
+	return ""
+}
+
+// All are the different keys of a request.
+func All(h http.Header) []string { return sent(h, len(headers)) }
+
+// sent are the different keys in the first headers.
+func sent(h http.Header, first int) (keys []string) {
+	for i := range headers[:first] {
+		for _, v := range h[headers[i].name] {
+			if k, ok := strings.CutPrefix(v, headers[i].prefix); ok && k != "" && !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
 }
 
 // Refusal is why a request is not answered.

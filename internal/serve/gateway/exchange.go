@@ -229,7 +229,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
-		f.OwnKey, f.Key = true, auth.Sent(x.header) // the client's key is the provider's
+		f.OwnKey, f.Keys = true, auth.All(x.header) // the client's keys are the provider's
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline

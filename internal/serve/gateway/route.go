@@ -126,11 +126,14 @@ func sessionOf(rt *route, h http.Header) (string, error) {
 // keys tell clients apart. They do where the gateway has keys of its own, and where the
 // clients' keys are the provider's.
 func (g *Gateway) owner(h http.Header) string {
-	key := auth.Sent(h)
-	if key == "" || len(g.keys) == 0 && !g.passes {
+	keys := auth.All(h)
+	if len(keys) == 0 || len(g.keys) == 0 && !g.passes {
 		return ""
 	}
-	sum := sha256.Sum256([]byte("parley gateway session\x00" + key))
+	if len(g.keys) > 0 {
+		keys = keys[:1] // the one that was checked
+	}
+	sum := sha256.Sum256([]byte("parley gateway session\x00" + strings.Join(keys, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 

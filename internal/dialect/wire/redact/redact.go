@@ -31,18 +31,28 @@ const minFault = 4
 // Mark stands in the place of a key.
 const Mark = "[key]"
 
-// Redactor takes one key out of what it is given.
+// Redactor takes keys out of what it is given: its own, and those of also.
 type Redactor struct {
 	key   string
 	forms [][]byte // the key in other alphabets
 	back  []int    // of Knuth, Morris and Pratt: see Stream
+	also  *Redactor
 }
 
-// New returns the Redactor of a key, or nil where it is too short to be looked for.
-func New(key string) *Redactor {
-	if len(key) < minFault {
-		return nil
+// New returns the Redactor of keys, or nil where all are too short to be looked for.
+func New(keys ...string) *Redactor {
+	var r *Redactor
+	for _, key := range keys {
+		if len(key) >= minFault {
+			one := of(key)
+			one.also = r
+			r = one
+		}
 	}
+	return r
+}
+
+func of(key string) *Redactor {
 	r := &Redactor{key: key, back: borders(key)}
 	low := hex.EncodeToString([]byte(key))
 	r.forms = append(r.forms, []byte(low), []byte(strings.ToUpper(low)))
@@ -84,15 +94,25 @@ func (r *Redactor) answers() bool { return r != nil && len(r.key) >= MinKey }
 
 // Bytes returns b, which is a part of an answer, without the key.
 func (r *Redactor) Bytes(b []byte) []byte {
-	if !r.answers() {
-		return b
+	for ; r != nil; r = r.also {
+		if r.answers() {
+			b = r.only(b)
+		}
 	}
-	return r.Fault(b)
+	return b
 }
 
 // Fault returns b, which tells of an error, without the key.
 func (r *Redactor) Fault(b []byte) []byte {
-	if r == nil || len(b) < len(r.key) {
+	for ; r != nil; r = r.also {
+		b = r.only(b)
+	}
+	return b
+}
+
+// only returns b without the key of r alone.
+func (r *Redactor) only(b []byte) []byte {
+	if len(b) < len(r.key) {
 		return b
 	}
 	b = r.escaped(b)
@@ -106,10 +126,12 @@ func (r *Redactor) Fault(b []byte) []byte {
 
 // String returns s, which is a part of an error or a header, without the key.
 func (r *Redactor) String(s string) string {
-	if r == nil || len(s) < len(r.key) || !r.suspects(s) {
-		return s
+	for ; r != nil; r = r.also {
+		if len(s) >= len(r.key) && r.suspects(s) {
+			s = string(r.only([]byte(s)))
+		}
 	}
-	return string(r.Fault([]byte(s)))
+	return s
 }
 
 // suspects says whether s may hold the key.
@@ -212,6 +234,7 @@ func (r *Redactor) Header(h http.Header) http.Header {
 	if r == nil {
 		return h
 	}
+	h = r.also.Header(h)
 	var out http.Header
 	for name, values := range h {
 		if len(name) >= len(r.key) && strings.Contains(strings.ToLower(name), strings.ToLower(r.key)) {
@@ -240,9 +263,16 @@ func (r *Redactor) Header(h http.Header) http.Header {
 
 // Response takes the key out of an answer.
 func (r *Redactor) Response(a *llm.Response) {
-	if !r.answers() || a == nil {
-		return
+	for ; r != nil && a != nil; r = r.also {
+		if r.answers() {
+			one := *r
+			one.also = nil
+			one.response(a)
+		}
 	}
+}
+
+func (r *Redactor) response(a *llm.Response) {
 	said := a.Text
 	for _, s := range []*string{&a.Text, &a.Refusal, &a.Model, &a.ID, &a.RequestID, &a.Tier, &a.WeightVersion} {
 		*s = r.String(*s)
@@ -258,9 +288,37 @@ func (r *Redactor) Response(a *llm.Response) {
 	if a.JSON != nil {
 		a.JSON = r.Bytes(a.JSON)
 	}
-	if said != a.Text { // they spell it too
+	r.thoughts(a)
+	if said != a.Text || r.spelled(a.Logprobs) { // they spell it too
 		a.Logprobs, a.TokenIDs = nil, nil
 	}
+}
+
+// thoughts takes out a key that is split over thoughts. Clients are sent them as one text, so
+// they become one.
+func (r *Redactor) thoughts(a *llm.Response) {
+	if len(a.Thoughts) < 2 {
+		return
+	}
+	var all strings.Builder
+	for i := range a.Thoughts {
+		all.WriteString(a.Thoughts[i].Text)
+	}
+	if clean := r.String(all.String()); clean != all.String() {
+		a.Thoughts = []llm.Thought{{Text: clean}}
+	}
+}
+
+// spelled says whether tokens put together have the key.
+func (r *Redactor) spelled(tokens []llm.Logprob) bool {
+	if len(tokens) == 0 {
+		return false
+	}
+	var all strings.Builder
+	for i := range tokens {
+		all.WriteString(tokens[i].Token)
+	}
+	return r.String(all.String()) != all.String()
 }
 
 // Error takes the key out of the texts of e.

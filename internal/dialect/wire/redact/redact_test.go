@@ -145,7 +145,7 @@ func TestStream(t *testing.T) {
 			events = append(events, delta(0, rest[:n]))
 			rest = rest[n:]
 			if random.IntN(3) == 0 {
-				events = append(events, delta(1, "sk-A"))
+				events = append(events, delta(1, "one"))
 			}
 		}
 		out := pass(t, r, events)
@@ -185,6 +185,28 @@ func TestStreamSame(t *testing.T) {
 	var none *Redactor
 	if got := pass(t, none, []string{delta(0, secret)}); said(t, got, 0) != secret {
 		t.Error("it looks for nothing")
+	}
+}
+
+// TestStreamHolds: what is held because it may be the key is never sent as it is because too
+// much is held, and two keys are both taken out.
+func TestStreamHolds(t *testing.T) {
+	t.Parallel()
+	r := New("sk-other-0123456789", secret)
+	large := delta(1, strings.Repeat("x", 2*maxHeld))
+	out := pass(t, r, []string{delta(0, secret[:11]), large, delta(0, secret[11:]+" sk-oth"), delta(0, "er-0123456789."), "data: [DONE]\n\n"})
+	if got := said(t, out[:4], 0); got != Mark+" "+Mark+"." {
+		t.Errorf("%q", got)
+	}
+	if b, err := r.Body([]byte(`[{"text":"`+"sk-other-"+`"},{"text":"0123456789"}]`), false); err != nil || string(b) != `[{"text":"[key]"},{"text":""}]` {
+		t.Errorf("%s, %v", b, err)
+	}
+	many := make([]string, 0, 3)
+	for i := range maxLanes + 1 {
+		many = append(many, fmt.Sprintf(`"m%d":"s"`, i))
+	}
+	if _, err := r.Body([]byte("{"+strings.Join(many, ",")+"}"), false); err == nil {
+		t.Error("more texts than can be followed are let through")
 	}
 }
 

@@ -20,11 +20,10 @@ const (
 
 // whole takes in an answer that comes in one piece. It is not sent yet.
 func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status int, out *outgoing) (*llm.Response, error) {
-	b, err := readAll(ctx, a, maxWhole)
+	b, err := readBody(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	b = a.Hide().Bytes(b)
 	if a.IsStream() { // nobody asked for one
 		if b, err = unstreamed(out.api, b); err != nil {
 			return nil, err
@@ -44,6 +43,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 		f.answer(status, a.Header, b)
 		return resp, nil
 	}
+	a.Hide().Response(resp) // it joins texts that the provider did not
 	resp.Dropped = out.dropped
 	meta := translate.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
@@ -56,6 +56,18 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	h["Content-Type"] = []string{"application/json"}
 	f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendWhole(nil, out.client, meta, resp)
 	return resp, nil
+}
+
+// readBody reads the body of a success, and takes the key out.
+func readBody(ctx context.Context, a *wire.Answer) ([]byte, error) {
+	b, err := readAll(ctx, a, maxWhole)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = a.Hide().Body(b, a.IsStream()); err != nil {
+		return nil, fault.Malformed(err.Error(), err)
+	}
+	return b, nil
 }
 
 // unstreamed returns the whole answer of a stream that was sent unasked. Servers exist that

@@ -21,8 +21,8 @@ type Flight struct {
 	// OwnKey means that the provider is asked with the client's own key, and not with one of
 	// ours. A client may have sent none.
 	OwnKey bool
-	// Key is the client's own, where OwnKey is set.
-	Key string
+	// Keys are the client's own, those of Header, where OwnKey is set.
+	Keys []string
 	// Session is told to the provider, so that it can keep a session on one replica.
 	Session string
 	// Created is the time of an answer that has to be written anew, in seconds since 1970.
@@ -43,7 +43,7 @@ type Flight struct {
 	// Said means that Held ends with the provider's own words for what went wrong.
 	Said  bool
 	begun bool
-	hide  *redact.Redactor // of Key
+	hide  *redact.Redactor // of Keys
 	err   error            // of the try that ended it
 }
 
@@ -81,16 +81,16 @@ func (f *Flight) attribute(e *llm.Error) {
 	case llm.KindAuth, llm.KindQuota:
 		e.Caller = f.OwnKey
 	case llm.KindRateLimited:
-		e.Caller = f.Key != ""
+		e.Caller = len(f.Keys) > 0
 	}
-	if f.Key != "" {
+	if len(f.Keys) > 0 {
 		e.Rate = nil
 	}
 }
 
 func (f *Flight) reset() {
 	if f.hide == nil {
-		f.hide = redact.New(f.Key)
+		f.hide = redact.New(f.Keys...)
 	}
 	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
 }

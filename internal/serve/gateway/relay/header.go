@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"parley/internal/serve/auth"
 )
 
 // own are the headers that belong to the provider's account: a client cannot replace them.
@@ -18,8 +20,10 @@ func own(configured map[string]string) map[string]bool {
 }
 
 // forwards calls each with every header of the client that is sent along: all but those
-// between it and us, those it names as such in Connection, and the account's own.
-func (u *Upstream) forwards(h http.Header, each func(name string, values []string)) {
+// between it and us, those it names as such in Connection, and the account's own. A key goes
+// along in its vendor's own header, where keys go along at all: see header for the others.
+func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) {
+	h := f.Header
 	var listed []string
 	for _, v := range h["Connection"] {
 		for name := range strings.SplitSeq(v, ",") {
@@ -27,6 +31,9 @@ func (u *Upstream) forwards(h http.Header, each func(name string, values []strin
 		}
 	}
 	for name, values := range h {
+		if auth.IsKey(name) && len(f.Keys) == 0 {
+			continue
+		}
 		if !hop(name) && !strings.HasPrefix(name, "X-Parley-") && !u.own[name] && !slices.Contains(listed, name) {
 			each(name, values)
 		}
@@ -38,12 +45,12 @@ func (u *Upstream) forwards(h http.Header, each func(name string, values []strin
 func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	out := make(http.Header, len(f.Header)+1)
 	if !translated {
-		u.forwards(f.Header, func(name string, values []string) { out[name] = values })
-		if f.Key != "" {
+		u.forwards(f, func(name string, values []string) { out[name] = values })
+		if key := f.usual(); key != "" {
 			if f.Call.API.Anthropic() {
-				out["X-Api-Key"] = []string{f.Key}
+				out["X-Api-Key"] = []string{key}
 			} else {
-				out["Authorization"] = []string{"Bearer " + f.Key}
+				out["Authorization"] = []string{"Bearer " + key}
 			}
 		}
 	}
@@ -53,6 +60,15 @@ func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	return out
 }
 
+// usual is the key that goes along in the header of the call's format: that of a header which
+// belongs to one vendor stays there.
+func (f *Flight) usual() string {
+	if len(f.Keys) == 0 {
+		return ""
+	}
+	return auth.Usual(f.Header)
+}
+
 // Account hashes whose answer a call of f gets: the provider's origin, the client's own key
 // where that is sent along, and the headers by which a client could say more. An answer may be
 // given to another call only where this is equal. The key itself is only in the hash.
@@ -60,9 +76,9 @@ func (u *Upstream) Account(f *Flight) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	origin := u.p.Origin()
 	h.Write(origin[:])
-	write(h, f.Key)
+	write(h, f.usual())
 	var lines []string
-	u.forwards(f.Header, func(name string, values []string) {
+	u.forwards(f, func(name string, values []string) {
 		if !noise(name) {
 			lines = append(lines, name+": "+strings.Join(values, "\x00"))
 		}

@@ -242,11 +242,10 @@ func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Erro
 	if status < 200 || status > 299 {
 		return u.failed(f, u.refused(ctx, f, a, status, false), model, a)
 	}
-	b, err := readAll(ctx, a, maxWhole)
+	b, err := readBody(ctx, a)
 	if err != nil {
 		return u.failed(f, err, model, a)
 	}
-	b = a.Hide().Bytes(b)
 	f.answer(status, a.Header, b)
 	return nil
 }

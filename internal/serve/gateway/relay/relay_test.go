@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/internal/provider"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )
@@ -12,15 +13,15 @@ import (
 // TestHeaders sends along what is the provider's business, and keeps what is ours.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	f := &Flight{Call: &format.Call{API: format.Messages}, Key: "sk-clients", Session: "s", Header: http.Header{
-		"Anthropic-Beta": {"x"}, "User-Agent": {"agent/1"}, "Authorization": {"Bearer ours"}, "X-Api-Key": {"ours"}, "Cookie": {"c"},
+	f := &Flight{Call: &format.Call{API: format.Messages}, Keys: []string{"sk-clients"}, Session: "s", Header: http.Header{
+		"Anthropic-Beta": {"x"}, "User-Agent": {"agent/1"}, "Authorization": {"Bearer other"}, "X-Api-Key": {"sk-clients"}, "Api-Key": {"azure"}, "Cookie": {"c"},
 		"X-Parley-Session": {"s"}, "X-Forwarded-For": {"me"}, "Sec-Fetch-Site": {"same-origin"}, "Accept-Encoding": {"gzip"},
 		"Content-Type": {"application/x-www-form-urlencoded"}, "Connection": {"keep-alive, X-Odd", "x-api-key"}, "X-Odd": {"1"}, "X-Org": {"theirs"},
 		"Transfer-Encoding": {"chunked"}, "X-Http-Method-Override": {"DELETE"}, "Te": {"trailers"},
 	}}
 	u := &Upstream{own: own(map[string]string{"x-org": "ours"})}
 	got := u.header(f, false)
-	want := map[string]string{"Anthropic-Beta": "x", "User-Agent": "agent/1", "X-Api-Key": "sk-clients", "X-Session-Id": "s"}
+	want := map[string]string{"Anthropic-Beta": "x", "User-Agent": "agent/1", "X-Api-Key": "sk-clients", "Api-Key": "azure", "X-Session-Id": "s"}
 	for k, v := range want {
 		if got.Get(k) != v {
 			t.Errorf("%s: %q, want %q", k, got.Get(k), v)
@@ -28,6 +29,10 @@ func TestHeaders(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("%v", got)
+	}
+	ours := *f
+	if ours.Keys = nil; u.header(&ours, false)["Api-Key"] != nil || u.header(&ours, false)["X-Api-Key"] != nil {
+		t.Error("a key goes along to a provider that is asked with another")
 	}
 	if got := u.header(f, true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
 		t.Errorf("to another vendor goes %v", got)
@@ -48,7 +53,10 @@ func TestAccount(t *testing.T) {
 		for i := 0; i+1 < len(header); i += 2 {
 			h.Add(header[i], header[i+1])
 		}
-		return u.Account(&Flight{Key: key, Header: h})
+		if key != "" {
+			h.Set("Authorization", "Bearer "+key)
+		}
+		return u.Account(&Flight{Keys: auth.All(h), Header: h})
 	}
 	want := of("http://a/v1", "")
 	for name, other := range map[string][32]byte{

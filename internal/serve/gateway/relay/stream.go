@@ -79,12 +79,15 @@ type streamer struct {
 	reader   translate.Reader
 	writer   translate.Writer
 	assemble wire.Assembler
+	written  []byte         // events of the writer that are not yet in piece
+	rehide   *redact.Stream // a translation joins texts that the provider did not
 }
 
 func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
 		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).assemble()
+		s.rehide = a.Hide().Stream()
 	}
 	return s
 }
@@ -200,8 +203,26 @@ func (s *streamer) translate(e wire.Event) error {
 	}
 	for _, d := range s.reader.Read(e) {
 		s.begin()
-		s.piece = s.writer.Add(s.piece, d)
+		s.written = s.writer.Add(s.written, d)
 	}
+	return s.rewritten()
+}
+
+// rewritten takes what was written to what is sent, and holds back what may be a part of a key.
+func (s *streamer) rewritten() error {
+	all := format.Splitter{}
+	all.Feed(s.written)
+	s.written = s.written[:0]
+	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
+		if err := s.rehide.Add(raw, s.append); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *streamer) append(b []byte) error {
+	s.piece = append(s.piece, b...)
 	return nil
 }
 
@@ -211,7 +232,7 @@ func (s *streamer) begin() {
 		s.writer = translate.NewWriter(s.out.client, translate.Meta{
 			ID: idOf(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
 		})
-		s.piece = s.writer.Begin(s.piece)
+		s.written = s.writer.Begin(s.written)
 	}
 }
 
@@ -227,9 +248,15 @@ func (s *streamer) end() (*llm.Response, error) {
 		return nil, err
 	}
 	if s.reader != nil {
+		s.a.Hide().Response(resp)
 		s.piece = s.piece[:0]
 		s.begin()
-		s.f.Held = s.writer.End(append(s.f.Held, s.piece...), resp)
+		s.written = s.writer.End(s.written, resp)
+		if err := s.rewritten(); err != nil {
+			return nil, err
+		}
+		_ = s.rehide.Flush(s.append) // append does not fail
+		s.f.Held = append(s.f.Held, s.piece...)
 	}
 	if !s.f.begun {
 		s.open()
