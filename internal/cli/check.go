@@ -204,6 +204,9 @@ func facts(e *app.Estimate) [][2]string {
 		}
 		all = append(all, [2]string{"server", p.Server + " " + says})
 	}
+	for _, file := range e.Outside {
+		all = append(all, [2]string{"file", oneLine(file) + " is outside the plan's folder, and allowed"})
+	}
 	all = append(all, [2]string{"budget", budgetFact(e)})
 	if len(e.Unbounded) > 0 {
 		all = append(all, [2]string{"answers", "are not bounded for " + strings.Join(e.Unbounded, ", ") + ": set agents.NAME.max_tokens"})

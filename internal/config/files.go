@@ -57,11 +57,14 @@ func (f files) may(name string) (string, error) {
 // as editors leave behind, match nothing.
 func (f files) Match(pattern string) []string {
 	dir, last := slash.Split(pattern)
-	at, err := f.may(dir)
-	if err != nil {
+	all := dir
+	if !isPattern(last) {
+		all = pattern // its folder may be out of reach where it is not
+	}
+	if _, err := f.may(all); err != nil {
 		return nil // load reports it
 	}
-	entries, err := os.ReadDir(at)
+	entries, err := os.ReadDir(f.path(dir))
 	if err != nil {
 		return nil // no folder, no files
 	}
@@ -96,9 +99,9 @@ func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
 // Folders lists the names of the folders in a folder. It too is beyond what world.Files
 // promises, for errors that say what was meant.
 func (f files) Folders(in string) []string {
-	at, err := f.may(in)
-	if err != nil {
-		return nil // load reports it
+	at := f.path(in)
+	if !f.holds(at) {
+		return nil
 	}
 	entries, err := os.ReadDir(at)
 	if err != nil {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (b *bounds) typed(n *node, beside files) {
 		return
 	}
 	name := beside.path(n.text)
-	if strings.ContainsAny(filepath.Base(name), "*?[") {
+	if isPattern(filepath.Base(name)) {
 		name = filepath.Dir(name)
 	}
 	if rel, err := filepath.Rel(beside.dir, name); err == nil && filepath.IsLocal(rel) {
@@ -81,13 +82,27 @@ func (b *bounds) check(path string) error {
 		}
 		return nil
 	}
-	r := refusal{path: path, problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow it with --allow-files %s",
-		path, real, b.plan, filepath.Dir(real))}
+	allow := filepath.Dir(real)
+	if isDir(real) {
+		allow = real
+	}
+	r := refusal{path: path, problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow its folder with --allow-files %s",
+		path, real, b.plan, allow)}
 	if !slices.Contains(b.refused, r) {
 		b.refused = append(b.refused, r)
 	}
 	return errors.New(r.problem)
 }
+
+// holds is check for what is not worth an error.
+func (b *bounds) holds(path string) bool {
+	_, own := b.own.Hold(path)
+	_, allowed := b.allowed.Hold(path)
+	return own || allowed
+}
+
+// isPattern says whether the last part of a name may match several files.
+func isPattern(last string) bool { return strings.ContainsAny(last, `*?[`) }
 
 // bound checks the files that are named outside params.
 func (r *resolver) bound(beside files) {
@@ -132,7 +147,7 @@ func (n *node) naming(beside files, file string, at path) (found path, length in
 	}
 	if n.form == text && n.text != "" {
 		name := beside.path(n.text)
-		if strings.ContainsAny(filepath.Base(name), "*?[") {
+		if isPattern(filepath.Base(name)) {
 			name = filepath.Dir(name)
 		}
 		if rel, err := filepath.Rel(name, file); err == nil && filepath.IsLocal(rel) {
@@ -162,4 +177,13 @@ func (r Reach) Check(of, file string) error {
 		return err
 	}
 	return b.check(file)
+}
+
+// isDir says whether there is a folder. What may be on another machine is not looked at.
+func isDir(path string) bool {
+	if strings.HasPrefix(filepath.VolumeName(path), `\\`) {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
