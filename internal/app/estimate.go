@@ -52,6 +52,8 @@ type Estimate struct {
 	Unpriced []string `json:"unpriced"`
 	// Unbounded are agents whose answers no max_tokens bounds.
 	Unbounded []string `json:"unbounded"`
+	// Outside are the files outside the plan's folder that the user allows it to name.
+	Outside []string `json:"outside_files"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
 }
@@ -150,7 +152,8 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 
 func (c Check) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
-		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
+		Outside: append([]string{}, c.Plan.Outside...),
+		Kind:    c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
 		Episodes: EpisodeCount{Cells: len(o.cells), Played: len(t.episodes)},
 	}
 	for _, p := range o.parts {

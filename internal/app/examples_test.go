@@ -88,7 +88,7 @@ func TestExamples(t *testing.T) {
 
 func playExample(t *testing.T, file string, sets []string) *Summary {
 	t.Helper()
-	plan, err := config.Load(t.Context(), file, worlds.Standard(), sets)
+	plan, err := config.Load(t.Context(), file, worlds.Standard(), sets, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

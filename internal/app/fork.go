@@ -35,8 +35,9 @@ type Fork struct {
 	File string
 	// Tool is what writes the file, as parley 0.1.0.
 	Tool string
-	// Trust is Play's.
+	// Trust and Reach are Play's.
 	Trust *trust.Gate
+	Reach *config.Reach
 }
 
 // Write makes the run file, ready to be played on. It is whole when it is there, and
@@ -148,6 +149,9 @@ func (f Fork) plan(head *journal.Head, was world.Spec, kinds []world.Kind) (*con
 		return nil, fmt.Errorf("app: %s: the recorded plan: %w", f.From, err)
 	}
 	plan, err := config.FromJSON(b, kinds, f.Sets)
+	if err == nil {
+		err = reachable(f.From, f.Reach, b, plan)
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -43,7 +43,7 @@ func rollouts(t *testing.T, server string) *config.Plan {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := config.Load(t.Context(), file, worlds.Standard(), nil)
+	plan, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

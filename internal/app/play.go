@@ -35,6 +35,9 @@ type Play struct {
 	Plan *config.Plan
 	// Sets are overrides of the recorded plan, where Plan is nil.
 	Sets []string
+	// Reach says where the files may lie that the recorded plan names, besides the run file's
+	// folder, where Plan is nil. Nil: anywhere, since the caller knows that plan.
+	Reach *config.Reach
 	// File is the run file. It is played on if it exists.
 	File string
 	// MustExist refuses to begin a new file.
@@ -292,6 +295,9 @@ func (p Play) plan(head *journal.Head) (_ *config.Plan, other bool, _ error) {
 		if is, err = config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets); err != nil {
 			return nil, false, err
 		}
+		if err := reachable(p.File, p.Reach, head.Begun.Plan, is); err != nil {
+			return nil, false, err
+		}
 	}
 	if is.Budget == 0 && was.Budget > 0 && p.Plan != nil {
 		kept := *is
@@ -326,14 +332,14 @@ func changed(was, is *config.Plan) string {
 		a, errA := json.Marshal(part.was)
 		b, errB := json.Marshal(part.is)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			return part.name + within(a, b)
+			return part.name + differing(a, b)
 		}
 	}
 	return ""
 }
 
-// within names the first keys under which two JSON objects differ, as .key.key.
-func within(a, b json.RawMessage) string {
+// differing names the first keys under which two JSON objects differ, as .key.key.
+func differing(a, b json.RawMessage) string {
 	var was, is map[string]json.RawMessage
 	if json.Unmarshal(a, &was) != nil || json.Unmarshal(b, &is) != nil {
 		return ""
@@ -346,7 +352,7 @@ func within(a, b json.RawMessage) string {
 	}
 	for _, k := range keys {
 		if !bytes.Equal(was[k], is[k]) {
-			return "." + k + within(was[k], is[k])
+			return "." + k + differing(was[k], is[k])
 		}
 	}
 	return ""

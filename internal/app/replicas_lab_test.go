@@ -125,7 +125,7 @@ func farmPlan(t *testing.T, rigs []*rig, sets ...string) *config.Plan {
 		urls = append(urls, `"`+r.url()+`"`)
 	}
 	sets = append([]string{"providers.lab.base_urls=[" + strings.Join(urls, ",") + "]", "episodes=5"}, sets...)
-	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "replicas.yaml"), worlds.Standard(), sets)
+	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "replicas.yaml"), worlds.Standard(), sets, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 // drought is the example scenario, played a few times.
 func drought(t *testing.T, sets ...string) *config.Plan {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "scenario", "plan.yaml"), worlds.Standard(), append([]string{"episodes=3", "params.turns=3"}, sets...))
+	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "scenario", "plan.yaml"), worlds.Standard(), append([]string{"episodes=3", "params.turns=3"}, sets...), config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

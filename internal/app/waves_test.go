@@ -52,7 +52,7 @@ func batchServer(t *testing.T, faults ...func(*simhttp.Config)) (url string, ser
 func batchPlan(t *testing.T, url string, sets ...string) *config.Plan {
 	t.Helper()
 	sets = append([]string{"episodes=120", "providers.lab.base_url=" + url, "providers.campus.base_url=" + url, "batch.poll=1ms"}, sets...)
-	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "secrets-batch.yaml"), worlds.Standard(), sets)
+	plan, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", "secrets-batch.yaml"), worlds.Standard(), sets, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

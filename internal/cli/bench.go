@@ -19,6 +19,7 @@ type benchCmd struct {
 	Concurrency int       `default:"64" placeholder:"N" help:"Most calls in flight. Default: ${default}."`
 	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to play one call at a time; as many as there are for all. Default: ${default}."`
 	JSON        bool      `name:"json" help:"Print JSON."`
+	reachFlags
 }
 
 // Run plays the plan on the simulated provider. Nothing is asked of anybody, and nothing is
@@ -27,7 +28,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
 		return usage("--concurrency and --one-by-one must be 1 or more")
 	}
-	plan, err := loadPlan(ctx, s, c.Plan, c.Set)
+	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
 		return err
 	}

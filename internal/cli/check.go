@@ -27,6 +27,7 @@ type checkCmd struct {
 	Act      bool          `help:"Act on the outside too: play in the environments on the servers that a plan names. Without it they are only asked whether they are there."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 	trustFlags
+	reachFlags
 }
 
 // Run checks the plan, plays a part of it on the simulated provider, and prints what the
@@ -41,7 +42,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	case c.Latency <= 0:
 		return usage("--latency must be more than nothing, such as 5s")
 	}
-	plan, err := loadPlan(ctx, s, c.Plan, c.Set)
+	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
 		return err
 	}
@@ -202,6 +203,9 @@ func facts(e *app.Estimate) [][2]string {
 			says = "does not answer: " + oneLine(p.Why)
 		}
 		all = append(all, [2]string{"server", p.Server + " " + says})
+	}
+	for _, file := range e.Outside {
+		all = append(all, [2]string{"file", oneLine(file) + " is outside the plan's folder, and allowed"})
 	}
 	all = append(all, [2]string{"budget", budgetFact(e)})
 	if len(e.Unbounded) > 0 {

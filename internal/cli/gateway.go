@@ -32,6 +32,7 @@ type gatewayCmd struct {
 
 	upstreamFlags
 	trustFlags
+	reachFlags
 
 	MaxSteps int           `group:"sessions" placeholder:"N" help:"Most answers of one model in a session; then it is told to stop. Default: any number."`
 	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after so long without a call. Default: never."`

@@ -110,7 +110,7 @@ func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cf
 
 // fromPlan takes over what a plan says. places is where it speaks of keys, by provider.
 func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *gateway.Config) (places map[string]string, err error) {
-	p, err := loadPlan(ctx, s, file, nil)
+	p, err := loadPlan(ctx, s, file, nil, c.reach())
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -41,6 +40,7 @@ type playFlags struct {
 	Quiet       bool           `help:"No progress and no closing table."`
 	JSON        bool           `help:"End with one JSON object on standard output."`
 	trustFlags
+	reachFlags
 }
 
 // sets returns the flags as overrides of the plan's keys.
@@ -77,12 +77,9 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	file := c.Out
-	if file == "" {
-		file = plan.Out
-	}
-	if file == "" {
-		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
+	file, err := c.runFile(plan, c.Plan, c.Out)
+	if err != nil {
+		return err
 	}
 	keys, err := c.gate(s)
 	if err != nil {
@@ -97,7 +94,7 @@ func (c *runCmd) load(ctx context.Context, g *gate, sets []string) (*config.Plan
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
 	g.onClose(func() { stop(errStopped) })
-	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets)
+	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets, c.reach())
 	switch {
 	case err == nil:
 		return plan, nil
@@ -109,9 +106,9 @@ func (c *runCmd) load(ctx context.Context, g *gate, sets []string) (*config.Plan
 }
 
 // loadPlan reads a plan and the files it names, which may be large: a signal ends it.
-func loadPlan(ctx context.Context, s *State, file string, sets []string) (*config.Plan, error) {
+func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
 	ctx, end := interruptible(ctx, s)
-	plan, err := config.Load(ctx, file, worlds.Standard(), sets)
+	plan, err := config.Load(ctx, file, worlds.Standard(), sets, reach)
 	end() // a signal that came at the last moment counts: who plays the plan would wait for another
 	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
 	switch {
@@ -129,7 +126,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets()})
+	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets(), Reach: c.recorded()})
 }
 
 // idle is memory that is never touched, and so costs none. The collector takes it to be in

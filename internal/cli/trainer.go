@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"parley/internal/app"
@@ -34,23 +32,21 @@ type trainerCmd struct {
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
 	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
 	trustFlags
+	reachFlags
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
 func (c *trainerCmd) Run(ctx context.Context, s *State) error {
-	plan, err := loadPlan(ctx, s, c.Plan, nil)
+	plan, err := loadPlan(ctx, s, c.Plan, nil, c.reach())
 	if err == nil {
 		err = c.rollouts(plan)
 	}
 	if err != nil {
 		return asUsage(err)
 	}
-	file := c.Out
-	if file == "" {
-		file = plan.Out
-	}
-	if file == "" {
-		file = strings.TrimSuffix(c.Plan, filepath.Ext(c.Plan)) + ".parley"
+	file, err := c.runFile(plan, c.Plan, c.Out)
+	if err != nil {
+		return err
 	}
 	keys, err := c.keys(ctx, s, plan, file)
 	if err != nil {
@@ -113,7 +109,9 @@ func (c *trainerCmd) sets() []string {
 // load reads the plan, with what a client changes of it.
 func (c *trainerCmd) load(ctx context.Context, sets []string) (*config.Plan, error) {
 	sets = append(c.sets(), sets...)
-	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets)
+	reach := c.reach()
+	reach.Foreign = true
+	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets, reach)
 	if err != nil {
 		return nil, err
 	}

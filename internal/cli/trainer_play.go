@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -27,7 +28,7 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, fi
 		if err != nil {
 			return trainer.Sitting{}, err
 		}
-		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Sets: c.sets(), Trust: keys}), nil
+		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Sets: c.sets(), Trust: keys, Reach: c.recorded(filepath.Dir(c.Plan))}), nil
 	}
 	plan, err := c.load(ctx, setsOf(o))
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -49,6 +48,9 @@ type Plan struct {
 	Lineup map[string]string
 	// Seats are the kind's, in its order.
 	Seats []string
+	// Outside are the files outside the plan's folder that the user allowed it to name, without
+	// symbolic links. It is not recorded.
+	Outside []string
 	// Advice is what to write differently in the files that params name, though it is
 	// understood. It is not recorded.
 	Advice []string
@@ -97,21 +99,26 @@ type Batch struct {
 }
 
 // Load reads the plan file at path. kinds are those that can be played, and sets are
-// overrides written a.b=c, with c in YAML; a.b= takes the key out. An error is of type
-// Errors, or the cause of the context where that has ended: a plan may name large files.
-func Load(ctx context.Context, path string, kinds []world.Kind, sets []string) (*Plan, error) {
+// overrides written a.b=c, with c in YAML; a.b= takes the key out. The files that a plan names,
+// or that these name, lie in its folder or within reach: others are not opened. An error is of type
+// Errors, or the cause of the context where that has ended: a plan may name large files; or
+// says which folder within reach there is not.
+func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
 	b, err := read(context.WithoutCancel(ctx), path, "plan file", maxSize) // it is small
 	if err != nil {
 		return nil, err
 	}
-	plan, err := parsePlan(ctx, path, b, kinds, sets)
+	beside, err := besides(ctx, path, reach)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := parsePlan(path, b, kinds, sets, beside)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	beside := files{dir: filepath.Dir(path)} // as all files that a plan names
 	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
 		if *name != "" {
 			*name = beside.path(*name)
@@ -122,10 +129,14 @@ func Load(ctx context.Context, path string, kinds []world.Kind, sets []string) (
 
 // Parse reads a plan file that is at hand. Errors call it name.
 func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
-	return parsePlan(context.Background(), name, src, kinds, sets)
+	beside, err := besides(context.Background(), name, Reach{})
+	if err != nil {
+		return nil, err
+	}
+	return parsePlan(name, src, kinds, sets, beside)
 }
 
-func parsePlan(ctx context.Context, name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
+func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
 	rep := newSource(name, src)
 	if err := rep.err(); err != nil {
 		return nil, err
@@ -134,7 +145,7 @@ func parsePlan(ctx context.Context, name string, src []byte, kinds []world.Kind,
 	if root == nil {
 		return nil, rep.err()
 	}
-	return resolve(ctx, rep, root, kinds, sets)
+	return resolve(rep, root, kinds, sets, beside)
 }
 
 // FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
@@ -149,7 +160,7 @@ func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Pla
 		return nil, rep.err()
 	}
 	rep.src.conceal(secretsOf(root))
-	return resolve(context.Background(), rep, root, kinds, sets) // it names no files to wait for
+	return resolve(rep, root, kinds, sets, files{}) // what its files said is recorded with it
 }
 
 // Agent returns the agent of that name.

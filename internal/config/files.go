@@ -29,24 +29,41 @@ type files struct {
 	ctx  context.Context //nolint:containedctx // of the call of Load that it is made for
 	dir  string
 	read *int64 // bytes so far
+	*bounds
+	foreign bool // overrides are not the user's
 }
 
-// besides makes the files beside a plan file.
-func besides(ctx context.Context, plan string) files {
-	return files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64)}
+// besides makes the files that a plan file may name.
+func besides(ctx context.Context, plan string, reach Reach) (files, error) {
+	b, err := bounded(plan, reach)
+	return files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, foreign: reach.Foreign}, err
 }
 
+// path is where a file is that a plan names. Whoever opens it calls may instead.
 func (f files) path(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
-		return name
+		return filepath.Clean(name) // as it is checked
 	}
 	return filepath.Join(f.dir, name)
+}
+
+// may is path, for a file that the plan may name. All that is opened comes through here.
+func (f files) may(name string) (string, error) {
+	path := f.path(name)
+	return path, f.check(path)
 }
 
 // Match looks into one folder: only the last part of a pattern is one. Hidden files, such
 // as editors leave behind, match nothing.
 func (f files) Match(pattern string) []string {
 	dir, last := slash.Split(pattern)
+	all := dir
+	if !isPattern(last) {
+		all = pattern // its folder may be out of reach where it is not
+	}
+	if _, err := f.may(all); err != nil {
+		return nil // load reports it
+	}
 	entries, err := os.ReadDir(f.path(dir))
 	if err != nil {
 		return nil // no folder, no files
@@ -72,20 +89,28 @@ func (f files) Text(name string) (string, error) {
 // Rows reads a file of rows: JSON, JSON lines, YAML or Parquet. It is beyond what
 // world.Files promises, for kinds that want data sets.
 func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
-	return dataset.Rows(f.ctx, f.path(name))
+	path, err := f.may(name)
+	if err != nil {
+		return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
+	}
+	return dataset.Rows(f.ctx, path)
 }
 
 // Folders lists the names of the folders in a folder. It too is beyond what world.Files
 // promises, for errors that say what was meant.
 func (f files) Folders(in string) []string {
-	entries, err := os.ReadDir(f.path(in))
+	at := f.path(in)
+	if !f.holds(at) {
+		return nil
+	}
+	entries, err := os.ReadDir(at)
 	if err != nil {
 		return nil
 	}
 	var names []string
 	for _, e := range entries {
 		// A link may lead to a folder: its own entry does not tell.
-		if there, err := os.Stat(filepath.Join(f.path(in), e.Name())); err == nil && there.IsDir() {
+		if there, err := os.Stat(filepath.Join(at, e.Name())); err == nil && there.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
@@ -93,14 +118,18 @@ func (f files) Folders(in string) []string {
 }
 
 func (f files) open(name string, most int) (*report, error) {
-	b, err := read(f.ctx, f.path(name), "file", int64(most))
+	path, err := f.may(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := read(f.ctx, path, "file", int64(most))
 	if err != nil {
 		return nil, err
 	}
 	if *f.read += int64(len(b)); *f.read > maxBeside {
-		return nil, Errors{{File: f.path(name), Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
+		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
 	}
-	rep := newText(&source{name: f.path(name), beside: true}, b, most)
+	rep := newText(&source{name: path, beside: true}, b, most)
 	return rep, rep.err()
 }
 
@@ -174,13 +203,20 @@ func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 
 // load fills params in with what the files say that they name. It reports what is wrong
 // with those files as they say it.
-func (r *resolver) load(ctx context.Context) bool {
+func (r *resolver) load(beside files) bool {
 	k := r.plan.Kind
 	if k.Load == nil || r.src.recorded {
 		return true
 	}
-	advice, err := k.Load(r.plan.Params, besides(ctx, r.src.name))
+	if !beside.foreign {
+		beside.typed(r.tree.field("params"), beside)
+	}
+	advice, err := k.Load(r.plan.Params, beside)
 	r.plan.Advice = advice
+	if len(beside.refused) > 0 {
+		r.refuse(beside, leaves(err))
+		return false
+	}
 	if err == nil {
 		full, err := json.Marshal(r.plan.Params)
 		if err == nil {

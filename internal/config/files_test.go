@@ -53,7 +53,7 @@ func loadBooks(t *testing.T, plan string, files map[string]string, load func(*sh
 	if err := os.WriteFile(path, []byte("kind: reading\n"+plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p, err := config.Load(t.Context(), path, []world.Kind{reading(load)}, nil)
+	p, err := config.Load(t.Context(), path, []world.Kind{reading(load)}, nil, config.Reach{})
 	if err != nil {
 		err = errors.New(strings.ReplaceAll(filepath.ToSlash(err.Error()), filepath.ToSlash(dir)+"/", ""))
 	}

@@ -22,7 +22,7 @@ func load(t *testing.T, name string) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Load(t.Context(), file, testKinds(), setsIn(src))
+	p, err := Load(t.Context(), file, testKinds(), setsIn(src), Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestLoadErrors(t *testing.T) {
 		filepath.Join(dir, "none.yaml"): "no such file",
 		huge:                            "is larger than 1 MiB",
 	} {
-		_, err := Load(t.Context(), name, testKinds(), nil)
+		_, err := Load(t.Context(), name, testKinds(), nil, Reach{})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

@@ -12,7 +12,11 @@ import (
 // Lessons reads what a run file of rollouts teaches. Like Rows it is beyond what world.Files
 // promises.
 func (f files) Lessons(name string) (rows []json.RawMessage, err error) {
-	store, err := sqlite.OpenRead(f.path(name))
+	path, err := f.may(name)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.OpenRead(path)
 	if err != nil {
 		return nil, err
 	}

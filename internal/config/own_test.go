@@ -105,13 +105,13 @@ func TestLargeText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).Text("set.jsonl"); err != nil || got != large {
+	if got, err := beside(t, dir).Text("set.jsonl"); err != nil || got != large {
 		t.Errorf("%d of %d bytes, %v", len(got), len(large), err)
 	}
-	if _, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
+	if _, err := beside(t, dir).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
 		t.Errorf("%v", err)
 	}
-	if _, err := besides(t.Context(), filepath.Join(dir, "plan.yaml")).Text("odd.jsonl"); err == nil {
+	if _, err := beside(t, dir).Text("odd.jsonl"); err == nil {
 		t.Error("what is no text is read as one")
 	}
 }
@@ -188,7 +188,7 @@ func TestFilesTogether(t *testing.T) {
 	if _, err := large.WriteString(strings.Repeat("x\n", 1000)); err != nil || large.Close() != nil {
 		t.Fatal(err)
 	}
-	f := besides(t.Context(), filepath.Join(dir, "plan.yaml"))
+	f := beside(t, dir)
 	if _, err := f.Text("large.txt"); err != nil {
 		t.Error(err)
 	}
@@ -213,7 +213,17 @@ func TestLoadStops(t *testing.T) {
 		_, err := f.Text("plan.yaml")
 		return nil, err
 	}
-	if _, err := Load(ctx, filepath.Join(dir, "plan.yaml"), []world.Kind{k}, nil); !errors.Is(err, why) {
+	if _, err := Load(ctx, filepath.Join(dir, "plan.yaml"), []world.Kind{k}, nil, Reach{}); !errors.Is(err, why) {
 		t.Error(err)
 	}
+}
+
+// beside makes the files that a plan in dir may name.
+func beside(t *testing.T, dir string) files {
+	t.Helper()
+	f, err := besides(t.Context(), filepath.Join(dir, "plan.yaml"), Reach{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

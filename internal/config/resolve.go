@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -65,7 +64,7 @@ type resolver struct {
 }
 
 // resolve makes a Plan of a tree.
-func resolve(ctx context.Context, rep *report, tree *node, kinds []world.Kind, sets []string) (*Plan, error) {
+func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
 	generic := keys(nil, dict("PARAM", whatever()))
 	for _, s := range sets {
 		override(rep, tree, generic, s)
@@ -93,7 +92,7 @@ func resolve(ctx context.Context, rep *report, tree *node, kinds []world.Kind, s
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.err()
 	}
-	r.all(ctx)
+	r.all(beside)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -101,7 +100,7 @@ func resolve(ctx context.Context, rep *report, tree *node, kinds []world.Kind, s
 }
 
 // all resolves part by part. Each part does what it can with what the others left.
-func (r *resolver) all(ctx context.Context) {
+func (r *resolver) all(beside files) {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
 	p.EpisodeBudget = f.Episode
@@ -123,10 +122,14 @@ func (r *resolver) all(ctx context.Context) {
 	if r.tree.field("plan") == nil {
 		p.Episodes = max(1, f.Episodes)
 	}
+	if !r.src.recorded {
+		r.bound(beside)
+		defer func() { p.Outside = beside.outside }()
+	}
 	r.providers()
 	r.agents()
 	r.batches()
-	r.params(ctx)
+	r.params(beside)
 	r.lineup()
 	r.matrix()
 	r.until()

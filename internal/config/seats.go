@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,7 +13,7 @@ import (
 func index(i int) string { return fmt.Sprintf("[%d]", i) }
 
 // params decodes the params and learns the seats from the kind.
-func (r *resolver) params(ctx context.Context) {
+func (r *resolver) params(beside files) {
 	if !r.known {
 		return
 	}
@@ -25,7 +24,7 @@ func (r *resolver) params(ctx context.Context) {
 		r.paramsProblem(err, path{"params"})
 		return
 	}
-	if !r.load(ctx) || p.Kind.Seats == nil {
+	if !r.load(beside) || p.Kind.Seats == nil {
 		return
 	}
 	if p.Seats, err = p.Kind.Seats(p.Params); err != nil {

@@ -6,6 +6,8 @@
 // gives; reading ends when the context does. Every error names the file, and says what it
 // is or which bound it is over. YAML is parsed within bounds too, and never panics.
 //
+// Folders say whether a file lies in one of them, whatever links lead to it.
+//
 // It is not for the program's own files: run files and caches.
 package files
 

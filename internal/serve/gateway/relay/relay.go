@@ -201,7 +201,7 @@ func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 func (u *Upstream) finish(f *Flight, r *llm.Response, a *wire.Answer, model string) {
 	r.Provider = u.p.Name
 	r.RequestID = requestID(a.Header)
-	if f.Key == "" {
+	if len(f.Keys) == 0 {
 		r.Rate = rate(a.Header)
 	}
 	r.Trail.FirstByte, r.Trail.Latency = a.FirstByte, a.Latency()

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/internal/config"
+)
+
+// reachFlags allow a plan to name files outside its folder.
+type reachFlags struct {
+	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to name files in this folder too. Without it they are to lie in the plan's folder. May be given several times."`
+}
+
+func (f *reachFlags) reach() config.Reach { return config.Reach{Folders: f.AllowFiles} }
+
+// recorded is the reach of a plan that a run file recorded. Its paths start at the current folder, so
+// that one is within reach too.
+func (f *reachFlags) recorded(more ...string) *config.Reach {
+	return &config.Reach{Folders: slices.Concat(f.AllowFiles, []string{"."}, more)}
+}
+
+// runFile is where a plan is played into: what the user said, or the plan, or a file beside it. The
+// last must not be a link that leads elsewhere.
+func (f *reachFlags) runFile(plan *config.Plan, planFile, out string) (string, error) {
+	switch {
+	case out != "":
+		return out, nil
+	case plan.Out != "":
+		return plan.Out, nil
+	}
+	file := strings.TrimSuffix(planFile, filepath.Ext(planFile)) + ".parley"
+	if err := f.reach().Check(planFile, file); err != nil {
+		return "", usage("%w", err)
+	}
+	return file, nil
+}

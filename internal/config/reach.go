@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	inputs "parley/internal/files"
+)
+
+// Reach says which files a plan may name, besides those in its own folder.
+type Reach struct {
+	// Folders are those that the user allows.
+	Folders []string
+	// Foreign means that the sets are somebody else's. Default: the user typed them, and
+	// the files that they name need nobody's permission.
+	Foreign bool
+}
+
+// bounds are where the files of a plan may lie, while it is read.
+type bounds struct {
+	plan    string
+	own     inputs.Folders // the plan's folder
+	allowed inputs.Folders // what the user allows
+	refused []refusal
+	outside []string // what was allowed and lies outside the plan's folder, without links
+}
+
+// refusal is a file that a plan must not read or write.
+type refusal struct{ path, problem string }
+
+// bounded makes the bounds of a plan file. A plan that lies nowhere, such as one that is not
+// read from a file, names no files either.
+func bounded(plan string, reach Reach) (*bounds, error) {
+	b := &bounds{plan: plan}
+	_ = b.own.Add(filepath.Dir(plan)) // else nothing is held
+	for _, dir := range reach.Folders {
+		if err := b.allowed.Add(dir); err != nil {
+			return nil, fmt.Errorf("--allow-files %s: name a folder that exists: %w", dir, err)
+		}
+	}
+	return b, nil
+}
+
+// typed allows what the user named in overrides of a plan: the texts at and under n. A name
+// in the plan's folder is not taken at its word: it may be a link that came with the plan.
+func (b *bounds) typed(n *node, beside files) {
+	if n == nil {
+		return
+	}
+	for _, f := range n.fields {
+		b.typed(f.value, beside)
+	}
+	for _, item := range n.items {
+		b.typed(item, beside)
+	}
+	if n.form != text || n.at.set == "" || n.text == "" {
+		return
+	}
+	name := beside.path(n.text)
+	if isPattern(filepath.Base(name)) {
+		name = filepath.Dir(name)
+	}
+	if rel, err := filepath.Rel(beside.dir, name); err == nil && filepath.IsLocal(rel) {
+		return
+	}
+	_ = b.allowed.Add(name) // if it exists
+}
+
+// check is an error unless the file at path may be read and written. It is not opened.
+func (b *bounds) check(path string) error {
+	real, held := b.own.Hold(path)
+	if held {
+		return nil
+	}
+	if real, held := b.allowed.Hold(path); held {
+		if !slices.Contains(b.outside, real) {
+			b.outside = append(b.outside, real)
+		}
+		return nil
+	}
+	allow := filepath.Dir(real)
+	if isDir(real) {
+		allow = real
+	}
+	r := refusal{path: path, problem: fmt.Sprintf("%s leads to %s, outside the folder of %s: move it there, or allow its folder with --allow-files %s",
+		path, real, b.plan, allow)}
+	if !slices.Contains(b.refused, r) {
+		b.refused = append(b.refused, r)
+	}
+	return errors.New(r.problem)
+}
+
+// holds is check for what is not worth an error.
+func (b *bounds) holds(path string) bool {
+	_, own := b.own.Hold(path)
+	_, allowed := b.allowed.Hold(path)
+	return own || allowed
+}
+
+// isPattern says whether the last part of a name may match several files.
+func isPattern(last string) bool { return strings.ContainsAny(last, `*?[`) }
+
+// bound checks the files that are named outside params.
+func (r *resolver) bound(beside files) {
+	for _, key := range []string{"prices", "cache", "out"} {
+		n := r.tree.field(key)
+		if n == nil || n.form != text || n.text == "" || key == "cache" && n.text == "off" || n.at.set != "" && !beside.foreign {
+			continue
+		}
+		if err := beside.bounds.check(beside.path(n.text)); err != nil {
+			r.complain(path{key}, "%v", err)
+		}
+	}
+	beside.bounds.refused = nil // they are reported
+}
+
+// refuse reports the files that params must not name, and nothing that only follows from it.
+// What a file says that params name is reported in its place.
+func (r *resolver) refuse(beside files, errs []error) {
+	for _, one := range beside.refused {
+		said := false
+		for _, err := range errs {
+			e, ok := err.(*Error)
+			if ok && e.Line > 0 && strings.Contains(e.Problem, one.problem) {
+				r.beside, said = append(r.beside, e), true
+			}
+		}
+		if !said {
+			p, _ := r.tree.field("params").naming(beside, one.path, path{"params"})
+			if p == nil {
+				p = path{"params"}
+			}
+			r.complain(p, "%s", one.problem)
+		}
+	}
+}
+
+// naming finds the key, at or under n, whose text names a file or, of all that name a folder
+// around it, the innermost. It returns how long that name is.
+func (n *node) naming(beside files, file string, at path) (found path, length int) {
+	if n == nil {
+		return nil, 0
+	}
+	if n.form == text && n.text != "" {
+		name := beside.path(n.text)
+		if isPattern(filepath.Base(name)) {
+			name = filepath.Dir(name)
+		}
+		if rel, err := filepath.Rel(name, file); err == nil && filepath.IsLocal(rel) {
+			return at, len(name)
+		}
+		return nil, 0
+	}
+	try := func(inner *node, at path) {
+		if p, most := inner.naming(beside, file, at); p != nil && most > length {
+			found, length = p, most
+		}
+	}
+	for _, f := range n.fields {
+		try(f.value, at.to(f.name))
+	}
+	for i, item := range n.items {
+		try(item, at.to(index(i)))
+	}
+	return found, length
+}
+
+// Check is an error unless a file may be opened for what stands in another, such as a plan or
+// a run file: it lies in the folder of that one, or within reach.
+func (r Reach) Check(of, file string) error {
+	b, err := bounded(of, r)
+	if err != nil {
+		return err
+	}
+	return b.check(file)
+}
+
+// isDir says whether there is a folder. What may be on another machine is not looked at.
+func isDir(path string) bool {
+	if strings.HasPrefix(filepath.VolumeName(path), `\\`) {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
