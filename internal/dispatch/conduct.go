@@ -53,13 +53,13 @@ func (e *entry) terms(req *llm.Request, batched bool) terms {
 	if t.worst == 0 {
 		return t
 	}
-	stored := refers(req) && e.price.Context == 0
-	switch most := readable(e.price, req); {
-	case batched && stored: // its lines cannot take turns
-		t.worst = max(t.worst, e.price.Worst(most, longest, true))
-	case batched:
-	case stored:
-		t.wide, t.width = e.price.Worst(most, longest, false), 1
+	if e.price.Context == 0 && refers(req) {
+		most := e.price.Worst(readable(e.price, req), longest, batched)
+		if batched { // its lines cannot take turns
+			t.worst = max(t.worst, most)
+		} else {
+			t.wide, t.width = most, 1
+		}
 	}
 	if !batched && output == 0 && !e.conduct.trusted {
 		t.wide = max(t.wide, e.price.Worst(readable(e.price, req), max(longest, unlimited(e.price, 0)), false))

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,10 @@ func (a attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 	if min(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0 {
 		return usageImpossible
 	}
-	if max(u.Cached, u.CacheWrite, u.CacheWriteLong) > u.Input || inputOf(u) > readable(a.price, a.req) {
+	if max(u.Cached, u.CacheWrite, u.CacheWriteLong) > u.Input {
+		return usageImpossible
+	}
+	if most := inputOf(u); most > hiddenTokens && most > readable(a.price, a.req) {
 		return usageImpossible
 	}
 	if most := max(u.Output, u.Reasoning); most > outputUnknown && most > a.outputMost(resp) {
@@ -165,7 +169,8 @@ func refers(req *llm.Request) bool {
 		return true
 	}
 	for key, v := range req.Extra {
-		if slices.Contains(references, strings.ToLower(key)) && string(v) != "null" {
+		key = strings.ToLower(key)
+		if key == "tools" && hosted(v) || slices.Contains(references, key) && string(v) != "null" {
 			return true
 		}
 	}
@@ -174,11 +179,28 @@ func refers(req *llm.Request) bool {
 
 // references are the members of a request's body, in any format, that have a provider read what
 // is not in the request: what was said before, stored prompts and files, and what its own tools
-// find. Tools that a client runs are not in Extra.
+// find.
 var references = []string{
-	"previous_response_id", "conversation", "prompt", "tools", "web_search_options", "search_parameters", "enable_search",
+	"previous_response_id", "conversation", "prompt", "web_search_options", "search_parameters", "enable_search",
 	"mcp_servers", "container", "plugins", "data_sources", "cached_content", "extra_body", "attachments", "file_ids", "tool_resources",
 }
+
+// hosted says whether a list of tools has one that the provider runs.
+func hosted(tools []byte) bool {
+	var list []struct{ Type string }
+	if json.Unmarshal(tools, &list) != nil {
+		return true
+	}
+	for _, t := range list {
+		if !slices.ContainsFunc(clientTools, func(own string) bool { return t.Type == own || strings.HasPrefix(t.Type, own+"_") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientTools are the types of tools that a client runs, in any format; some go on with a date.
+var clientTools = []string{"", "function", "custom", "bash", "text_editor", "computer", "memory", "local_shell", "shell", "apply_patch"}
 
 // outputMost is more output tokens than a model can have produced.
 func (a attempt) outputMost(resp *llm.Response) int {

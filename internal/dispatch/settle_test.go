@@ -240,6 +240,7 @@ func TestReferences(t *testing.T) {
 		width   int
 	}{
 		{"plain", known, false, "metadata", 150_000, usageImpossible, 0, 0},
+		{"a tool that the client runs", known, false, "own tools", 150_000, usageImpossible, 0, 0},
 		{"a file", known, true, "", 150_000, usageOK, 200_000, 0},
 		{"an earlier answer", known, false, "previous_response_id", 200_000, usageOK, 200_000, 0},
 		{"beyond the context", known, true, "", 250_000, usageImpossible, 200_000, 0},
@@ -249,7 +250,10 @@ func TestReferences(t *testing.T) {
 		req := asked(1, 50, 50)[0]
 		req.Refers = tt.refers
 		if tt.extra != "" {
-			req.Extra = map[string]json.RawMessage{tt.extra: []byte(`"x"`)}
+			req.Extra = map[string]json.RawMessage{tt.extra: []byte(`[{"type":"web_search_20250305"}]`)}
+		}
+		if tt.extra == "own tools" {
+			req.Extra = map[string]json.RawMessage{"tools": []byte(`[{"type":"bash_20250124"},{"name":"f"},{"type":"custom"}]`)}
 		}
 		e := &entry{price: tt.price, ok: true, conduct: &conduct{trusted: true}}
 		terms := e.terms(req, false)
