@@ -2,10 +2,7 @@ package dispatch
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	"parley/internal/price"
 	"parley/llm"
@@ -162,45 +159,6 @@ func promptOf(p price.Price, req *llm.Request) int {
 	}
 	return n
 }
-
-// refers says whether req refers to something that the provider stores or fetches.
-func refers(req *llm.Request) bool {
-	if req.Refers {
-		return true
-	}
-	for key, v := range req.Extra {
-		key = strings.ToLower(key)
-		if key == "tools" && hosted(v) || slices.Contains(references, key) && string(v) != "null" {
-			return true
-		}
-	}
-	return false
-}
-
-// references are the members of a request's body, in any format, that have a provider read what
-// is not in the request: what was said before, stored prompts and files, and what its own tools
-// find.
-var references = []string{
-	"previous_response_id", "conversation", "prompt", "web_search_options", "search_parameters", "enable_search",
-	"mcp_servers", "container", "plugins", "data_sources", "cached_content", "extra_body", "attachments", "file_ids", "tool_resources",
-}
-
-// hosted says whether a list of tools has one that the provider runs.
-func hosted(tools []byte) bool {
-	var list []struct{ Type string }
-	if json.Unmarshal(tools, &list) != nil {
-		return true
-	}
-	for _, t := range list {
-		if !slices.ContainsFunc(clientTools, func(own string) bool { return t.Type == own || strings.HasPrefix(t.Type, own+"_") }) {
-			return true
-		}
-	}
-	return false
-}
-
-// clientTools are the types of tools that a client runs, in any format; some go on with a date.
-var clientTools = []string{"", "function", "custom", "bash", "text_editor", "computer", "memory", "local_shell", "shell", "apply_patch"}
 
 // outputMost is more output tokens than a model can have produced.
 func (a attempt) outputMost(resp *llm.Response) int {
