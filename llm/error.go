@@ -77,6 +77,8 @@ type Error struct {
 	// Usage is what the failed try is known to have cost, such as an answer that was
 	// whole but not of its Schema.
 	Usage Usage `json:"usage,omitzero"`
+	// Received is how many bytes of the answer's content came before it failed.
+	Received int `json:"-"`
 	// Rate is what the server said of its limits, or nil.
 	Rate *Rate `json:"-"`
 	// Trail says what was tried.

@@ -94,6 +94,9 @@ type Request struct {
 	// Most is the most that the call may cost in all, retries and repairs included: what would
 	// go beyond it is not tried, and the call fails with ErrMost. Default: no limit.
 	Most Money `json:"-"`
+	// Refers says that the request refers to something that the provider stores or fetches, such
+	// as a file by its id, so that the size of the request does not bound the input.
+	Refers bool `json:"-"`
 	// Fallbacks are models (provider/model) asked in turn when this one cannot answer.
 	Fallbacks []string `json:"-"`
 }

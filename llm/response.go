@@ -70,6 +70,27 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
+// Max returns what u and v report at most: the larger prompt with its parts, and the larger
+// answer. Where one of them has a count below zero it is that one.
+func (u Usage) Max(v Usage) Usage {
+	switch {
+	case u.negative():
+		return u
+	case v.negative():
+		return v
+	}
+	out := u
+	if v.Input >= u.Input {
+		out = v
+	}
+	out.Output, out.Reasoning = max(u.Output, v.Output), max(u.Reasoning, v.Reasoning)
+	return out
+}
+
+func (u Usage) negative() bool {
+	return min(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0
+}
+
 // Total returns the tokens of input and output together.
 func (u Usage) Total() int { return AddTokens(u.Input, u.Output) }
 

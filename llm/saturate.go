@@ -13,6 +13,15 @@ func MulTokens(a, b int) int {
 	return int(max(math.MinInt, min(math.MaxInt, times(int64(a), int64(b)))))
 }
 
+// LargerTokens returns the larger of a and b, or the smaller where that is below zero and so no
+// count at all.
+func LargerTokens(a, b int) int {
+	if min(a, b) < 0 {
+		return min(a, b)
+	}
+	return max(a, b)
+}
+
 // plus returns a + b, or the extreme that the sum is beyond.
 func plus(a, b int64) int64 {
 	sum := a + b

@@ -24,7 +24,7 @@ func keys(kinds []string, params *shape) *shape {
 			key{name: "concurrency", shape: whole(1, 1_000_000), preset: "what the providers bear", doc: "The most calls in flight over all providers.", also: []string{"calls", "parallel", "workers"}},
 			key{name: "live", shape: whole(1, 1_000_000), preset: "20000", doc: "The most episodes begun and not ended."},
 		), doc: "Bounds of the whole run. Those of an account stand under providers.NAME.limits."},
-		key{name: "budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most the run may cost, in US dollars. It is never exceeded: when the next call would not fit, the run stops and can be resumed.", also: []string{"max_cost", "cost"}},
+		key{name: "budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most the run may cost, in US dollars. When the next call might not fit, the run stops and can be resumed. A server that gives more than it was asked for can exceed it, within the bounds that docs/providers.md states.", also: []string{"max_cost", "cost"}},
 		key{name: "episode_budget", shape: ratio(0.0001, 1e9), preset: "none", doc: "The most an episode may cost, in US dollars. One that might cost more with its next calls ends as failed, and says so; the others go on. It cannot change when a run is played on.", also: []string{"budget_per_episode", "cost_per_run_limit", "max_cost_per_episode"}},
 		key{name: "cache", shape: word(), preset: "off", doc: "The path of a file that keeps answers for other runs, from the plan file's folder, or off."},
 		key{name: "pace", shape: words("free", "wave"), preset: "free", doc: "free: each episode goes on as soon as its own turn is answered. wave: calls are made only when every live episode waits for one, all of them together."},

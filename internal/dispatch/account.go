@@ -15,7 +15,7 @@ type account struct {
 	mu    sync.Mutex
 	free  llm.Money // set aside and not in use by an attempt
 	parks bool      // it was set aside for a batch
-	alone bool      // it may make the one attempt at a time that can cost more than is set aside
+	alone bool      // it may make one attempt at a time that can cost more than is set aside
 	cost  llm.Money
 	guess bool // an attempt was charged by an estimate
 

@@ -31,8 +31,8 @@ type Budget struct {
 	parked   llm.Money // for calls that go over a batch API, whose marks tell of them
 	risk     llm.Money // of batches that earlier sittings left, which no call answers for yet
 	queue    line[*drawer]
-	crowd    line[*drawer] // those of the queue that there is room for once no other call is alone
-	alone    bool          // a call is out that may cost more than is set aside for it
+	crowd    line[*drawer] // those of the queue that there is room for once fewer calls are alone
+	alone    int           // calls that are out and may cost more than is set aside for them
 	closed   bool
 }
 
@@ -70,7 +70,7 @@ func (w want) terms() terms {
 	t := w.prices.look(w.req.Model).terms(w.req, w.parks)
 	for _, model := range w.req.Fallbacks {
 		if e := w.prices.look(model); e.ok {
-			t.wide = max(t.wide, e.terms(w.req, false).wide)
+			t = t.beside(e.terms(w.req, false))
 		}
 	}
 	return t
@@ -79,7 +79,7 @@ func (w want) terms() terms {
 // hold is what is set aside for a call.
 type hold struct {
 	amount llm.Money
-	alone  bool // it is the one call that may cost more
+	alone  bool // it is one of the few calls that may cost more
 }
 
 // drawer is a call that waits for room.
@@ -132,8 +132,9 @@ func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 }
 
 // room says what can be set aside for t now. Where there is room for what a server is to cost
-// that keeps the limit, but not for one that may not keep it, one call at a time goes: the
-// most that is spent too much is one answer. crowded means that another such call is out.
+// that keeps the limit, but not for one that may not keep it, as many calls go at a time as
+// t.width says: the most that is spent too much is one answer of each. crowded means that so
+// many such calls are out.
 func (b *Budget) room(t terms) (h hold, ok, crowded bool) {
 	if most := max(t.worst, t.wide); b.fits(most) {
 		return hold{amount: most}, true, false
@@ -141,7 +142,8 @@ func (b *Budget) room(t terms) (h hold, ok, crowded bool) {
 	if !t.unproven() || !b.fits(t.worst) {
 		return hold{}, false, false
 	}
-	return hold{amount: t.worst, alone: true}, !b.alone, b.alone
+	full := t.width > 0 && b.alone >= t.width
+	return hold{amount: t.worst, alone: true}, !full, full
 }
 
 // give sets h aside.
@@ -149,7 +151,9 @@ func (b *Budget) give(h hold, parks bool) error {
 	if err := b.grant(h.amount, parks); err != nil {
 		return err
 	}
-	b.alone = b.alone || h.alone
+	if h.alone {
+		b.alone++
+	}
 	return nil
 }
 
@@ -234,7 +238,7 @@ func (b *Budget) unpark(amount llm.Money) error {
 func (b *Budget) close(free llm.Money, parks, alone bool) {
 	if alone {
 		b.mu.Lock()
-		b.alone = false
+		b.alone--
 		b.mu.Unlock()
 	}
 	b.settle(free, 0, parks)

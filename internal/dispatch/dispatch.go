@@ -20,7 +20,7 @@
 //	  - park is one attempt too, of a call in a wave: it waits for its line of a batch
 //
 // What it promises: a budget is never exceeded by servers that keep the limits of requests,
-// and by one answer of a server that was not known not to; no permit is held while anything
+// and otherwise by one answer for each call that rests on trust (see conduct); no permit is held while anything
 // waits; every error is an *llm.Error of one kind; calls are served lowest Order
 // first; a call returns soon after its context ends; nothing here changes what an
 // answer says. Everything may be used from any number of goroutines.

@@ -31,7 +31,7 @@ func draw[T any](t *tape, from ...T) T { return from[t.byte()%len(from)] }
 
 // count is a number of tokens, likely or not.
 func (t *tape) count() int {
-	return draw[int](t, 0, 1, 20, 49, 50, 51, 58, 59, 1000, 5000, 127_999, 128_000, 300_000, 9_999_999, 1<<24, 1<<28, 1<<31-1, 1e15, math.MaxInt-1, math.MaxInt, -1, -1000, math.MinInt)
+	return draw[int](t, 0, 1, 20, 49, 50, 51, 58, 59, 1000, 5000, 21_000, 60_000, 127_999, 128_000, 300_000, 9_900_000, 9_999_999, 1<<24, 1<<28, 1<<31-1, 1e15, math.MaxInt-1, math.MaxInt, -1, -1000, math.MinInt)
 }
 
 func (t *tape) usage() llm.Usage {
@@ -79,10 +79,16 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > sizeOf(req).bound() || u.Output > asked || len(resp.Text) > asked {
 		x.honest = false
 	}
-	cut := func(n int) int { return max(0, min(n, mostTokens)) }
-	cost := x.price.Cost(llm.Usage{Input: cut(max(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong)) * 3, Output: cut(u.Output)}, false)
-	x.most = max(x.most, cost, x.price.Worst(3*cut(max(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong))+sizeOf(req).bound(), max(cut(u.Output), len(resp.Text)), false))
-	switch x.tape.byte() % 8 {
+	dropped := draw(&x.tape, 0, 0, 3, 400, 100_000, 1<<26)
+	how := x.tape.byte() % 9
+	if how == 3 && dropped/bytesPerToken > asked {
+		x.honest = false
+	}
+	// No more input is believed than can have been read.
+	x.most = max(x.most, x.price.Worst(readable(x.price, req), max(0, min(u.Output, mostTokens), len(resp.Text), dropped/bytesPerToken), false))
+	switch how {
+	case 3:
+		return nil, &llm.Error{Kind: llm.KindCanceled, Uncertain: true, Usage: u, Received: dropped}
 	case 0:
 		return nil, &llm.Error{Kind: llm.KindServer, Usage: u}
 	case 1:
@@ -101,6 +107,7 @@ func (x *trial) requests() []*llm.Request {
 		if x.tape.byte()%4 == 0 {
 			r.Fallbacks = []string{"lab/other"}
 		}
+		r.Refers = x.tape.byte()%8 == 1
 		if x.tape.byte()%8 == 0 {
 			r.Schema = &llm.Schema{Name: "any", JSON: json.RawMessage(`{"type":"object"}`)}
 		}

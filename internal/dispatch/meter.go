@@ -36,13 +36,16 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		m.fill(resp, req, time.Since(start))
 	}
 	c, e := attempt{req: req, price: known.price, terms: t}.settle(resp, llm.AsError(err))
-	if t.worst > 0 && e == nil {
-		known.observe(req, resp, c.verdict) // before others are let in
+	if t.worst > 0 {
+		if err != nil {
+			resp = nil
+		}
+		known.observe(req, resp, c) // before others are let in
 	}
 	if a != nil {
 		a.end(held, c)
 	}
-	m.notices.settled(known, req, resp, t.worst, c)
+	m.notices.settled(known, req, t.worst, c)
 	m.count(req, resp, e, c, known.ok)
 	if e != nil {
 		return nil, e

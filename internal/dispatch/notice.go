@@ -27,7 +27,7 @@ type noticeKey struct {
 }
 
 // settled says what is odd about the usage of an attempt for which worst was set aside.
-func (n *notices) settled(known *entry, req *llm.Request, resp *llm.Response, worst llm.Money, c charge) {
+func (n *notices) settled(known *entry, req *llm.Request, worst llm.Money, c charge) {
 	switch {
 	case c.verdict == usageMissing && c.cost > 0:
 		text := "%s reports no token usage, so the cost of its calls is estimated from the size of prompts and answers"
@@ -36,7 +36,7 @@ func (n *notices) settled(known *entry, req *llm.Request, resp *llm.Response, wo
 		}
 		n.once(req.Model, c.verdict, fmt.Sprintf(text, req.Model))
 	case c.verdict == usageLonger && worst > 0:
-		n.once(req.Model, c.verdict, longer(known, req, resp.Usage))
+		n.once(req.Model, c.verdict, longer(known, req, c.used))
 	}
 }
 
@@ -47,7 +47,7 @@ func longer(known *entry, req *llm.Request, u llm.Usage) string {
 			req.Model, u.Output, most, unlimited(known.price, u.Output))
 	}
 	return fmt.Sprintf("%s counted %d input tokens for a prompt of %d bytes, so that a call cost more than was set aside for it. From now on more is set aside",
-		req.Model, u.Input, sizeOf(req).bytes)
+		req.Model, inputOf(u), sizeOf(req).bytes)
 }
 
 func (n *notices) once(model string, about verdict, text string) {

@@ -55,7 +55,7 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 		}
 		f := s.Park(ctx, parcel)
 		c := t.end(req, &f)
-		p.notices.settled(t.known, req, f.Response, t.held, c)
+		p.notices.settled(t.known, req, t.held, c)
 		switch {
 		case !f.Live:
 			p.count(req, f, c, t.known.ok)
@@ -117,8 +117,9 @@ func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
 		}
 		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
 			f.Response = nil
-		} else if t.held > 0 {
-			t.known.observe(req, f.Response, c.verdict)
+		}
+		if t.held > 0 {
+			t.known.observe(req, f.Response, c)
 		}
 	}
 	if t.account != nil {

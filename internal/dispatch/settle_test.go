@@ -2,11 +2,13 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"parley/internal/price"
@@ -31,9 +33,12 @@ func TestUsageIsJudged(t *testing.T) {
 		{"at the limit", 50, long[:200], llm.Usage{Input: 20, Output: 50}, usageOK},
 		{"its end counted", 50, long[:200], llm.Usage{Input: 20, Output: 51}, usageOK},
 		{"hidden instructions", 50, "yes", llm.Usage{Input: 20_000, Output: 2}, usageOK},
-		{"files at the provider", 50, "yes", llm.Usage{Input: 1_000_000, Output: 2}, usageOK},
+		{"nearly ten million for a short prompt", 50, "yes", llm.Usage{Input: 9_900_000, Output: 2}, usageImpossible},
+		{"more than hidden instructions", 50, "yes", llm.Usage{Input: 25_000, Output: 2}, usageImpossible},
 		{"nothing said", 50, "", llm.Usage{Input: 20}, usageOK},
-		{"parts beside the prompt", 50, "yes", llm.Usage{Input: 20, Cached: 5000, Output: 2}, usageOK},
+		{"more cached than was read", 50, "yes", llm.Usage{Input: 20, Cached: 5000, Output: 2}, usageImpossible},
+		{"cached and written", 50, "yes", llm.Usage{Input: 20, Cached: 20, CacheWrite: 20, Output: 2}, usageOK},
+		{"parts of more than was read", 50, "yes", llm.Usage{Input: 15_000, Cached: 15_000, CacheWrite: 15_000, Output: 2}, usageImpossible},
 		{"limit ignored", 50, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
 		{"hidden thoughts", 50, "yes", llm.Usage{Input: 20, Output: 60_000, Reasoning: 59_998}, usageLonger},
 		{"no limit", 0, long, llm.Usage{Input: 20, Output: 1_000}, usageOK},
@@ -215,4 +220,124 @@ func TestMostWithoutABudget(t *testing.T) {
 	if spent, reserved := d.Budget().Spent(); reserved != 0 || spent < 0 {
 		t.Errorf("spent %v, %v set aside", spent, reserved)
 	}
+}
+
+// TestReferences: a request that refers to what the provider stores or fetches may have more
+// read than it holds, up to the context, and that is set aside.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Output: 4 * llm.Dollar}}
+	known := p
+	known.Context = 200_000
+	for _, tt := range []struct {
+		name    string
+		price   price.Price
+		refers  bool
+		extra   string
+		input   int
+		want    verdict
+		reserve int // input tokens
+		width   int
+	}{
+		{"plain", known, false, "metadata", 150_000, usageImpossible, 0, 0},
+		{"a tool that the client runs", known, false, "own tools", 150_000, usageImpossible, 0, 0},
+		{"a file", known, true, "", 150_000, usageOK, 200_000, 0},
+		{"an earlier answer", known, false, "previous_response_id", 200_000, usageOK, 200_000, 0},
+		{"beyond the context", known, true, "", 250_000, usageImpossible, 200_000, 0},
+		{"unknown context", p, false, "tools", 9_000_000, usageLonger, 0, 1},
+		{"beyond any context", p, true, "", 11_000_000, usageImpossible, 0, 1},
+	} {
+		req := asked(1, 50, 50)[0]
+		req.Refers = tt.refers
+		if tt.extra != "" {
+			req.Extra = map[string]json.RawMessage{tt.extra: []byte(`[{"type":"web_search_20250305"}]`)}
+		}
+		if tt.extra == "own tools" {
+			req.Extra = map[string]json.RawMessage{"tools": []byte(`[{"type":"bash_20250124"},{"name":"f"},{"type":"custom"}]`)}
+		}
+		e := &entry{price: tt.price, ok: true, conduct: &conduct{trusted: true}}
+		terms := e.terms(req, false)
+		if least := tt.price.Worst(tt.reserve, 50, false); terms.worst < least || tt.reserve == 0 && terms.worst > llm.Dollars(0.01) || terms.width != tt.width || terms.unproven() != (tt.width > 0) {
+			t.Errorf("%s: %+v, want at least %v", tt.name, terms, least)
+		}
+		c, _ := attempt{req: req, price: tt.price, terms: terms}.settle(&llm.Response{Text: "yes", Usage: llm.Usage{Input: tt.input, Output: 2}}, nil)
+		if c.verdict != tt.want {
+			t.Errorf("%s: verdict %d, want %d", tt.name, c.verdict, tt.want)
+		}
+		if batched := e.terms(req, true); tt.width > 0 && batched.worst < tt.price.Worst(mostContext, 50, true) {
+			t.Errorf("%s: %v set aside for a line of a batch", tt.name, batched.worst)
+		}
+	}
+}
+
+// TestAbsurdPrompts: servers that report prompts nobody sent cost no more than was set aside,
+// however many calls are in flight.
+func TestAbsurdPrompts(t *testing.T) {
+	t.Parallel()
+	for name, u := range map[string]llm.Usage{
+		"input":  {Input: 9_900_000, Output: 5},
+		"cached": {Input: 10, Cached: 9_000_000, Output: 5},
+	} {
+		for _, prov := range []provider.Provider{{}, compatible()} {
+			prov.Limits.Concurrency = 20
+			m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+				return &llm.Response{Text: "yes", Usage: u}, nil
+			})
+			budget := NewBudget(llm.Dollars(0.01), 0)
+			d := dispatcher(t, m, prov, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
+			for _, r := range d.All(t.Context(), asked(100, 50, 50)) {
+				if e := llm.AsError(r.Err); e == nil || e.Code != codeUsage && e.Kind != llm.KindBudget {
+					t.Fatalf("%s: %v", name, r.Err)
+				}
+			}
+			if spent, reserved := budget.Spent(); spent > budget.Limit() || spent == 0 || reserved != 0 {
+				t.Errorf("%s: spent %v of %v, %v set aside", name, spent, budget.Limit(), reserved)
+			}
+		}
+	}
+}
+
+// TestDroppedStreams: of an answer that its reader left, the bytes that came are charged, and a
+// server that gave more than it was asked for is known as one from then on.
+func TestDroppedStreams(t *testing.T) {
+	t.Parallel()
+	m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+		return nil, &llm.Error{Kind: llm.KindCanceled, Uncertain: true, Received: 1 << 20}
+	})
+	table := prices(t)
+	p, _ := table.Find("lab/any")
+	for _, prov := range []provider.Provider{{}, compatible()} {
+		budget := NewBudget(llm.Dollar, 0)
+		d := dispatcher(t, m, prov, func(c *Config) { c.Budget, c.Prices = budget, table })
+		req := asked(1, 50, 50)[0]
+		before := d.prices.look(req.Model).terms(req, false).worst
+		_, err := d.Ask(t.Context(), req)
+		least := p.Cost(llm.Usage{Output: 1 << 20 / bytesPerToken}, false)
+		if e := llm.AsError(err); e == nil || e.Trail.Cost < least {
+			t.Errorf("charged %v, want at least %v", e, least)
+		}
+		if after := d.prices.look(req.Model).terms(req, false).worst; after < least || before >= least {
+			t.Errorf("%v set aside before and %v after, want at least %v", before, after, least)
+		}
+	}
+}
+
+// TestBetrayal: a server that was honest for a while and is not any more makes a run spend no
+// more than twice as many answers too much as it was honest.
+func TestBetrayal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var l ledger
+		const honest = 3
+		d, _ := l.ask(t, compatible(), llm.Dollars(0.1), 200, func(n, asked int) (int, llm.Finish) {
+			if n < honest {
+				return asked, llm.FinishLength
+			}
+			return 100_000, llm.FinishStop
+		})
+		spent, reserved := d.Budget().Spent()
+		if spent > d.Budget().Limit()+l.most.Times(2*honest) || l.peak > 2*honest || reserved != 0 {
+			t.Errorf("spent %v of %v, %v for one answer, %d at once, %v set aside", spent, d.Budget().Limit(), l.most, l.peak, reserved)
+		}
+	})
 }

@@ -44,7 +44,7 @@ func (t *tariff) look(model string) *entry {
 	}
 	e = &entry{conduct: &conduct{}}
 	e.price, e.ok = t.table.Find(model)
-	e.conduct.proven.Store(!e.ok || t.keeps(model))
+	e.conduct.trusted = !e.ok || t.keeps(model)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old := t.known[model]; old != nil {
@@ -69,7 +69,7 @@ func (t *tariff) unknown(model string) *llm.Error {
 
 // worstOf is the most that one attempt at req can cost, live or over the batch API.
 func worstOf(p price.Price, req *llm.Request, batched bool) llm.Money {
-	return p.Worst(sizeOf(req).bound(), outputOf(p, req), batched)
+	return p.Worst(promptOf(p, req), outputOf(p, req), batched)
 }
 
 // outputOf is the most output tokens of an attempt at req by a server that keeps the limit.

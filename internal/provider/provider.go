@@ -128,11 +128,9 @@ func (p Provider) Servers() []Provider {
 }
 
 // KeepsLimits says whether the servers of p are known to stop an answer at the limit on output
-// tokens of its request. Of chat completions at an address that is no preset's nobody knows:
-// many programs serve them, and some have never heard of the limit.
-func (p Provider) KeepsLimits() bool {
-	return p.Dialect != "openai" || p.Batch != nil || p.atPreset()
-}
+// tokens of its request. Of servers at an address that is no preset's nobody knows, whatever
+// they speak: some have never heard of the limit.
+func (p Provider) KeepsLimits() bool { return p.atPreset() }
 
 // atPreset says whether all servers of p are those of presets.
 func (p Provider) atPreset() bool {

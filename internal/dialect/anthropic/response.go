@@ -76,12 +76,14 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 // count is the running total of an answer's tokens.
 type count struct {
 	uncached, created, hour, read, output, thinking int
+
+	most llm.Usage // that was reported so far
 }
 
 func (c *count) add(u *wireUsage) {
 	set := func(dst *int, n *int) {
 		if n != nil {
-			*dst = max(*n, 0)
+			*dst = *n
 		}
 	}
 	set(&c.uncached, u.Input)
@@ -89,17 +91,21 @@ func (c *count) add(u *wireUsage) {
 	set(&c.read, u.CacheRead)
 	set(&c.output, u.Output)
 	if u.ByTTL != nil {
-		c.hour = max(u.ByTTL.Hour, 0)
+		c.hour = u.ByTTL.Hour
 	}
 	if u.OutputDetails != nil {
-		c.thinking = max(u.OutputDetails.Thinking, 0)
+		c.thinking = u.OutputDetails.Thinking
 	}
+	c.most = c.most.Max(c.usage())
 }
 
 // usage counts as llm.Usage does: the format's own input_tokens is only the part of
 // the prompt that the cache has nothing to do with.
 func (c *count) usage() llm.Usage {
 	hour := min(c.hour, c.created)
+	if least := min(c.uncached, c.created, c.read); least < 0 {
+		return llm.Usage{Input: least}
+	}
 	return llm.Usage{
 		Input:  llm.AddTokens(c.uncached, llm.AddTokens(c.created, c.read)),
 		Cached: c.read, CacheWrite: c.created - hour, CacheWriteLong: hour,

@@ -111,6 +111,16 @@ func (a *assembler) add(w *wireEvent) error {
 	return nil
 }
 
+// Received says how much of the answer came.
+func (a *assembler) Received() int {
+	n := 0
+	for i := range a.blocks {
+		b := &a.blocks[i]
+		n += len(b.Text) + len(b.Thinking) + len(b.Name) + len(b.piece)
+	}
+	return n
+}
+
 // Response returns the answer. A stream that ended without saying so is an error.
 func (a *assembler) Response() (*llm.Response, error) {
 	switch {
@@ -140,7 +150,7 @@ func (a *assembler) Response() (*llm.Response, error) {
 		}
 	}
 	r.Text = text.String()
-	r.Usage = a.tokens.usage()
+	r.Usage = a.tokens.most
 	r.Finish = finishOf(a.stop)
 	if r.Finish == llm.FinishRefused {
 		r.Refusal = refusal(r.Text, a.details)

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -252,6 +253,27 @@ func TestStreamBoundsCalls(t *testing.T) {
 	}
 }
 
+// TestStreamUsage: of usages that differ the largest counts, and one below zero is not hidden.
+func TestStreamUsage(t *testing.T) {
+	t.Parallel()
+	const said = `{"choices":[{"delta":{"content":"so"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`
+	for _, tt := range []struct {
+		first, last [3]int
+		want        llm.Usage
+	}{
+		{[3]int{9, 5000, 8}, [3]int{9, 1, 0}, llm.Usage{Input: 9, Output: 5000}},
+		{[3]int{900, 1, 800}, [3]int{9, 5, 0}, llm.Usage{Input: 900, Cached: 800, Output: 5}},
+		{[3]int{9, -5, 0}, [3]int{9, 5, 0}, llm.Usage{Input: 9, Output: -5}},
+		{[3]int{9, 5, 0}, [3]int{-9, 5, 0}, llm.Usage{Input: -9, Output: 5}},
+		{[3]int{9, 5, 0}, [3]int{9, 5, -1}, llm.Usage{Input: 9, Cached: -1, Output: 5}},
+	} {
+		r, err := stream(fmt.Sprintf(said, tt.first[0], tt.first[1], tt.first[2]), fmt.Sprintf(said, tt.last[0], tt.last[1], tt.last[2]), `[DONE]`)
+		if err != nil || r.Usage != tt.want {
+			t.Errorf("%v, %v: %+v, %v, want %+v", tt.first, tt.last, r, err, tt.want)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"id":"c1","choices":[{"message":{"content":[{"text":"x"}],"tool_calls":[{"id":"a","function":{"arguments":{}}}]},"logprobs":{"content":[{}]}}],"usage":{"prompt_tokens":-1}}`))
 	f.Add([]byte(`{"choices":[{"delta":{"tool_calls":[{"index":-5}]},"finish_reason":"stop"}]}`))
@@ -273,7 +295,7 @@ func check(t *testing.T, b []byte, decode func([]byte) (*llm.Response, error)) {
 		}
 		return
 	}
-	if r.Finish == "" || r.Usage.Input < 0 || r.Usage.Output < 0 {
+	if r.Finish == "" {
 		t.Errorf("%q: %+v", b, r)
 	}
 }

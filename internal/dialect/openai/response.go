@@ -114,15 +114,15 @@ func hasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != 
 
 func (u *wireUsage) usage() llm.Usage {
 	out := llm.Usage{
-		Input:      max(u.PromptTokens, 0),
-		Cached:     max(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens, 0),
-		CacheWrite: max(u.PromptTokensDetails.CacheWriteTokens, 0),
-		Output:     max(u.CompletionTokens, 0),
-		Reasoning:  max(u.CompletionTokensDetails.ReasoningTokens, u.ReasoningTokens, 0),
+		Input:      u.PromptTokens,
+		Cached:     llm.LargerTokens(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
+		CacheWrite: u.PromptTokensDetails.CacheWriteTokens,
+		Output:     u.CompletionTokens,
+		Reasoning:  llm.LargerTokens(u.CompletionTokensDetails.ReasoningTokens, u.ReasoningTokens),
 	}
 	// Gemini and xAI do not count thinking as completion, but bill it as such: only
 	// the total holds it.
-	if rest := max(u.TotalTokens, 0) - out.Total(); rest > 0 && u.PromptTokens > 0 {
+	if rest := u.TotalTokens - max(out.Total(), 0); rest > 0 && u.PromptTokens > 0 && u.CompletionTokens >= 0 {
 		out.Output = llm.AddTokens(out.Output, rest)
 		out.Reasoning = max(out.Reasoning, rest)
 	}

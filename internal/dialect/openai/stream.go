@@ -73,9 +73,9 @@ func (a *assembler) envelope(w *wireResponse) {
 	set(&a.r.WeightVersion, string(w.WeightVersion))
 	set(&a.r.WeightVersion, string(w.Metadata.version))
 	if w.Usage != nil {
-		a.r.Usage = w.Usage.usage()
+		a.r.Usage = a.r.Usage.Max(w.Usage.usage())
 	} else if w.XGroq.Usage != nil {
-		a.r.Usage = w.XGroq.Usage.usage()
+		a.r.Usage = a.r.Usage.Max(w.XGroq.Usage.usage())
 	}
 	if len(w.PromptTokenIDs) > 0 {
 		a.r.PromptTokenIDs = w.PromptTokenIDs
@@ -150,6 +150,15 @@ func (a *assembler) toolCall(w *wireToolCall, at int) {
 		c.signature = s
 	}
 	c.arguments = append(c.arguments, w.Function.Arguments...)
+}
+
+// Received says how much of the answer came.
+func (a *assembler) Received() int {
+	n := a.text.Len() + a.refusal.Len() + a.thought.Len()
+	for i := range a.calls {
+		n += len(a.calls[i].name) + len(a.calls[i].arguments)
+	}
+	return n
 }
 
 // Response returns the answer. A stream that ended without saying so is an error. What

@@ -87,8 +87,8 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	r.Text, r.Refusal = text.String(), refusal.String()
 	if u := w.Usage; u != nil {
 		r.Usage = llm.Usage{
-			Input: max(u.InputTokens, 0), Cached: max(u.Input.Cached, 0), CacheWrite: max(u.Input.Write, 0),
-			Output: max(u.OutputTokens, 0), Reasoning: max(u.Output.Reasoning, 0),
+			Input: u.InputTokens, Cached: u.Input.Cached, CacheWrite: u.Input.Write,
+			Output: u.OutputTokens, Reasoning: u.Output.Reasoning,
 		}
 	}
 	r.Finish = finishOf(&w, r)
@@ -150,8 +150,9 @@ func NewAssembler() wire.Assembler { return &assembler{} }
 // assembler waits for the event that ends a stream: it holds the whole answer, so
 // that the pieces before it need not be read.
 type assembler struct {
-	r   *llm.Response
-	err error
+	r        *llm.Response
+	err      error
+	received int // bytes of the pieces, as JSON
 }
 
 // Event takes an event.
@@ -173,7 +174,38 @@ func (a *assembler) Event(e wire.Event) (bool, error) {
 	case "error":
 		return false, fault.Classify(0, nil, e.Data)
 	}
+	if strings.HasSuffix(name, ".delta") {
+		a.received += pieceOf(e.Data)
+	}
 	return bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")), nil
+}
+
+// pieceOf returns the bytes of what an event adds to the answer. They are found without reading
+// the event as JSON, since nearly all streams end well and their pieces are not needed; an escape
+// is counted as it is written.
+func pieceOf(data []byte) int {
+	_, rest, _ := bytes.Cut(data, []byte(`"delta":`))
+	rest = bytes.TrimLeft(rest, " ")
+	if len(rest) == 0 || rest[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(rest); i++ {
+		switch rest[i] {
+		case '\\':
+			i++
+		case '"':
+			return i - 1
+		}
+	}
+	return 0
+}
+
+// Received says how much of the answer came.
+func (a *assembler) Received() int {
+	if a.r != nil {
+		return max(a.received, len(a.r.Text))
+	}
+	return a.received
 }
 
 // typeOf returns the type that an event without a name says in its data.

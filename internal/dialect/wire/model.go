@@ -29,6 +29,8 @@ type Codec struct {
 type Assembler interface {
 	// Event takes the next event, and says whether it was the last.
 	Event(Event) (done bool, err error)
+	// Received says how many bytes of the answer's content came so far.
+	Received() int
 	// Response returns the whole answer, or the error that the stream ended too early.
 	Response() (*llm.Response, error)
 }
@@ -116,10 +118,21 @@ func (m *Model) receive(ctx context.Context, a *Answer) (*llm.Response, error) {
 		}
 		return done, nil
 	})
-	if err != nil {
-		return nil, err
+	var resp *llm.Response
+	if err == nil {
+		resp, err = as.Response()
 	}
-	return as.Response()
+	return resp, WithReceived(err, as.Received())
+}
+
+// WithReceived returns err as an error after which n bytes of an answer had come; nil stays nil.
+func WithReceived(err error, n int) error {
+	if err == nil || n == 0 {
+		return err
+	}
+	e := *llm.AsError(err)
+	e.Received = n
+	return &e
 }
 
 func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []string) {

@@ -88,7 +88,7 @@ func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 	q := &x.call.Request
 	req := &llm.Request{
 		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.Most(), Tier: q.Tier,
-		Extra: q.Extra, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
+		Extra: q.Extra, Refers: q.Refers, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
 	}
 	if max(x.call.Choices, x.call.Drafts) > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",

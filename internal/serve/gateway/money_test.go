@@ -59,7 +59,10 @@ func TestHostileUsage(t *testing.T) {
 	}{
 		{`,"usage":{"prompt_tokens":5,"completion_tokens":1000000000000000}`, http.StatusBadGateway, 0},
 		{`,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, http.StatusBadGateway, 0},
-		{`,"usage":{"prompt_tokens":-5,"completion_tokens":-5}`, http.StatusOK, 1},
+		{`,"usage":{"prompt_tokens":-5,"completion_tokens":-5}`, http.StatusBadGateway, 0},
+		{`,"usage":{"prompt_tokens":5,"completion_tokens":-1}`, http.StatusBadGateway, 0},
+		{`,"usage":{"prompt_tokens":9900000,"completion_tokens":1}`, http.StatusBadGateway, 0},
+		{`,"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":9000000}}`, http.StatusBadGateway, 0},
 		{`,"usage":null`, http.StatusOK, 1},
 		{``, http.StatusOK, 1},
 	} {
@@ -116,5 +119,32 @@ func TestAbortedStream(t *testing.T) {
 	l := start(t, Config{Upstreams: []provider.Provider{up}})
 	for range 2 {
 		l.post(chatPath, chatOf("m", "hello", `,"stream":true`)).want(t, http.StatusOK, `"ye"`)
+	}
+}
+
+// TestCutOffStream: of a stream that is far longer than was asked for and never ends as it should,
+// what came is charged, and the next call is refused if such an answer does not fit.
+func TestCutOffStream(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	piece := strings.Repeat("word ", size/5/64)
+	for _, api := range []struct{ name, path, body, event string }{
+		{"openai", chatPath, chatOf("m", "hello", `,"stream":true,"max_tokens":10`), `data: {"id":"a","model":"m","choices":[{"index":0,"delta":{"content":"` + piece + `"}}]}`},
+		{"openai", "/v1/responses", `{"model":"m","input":"hello","stream":true,"max_output_tokens":10}`, "event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","delta":"` + piece + `"}`},
+	} {
+		up := upstream(api.name, serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for range 64 {
+				fmt.Fprint(w, api.event+"\n\n")
+			}
+		})))
+		_, prices := hostile(t, "")
+		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.3)})
+		l.post(api.path, api.body).want(t, http.StatusOK, "word")
+		least := llm.Dollars(2e-6 * size / 8 * 0.99)
+		if spent, reserved := l.g.dispatch.Budget().Spent(); spent < least || reserved != 0 {
+			t.Errorf("%s: spent %v, want at least %v; %v set aside", api.path, spent, least, reserved)
+		}
+		l.post(api.path, api.body).want(t, http.StatusPaymentRequired, "longer answers than it was asked for")
 	}
 }

@@ -98,6 +98,7 @@ func (c *Call) chatMessage(i int, b []byte) bool {
 			})
 		default:
 			c.Unread += len(v)
+			c.refer(v)
 		}
 		return true
 	})

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -54,7 +55,16 @@ func (c *Call) list(v []byte, read func(i int, m []byte) bool) bool {
 // keep keeps a message there are no words for.
 func (c *Call) keep(i int, role llm.Role, m []byte) {
 	c.strange(fmt.Sprintf("messages[%d]", i))
+	c.refer(m)
 	c.Request.Messages = append(c.Request.Messages, llm.Text(role, string(m)))
+}
+
+// refer looks whether something that there are no words for refers to what the provider stores
+// or fetches.
+func (c *Call) refer(b []byte) {
+	for _, sign := range []string{"_id\"", "\"id\"", "url\"", "reference\"", "container", "\"file\"", `\u`} {
+		c.Request.Refers = c.Request.Refers || bytes.Contains(b, []byte(sign))
+	}
 }
 
 func role(s string, to *llm.Role) bool {
@@ -81,6 +91,7 @@ func (c *Call) parts(v []byte, at string) (out []llm.Part, ok bool) {
 		part, known := partOf(p)
 		if !known {
 			c.strange(at + " of type " + str(p, "type"))
+			c.refer(p)
 			part = llm.Part{Text: string(p)}
 		}
 		out = append(out, part)

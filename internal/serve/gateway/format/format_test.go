@@ -346,3 +346,27 @@ func FuzzSplitter(f *testing.F) {
 		}
 	})
 }
+
+// TestRefers: a call that has the provider read what is not in it says so.
+func TestRefers(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		api  API
+		body string
+		want bool
+	}{
+		{Chat, `{"model":"m","messages":[{"role":"user","content":"the file_id\" and url\""}]}`, false},
+		{Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`, false},
+		{Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, true},
+		{Chat, `{"model":"m","messages":[{"role":"assistant","audio":{"id":"a"}}]}`, true},
+		{Responses, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://a.example/b.pdf"}]}]}`, true},
+		{Responses, `{"model":"m","input":[{"type":"item_reference","id":"i"}]}`, true},
+		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://a.example/b.pdf"}}]}]}`, true},
+		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"words"}}]}]}`, false},
+	} {
+		c, err := Decode(tt.api, []byte(tt.body))
+		if err != nil || c.Request.Refers != tt.want {
+			t.Errorf("%s: %+v, %v", tt.body, c, err)
+		}
+	}
+}

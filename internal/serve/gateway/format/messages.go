@@ -70,6 +70,7 @@ func (c *Call) turn(i int, b []byte) bool {
 			p, known := partOf(e)
 			if !known {
 				c.strange(fmt.Sprintf("messages[%d].content of type %s", i, str(e, "type")))
+				c.refer(e)
 				p = llm.Part{Text: string(e)}
 			}
 			m.Parts = append(m.Parts, p)

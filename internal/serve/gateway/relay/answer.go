@@ -150,5 +150,5 @@ func decodeEmbeddings(b []byte) (*llm.Response, error) {
 	if v.Data == nil {
 		return nil, fault.Malformed("the answer holds no embeddings", nil)
 	}
-	return &llm.Response{Model: v.Model, Finish: llm.FinishStop, Usage: llm.Usage{Input: max(0, v.Usage.PromptTokens)}}, nil
+	return &llm.Response{Model: v.Model, Finish: llm.FinishStop, Usage: llm.Usage{Input: v.Usage.PromptTokens}}, nil
 }

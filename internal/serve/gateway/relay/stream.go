@@ -26,6 +26,15 @@ const (
 // an open stream costs is mostly its stack, and a decoder needs a deep one.
 func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *outgoing) (*llm.Response, error) {
 	s := newStreamer(f, a, out)
+	resp, err := u.follow(ctx, s)
+	if err != nil {
+		return nil, wire.WithReceived(err, s.received())
+	}
+	return resp, nil
+}
+
+// follow hands on the events of a stream until it ends.
+func (u *Upstream) follow(ctx context.Context, s *streamer) (*llm.Response, error) {
 	for !s.done {
 		err := u.feed(ctx, s)
 		if e := s.events(err == io.EOF); e != nil {
@@ -39,7 +48,7 @@ func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *o
 		}
 	}
 	if s.done {
-		a.Drain()
+		s.a.Drain()
 	}
 	return s.end()
 }
@@ -263,6 +272,14 @@ func (s *streamer) end() (*llm.Response, error) {
 	}
 	resp.Dropped = s.out.dropped
 	return resp, nil
+}
+
+// received is how many bytes of an answer came that is not whole.
+func (s *streamer) received() int {
+	if s.reader == nil {
+		_ = s.gather() // what can be read of it counts
+	}
+	return s.assemble.Received()
 }
 
 // gather reads the events of a stream that went through as it is.
