@@ -10,6 +10,8 @@ require (
 	parley v0.0.0
 )
 
+require github.com/goccy/go-yaml v1.19.2 // indirect
+
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

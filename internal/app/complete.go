@@ -22,7 +22,7 @@ func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
 	if err != nil || !complete(head) {
 		return nil, nil
 	}
-	plan, changed, err := p.plan(head) //nolint:contextcheck // a recorded plan names no files to read
+	plan, changed, err := p.plan(head)
 	if err != nil || changed {
 		return nil, err
 	}

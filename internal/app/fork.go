@@ -87,7 +87,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err := f.within(past); err != nil {
 		return nil, err
 	}
-	plan, err := f.plan(head, was, kinds) //nolint:contextcheck // a recorded plan names no files to read
+	plan, err := f.plan(head, was, kinds)
 	if err != nil {
 		return nil, err
 	}

@@ -164,7 +164,7 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
-	plan, changed, err := p.plan(head) //nolint:contextcheck // a recorded plan names no files to read
+	plan, changed, err := p.plan(head)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file
 	}
 	needs := app.Needs(plan, c.Plan, false)
 	if about, err := outlineOf(ctx, file); err == nil && about.Begun != nil && about.Begun.Kind == plan.Kind.Name {
-		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil) //nolint:contextcheck // a recorded plan names no files to read
+		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
 		if err != nil {
 			return nil, err
 		}

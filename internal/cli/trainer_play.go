@@ -24,7 +24,7 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, fi
 		return trainer.Sitting{}, err
 	}
 	if o.Empty() && about.Begun != nil {
-		plan, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil) //nolint:contextcheck // a recorded plan names no files to read
+		plan, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
 		if err != nil {
 			return trainer.Sitting{}, err
 		}

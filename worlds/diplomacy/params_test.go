@@ -149,7 +149,7 @@ func TestExamples(t *testing.T) {
 		t.Fatalf("%v %v", names, err)
 	}
 	for _, name := range names {
-		plan, err := config.Load(t.Context(), name, []world.Kind{Kind()}, nil)
+		plan, err := config.Load(t.Context(), name, []world.Kind{Kind()}, nil, config.Reach{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -55,7 +55,7 @@ func run(t *testing.T, plan *config.Plan, calls int, wave bool, log journal.Jour
 // load reads an example.
 func load(t *testing.T, name string, sets ...string) *config.Plan {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind()}, sets)
+	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), []world.Kind{evolve.Kind()}, sets, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestExamples(t *testing.T) {
 		if !strings.Contains(string(text), "kind: rollout") {
 			continue // a file that a plan names
 		}
-		p, err := config.Load(t.Context(), name, kinds(), nil)
+		p, err := config.Load(t.Context(), name, kinds(), nil, config.Reach{})
 		if err != nil && strings.Contains(err.Error(), "datasets cannot be read here") {
 			t.Logf("%s: config cannot read datasets", name)
 			continue

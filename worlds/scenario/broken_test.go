@@ -79,7 +79,7 @@ func TestBrokenFolders(t *testing.T) {
 			t.Parallel()
 			all := parts(t, path)
 			dir := folderOf(t, all)
-			_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil)
+			_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
 			if err == nil {
 				t.Fatal("nothing is wrong with it")
 			}

@@ -13,7 +13,7 @@ func TestDealt(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
 	of := func(sets ...string) string {
-		p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, sets)
+		p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, sets, config.Reach{})
 		if err != nil {
 			t.Fatal(err)
 		}

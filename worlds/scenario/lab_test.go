@@ -177,7 +177,7 @@ func numeric(name string) script.Metric {
 // loaded reads a plan file and returns its script.
 func loaded(t *testing.T, plan string) (*config.Plan, *script.Script) {
 	t.Helper()
-	p, err := config.Load(t.Context(), plan, []world.Kind{Kind()}, nil)
+	p, err := config.Load(t.Context(), plan, []world.Kind{Kind()}, nil, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

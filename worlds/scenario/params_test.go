@@ -19,14 +19,14 @@ func planned(t *testing.T, plan string, changed map[string]string, sets ...strin
 	t.Helper()
 	files := map[string]string{"plan.yaml": plan}
 	maps.Copy(files, changed)
-	return config.Load(t.Context(), filepath.Join(folderOf(t, files), "plan.yaml"), []world.Kind{Kind()}, sets)
+	return config.Load(t.Context(), filepath.Join(folderOf(t, files), "plan.yaml"), []world.Kind{Kind()}, sets, config.Reach{})
 }
 
 // TestARunNeedsNoFiles: what is recorded of a plan makes an equal one, without the files.
 func TestARunNeedsNoFiles(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
-	p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil)
+	p, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

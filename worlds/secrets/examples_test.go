@@ -28,7 +28,7 @@ type episode struct {
 // run plays a plan from examples, as `parley run` does, and reads it back.
 func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
 	t.Helper()
-	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets)
+	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, config.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}
