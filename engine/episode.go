@@ -46,6 +46,7 @@ type strand struct {
 	pending []*call
 	rec     *recordedTurn
 	purse
+	fingerprint
 }
 
 // begin makes episode n of the run ready to be played, with what is recorded of it.
@@ -89,7 +90,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 			return nil
 		case s.parent == nil && s.ruined:
 			r.leave(ctx, s.episode)
-			r.end(s.episode, world.Outcome{Failed: s.short}, "")
+			r.end(s, world.Outcome{Failed: s.short}, "")
 			return nil
 		case r.refused(s):
 			r.starve(s)
@@ -102,15 +103,16 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		}
 		replies := s.replies
 		s.replies = nil
+		s.answered(replies)
 		t := s.Next(replies)
 		switch {
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
-			r.end(s.episode, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
+			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
 			return nil
 		case t.Done && s.parent == nil:
 			r.note(s, t)
-			r.end(s.episode, t.Outcome, "")
+			r.end(s, t.Outcome, "")
 			return nil
 		case t.Done:
 			r.note(s, t)
@@ -160,6 +162,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	rec := s.episode.recorded[at]
 	delete(s.episode.recorded, at)
 	digest := r.digestOf(calls)
+	s.asked(digest, calls)
 	if rec.turned() && rec.diverged(digest, len(calls)) {
 		return false, &DivergedError{Turn: at, What: r.difference(ctx, at, calls, rec)}
 	}
@@ -300,13 +303,18 @@ func (r *run) digestOf(calls []*call) journal.Digest {
 	return sum
 }
 
-// digested appends what a turn's digest has of a call.
+// digested appends what a turn's digest has of a call. It leaves out the sample number, which
+// is different in every episode.
 func (c *call) digested(b []byte) []byte {
 	b = append(strconv.AppendQuote(b, c.seat), ' ')
 	b = append(strconv.AppendQuote(b, c.label), ' ')
 	switch {
 	case c.req != nil:
-		return c.req.AppendDigested(b)
+		sample := c.req.Sample
+		c.req.Sample = 0
+		b = c.req.AppendDigested(b)
+		c.req.Sample = sample
+		return b
 	case c.act != nil:
 		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
 		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')

@@ -12,14 +12,16 @@ import (
 	"parley/world"
 )
 
-// end ends an episode.
-func (r *run) end(ep *episode, o world.Outcome, stack string) {
+// end ends the episode of s, which is its first strand or one that panicked.
+func (r *run) end(s *strand, o world.Outcome, stack string) {
+	ep := s.episode
 	data, err := json.Marshal(o.Data)
 	if err != nil {
 		o.Failed, data = "outcome: "+err.Error(), nil
 	}
 	o.Data = json.RawMessage(data)
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
+	e.Play, e.Chance = s.play(o)
 	r.mu.Lock()
 	for s := range ep.strands {
 		defer s.Stop() // after a panic others may still wait for something

@@ -369,6 +369,7 @@ func (r *run) fork(s *strand, forks []*world.Strand) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.missing = len(forks)
+	s.forks = make([]journal.Digest, len(forks))
 	children := make([]*strand, len(forks))
 	for i, f := range forks {
 		children[i] = &strand{Strand: f, episode: s.episode, parent: s, number: i}
@@ -385,6 +386,7 @@ func (r *run) joined(s *strand) {
 	defer r.mu.Unlock()
 	delete(s.episode.strands, s)
 	s.parent.left += s.left
+	s.parent.add(&s.fingerprint, s.number)
 	r.arrived(s.parent)
 	r.wake.Broadcast()
 }

@@ -16,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// Summary is how a run stands at the end of a sitting. Episodes, Fault, Failures, Calls.Total, Cost,
+// Summary is how a run stands at the end of a sitting. Episodes, Distinct, Copies, Fault, Failures, Calls.Total, Cost,
 // Digest and Scores are of the whole run; the rest is of this sitting.
 type Summary struct {
 	File   string        `json:"file"`
@@ -34,6 +34,11 @@ type Summary struct {
 		Complete int `json:"complete"`
 		Failed   int `json:"failed"`
 	} `json:"episodes"`
+	// Distinct is how many different plays the complete episodes are, and Copies how many of them
+	// are copies of another: see view.Distinct.
+	Distinct int `json:"distinct"`
+	Copies   int `json:"copies"`
+
 	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	// Failures are the calls that failed, by model and kind, the commonest first.
 	Failures []view.Failure `json:"failures"`
@@ -99,6 +104,7 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
+	s.Distinct, s.Copies = view.Distinct(head)
 	within := view.Bounds(kind, head.Stages)
 	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)
 	return s

@@ -61,6 +61,10 @@ func printFigures(w io.Writer, sum *app.Summary) {
 
 // printTrouble prints what failed, what is open, why the run ended, and what to do about it.
 func printTrouble(w io.Writer, sum *app.Summary) {
+	if sum.Copies > 0 {
+		fmt.Fprintf(w, "%s: no evidence of their own, so the intervals above are too narrow. Ask at a temperature above 0, or let episodes differ in what they are dealt\n",
+			several(sum.Copies, "episode is a word-for-word copy of another", "episodes are word-for-word copies of others"))
+	}
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))
 	}

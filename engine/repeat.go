@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/zeebo/xxh3"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// enoughText is how many bytes of sampled text two plays must share before the engine takes
+// one for a copy of the other. Two independent samples often agree on one word, and never on
+// several sentences.
+const enoughText = 200
+
+// fingerprint identifies what a strand asked and was answered, without the numbers that tell
+// places in a run apart. Episodes with the same fingerprint are the same play.
+type fingerprint struct {
+	sum     journal.Digest
+	forks   []journal.Digest // of the strands it waits for, by number
+	asks    int              // of models
+	acts    int
+	sampled int // bytes of answers that another try could have worded differently
+
+	// Of the turn that is being played:
+	digest journal.Digest
+	chance []bool // by call: the model samples its answer
+}
+
+// asked takes in the calls of a turn.
+func (f *fingerprint) asked(digest journal.Digest, calls []*call) {
+	f.digest = digest
+	f.chance = f.chance[:0]
+	for _, c := range calls {
+		switch {
+		case c.act != nil:
+			f.acts++
+		case c.req != nil:
+			f.asks++
+		}
+		f.chance = append(f.chance, c.req != nil && samples(c.req))
+	}
+}
+
+// samples says whether a model may answer a request differently when it is asked again.
+func samples(r *llm.Request) bool {
+	return (r.Temperature == nil || *r.Temperature > 0) && r.Seed == nil
+}
+
+// answered takes in the replies of the turn, or, after a fork, what its strands did.
+func (f *fingerprint) answered(replies []world.Reply) {
+	if len(replies) == 0 && len(f.forks) == 0 {
+		return
+	}
+	b := append(make([]byte, 0, 512), f.sum[:]...)
+	b = append(b, f.digest[:]...)
+	for i, r := range replies {
+		n := len(b)
+		b = appendReply(b, r)
+		if i < len(f.chance) && f.chance[i] {
+			f.sampled += len(b) - n
+		}
+	}
+	for _, sum := range f.forks {
+		b = append(b, sum[:]...)
+	}
+	f.sum = xxh3.Hash128(b).Bytes()
+	f.digest, f.forks = journal.Digest{}, nil
+}
+
+// appendReply appends everything of a reply that a world can see.
+func appendReply(b []byte, r world.Reply) []byte {
+	part := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	part(r.Text)
+	part(string(r.JSON))
+	for _, c := range r.ToolCalls {
+		part(c.Name)
+		part(c.Arguments)
+	}
+	part(string(r.Finish))
+	part(string(r.Failed))
+	return b
+}
+
+// add takes in what a forked strand did.
+func (f *fingerprint) add(child *fingerprint, number int) {
+	f.forks[number] = child.sum
+	f.asks += child.asks
+	f.acts += child.acts
+	f.sampled += child.sampled
+}
+
+// play identifies an episode that ended with an outcome, and says whether another episode may
+// come to the same play by chance.
+func (f *fingerprint) play(o world.Outcome) (play journal.Digest, chance bool) {
+	b := append(make([]byte, 0, 256), f.sum[:]...)
+	for _, s := range o.Scores {
+		b = fmt.Appendf(b, "%q %q ", s.Name, s.Seat)
+		b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Value))
+	}
+	b = append(b, o.Failed...)
+	chance = f.asks == 0 || f.acts > 0 || (f.sampled > 0 && f.sampled < enoughText)
+	return xxh3.Hash128(b).Bytes(), chance
+}
