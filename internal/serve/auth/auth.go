@@ -41,16 +41,18 @@ func (k Keys) Has(key string) bool {
 
 // headers are those in which clients send a key, and what stands before it there. The first
 // that has one counts. The first usual of them are of formats that the servers speak.
-var headers = []struct{ name, prefix string }{
-	{"X-Api-Key", ""}, {"Authorization", "Bearer "}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
+func headers() [4]struct{ name, prefix string } {
+	return [...]struct{ name, prefix string }{
+		{"X-Api-Key", ""}, {"Authorization", "Bearer "}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
+	}
 }
 
 const usual = 2
 
 // IsKey says whether a header, by its canonical name, is one in which clients send a key.
 func IsKey(name string) bool {
-	for i := range headers {
-		if headers[i].name == name {
+	for _, header := range headers() {
+		if header.name == name {
 			return true
 		}
 	}
@@ -74,13 +76,16 @@ func Usual(h http.Header) string {
 }
 
 // All are the different keys of a request.
-func All(h http.Header) []string { return sent(h, len(headers)) }
+func All(h http.Header) []string { return sent(h, len(headers())) }
 
 // sent are the different keys in the first headers.
 func sent(h http.Header, first int) (keys []string) {
-	for i := range headers[:first] {
-		for _, v := range h[headers[i].name] {
-			if k, ok := strings.CutPrefix(v, headers[i].prefix); ok && k != "" && !slices.Contains(keys, k) {
+	for i, header := range headers() {
+		if i >= first {
+			break
+		}
+		for _, v := range h[header.name] {
+			if k, ok := strings.CutPrefix(v, header.prefix); ok && k != "" && !slices.Contains(keys, k) {
 				keys = append(keys, k)
 			}
 		}

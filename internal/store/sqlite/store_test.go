@@ -241,7 +241,7 @@ func TestSettingsKey(t *testing.T) {
 	var p printer
 	base := p.settings(&llm.Request{})
 	elsewhere := []string{"Messages", "Sample", "Prefix", "Session", "Order", // have columns
-		"Most"} // is not kept
+		"Most", "Refers"} // are not kept
 	typ := reflect.TypeFor[llm.Request]()
 	for i := range typ.NumField() {
 		var q llm.Request

@@ -15,6 +15,8 @@ import (
 type scanner struct {
 	values  []value
 	objects []object
+	seed    maphash.Seed // of the hashes of names: a provider must not be able to choose two alike
+	seeded  bool
 }
 
 // value is a text.
@@ -27,11 +29,15 @@ type value struct {
 type object struct {
 	parent int
 	name   uint64 // of the member that is being read
-	index  [len(indexes)]uint64
+	index  [numIndexes]uint64
 }
 
+const numIndexes = 4
+
 // indexes are the members that number the parts of an answer.
-var indexes = [...]string{"index", "output_index", "content_index", "summary_index"}
+func indexes() [numIndexes]string {
+	return [...]string{"index", "output_index", "content_index", "summary_index"}
+}
 
 const (
 	maxObjects = 1 << 16 // of one event; those after them count as one
@@ -40,10 +46,11 @@ const (
 	mix = 0x9e3779b97f4a7c15 // an odd number, to mix hashes with
 )
 
-var seed = maphash.MakeSeed()
-
 // read finds the texts of b.
 func (s *scanner) read(b []byte) {
+	if !s.seeded {
+		s.seed, s.seeded = maphash.MakeSeed(), true
+	}
 	s.values, s.objects = s.values[:0], append(s.objects[:0], object{parent: -1})
 	at := 0 // the object that is being read
 	for i := 0; i < len(b); i++ {
@@ -82,14 +89,14 @@ func (s *scanner) member(o *object, name, b []byte) {
 	case "text":
 		name = []byte("content")
 	}
-	o.name = maphash.Bytes(seed, name)
+	o.name = maphash.Bytes(s.seed, name)
 	if !bytes.HasSuffix(name, []byte("index")) {
 		return
 	}
-	for i, index := range indexes {
+	for i, index := range indexes() {
 		if string(name) == index {
 			if n := number(b); len(n) > 0 {
-				o.index[i] = maphash.Bytes(seed, n)
+				o.index[i] = maphash.Bytes(s.seed, n)
 			}
 		}
 	}
