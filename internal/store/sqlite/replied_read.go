@@ -131,7 +131,7 @@ func (c *columns) answered(a *llm.Response) (same bool, err error) {
 	key := c.sum.key
 	same = c.s.ColumnType(c.i) == sqlite.TypeInteger // asked before it is read as a text
 	if same {
-		c.int64()
+		same = c.int64() == 1 // to a checksum, 0 is like nothing: a bit makes one of the other
 	} else {
 		a.JSON = c.raw()
 	}
