@@ -41,13 +41,16 @@ func (k Keys) Has(key string) bool {
 
 // headers are those in which clients send a key, and what stands before it there. The first
 // that has one counts. The first usual of them are of formats that the servers speak.
-func headers() [4]struct{ name, prefix string } {
+func headers() [numHeaders]struct{ name, prefix string } {
 	return [...]struct{ name, prefix string }{
 		{"X-Api-Key", ""}, {"Authorization", "Bearer "}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
 	}
 }
 
-const usual = 2
+const (
+	usual      = 2
+	numHeaders = 4
+)
 
 // IsKey says whether a header, by its canonical name, is one in which clients send a key.
 func IsKey(name string) bool {
@@ -76,7 +79,7 @@ func Usual(h http.Header) string {
 }
 
 // All are the different keys of a request.
-func All(h http.Header) []string { return sent(h, len(headers())) }
+func All(h http.Header) []string { return sent(h, numHeaders) }
 
 // sent are the different keys in the first headers.
 func sent(h http.Header, first int) (keys []string) {
