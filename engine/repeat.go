@@ -59,10 +59,10 @@ func (f *fingerprint) answered(replies []world.Reply) {
 	b := append(make([]byte, 0, 512), f.sum[:]...)
 	b = append(b, f.digest[:]...)
 	for i, r := range replies {
-		n := len(b)
-		b = appendReply(b, r)
+		var size int
+		b, size = appendReply(b, r)
 		if i < len(f.chance) && f.chance[i] {
-			f.sampled += len(b) - n
+			f.sampled += size
 		}
 	}
 	for _, sum := range f.forks {
@@ -72,21 +72,25 @@ func (f *fingerprint) answered(replies []world.Reply) {
 	f.digest, f.forks = journal.Digest{}, nil
 }
 
-// appendReply appends everything of a reply that a world can see.
-func appendReply(b []byte, r world.Reply) []byte {
+// appendReply appends hashes of everything of a reply that a world can see, and returns how
+// many bytes that is.
+func appendReply(b []byte, r world.Reply) (_ []byte, size int) {
 	part := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+		sum := xxh3.HashString128(s).Bytes()
+		b = append(b, sum[:]...)
+		size += len(s)
 	}
 	part(r.Text)
-	part(string(r.JSON))
+	json := xxh3.Hash128(r.JSON).Bytes()
+	b = append(b, json[:]...)
+	size += len(r.JSON)
 	for _, c := range r.ToolCalls {
 		part(c.Name)
 		part(c.Arguments)
 	}
-	part(string(r.Finish))
-	part(string(r.Failed))
-	return b
+	b = append(append(b, r.Finish...), ' ')
+	b = append(append(b, r.Failed...), ' ')
+	return b, size
 }
 
 // add takes in what a forked strand did.
