@@ -132,7 +132,7 @@ func TestUnrecorded(t *testing.T) {
 		got, err := l.try(t.Context(), chatPath, chatOf("m", "hi", stream))
 		if stream == "" {
 			got.want(t, 500, "record_failed", "the disk is full")
-		} else if err != io.ErrUnexpectedEOF || strings.Contains(got.body, "[DONE]") {
+		} else if err == nil || strings.Contains(got.body, "[DONE]") { // the connection is closed or reset
 			t.Errorf("%v: %s", err, got.body)
 		}
 		if err := <-l.ended; err == nil || !strings.Contains(err.Error(), "the disk is full") {
