@@ -93,7 +93,7 @@ class Check:
             "scenario": lambda: self.plan(kind, episodes=1, agents=a, lineup={s: "a" for s in "growers waterworks hydro narrator analyst validator".split()},
                                           params={"folder": str(REPO / "examples/scenario/drought"), "turns": 1}),
         }[kind]()
-        out = json.loads(self.parley("run", plan, "--out", plan.with_suffix(".parley"), "--json", "--quiet", codes=(0, 1)).stdout)
+        out = json.loads(self.parley("run", plan, "--allow-files", REPO / "examples/scenario", "--out", plan.with_suffix(".parley"), "--json", "--quiet", codes=(0, 1)).stdout)
         episodes, calls = out["episodes"], out["calls"]
         want(out["state"] == "complete" and episodes["complete"] + episodes["failed"] == episodes["total"], out)
         self.parley("show", plan.with_suffix(".parley"))
