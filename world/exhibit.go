@@ -1,7 +1,5 @@
 package world
 
-import "parley/internal/stats"
-
 // Exhibitor makes a kind's own part of a report. It is a pure fold over outcomes: it is
 // made anew for every report and used by one goroutine.
 type Exhibitor interface {
@@ -23,64 +21,11 @@ type Exhibit struct {
 // Show is what an exhibit shows. The set is closed: the types in this file.
 type Show interface{ show() }
 
-// Sample is what episodes gave of one number. The zero value is empty.
-type Sample struct {
-	// Bounds are what the number can be: no interval goes beyond them. Default: anything.
-	Bounds Bounds
-
-	tally    stats.Tally
-	alone    []float64      // what each episode gave, as long as none gave more than one
-	clusters stats.Clusters // of what they gave, from then on
-	several  bool
-}
-
-// Add takes in what one episode gave. Several numbers of one episode are not independent,
-// so they are added together.
-func (s *Sample) Add(values ...float64) {
-	for _, v := range values {
-		s.tally.Add(v)
-	}
-	if !s.several && len(values) <= 1 {
-		s.alone = append(s.alone, values...)
-		return
-	}
-	s.several = true
-	for _, v := range s.alone {
-		s.clusters.Add(v)
-	}
-	s.alone = nil
-	s.clusters.Add(values...)
-}
-
-// N is how many episodes gave something.
-func (s *Sample) N() int { return len(s.alone) + s.clusters.N() }
-
-// Observations is how much they gave.
-func (s *Sample) Observations() int { return s.tally.N() }
-
-// Mean is the mean with its interval: Student's, by episode, within the bounds.
-func (s *Sample) Mean(confidence float64) stats.Quantity {
-	if s.several {
-		return s.Bounds.Quantity(s.clusters.Mean(confidence))
-	}
-	return s.Bounds.Quantity(s.tally.Mean(confidence).Quantity())
-}
-
-// Share is the share of ones among zeros and ones, with Wilson's interval; of other
-// numbers from 0 to 1 it is their mean, with Student's.
-func (s *Sample) Share(confidence float64) stats.Quantity {
-	unit := Bounds{0, 1}
-	if s.several {
-		return unit.Quantity(s.clusters.Estimate(confidence))
-	}
-	return unit.Quantity(s.tally.Estimate(confidence).Quantity())
-}
-
 // Estimates are numbers with intervals, a row each.
 type Estimates struct {
 	By    []string // what the labels of a row are: agent, mode
 	What  string   // what is estimated: share of conversations, points
-	Share bool     // of zeros and ones, from 0 to 1
+	Share bool     // from 0 to 1: the axis shows all of it
 	Rows  []Estimated
 }
 

@@ -1,41 +1,76 @@
 package world_test
 
 import (
+	"math"
 	"testing"
 
 	"parley/internal/stats"
 	"parley/world"
 )
 
-// TestSample wants what comes alone to be independent, and what comes together not.
+// TestSample wants an episode to count once, and what depends on each other to count less.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	var alone, together world.Sample
+	var alone, together, dealt, copied world.Sample
 	for i := range 20 {
 		x := float64(i % 4 / 3) // one in four
-		alone.Add(x)
-		together.Add(x, x, x)
+		alone.Add(world.Unit{}, x)
+		together.Add(world.Unit{}, x, x, x)
+		for range 3 {
+			dealt.Add(world.Unit{Deal: i + 1}, x)
+			copied.Add(world.Unit{Play: i + 1}, x)
+		}
 	}
-	if got, want := alone.Share(0.95), stats.Share(5, 20, 0.95); got.Interval != want.Interval || got.N != 20 {
-		t.Errorf("alone: %v, want %v", got, want)
+	one := alone.Estimate(0.95)
+	if want := stats.Share(5, 20, 0.95); one.Interval != want.Interval || one.N != 20 {
+		t.Errorf("alone: %v, want %v", one, want)
 	}
-	if together.N() != 20 || together.Observations() != 60 {
-		t.Errorf("%d episodes gave %d", together.N(), together.Observations())
+	if got := together.Estimate(0.95); got != one || together.Episodes() != 20 {
+		t.Errorf("three values of an episode: %v, want %v", got, one)
 	}
 	// Three times the same says no more than once.
-	if got := together.Share(0.95); got.Value != 0.25 || got.Half() < alone.Share(0.95).Half() {
-		t.Errorf("together: %v", got)
+	for name, s := range map[string]*world.Sample{"deals": &dealt, "copies": &copied} {
+		if got := s.Estimate(0.95); got.Value != 0.25 || got.N != 20 || s.Episodes() != 60 || got.Half() < one.Half() || got.Half() > 1.1*one.Half() {
+			t.Errorf("%s: %v, and each once %v", name, got, one)
+		}
 	}
-	if a, b := alone.Mean(0.95), together.Mean(0.95); a.Value != b.Value || b.Half() < 0.999*a.Half() {
-		t.Errorf("means: %v, %v", a, b)
+}
+
+// TestSampleUnvaried: values that are all the same do not make an interval without width.
+func TestSampleUnvaried(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		bounds world.Bounds
+		value  float64
+		copies bool
+		want   stats.Interval
+	}{
+		{"share", world.Share(), 1, false, stats.Wilson(5, 5, 0.95)},
+		{"share of copies", world.Share(), 1, true, stats.Wilson(1, 1, 0.95)},
+		{"bounded", world.Bounds{Low: 0, High: 10}, 10, false, stats.Interval{Low: 10 * stats.Wilson(5, 5, 0.95).Low, High: 10}},
+		{"anything", world.Bounds{}, 5.8, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"count", world.AtLeast0(), 3, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+	} {
+		s := world.Sample{Bounds: c.bounds}
+		for i := range 5 {
+			u := world.Unit{Deal: i + 1}
+			if c.copies {
+				u.Play = 1
+			}
+			s.Add(u, c.value)
+		}
+		if got := s.Estimate(0.95); got.Interval != c.want || got.Value != c.value {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
 	}
 }
 
 func TestSampleOfNothing(t *testing.T) {
 	t.Parallel()
 	var s world.Sample
-	s.Add()
-	if s.N() != 0 || s.Mean(0.95).Known() || s.Share(0.95).Known() {
-		t.Errorf("something is known of nothing: %v, %v", s.Mean(0.95), s.Share(0.95))
+	s.Add(world.Unit{})
+	if s.Episodes() != 0 || s.Estimate(0.95).Known() {
+		t.Errorf("something is known of nothing: %v", s.Estimate(0.95))
 	}
 }

@@ -20,11 +20,17 @@ type Measure struct {
 // anything.
 type Bounds struct{ Low, High float64 }
 
+// Share are the bounds of shares, and of what is 0 or 1.
+func Share() Bounds { return Bounds{0, 1} }
+
 // AtLeast0 are the bounds of counts.
 func AtLeast0() Bounds { return Bounds{0, math.Inf(1)} }
 
 // Any says whether values can be anything.
 func (b Bounds) Any() bool { return b.Low == b.High }
+
+// finite says whether values have a lowest and a highest.
+func (b Bounds) finite() bool { return !b.Any() && !math.IsInf(b.High-b.Low, 0) }
 
 // Hold returns the part of an interval around a value that is within the bounds. The true
 // value is there, so it is held as often as before. An end of which nothing is known stays
@@ -50,7 +56,7 @@ func (b Bounds) Quantity(q stats.Quantity) stats.Quantity {
 
 // Difference are the bounds of a difference of two values.
 func (b Bounds) Difference() Bounds {
-	if b.Any() || math.IsInf(b.High-b.Low, 0) {
+	if !b.finite() {
 		return Bounds{}
 	}
 	return Bounds{b.Low - b.High, b.High - b.Low}

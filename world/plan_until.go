@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"parley/internal/stats"
 )
 
 // Until plays cells until a score of each is known well enough, or is not going to be:
@@ -22,9 +20,11 @@ type Until struct {
 	Cells []Spec
 	// Score is the name of the score that is to be known.
 	Score string
-	// Seat is whose score; or Agent, wherever it sits (in several seats: their mean). At
+	// Seat is whose score; or Agent, wherever it sits. At
 	// most one of them. Default: the score of the whole episode.
 	Seat, Agent string
+	// Bounds are what the score can be. Default: anything.
+	Bounds Bounds
 	// Width is half the width of the interval to reach: 0.05 for ±0.05.
 	Width float64
 	// Confidence of the interval. Default: 0.95.
@@ -36,8 +36,9 @@ type Until struct {
 }
 
 // Plan checks u and makes it a plan. A cell ends when the interval of its score is
-// narrow enough, when Max repetitions were played, or when Min were and none had the
-// score at all, since more would cost and tell nothing. Episodes that failed are played
+// narrow enough, when Max repetitions were played, or when more would cost and tell nothing:
+// Min were played and none had the score, all were copies of one play, or a score without
+// bounds was the same in all of them. Episodes that failed are played
 // but not counted. Where no episode of any cell had the score though some ended well, its
 // name is wrong: the plan ends after the first stage, and its Err says what there is.
 func (u Until) Plan() (Plan, error) {
@@ -58,7 +59,7 @@ func (u Until) Plan() (Plan, error) {
 	}
 	p := &untilPlan{Until: u}
 	for _, c := range u.Cells {
-		p.open = append(p.open, &untilCell{spec: c})
+		p.open = append(p.open, &untilCell{spec: c, sample: Sample{Bounds: u.Bounds}})
 	}
 	return p, nil
 }
@@ -93,17 +94,17 @@ type untilPlan struct {
 }
 
 type untilCell struct {
-	spec  Spec
-	tally stats.Tally
+	spec   Spec
+	sample Sample
 }
 
 // Next takes in a stage and asks for more of what is not known well enough. A stage is
 // round after round of the open cells.
 func (p *untilPlan) Next(last []Played) []Spec {
 	for i, l := range last {
-		if x, ok := p.value(l); ok && len(p.open) > 0 {
+		if x := p.values(l); len(x) > 0 && len(p.open) > 0 {
 			p.found = true
-			p.open[i%len(p.open)].tally.Add(x)
+			p.open[i%len(p.open)].sample.Add(l.Unit, x...)
 		} else if !p.found {
 			p.others(l.Outcome)
 		}
@@ -166,30 +167,25 @@ func (p *untilPlan) done(c *untilCell) bool {
 	if p.dealt == 0 {
 		return false
 	}
-	if c.tally.N() == 0 {
+	if c.sample.Episodes() == 0 || c.sample.hopeless() {
 		return true
 	}
-	return c.tally.Estimate(p.Confidence).Interval.Half() <= p.Width
+	return c.sample.Estimate(p.Confidence).Half() <= p.Width
 }
 
-// value is the score of one episode: the mean over the seats it is wanted of.
-func (p *untilPlan) value(l Played) (float64, bool) {
+// values are the scores of one episode, of each seat that is asked for.
+func (p *untilPlan) values(l Played) (out []float64) {
 	if l.Outcome.Failed != "" {
-		return 0, false
+		return nil
 	}
-	sum, n := 0.0, 0
 	for _, s := range l.Outcome.Scores {
 		wanted := s.Seat == p.Seat
 		if p.Agent != "" {
 			wanted = s.Seat != "" && l.Spec.Lineup[s.Seat] == p.Agent
 		}
-		if wanted && s.Name == p.Score {
-			sum += s.Value
-			n++
+		if wanted && s.Name == p.Score && !math.IsNaN(s.Value) && !math.IsInf(s.Value, 0) {
+			out = append(out, s.Value)
 		}
 	}
-	if n == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return 0, false
-	}
-	return sum / float64(n), true
+	return out
 }

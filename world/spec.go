@@ -82,6 +82,8 @@ type Played struct {
 	Episode int
 	Spec    Spec
 	Outcome Outcome // its Data is a json.RawMessage
+	// Unit says which other episodes it depends on.
+	Unit Unit
 	// Took is what it took, for an Exhibitor. A plan is not told: it must not depend on it.
 	Took Took
 	// Past is how many turns of its first strand were copied from an episode of another run, and

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"parley/internal/stats"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -174,7 +175,7 @@ func (t *trial) amount(of []spent, parts []part, get func(spent) float64) Amount
 		for _, s := range of[p.from:p.to] {
 			values = append(values, get(s))
 		}
-		e := stats.Mean(t.withinCells(values, p.from), confidence)
+		e := stats.Mean(t.withinCells(values, p.from), view.Confidence)
 		sure := func(n int) float64 {
 			h := e.Interval.Half()
 			return h * h * float64(n) * float64(n+len(values))

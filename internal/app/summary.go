@@ -86,14 +86,20 @@ func serversOf(states []replica.State) []Server {
 	return out
 }
 
-// Score is what a group of episodes came to in one score: a mean or a share, with a 95%
-// interval.
+// Score is the mean of one score in a group of episodes, with a 95% interval.
 type Score struct {
 	Cell  string `json:"cell,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Seat  string `json:"seat,omitempty"`
 	Score string `json:"score"`
-	stats.Estimate
+	// Episodes is how many have the score, and N how many independent units they are: episodes
+	// with the same deal, and copies of one play, are one.
+	Episodes int            `json:"episodes"`
+	N        int            `json:"n"`
+	Mean     float64        `json:"mean"`
+	SD       float64        `json:"sd"` // of the observations
+	Interval stats.Interval `json:"interval"`
+	Method   string         `json:"method"`
 }
 
 func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapshot, head *journal.Head) *Summary {
@@ -104,9 +110,9 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	s.Calls.Total, s.Calls.Asked, s.Calls.Replayed = head.Calls, r.Asked, r.Replayed
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
+	outcomes := view.Outcomes(head, kind)
 	s.Distinct, s.Copies = view.Distinct(head)
-	within := view.Bounds(kind, head.Stages)
-	s.Scores, s.Agents = Scores(head, within), ByAgent(head, within)
+	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	return s
 }
 
@@ -146,77 +152,29 @@ func (s *Summary) charge(spent llm.Money, models, unpriced []string) {
 	}
 }
 
-// Scores folds the outcomes of a run, in episode order, by cell, agent, seat and score, whose
-// intervals stay within bounds.
-func Scores(head *journal.Head, within map[string]world.Bounds) []Score {
-	return fold(head, within, func(spec world.Spec, sc world.Score) Score {
-		return Score{Cell: spec.Cell, Agent: spec.Lineup[sc.Seat], Seat: sc.Seat, Score: sc.Name}
-	})
+// Scores folds the outcomes of a run by cell, agent, seat and score.
+func Scores(r *view.Run) []Score {
+	return scores(r, func(g view.Group) view.Group { g.Model = ""; return g })
 }
 
 // ByAgent folds them by agent and score alone, wherever the agent sat.
-func ByAgent(head *journal.Head, within map[string]world.Bounds) []Score {
-	return fold(head, within, func(spec world.Spec, sc world.Score) Score {
-		return Score{Agent: spec.Lineup[sc.Seat], Score: sc.Name}
-	})
+func ByAgent(r *view.Run) []Score {
+	return scores(r, func(g view.Group) view.Group { return view.Group{Score: g.Score, Agent: g.Agent} })
 }
 
-// fold groups scores by what group returns, sorted by cell, seat and agent. An episode
-// counts once in a group: what it has several of there is averaged, since they are not
-// independent. Episodes that failed have none.
-func fold(head *journal.Head, within map[string]world.Bounds, group func(world.Spec, world.Score) Score) []Score {
-	values := map[Score][]float64{}
-	shares := map[string]bool{} // scores that are only ever 0 or 1
-	var order []Score
-	for _, st := range head.Stages {
-		for i, spec := range st.Specs {
-			e, ok := head.Ended[st.First+i]
-			if !ok || e.Outcome.Failed != "" {
-				continue
-			}
-			own := map[Score][]float64{}
-			for _, sc := range e.Outcome.Scores {
-				k := group(spec, sc)
-				if _, ok := values[k]; !ok {
-					values[k] = nil
-					order = append(order, k)
-				}
-				own[k] = append(own[k], sc.Value)
-				was, seen := shares[sc.Name]
-				shares[sc.Name] = (was || !seen) && (sc.Value == 0 || sc.Value == 1)
-			}
-			for k, vs := range own {
-				values[k] = append(values[k], mean(vs))
-			}
+// scores are sorted by cell, seat and agent.
+func scores(r *view.Run, by func(view.Group) view.Group) []Score {
+	all := r.Scores(by)
+	out := make([]Score, len(all))
+	for i, s := range all {
+		q := s.Estimate()
+		out[i] = Score{
+			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Episodes: s.Sample.Episodes(), N: q.N,
+			Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method,
 		}
 	}
-	slices.SortStableFunc(order, func(a, b Score) int {
+	slices.SortStableFunc(out, func(a, b Score) int {
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
 	})
-	for i, k := range order {
-		e := estimate(values[k], shares[k.Score])
-		e.Interval = within[k.Score].Hold(e.Mean, e.Interval)
-		order[i].Estimate = e
-	}
-	return order
+	return out
 }
-
-func mean(vs []float64) float64 {
-	sum := 0.0
-	for _, v := range vs {
-		sum += v
-	}
-	return sum / float64(len(vs))
-}
-
-// estimate is a share where the score is one, and a mean elsewhere, whatever a small
-// sample of it happens to hold.
-func estimate(vs []float64, share bool) stats.Estimate {
-	if share {
-		return stats.Of(vs, confidence)
-	}
-	return stats.Mean(vs, confidence)
-}
-
-// confidence of every interval that is shown.
-const confidence = 0.95

@@ -10,7 +10,6 @@ import (
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/view"
-	"parley/worlds"
 )
 
 // compareCmd says what differs.
@@ -45,7 +44,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	for i := range sources {
 		runs[i] = sources[i].Run
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against, Kinds: worlds.Standard()})
+	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against})
 	if err != nil {
 		if errors.Is(err, compare.ErrUnknown) {
 			return usage("%w", err)

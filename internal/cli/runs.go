@@ -58,7 +58,7 @@ func (f runFiles) read(ctx context.Context, files []string, do func([]report.Sou
 			return playError(files[i], err)
 		}
 		kind := kindOf(run)
-		run.Bounds = view.Bounds(kind, run.Head.Stages)
+		run.Know(kind)
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}
 	return do(runs)

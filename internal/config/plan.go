@@ -88,13 +88,37 @@ func (p *Plan) World() (world.Plan, error) {
 		}
 		return world.Until{
 			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
-			Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
+			Bounds: p.bounds(u.Score, cells), Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
 		}.Plan()
 	}
 	if p.Kind.Plan != nil {
 		return p.own(plan.Next(nil))
 	}
 	return plan, nil
+}
+
+// bounds are what a score can be in all of the cells.
+func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
+	if p.Kind.Scores == nil {
+		return out
+	}
+	for i, c := range cells {
+		params, one := p.Kind.Params(), world.Bounds{}
+		if json.Unmarshal(c.Params, params) != nil {
+			return world.Bounds{}
+		}
+		for _, m := range p.Kind.Scores(params) {
+			if m.Name == score {
+				one = m.Bounds
+			}
+		}
+		if i == 0 {
+			out = one
+			continue
+		}
+		out = out.Join(one)
+	}
+	return out
 }
 
 // own lets the kind make a plan of each spec. Lists beside each other are one list: a plan of a

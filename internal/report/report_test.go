@@ -64,7 +64,7 @@ func (g *gallery) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	if json.Unmarshal(raw, &d) == nil {
 		g.episodes = append(g.episodes, d.N)
-		g.all.Add(float64(d.N % 2))
+		g.all.Add(p.Unit, float64(d.N%2))
 	}
 }
 

@@ -39,7 +39,10 @@ func (c *Clusters) Observations() int { return int(c.n) }
 // degrees of freedom are those of Bell and McCaffrey. With episodes of one size it is
 // Student's interval of their means. N is the number of episodes.
 func (c *Clusters) Mean(confidence float64) Quantity {
-	const method = "cluster t"
+	method := "cluster t"
+	if float64(len(c.sizes)) == c.n {
+		method = "t"
+	}
 	if len(c.sizes) == 0 || !isFinite(c.mean) {
 		return Unknown(len(c.sizes), method)
 	}
@@ -50,35 +53,47 @@ func (c *Clusters) Mean(confidence float64) Quantity {
 	return q
 }
 
-// Estimate returns the mean with the interval that fits: where every observation was 0
-// or 1 it is Wilson's for as many independent observations as these are worth.
-func (c *Clusters) Estimate(confidence float64) Quantity {
-	if c.other || len(c.sizes) == 0 {
-		return c.Mean(confidence)
+// Between returns the mean of observations from low to high. Its interval is Wilson's between
+// these, for as many independent zeros and ones as would vary as much, so it never leaves the
+// bounds. Where all observations are the same, each cluster counts for one.
+func (c *Clusters) Between(low, high, confidence float64) Quantity {
+	method := "cluster wilson"
+	if float64(len(c.sizes)) == c.n {
+		method = "scaled wilson"
 	}
-	q := Quantity{min(max(c.mean, 0), 1), Interval{0, 1}, len(c.sizes), "cluster wilson"}
-	if worth := c.worth(q.Value, confidence); worth > 0 {
-		q.Interval = wilson(q.Value, worth, confidence)
+	wide := high - low
+	if len(c.sizes) == 0 || !isFinite(c.mean) || !(wide > 0) || !isFinite(wide) {
+		return Unknown(len(c.sizes), method)
+	}
+	p := (c.mean - low) / wide
+	if !(p >= 0 && p <= 1) {
+		return Unknown(len(c.sizes), method)
+	}
+	q := Quantity{c.mean, Interval{low, high}, len(c.sizes), method}
+	if n := c.worth(p, wide, confidence); n > 0 {
+		i := WilsonShare(p, n, confidence)
+		q.Interval = Interval{low + i.Low*wide, low + i.High*wide}
 	}
 	return q
 }
 
-// worth is how many independent observations with share p would be as sure as these.
-// The correction by quantiles is for how little is known of the variance itself.
-func (c *Clusters) worth(p, confidence float64) float64 {
-	if p == 0 || p == 1 {
-		return float64(len(c.sizes)) // nothing tells how alike an episode's are: take them for one
-	}
+// worth is how many independent zeros and ones with share p would be as sure of their mean as
+// these observations are of theirs, on a scale of width wide. The correction by quantiles is for
+// how little is known of the variance itself.
+func (c *Clusters) worth(p, wide, confidence float64) float64 {
 	variance, df := c.spread()
-	if df == 0 {
-		return 0
+	if p == 0 || p == 1 || variance == 0 {
+		return float64(len(c.sizes)) // nothing tells how much the observations of a cluster vary
 	}
 	z, t := normalQuantile(confidence), tQuantile(df, confidence)
 	if math.IsInf(t, 1) {
 		return 0
 	}
-	// Never more than there are, which is also what no variance at all comes to.
-	return min(c.n, p*(1-p)/variance*(z/t)*(z/t))
+	worth := p * (1 - p) / (variance / wide / wide) * (z / t) * (z / t)
+	if !c.other {
+		return min(c.n, worth) // of zeros and ones, never more than there are
+	}
+	return worth
 }
 
 // spread returns the variance of the mean and its degrees of freedom; none with fewer

@@ -141,7 +141,21 @@ func TestCoverage(t *testing.T) {
 		}},
 		{"share of thirty episodes", 3000, func(r *rand.Rand) bool {
 			c := wins(r, 30)
-			return c.Estimate(0.95).Holds(0.2)
+			return c.Between(0, 1, 0.95).Holds(0.2)
+		}},
+		{"bounded and skewed, sixteen", 3000, func(r *rand.Rand) bool {
+			var c Clusters
+			for range 16 {
+				c.Add(34 * math.Pow(r.Float64(), 4))
+			}
+			return c.Between(0, 34, 0.95).Holds(34.0 / 5)
+		}},
+		{"bounded, eight", 3000, func(r *rand.Rand) bool {
+			var c Clusters
+			for range 8 {
+				c.Add(3 + 2*r.Float64())
+			}
+			return c.Between(0, 5, 0.95).Holds(4)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

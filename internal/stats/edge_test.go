@@ -27,7 +27,7 @@ func answers(xs, ys []float64, confidence float64) ([]Quantity, []Test) {
 			PairedShareDifference(Pairs{k, n, k, n}, confidence),
 			PairedDifference(xs, ys, confidence), MeanDifference(xs, ys, confidence),
 			Quantile(xs, 0.5, confidence), Quantile(xs, 0, confidence), Quantile(xs, 1, confidence), Quantile(xs, confidence, 0.9),
-			c.Mean(confidence), c.Estimate(confidence), b.Mean(xs, confidence), b.Clusters(&c, confidence),
+			c.Mean(confidence), c.Between(0, 1, confidence), b.Mean(xs, confidence), b.Clusters(&c, confidence),
 			b.Units(k, func(picked []int) float64 { return xs[picked[0]] }, confidence),
 		}, []Test{
 			Welch(xs, ys), p.SignFlip(xs), p.Shuffle(xs, ys), McNemar(Pairs{k, n, k, n}), Fisher(k, n, n, k),

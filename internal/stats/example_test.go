@@ -32,7 +32,7 @@ func ExampleClusters() {
 	c.Add(1, 0, 1, 1)
 	c.Add(0, 0)
 	c.Add(1, 1, 0)
-	fmt.Println(c.Estimate(0.95))
+	fmt.Println(c.Between(0, 1, 0.95))
 	fmt.Println(c.Mean(0.95))
 	// Output:
 	// 0.5556 (0.07927 to 0.9478, n=3, cluster wilson)

@@ -17,12 +17,12 @@ func Wilson(k, n int, confidence float64) Interval {
 		return Interval{0, 1}
 	}
 	k = min(max(k, 0), n)
-	return wilson(float64(k)/float64(n), float64(n), confidence)
+	return WilsonShare(float64(k)/float64(n), float64(n), confidence)
 }
 
-// wilson takes a share p of n observations; n is no whole number where observations
-// that depend on each other count for less than one.
-func wilson(p, n, confidence float64) Interval {
+// WilsonShare is Wilson's interval of a share p of n observations. n is not a whole number where
+// observations that depend on each other count for less than one.
+func WilsonShare(p, n, confidence float64) Interval {
 	z := normalQuantile(confidence)
 	if math.IsInf(z, 1) {
 		return Interval{0, 1}

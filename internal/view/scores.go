@@ -24,27 +24,20 @@ type Group struct {
 	Seat  string `json:"seat,omitempty"`
 }
 
-// Score is what a group came to.
+// Score is the sample of a group.
 type Score struct {
 	Group
-	Share  bool // the score is only ever 0 or 1 in this run
 	Sample *world.Sample
 }
 
-// Estimate is the score with its interval.
-func (s Score) Estimate() stats.Quantity {
-	if s.Share {
-		return s.Sample.Share(Confidence)
-	}
-	return s.Sample.Mean(Confidence)
-}
+// Estimate is the mean of the score with its interval.
+func (s Score) Estimate() stats.Quantity { return s.Sample.Estimate(Confidence) }
 
 // Scores folds the scores of all episodes that did not fail, in episode order, after by
-// has taken out of a score's group what is not asked for. An episode counts once in a group:
-// of several values it has there, by their mean. Scores come in the order in which worlds name them, then
-// cells, agents and seats as they first occur.
+// has taken out of a score's group what is not asked for. Scores come in the order in which
+// worlds name them, then cells, agents and seats as they first occur.
 func (r *Run) Scores(by func(Group) Group) []Score {
-	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}, other: map[string]bool{}}
+	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
 	models := map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
 		models[a.Name] = r.Model(a.Name)
@@ -70,7 +63,7 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 			f.name(s)
 		}
 		for _, o := range own {
-			f.add(o.group, o.values)
+			f.add(p.Unit, o.group, o.values)
 		}
 	})
 	return f.scores()
@@ -128,40 +121,27 @@ type scoreFold struct {
 	within map[string]world.Bounds
 	at     map[Group]*Score
 	order  []*Score
-	place  map[string]int  // of a score's name
-	other  map[string]bool // is something else than 0 or 1 somewhere
+	place  map[string]int // of a score's name
 }
 
 func (f *scoreFold) name(s world.Score) {
 	if _, ok := f.place[s.Name]; !ok {
 		f.place[s.Name] = len(f.place)
 	}
-	if s.Value != 0 && s.Value != 1 {
-		f.other[s.Name] = true
-	}
 }
 
-func (f *scoreFold) add(g Group, values []float64) {
+func (f *scoreFold) add(u world.Unit, g Group, values []float64) {
 	if f.at[g] == nil {
 		f.at[g] = &Score{Group: g, Sample: &world.Sample{Bounds: f.within[g.Score]}}
 		f.order = append(f.order, f.at[g])
 	}
-	if len(values) > 1 {
-		f.other[g.Score] = true // a mean of shares is no share
-		sum := 0.0
-		for _, v := range values {
-			sum += v
-		}
-		values = []float64{sum / float64(len(values))}
-	}
-	f.at[g].Sample.Add(values...)
+	f.at[g].Sample.Add(u, values...)
 }
 
 func (f *scoreFold) scores() []Score {
 	slices.SortStableFunc(f.order, func(a, b *Score) int { return f.place[a.Score] - f.place[b.Score] })
 	out := make([]Score, len(f.order))
 	for i, s := range f.order {
-		s.Share = !f.other[s.Score]
 		out[i] = *s
 	}
 	return out

@@ -19,8 +19,8 @@ func TestAnEpisodeCountsOnce(t *testing.T) {
 		if s.Score != "won" {
 			continue
 		}
-		if got := s.Sample.Mean(0.95); got.Value != 0.5 || s.Sample.N() != 2 {
-			t.Errorf("the mean is %v of %d episodes, want 0.5 of 2", got.Value, s.Sample.N())
+		if got := s.Sample.Estimate(0.95); got.Value != 0.5 || s.Sample.Episodes() != 2 {
+			t.Errorf("the mean is %v of %d episodes, want 0.5 of 2", got.Value, s.Sample.Episodes())
 		}
 		return
 	}

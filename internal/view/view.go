@@ -51,9 +51,24 @@ type Run struct {
 	// Spent is what each episode took, by its number.
 	Spent []Spending
 	took  []world.Took // likewise: how long
-	// Bounds are what scores can be, by name: see Bounds. They are not in a journal, and
-	// whoever knows the kind sets them. Default: anything.
+	// Bounds are what scores can be, by name, as far as the kind declares it: see Know.
 	Bounds map[string]world.Bounds
+	kind   world.Kind
+}
+
+// Know tells the run its kind, which is not in the journal: what scores can be, and what
+// episodes were dealt beside chance. Without it scores can be anything.
+func (r *Run) Know(kind world.Kind) {
+	r.kind = kind
+	r.Bounds = Bounds(kind, r.Head.Stages)
+}
+
+// Outcomes is a run of which only the outcomes are known.
+func Outcomes(head *journal.Head, kind world.Kind) *Run {
+	r := &Run{Head: head}
+	r.count()
+	r.Know(kind)
+	return r
 }
 
 // Counts are episodes by state.
@@ -122,11 +137,22 @@ func (r *Run) Each(f func(world.Played)) {
 	if fork := r.Head.Begun.Fork; fork != nil {
 		past = fork.Turn
 	}
+	deals, units := r.Deals(), newUnits()
 	for _, st := range r.Head.Stages {
 		for i, spec := range st.Specs {
-			if e, ok := r.Head.Ended[st.First+i]; ok {
-				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome, Took: r.took[st.First+i], Past: past})
+			n := st.First + i
+			e, ok := r.Head.Ended[n]
+			if !ok {
+				continue
 			}
+			p := world.Played{Episode: n, Spec: spec, Outcome: e.Outcome, Unit: units.of(deals.Of(spec), e), Past: past}
+			if r.Head.Begun.Fork != nil {
+				p.Unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
+			}
+			if n < len(r.took) {
+				p.Took = r.took[n]
+			}
+			f(p)
 		}
 	}
 }

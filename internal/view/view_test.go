@@ -178,10 +178,10 @@ func TestScores(t *testing.T) {
 	r := fold(t, append(begin(4), end(0, 1, 0), end(1, 0, 1), end(2, 1, 1), odd)...)
 	got := map[string]string{}
 	for _, s := range r.Scores(func(g Group) Group { return Group{Score: g.Score, Agent: g.Agent, Model: g.Model} }) {
-		got[s.Score+" "+s.Agent] = fmt.Sprintf("%v %.3f n=%d share=%v", s.Model, s.Estimate().Value, s.Sample.N(), s.Share)
+		got[s.Score+" "+s.Agent] = fmt.Sprintf("%v %.3f n=%d %s", s.Model, s.Estimate().Value, s.Sample.Episodes(), s.Estimate().Method)
 	}
 	// ann sat left in 0 and 2 and right in 1, and won all of them.
-	want := map[string]string{"won ann": "lab/a 1.000 n=3 share=true", "won bob": "bot parrot 0.333 n=3 share=true", "length ": " 2.500 n=4 share=false"}
+	want := map[string]string{"won ann": "lab/a 1.000 n=3 cluster wilson", "won bob": "bot parrot 0.333 n=3 cluster wilson", "length ": " 2.500 n=4 t"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}

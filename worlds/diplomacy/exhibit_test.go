@@ -41,15 +41,15 @@ func TestExhibits(t *testing.T) {
 		shown[e.Name] = e.Show
 	}
 	curves, _ := shown["diplomacy-centres"].(world.Curves)
-	if len(curves.Curves) != 7 || len(curves.Curves[0].Points) != 4 || curves.Curves[0].Points[0].Sample.N() != 3 {
+	if len(curves.Curves) != 7 || len(curves.Curves[0].Points) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 {
 		t.Errorf("%+v", curves)
 	}
 	powers, _ := shown["diplomacy-powers"].(world.HeatMap)
-	if len(powers.Rows) != 2 || powers.Cells[0][2] != nil || powers.Cells[1][2].N() != 3 || powers.Rows[1] != "hero" {
+	if len(powers.Rows) != 2 || powers.Cells[0][2] != nil || powers.Cells[1][2].Episodes() != 3 || powers.Rows[1] != "hero" {
 		t.Errorf("%+v", powers)
 	}
 	relations, _ := shown["diplomacy-relations"].(world.HeatMap)
-	if len(relations.Rows) != 7 || relations.Cells[0][1].N() != 3 || relations.Cells[4][0] != nil {
+	if len(relations.Rows) != 7 || relations.Cells[0][1].Episodes() != 3 || relations.Cells[4][0] != nil {
 		t.Errorf("a bot has no relations: %+v", relations)
 	}
 	conduct, _ := shown["diplomacy-conduct"].(world.Grid)

@@ -248,7 +248,7 @@ func (x *exhibitor) curves(y string, lines ...line) world.Curves {
 				if g == len(drawn.Points) {
 					drawn.Points = append(drawn.Points, world.CurvePoint{X: float64(g), Sample: &world.Sample{}})
 				}
-				drawn.Points[g].Sample.Add(l.of(made))
+				drawn.Points[g].Sample.Add(world.Unit{}, l.of(made))
 			}
 		}
 	}
@@ -297,11 +297,11 @@ func (x *exhibitor) tests() world.Estimates {
 				t.Rows = append(t.Rows, world.Estimated{Labels: labels[:], Sample: s})
 			}
 			if many {
-				s.Add(e.tests[name]...)
+				s.Add(world.Unit{}, e.tests[name]...)
 				continue
 			}
 			for _, solved := range e.tests[name] {
-				s.Add(solved)
+				s.Add(world.Unit{}, solved)
 			}
 		}
 	}

@@ -33,13 +33,13 @@ func TestExhibits(t *testing.T) {
 	if len(curves.Curves) != 2 || len(curves.Curves[0].Points) != len(v.Generations) {
 		t.Fatalf("%+v", curves)
 	}
-	last := curves.Curves[0].Points[len(v.Generations)-1].Sample.Mean(0.95).Value
+	last := curves.Curves[0].Points[len(v.Generations)-1].Sample.Estimate(0.95).Value
 	if best := v.Generations[len(v.Generations)-1].Best; last != best {
 		t.Errorf("the best so far is drawn at %v, and is %v", last, best)
 	}
 	tests, _ := all["evolve-test"].Show.(world.Estimates)
 	for i, row := range tests.Rows {
-		if got := row.Sample.Share(0.95).Value; row.Labels[1] != v.Test[i].Name || got != v.Test[i].Accuracy.Value {
+		if got := row.Sample.Estimate(0.95).Value; row.Labels[1] != v.Test[i].Name || got != v.Test[i].Accuracy.Value {
 			t.Errorf("%v: %v, and the verdict says %+v", row.Labels, got, v.Test[i])
 		}
 	}
@@ -109,11 +109,11 @@ func TestSeveralEvolutions(t *testing.T) {
 	all := exhibits(stages)
 	curves, _ := all["evolve-fitness"].Show.(world.Curves)
 	verdicts, _ := all["evolve-verdict"].Show.(world.Grid)
-	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.N() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
+	if len(curves.Curves) != 4 || curves.Curves[0].Points[0].Sample.Episodes() != 3 || len(verdicts.Rows) != 6 || verdicts.Rows[2][0] != "a #2" {
 		t.Errorf("%d curves, %v", len(curves.Curves), verdicts.Rows)
 	}
 	tests, _ := all["evolve-test"].Show.(world.Estimates)
-	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.N() != 3 || first.Sample.Observations() != 3*6 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {
+	if first := tests.Rows[0]; !slices.Equal(first.Labels, []string{"a", "winner"}) || first.Sample.Episodes() != 3 || tests.Rows[len(tests.Rows)-1].Labels[0] != "b" {
 		t.Errorf("%+v", tests.Rows)
 	}
 }

@@ -96,7 +96,7 @@ func verdictTable(ended []*evolution) world.Grid {
 
 // quantity is an estimate as all numbers with an interval are shown.
 func quantity(e Estimate) any {
-	q := (&world.Sample{}).Share(confidence)
+	q := (&world.Sample{Bounds: world.Share()}).Estimate(confidence)
 	q.Value, q.Low, q.High, q.N = e.Value, e.Low, e.High, e.N
 	return q
 }

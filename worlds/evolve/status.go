@@ -68,22 +68,23 @@ func (s *status) Line() []string {
 	case 1:
 		return s.all[0].line(s.most)
 	}
-	var winners, gains, best world.Sample
+	winners, best := world.Sample{Bounds: world.Share()}, world.Sample{}
+	gains := world.Sample{Bounds: world.Share().Difference()}
 	low, high, ended := math.MaxInt, 0, 0
 	for _, e := range s.all {
 		low, high = min(low, e.last), max(high, e.last)
 		if b := e.best(); b != nil {
-			best.Add(b.fitness)
+			best.Add(world.Unit{}, b.fitness)
 		}
 		if e.verdict == nil {
 			continue
 		}
 		ended++
 		if t := e.verdict.Test; len(t) > 0 && t[0].Accuracy.N > 0 {
-			winners.Add(t[0].Accuracy.Value)
+			winners.Add(world.Unit{}, t[0].Accuracy.Value)
 		}
 		if g := e.verdict.Gain; g != nil {
-			gains.Add(g.Value)
+			gains.Add(world.Unit{}, g.Value)
 		}
 	}
 	if ended < len(s.all) {
@@ -91,12 +92,12 @@ func (s *status) Line() []string {
 		return append(line, "their best "+meanOf(&best)+" on average")
 	}
 	line := []string{fmt.Sprintf("%d evolutions", ended)}
-	if winners.N() > 0 {
+	if winners.Episodes() > 0 {
 		line = append(line, "the winners solve "+meanOf(&winners)+" of the test problems")
 	}
-	if gains.N() > 0 {
-		q := gains.Mean(confidence)
-		line = append(line, Estimate{q.Value, q.Low, q.High, gains.N()}.beyond())
+	if gains.Episodes() > 0 {
+		q := gains.Estimate(confidence)
+		line = append(line, Estimate{q.Value, q.Low, q.High, gains.Episodes()}.beyond())
 	}
 	return line
 }
@@ -145,13 +146,13 @@ func (e *evolution) line(most int) []string {
 
 // line is the fitness of a prompt, with the interval of the share of problems it solves.
 func (t *tried) line() string {
-	var solved world.Sample
+	solved := world.Sample{Bounds: world.Share()}
 	for _, r := range t.results {
 		if x, ok := r.score(); ok {
-			solved.Add(x)
+			solved.Add(world.Unit{}, x)
 		}
 	}
-	share := solved.Share(confidence)
+	share := solved.Estimate(confidence)
 	solves := fmt.Sprintf("%.2f [%.2f, %.2f]", share.Value, share.Low, share.High)
 	switch {
 	case !share.Known():
@@ -164,8 +165,8 @@ func (t *tried) line() string {
 
 // meanOf writes a mean with its interval, where there is one.
 func meanOf(s *world.Sample) string {
-	q := s.Mean(confidence)
-	return Estimate{q.Value, q.Low, q.High, s.N()}.short()
+	q := s.Estimate(confidence)
+	return Estimate{q.Value, q.Low, q.High, s.Episodes()}.short()
 }
 
 // short leaves the interval of a single one out: nothing is known of it.

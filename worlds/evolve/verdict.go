@@ -95,16 +95,16 @@ func (p *plan) verdict() Verdict {
 
 func tested(e entrant) Tested {
 	t := Tested{Name: e.name, Prompt: e.in.ID, Text: e.in.Text}
-	var sample world.Sample
+	sample := world.Sample{Bounds: world.Share()}
 	for _, r := range e.in.test {
 		if x, ok := r.score(); ok {
-			sample.Add(x)
+			sample.Add(world.Unit{}, x)
 		} else {
 			t.Failed++
 		}
 	}
-	if q := sample.Share(confidence); q.Known() {
-		t.Accuracy = Estimate{q.Value, max(0, q.Low), min(1, q.High), q.N}
+	if q := sample.Estimate(confidence); q.Known() {
+		t.Accuracy = Estimate{q.Value, q.Low, q.High, q.N}
 	}
 	return t
 }

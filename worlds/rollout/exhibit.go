@@ -33,6 +33,7 @@ type seen struct {
 	steps, tries  int
 	got           []got
 	took          world.Took
+	unit          world.Unit
 }
 
 // got is what one player was paid.
@@ -66,7 +67,7 @@ func (g *gallery) Add(p world.Played) {
 	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil || d.Stop == "" {
 		return
 	}
-	e := &seen{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took}
+	e := &seen{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took, unit: p.Unit}
 	if !slices.Contains(g.envs, d.Env) {
 		g.envs = append(g.envs, d.Env)
 	}
@@ -159,17 +160,13 @@ func (g *gallery) label(p player) string {
 	return label
 }
 
-// sample takes a number of every episode that has it, by group.
+// sample takes a number of every episode that has it.
 func sample(of []*seen, number func(*seen) (float64, bool)) *world.Sample {
 	s := &world.Sample{}
-	groups := map[int][]float64{}
 	for _, e := range of {
 		if x, ok := number(e); ok {
-			groups[e.group] = append(groups[e.group], x)
+			s.Add(e.unit, x)
 		}
-	}
-	for _, i := range slices.Sorted(maps.Keys(groups)) {
-		s.Add(groups[i]...)
 	}
 	return s
 }
@@ -230,7 +227,7 @@ func (g *gallery) showRewards() world.Show {
 	for _, who := range g.players {
 		s := sample(g.episodes, reward(who))
 		low, high := g.extremes(who)
-		t.Rows = append(t.Rows, []any{g.label(who), who.agent, s, s.Observations(), s.N(), low, high})
+		t.Rows = append(t.Rows, []any{g.label(who), who.agent, s, s.Episodes(), s.Estimate(0.95).N, low, high})
 	}
 	return t
 }

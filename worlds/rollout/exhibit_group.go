@@ -72,7 +72,7 @@ func (g *gallery) showGroups() world.Show {
 			}
 			states[k.state()]++
 			if x, ok := k.spread(); ok {
-				spread.Add(x)
+				spread.Add(world.Unit{}, x)
 				if x == 0 {
 					equal++
 				}
@@ -95,8 +95,8 @@ func (g *gallery) showGroupMeans() world.Show {
 	for i, who := range g.players {
 		names[i] = g.label(who)
 		for _, k := range g.groups {
-			if s := sample(k.members, reward(who)); s.N() > 0 {
-				values[i] = append(values[i], s.Mean(0.95).Value)
+			if s := sample(k.members, reward(who)); s.Episodes() > 0 {
+				values[i] = append(values[i], s.Estimate(0.95).Value)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (g *gallery) showGroupRewards() world.Show {
 	}
 	overall := map[player]float64{}
 	for _, who := range g.players {
-		overall[who] = sample(g.episodes, reward(who)).Mean(0.95).Value
+		overall[who] = sample(g.episodes, reward(who)).Estimate(0.95).Value
 	}
 	type row struct {
 		cells []any
@@ -126,15 +126,15 @@ func (g *gallery) showGroupRewards() world.Show {
 			var stops []string
 			for _, e := range k.members {
 				if x, ok := reward(who)(e); ok {
-					s.Add(x)
+					s.Add(world.Unit{Play: e.unit.Play}, x)
 					stops = append(stops, string(e.stop))
 				}
 			}
-			if s.N() == 0 {
+			if s.Episodes() == 0 {
 				continue
 			}
-			cells := []any{k.name, who.seat, fmt.Sprintf("%d of %d", s.N(), k.planned), s, k.standing(), counted(stops)}
-			rows = append(rows, row{cells, math.Abs(s.Mean(0.95).Value - overall[who])})
+			cells := []any{k.name, who.seat, fmt.Sprintf("%d of %d", s.Episodes(), k.planned), s, k.standing(), counted(stops)}
+			rows = append(rows, row{cells, math.Abs(s.Estimate(0.95).Value - overall[who])})
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.apart, a.apart) })

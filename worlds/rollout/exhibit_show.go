@@ -30,7 +30,7 @@ func (g *gallery) showCurve() world.Show {
 			for _, k := range part {
 				in = append(in, k.members...)
 			}
-			if s := sample(in, reward(who)); s.N() > 0 {
+			if s := sample(in, reward(who)); s.Episodes() > 0 {
 				curve.Points = append(curve.Points, world.CurvePoint{X: middle(in), Sample: s})
 			}
 		}
@@ -215,11 +215,11 @@ func (g *gallery) showTime() world.Show {
 				all += q.of(e.took)
 			}
 			if all > 0 {
-				seconds.Add(p.of(e.took))
-				share.Add(p.of(e.took) / all)
+				seconds.Add(e.unit, p.of(e.took))
+				share.Add(e.unit, p.of(e.took)/all)
 			}
 		}
-		if seconds.N() > 0 && share.Mean(0.95).Value >= leastShare {
+		if seconds.Episodes() > 0 && share.Estimate(0.95).Value >= leastShare {
 			t.Rows = append(t.Rows, []any{p.name, seconds, share})
 		}
 	}
@@ -258,7 +258,7 @@ func (g *gallery) showOpen() world.Show {
 		curve := world.Curve{Name: env}
 		for i, seconds := range use {
 			s := &world.Sample{}
-			s.Add(seconds / width)
+			s.Add(world.Unit{}, seconds/width)
 			curve.Points = append(curve.Points, world.CurvePoint{X: (float64(i) + 0.5) * width, Sample: s})
 		}
 		c.Curves = append(c.Curves, curve)

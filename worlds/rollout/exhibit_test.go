@@ -18,6 +18,7 @@ func came(episode int, env string, reward float64, change func(d *Data, p *world
 		Episode: episode,
 		Spec:    world.Spec{Params: fmt.Appendf(nil, `{"env":%q,"group":2}`, env), Lineup: map[string]string{"agent": "x"}, Deal: episode / 2},
 		Outcome: world.Outcome{Scores: []world.Score{{Seat: "agent", Name: "reward", Value: reward}, {Name: "steps", Value: 3}}},
+		Unit:    world.Unit{Deal: episode/2 + 1},
 		Took:    world.Took{Input: 100, Output: 10, Began: float64(episode), Ended: float64(episode) + 2, Asked: 1, Acted: 0.5, Waited: 0.25},
 	}
 	if change != nil {
@@ -71,10 +72,10 @@ func TestExhibits(t *testing.T) {
 	)
 	got := shows(t, all...)
 	rewards := got["rollout-rewards"].(world.Grid)
-	if s := column(rewards, 0, "reward").(*world.Sample); s.Mean(0.95).Value != 3 || s.N() != 6 || column(rewards, 0, "episodes") != 12 || column(rewards, 0, "highest") != 6.0 {
-		t.Errorf("rewards: %v of %d groups: %v", s.Mean(0.95), s.N(), rewards.Rows)
+	if s := column(rewards, 0, "reward").(*world.Sample); s.Estimate(0.95).Value != 3 || s.Estimate(0.95).N != 6 || column(rewards, 0, "episodes") != 12 || column(rewards, 0, "highest") != 6.0 {
+		t.Errorf("rewards: %v of %d groups: %v", s.Estimate(0.95), s.Episodes(), rewards.Rows)
 	}
-	if s := column(rewards, 1, "reward").(*world.Sample); s.Observations() != 4 || column(rewards, 1, "player") != "word" {
+	if s := column(rewards, 1, "reward").(*world.Sample); s.Episodes() != 4 || column(rewards, 1, "player") != "word" {
 		t.Errorf("a failed episode is in a mean: %v", rewards.Rows[1])
 	}
 	groups := got["rollout-groups"].(world.Grid)
@@ -94,7 +95,7 @@ func TestExhibits(t *testing.T) {
 		}
 	}
 	versions := got["rollout-versions"].(world.Curves)
-	if len(versions.Curves) != 2 || len(versions.Curves[0].Points) != 3 || versions.Curves[0].Points[1].Sample.Mean(0.95).Value != 3 {
+	if len(versions.Curves) != 2 || len(versions.Curves[0].Points) != 3 || versions.Curves[0].Points[1].Sample.Estimate(0.95).Value != 3 {
 		t.Errorf("versions: %+v", versions)
 	}
 	stops := got["rollout-stops"].(world.Bars)
@@ -113,7 +114,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	got := shows(t, all...)
 	shares := 0.0
 	for i := range got["rollout-time"].(world.Grid).Rows {
-		shares += column(got["rollout-time"].(world.Grid), i, "share").(*world.Sample).Mean(0.95).Value
+		shares += column(got["rollout-time"].(world.Grid), i, "share").(*world.Sample).Estimate(0.95).Value
 	}
 	if math.Abs(shares-1) > 1e-9 {
 		t.Errorf("shares of the time make %v", shares)
@@ -121,7 +122,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	used := 0.0
 	points := got["rollout-open"].(world.Curves).Curves[0].Points
 	for _, p := range points {
-		used += (points[1].X - points[0].X) * p.Sample.Mean(0.95).Value
+		used += (points[1].X - points[0].X) * p.Sample.Estimate(0.95).Value
 	}
 	if math.Abs(used-60) > 1e-6 { // thirty times two seconds
 		t.Errorf("environments were in use for %v seconds", used)
@@ -134,7 +135,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	if sum != 30 || len(bars.Labels) > mostBars || bars.Labels[0] != "0–1" {
 		t.Errorf("%v episodes in %v", sum, bars.Labels)
 	}
-	if c := got["rollout-curve"].(world.Curves).Curves[0]; len(c.Points) < 3 || c.Points[0].Sample.N() < 3 {
+	if c := got["rollout-curve"].(world.Curves).Curves[0]; len(c.Points) < 3 || c.Points[0].Sample.Episodes() < 3 {
 		t.Errorf("curve: %+v", c)
 	}
 }

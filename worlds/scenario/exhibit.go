@@ -21,9 +21,9 @@ type gallery struct {
 
 	played []int // episodes by cell
 	points map[point]*world.Sample
-	fired  map[happened]int // episodes in which an event happened
+	fired  [][]occurrence // by cell: the events of each episode that did not fail
 	events []string
-	ends   map[ending]int
+	ends   [][]occurrence // by cell: why each episode ended
 	whys   []string
 
 	wrote   map[[2]string]*world.Sample
@@ -39,13 +39,10 @@ type (
 		metric, actor string
 		cell, turn    int
 	}
-	happened struct {
-		event string
-		cell  int
-	}
-	ending struct {
-		why  string
-		cell int
+	// occurrence is what happened in one episode.
+	occurrence struct {
+		unit  world.Unit
+		words []string
 	}
 	// conduct is what an actor did, a value for each episode.
 	conduct struct{ statements, messages, decisions, silences, added, dropped world.Sample }
@@ -68,7 +65,7 @@ type (
 )
 
 func exhibitor() world.Exhibitor {
-	return &gallery{points: map[point]*world.Sample{}, fired: map[happened]int{}, ends: map[ending]int{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
+	return &gallery{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
 }
 
 // Add takes in an episode. Of one that failed only why, and what was found wrong.
@@ -85,26 +82,26 @@ func (g *gallery) Add(p world.Played) {
 	if cell < 0 {
 		cell = len(g.cells)
 		g.cells, g.played = append(g.cells, p.Spec.Cell), append(g.played, 0)
+		g.ends, g.fired = append(g.ends, nil), append(g.fired, nil)
 	}
-	g.ends[ending{r.Ended, cell}]++
+	g.ends[cell] = append(g.ends[cell], occurrence{p.Unit, []string{r.Ended}})
 	note(&g.whys, r.Ended)
-	g.addChecks(p.Episode, r)
+	g.addChecks(p.Unit, p.Episode, r)
 	if p.Outcome.Failed != "" {
 		return
 	}
 	g.played[cell]++
 	g.turns = max(g.turns, r.Turns)
 	for _, c := range r.Metrics {
-		g.addCurve(cell, c)
+		g.addCurve(p.Unit, cell, c)
 	}
-	happens := map[string]bool{}
+	var happened []string
 	for _, e := range r.Events {
-		if note(&g.events, e.Name); !happens[e.Name] {
-			happens[e.Name] = true
-			g.fired[happened{e.Name, cell}]++
-		}
+		note(&g.events, e.Name)
+		note(&happened, e.Name)
 	}
-	g.addActors(r)
+	g.fired[cell] = append(g.fired[cell], occurrence{p.Unit, happened})
+	g.addActors(p.Unit, r)
 	g.addPacts(r.Coalitions)
 }
 
@@ -119,7 +116,7 @@ func note(words *[]string, word string) {
 // asked for in turn 2n of the first strand, while the next turn is decided.
 func (g *gallery) copied(turn int) bool { return 2*turn < g.past }
 
-func (g *gallery) addCurve(cell int, c Curve) {
+func (g *gallery) addCurve(u world.Unit, cell int, c Curve) {
 	if !slices.ContainsFunc(g.metrics, func(m Curve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
 		m := c
 		m.Values = nil
@@ -133,13 +130,13 @@ func (g *gallery) addCurve(cell int, c Curve) {
 		if g.points[at] == nil {
 			g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.Categories, c.Boolean)}
 		}
-		if g.points[at].N() == 0 || !g.copied(turn) {
-			g.points[at].Add(*v)
+		if g.points[at].Episodes() == 0 || !g.copied(turn) {
+			g.points[at].Add(u, *v)
 		}
 	}
 }
 
-func (g *gallery) addActors(r Record) {
+func (g *gallery) addActors(u world.Unit, r Record) {
 	for _, a := range r.Actors {
 		note(&g.actors, a.Actor)
 		c := g.conduct[a.Actor]
@@ -156,15 +153,15 @@ func (g *gallery) addActors(r Record) {
 			if g.wrote[k] == nil {
 				g.wrote[k] = &world.Sample{Bounds: world.AtLeast0()}
 			}
-			g.wrote[k].Add(float64(a.Wrote[other.Actor]))
+			g.wrote[k].Add(u, float64(a.Wrote[other.Actor]))
 			messages += a.Wrote[other.Actor]
 		}
-		c.statements.Add(float64(a.Statements))
-		c.messages.Add(float64(messages))
-		c.decisions.Add(float64(a.Decisions))
-		c.silences.Add(float64(a.Silences))
-		c.added.Add(float64(a.GoalsAdded))
-		c.dropped.Add(float64(a.GoalsDropped))
+		c.statements.Add(u, float64(a.Statements))
+		c.messages.Add(u, float64(messages))
+		c.decisions.Add(u, float64(a.Decisions))
+		c.silences.Add(u, float64(a.Silences))
+		c.added.Add(u, float64(a.GoalsAdded))
+		c.dropped.Add(u, float64(a.GoalsDropped))
 	}
 }
 
@@ -191,7 +188,7 @@ func newConduct() *conduct {
 // mostIssues is how many issues a report lists.
 const mostIssues = 25
 
-func (g *gallery) addChecks(episode int, r Record) {
+func (g *gallery) addChecks(u world.Unit, episode int, r Record) {
 	for _, t := range r.Checks {
 		i := slices.IndexFunc(g.checks, func(c *checkCount) bool { return c.check == t.Check })
 		if i < 0 {
@@ -210,8 +207,8 @@ func (g *gallery) addChecks(episode int, r Record) {
 			}
 		}
 		if known := t.Made - t.Unknown; known > 0 {
-			c.passed.Add(float64(t.Passed) / float64(known))
-			c.issues.Add(float64(found))
+			c.passed.Add(u, float64(t.Passed)/float64(known))
+			c.issues.Add(u, float64(found))
 		}
 		c.made += t.Made
 		c.unknown += t.Unknown

@@ -30,29 +30,24 @@ func (g *gallery) Exhibits() []world.Exhibit {
 
 // showEnds is the share of episodes that ended so, of all that are over.
 func (g *gallery) showEnds(names []string) world.Estimates {
-	over := make([]int, len(names))
-	for end, n := range g.ends {
-		over[end.cell] += n
-	}
-	return g.shares("why", names, g.whys, func(why string, cell int) (int, int) { return g.ends[ending{why, cell}], over[cell] })
+	return g.shares("why", names, g.whys, g.ends)
 }
 
-// shares makes rows of how many episodes of a variation were so, out of how many.
-func (g *gallery) shares(what string, names, of []string, count func(of string, cell int) (yes, all int)) world.Estimates {
+// shares makes rows of how many episodes of a variation were so, out of all of them.
+func (g *gallery) shares(what string, names, of []string, episodes [][]occurrence) world.Estimates {
 	e := world.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
 	if len(names) == 1 {
 		e.By = e.By[:1]
 	}
 	for _, one := range of {
 		for cell, name := range names {
-			s := &world.Sample{}
-			yes, all := count(one, cell)
-			for i := range all {
-				if i < yes {
-					s.Add(1)
-				} else {
-					s.Add(0)
+			s := &world.Sample{Bounds: world.Share()}
+			for _, e := range episodes[cell] {
+				happened := 0.0
+				if slices.Contains(e.words, one) {
+					happened = 1
 				}
+				s.Add(e.unit, happened)
 			}
 			e.Rows = append(e.Rows, world.Estimated{Labels: []string{one, name}[:len(e.By)], Sample: s})
 		}
@@ -128,13 +123,13 @@ func (g *gallery) curve(name string, at point) world.Curve {
 	c := world.Curve{Name: name}
 	for at.turn = 0; at.turn <= g.turns; at.turn++ {
 		s := g.points[at]
-		if s == nil || s.N() < min(few, g.played[at.cell]) && !g.copied(at.turn) {
+		if s == nil || s.Episodes() < min(few, g.played[at.cell]) && !g.copied(at.turn) {
 			continue
 		}
-		if s.N() < few {
-			mean := s.Mean(0.95).Value
+		if s.Episodes() < few {
+			mean := s.Estimate(0.95).Value
 			s = &world.Sample{}
-			s.Add(mean)
+			s.Add(world.Unit{}, mean)
 		}
 		c.Points = append(c.Points, world.CurvePoint{X: float64(at.turn), Sample: s})
 	}
@@ -154,7 +149,7 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 		c := world.Curve{Name: t.level + " threshold", Level: true}
 		for _, x := range []float64{0, float64(g.turns)} {
 			s := &world.Sample{}
-			s.Add(*t.limit)
+			s.Add(world.Unit{}, *t.limit)
 			c.Points = append(c.Points, world.CurvePoint{X: x, Sample: s})
 		}
 		out = append(out, c)
@@ -185,7 +180,7 @@ func (c Curve) legend() string {
 }
 
 func (g *gallery) showEvents(names []string) world.Estimates {
-	return g.shares("event", names, g.events, func(event string, cell int) (int, int) { return g.fired[happened{event, cell}], g.played[cell] })
+	return g.shares("event", names, g.events, g.fired)
 }
 
 // talk shows who wrote to whom, and who joined with whom.
@@ -196,8 +191,8 @@ func (g *gallery) talk() []world.Exhibit {
 	for i, from := range g.actors {
 		cells := make([]*world.Sample, len(g.actors))
 		for j, to := range g.actors {
-			if s := g.wrote[[2]string{from, to}]; s != nil && s.N() > 0 {
-				cells[j], picture.wrote[i][j] = s, s.Mean(0.95).Value
+			if s := g.wrote[[2]string{from, to}]; s != nil && s.Episodes() > 0 {
+				cells[j], picture.wrote[i][j] = s, s.Estimate(0.95).Value
 				spoke = spoke || picture.wrote[i][j] > 0
 			}
 		}

@@ -74,10 +74,10 @@ func TestExhibits(t *testing.T) {
 	all = append(all, over(t, 3, "", nil, "halted", Record{Ended: "halted", Actors: []Conduct{{Actor: "east"}}, Turns: 1}))
 	got := shown(all...)
 	tension := got["scenario-metric-tension"].Show.(world.Curves)
-	if len(tension.Curves) != 2 || tension.Y != "points" || tension.Curves[1].Name != "warning threshold" || tension.Curves[1].Points[1].Sample.Mean(0.95).Value != 6 {
+	if len(tension.Curves) != 2 || tension.Y != "points" || tension.Curves[1].Name != "warning threshold" || tension.Curves[1].Points[1].Sample.Estimate(0.95).Value != 6 {
 		t.Errorf("%+v", tension)
 	}
-	if p := tension.Curves[0].Points; len(p) != 2 || p[0].Sample.N() != 3 || p[0].Sample.Mean(0.95).Value != 2 || p[1].X != 1 {
+	if p := tension.Curves[0].Points; len(p) != 2 || p[0].Sample.Episodes() != 3 || p[0].Sample.Estimate(0.95).Value != 2 || p[1].X != 1 {
 		t.Errorf("%+v", p)
 	}
 	if c := got["scenario-metric-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "east" || c[1].Name != "west" {
@@ -87,20 +87,20 @@ func TestExhibits(t *testing.T) {
 		t.Errorf("%+v", deal)
 	}
 	ends := got["scenario-ends"].Show.(world.Estimates)
-	if len(ends.Rows) != 2 || ends.Rows[0].Sample.Share(0.95).Value != 0.75 || ends.Rows[1].Labels[0] != "halted" {
+	if len(ends.Rows) != 2 || ends.Rows[0].Sample.Estimate(0.95).Value != 0.75 || ends.Rows[1].Labels[0] != "halted" {
 		t.Errorf("%+v", ends)
 	}
-	if storm := got["scenario-events"].Show.(world.Estimates).Rows[0].Sample; storm.N() != 3 || storm.Share(0.95).Value != 1 {
-		t.Errorf("an event that happens twice in an episode: %v", storm.Share(0.95))
+	if storm := got["scenario-events"].Show.(world.Estimates).Rows[0].Sample; storm.Episodes() != 3 || storm.Estimate(0.95).Value != 1 {
+		t.Errorf("an event that happens twice in an episode: %v", storm.Estimate(0.95))
 	}
-	if heat := got["scenario-talk"].Show.(world.HeatMap); heat.Cells[0][1].Mean(0.95).Value != 3 || heat.Cells[1][0].Mean(0.95).Value != 0 || heat.Cells[0][0] != nil {
+	if heat := got["scenario-talk"].Show.(world.HeatMap); heat.Cells[0][1].Estimate(0.95).Value != 3 || heat.Cells[1][0].Estimate(0.95).Value != 0 || heat.Cells[0][0] != nil {
 		t.Errorf("%+v", heat)
 	}
 	if rows := got["scenario-coalitions"].Show.(world.Grid).Rows; len(rows) != 1 || rows[0][1] != 6 || rows[0][2] != 3 {
 		t.Errorf("%v", rows)
 	}
 	checks := got["scenario-checks"].Show.(world.Grid).Rows[0]
-	if passed := checks[3].(*world.Sample).Mean(0.95).Value; checks[1] != 12 || checks[2] != 3 || passed < 0.66 || passed > 0.67 || checks[5] != 3 {
+	if passed := checks[3].(*world.Sample).Estimate(0.95).Value; checks[1] != 12 || checks[2] != 3 || passed < 0.66 || passed > 0.67 || checks[5] != 3 {
 		t.Errorf("%v, %v passed", checks, passed)
 	}
 	if worst := got["scenario-issues"].Show.(world.Grid).Rows; worst[0][5] != "grave" || worst[3][5] != "small" {
@@ -123,7 +123,7 @@ func TestFewEpisodesHaveNoBand(t *testing.T) {
 		}
 		var got []int
 		for _, p := range shown(all...)["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
-			got = append(got, p.Sample.N())
+			got = append(got, p.Sample.Episodes())
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%d episodes: points of %v, want %v", n, got, want)
@@ -148,7 +148,7 @@ func TestVariationNames(t *testing.T) {
 		}
 	}
 	two := shown(over(t, 0, "a", nil, "", record(1, 2)), over(t, 1, "b", nil, "", record(3, 4)))
-	if c := two["scenario-metric-east-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "a" || c[1].Points[0].Sample.Mean(0.95).Value != 3 {
+	if c := two["scenario-metric-east-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "a" || c[1].Points[0].Sample.Estimate(0.95).Value != 3 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -206,7 +206,7 @@ func TestCopiesCountOnce(t *testing.T) {
 		got := shown(all...)
 		var n []int
 		for _, p := range got["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
-			n = append(n, p.Sample.N())
+			n = append(n, p.Sample.Episodes())
 		}
 		if !slices.Equal(n, want.n) || len(got["scenario-issues"].Show.(world.Grid).Rows) != want.issues {
 			t.Errorf("past %d: %v, %d issues, want %+v", past, n, len(got["scenario-issues"].Show.(world.Grid).Rows), want)

@@ -21,8 +21,14 @@ type gallery struct {
 	ways   map[reveal.Form]map[string]int
 	judged map[[2]bool]int // players in conversations, by rule and by judge
 
-	slips    map[string][][]int // by agent, and for each episode: the messages that gave its secret away, 0 for none
-	messages int                // the most in a conversation
+	slips    map[string][]slipped // by agent
+	messages int                  // the most in a conversation
+}
+
+// slipped is the messages that gave an agent's secrets away in one episode, 0 for none.
+type slipped struct {
+	unit world.Unit
+	at   []int
 }
 
 type key = [2]string
@@ -31,19 +37,19 @@ type samples map[key]*world.Sample
 
 // add takes in what one episode gave. It does not matter in which order its keys come:
 // each has a sample of its own.
-func (s samples) add(episode map[key][]float64) {
+func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float64) {
 	for k, values := range episode {
 		if s[k] == nil {
-			s[k] = &world.Sample{}
+			s[k] = &world.Sample{Bounds: within}
 		}
-		s[k].Add(values...)
+		s[k].Add(u, values...)
 	}
 }
 
 func exhibitor() world.Exhibitor {
 	return &gallery{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
-		judged: map[[2]bool]int{}, slips: map[string][][]int{},
+		judged: map[[2]bool]int{}, slips: map[string][]slipped{},
 	}
 }
 
@@ -63,17 +69,17 @@ func (g *gallery) Add(p world.Played) {
 			e.conversation(c)
 		}
 	}
-	g.rates.add(e.rates)
-	g.pairs.add(e.pairs)
+	g.rates.add(p.Unit, world.Share(), e.rates)
+	g.pairs.add(p.Unit, world.Share(), e.pairs)
 	for agent, slips := range e.slips {
-		g.slips[agent] = append(g.slips[agent], slips)
+		g.slips[agent] = append(g.slips[agent], slipped{p.Unit, slips})
 	}
 	points := map[key][]float64{}
 	for _, seat := range slices.Sorted(maps.Keys(r.Points)) {
 		k := key{r.Mode, e.agent(seat)}
 		points[k] = append(points[k], r.Points[seat])
 	}
-	g.points.add(points)
+	g.points.add(p.Unit, world.Bounds{}, points)
 	if !slices.Contains(g.modes, r.Mode) {
 		g.modes = append(g.modes, r.Mode)
 	}
@@ -207,13 +213,13 @@ func (g *gallery) showSlips() world.Curves {
 		curve := world.Curve{Name: a}
 		for m := 0; m < g.messages+step; m += step {
 			m := min(m, g.messages) // the last one too
-			s := &world.Sample{}
+			s := &world.Sample{Bounds: world.Share()}
 			for _, episode := range g.slips[a] {
-				values := make([]float64, len(episode))
-				for i, at := range episode {
+				values := make([]float64, len(episode.at))
+				for i, at := range episode.at {
 					values[i] = float64(count(at > 0 && at <= m))
 				}
-				s.Add(values...)
+				s.Add(episode.unit, values...)
 			}
 			curve.Points = append(curve.Points, world.CurvePoint{X: float64(m), Sample: s})
 		}

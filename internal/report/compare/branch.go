@@ -89,16 +89,17 @@ func branches(x, y []observation) (pairing, bool) {
 		if slices.ContainsFunc(slices.Concat(x, y), func(o observation) bool { return o.past != o.self }) {
 			p.unit = "forked episode"
 		}
+		p.x, p.y = x, y
 		return p, true
 	}
 	if p := matched(byPast(x), byPast(y)); p.paired {
-		p.unit, p.note = "repeat", onePast
+		p.unit, p.note, p.x, p.y = "repeat", onePast, x, y
 		return p, true
 	}
 	x, y = byEpisode(x), byEpisode(y)
 	a, alone := means(x)
 	b, single := means(y)
-	p := pairing{a: a, b: b, single: alone && single, episodes: 2, unit: "repeat", note: onePast}
+	p := pairing{a: a, b: b, single: alone && single, episodes: 2, unit: "repeat", note: onePast, x: x, y: y}
 	if min(len(a), len(b)) == 1 && max(len(a), len(b)) > 1 {
 		p.note += "; one of them was played only once: fork it again without a change, with --repeat, for more"
 	}
@@ -140,14 +141,14 @@ func shared(x, y []observation) []observation {
 
 // byPast makes the past in common the unit, and byEpisode each episode by itself.
 func byPast(all []observation) []observation {
-	return recounted(all, func(o observation) deal { return deal{run: o.past.run, number: o.past.episode} })
+	return recounted(all, func(o observation) view.Deal { return view.Deal{Run: o.past.run, Number: o.past.episode} })
 }
 
 func byEpisode(all []observation) []observation {
-	return recounted(all, func(o observation) deal { return deal{number: o.episode} })
+	return recounted(all, func(o observation) view.Deal { return view.Deal{Number: o.episode} })
 }
 
-func recounted(all []observation, unit func(observation) deal) []observation {
+func recounted(all []observation, unit func(observation) view.Deal) []observation {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i].deal = unit(out[i])

@@ -11,7 +11,8 @@ import (
 
 // observation is a score of one seat of an episode, or of the whole episode.
 type observation struct {
-	deal    deal
+	deal    view.Deal
+	play    int // see world.Unit; of all runs
 	stratum stratum
 	episode int // of all runs, counted through
 	value   float64
@@ -48,10 +49,10 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 	out, from := &collection{}, pasts(runs)
 	at := map[[2]string]*series{}
 	subject := subjects(runs, c.By)
-	settings := map[string]int{}
+	settings, plays := map[string]int{}, plays{}
 	episodes := 0
 	for i, r := range runs {
-		given := newDealer(r, c.Kinds)
+		deals := r.Deals()
 		r.Each(func(p world.Played) {
 			episodes++
 			if p.Outcome.Failed != "" {
@@ -62,7 +63,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				setting = len(settings)
 				settings[string(p.Spec.Params)] = setting
 			}
-			deal := given.deal(p.Spec, setting)
+			deal, play := deals.Of(p.Spec), plays.of(r, p)
 			for _, s := range p.Outcome.Scores {
 				if !slices.Contains(out.scores, s.Name) {
 					out.scores = append(out.scores, s.Name)
@@ -81,7 +82,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				}
 				at[key].share = at[key].share && (s.Value == 0 || s.Value == 1)
 				at[key].by[group] = append(at[key].by[group], observation{
-					deal: deal, stratum: where, episode: episodes, value: s.Value,
+					deal: deal, play: play, stratum: where, episode: episodes, value: s.Value,
 					self: ref{r.Head.Begun.Run, p.Episode}, from: from[i],
 				})
 				if !slices.Contains(out.groups, group) {

@@ -54,8 +54,6 @@ type Config struct {
 	Correct string   // default: holm
 	Scores  []string // only these; default: all
 	Against string   // compare all groups with this one; default: each with each
-	// Kinds are those that runs may be of: they know what is dealt beside chance. Default: none.
-	Kinds []world.Kind
 }
 
 const (
@@ -150,6 +148,10 @@ func matches(found *collection, against string) (out []match) {
 func (m match) compare(within world.Bounds, matches int) Comparison {
 	p := pair(m.by[m.a], m.by[m.b])
 	c := Comparison{Score: m.score, Of: m.of, A: m.a, B: m.b, Paired: p.paired, Unit: cmp.Or(p.unit, "deal"), Note: p.note, perDeal: p.episodes}
+	if p.x == nil {
+		p.x, p.y = m.by[m.a], m.by[m.b]
+	}
+	c.MeanA, c.MeanB = estimate(p.x, within), estimate(p.y, within)
 	c.judge(p, m.share, within, matches)
 	return c
 }

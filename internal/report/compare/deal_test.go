@@ -44,6 +44,7 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	if err != nil {
 		t.Fatal(err)
 	}
+	out.Know(quiz())
 	return out
 }
 
@@ -63,7 +64,7 @@ func TestDealt(t *testing.T) {
 		{"chance, another seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 2, 0, 9), false, ""},
 		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "given nothing that is the same"},
 	} {
-		c := one(t, []*view.Run{test.a, test.b}, []string{"x", "y"}, Config{Kinds: []world.Kind{quiz()}})
+		c := one(t, []*view.Run{test.a, test.b}, []string{"x", "y"}, Config{})
 		if c.Paired != test.paired || c.N != 9 || !strings.Contains(c.Note, test.note) || test.note == "" && c.Note != "" {
 			t.Errorf("%s: %+v", test.name, c)
 		}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"slices"
 
 	"parley/internal/stats"
 	"parley/internal/stats/effect"
@@ -17,7 +18,6 @@ const seed = 1
 // judge tests a pairing, which is one of so many. No interval goes beyond what the score can be.
 func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
-	c.MeanA, c.MeanB = estimate(p.a, shares), estimate(p.b, shares)
 	c.N = min(len(p.a), len(p.b))
 	switch {
 	case p.paired && shares:
@@ -39,7 +39,6 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 			c.Test = stats.Permutation{Seed: seed}.Shuffle(p.a, p.b)
 		}
 	}
-	c.MeanA, c.MeanB = within.Quantity(c.MeanA), within.Quantity(c.MeanB)
 	c.Difference = within.Difference().Quantity(c.Difference)
 }
 
@@ -57,11 +56,31 @@ func flip(differences []float64, matches int) stats.Test {
 	return t
 }
 
-func estimate(xs []float64, share bool) stats.Quantity {
-	if share {
-		return stats.Of(xs, confidence).Quantity()
+// estimate is the mean of a group as every other table shows it.
+func estimate(all []observation, within world.Bounds) stats.Quantity {
+	sample := world.Sample{Bounds: within}
+	deals := map[view.Deal]int{}
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, func(o observation) bool { return o.episode != all[0].episode })
+		if n < 0 {
+			n = len(all)
+		}
+		values := make([]float64, n)
+		for i, o := range all[:n] {
+			values[i] = o.value
+		}
+		d := all[0].deal
+		if deals[d] == 0 {
+			deals[d] = len(deals) + 1
+		}
+		unit := world.Unit{Deal: deals[d], Play: all[0].play}
+		if len(all[0].from) > 0 {
+			unit.Deal = 0 // of a fork: all have one deal
+		}
+		sample.Add(unit, values...)
+		all = all[n:]
 	}
-	return stats.Mean(xs, confidence).Quantity()
+	return sample.Estimate(confidence)
 }
 
 func differences(p pairing) []float64 {

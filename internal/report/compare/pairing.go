@@ -1,6 +1,11 @@
 package compare
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"parley/internal/view"
+)
 
 // pairing is two groups, ready to be tested: a value for each deal.
 type pairing struct {
@@ -10,12 +15,29 @@ type pairing struct {
 	episodes int       // of both, that one more deal takes
 	unit     string    // what counts once, where that is no deal
 	note     string
+	x, y     []observation // what is compared; nil: everything
 }
 
 // pair finds what of two groups can be compared deal by deal: where most deals of one are
 // also the other's, in the same place. Where no place is the same, as with agents that
 // never sat in the same seat, deals are still the same.
 func pair(x, y []observation) pairing {
+	x, y, deals, left := collapse(x, y)
+	p := pairOnce(x, y)
+	if left < deals {
+		p.note = join(fmt.Sprintf("%d deals are %d distinct plays: the rest are exact copies, and count once", deals, left), p.note)
+	}
+	return p
+}
+
+func join(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "; " + b
+}
+
+func pairOnce(x, y []observation) pairing {
 	note := ""
 	if slices.ContainsFunc(slices.Concat(x, y), func(o observation) bool { return len(o.from) > 0 }) {
 		if p, ok := branches(x, y); ok {
@@ -44,9 +66,9 @@ func pair(x, y []observation) pairing {
 func strangers(x, y []observation) bool {
 	known := map[[2]string]bool{}
 	for _, o := range x {
-		known[[2]string{o.deal.kind, o.deal.what}] = true
+		known[[2]string{o.deal.Kind, o.deal.What}] = true
 	}
-	return !slices.ContainsFunc(y, func(o observation) bool { return known[[2]string{o.deal.kind, o.deal.what}] })
+	return !slices.ContainsFunc(y, func(o observation) bool { return known[[2]string{o.deal.Kind, o.deal.What}] })
 }
 
 // anywhere forgets where observations were made.
@@ -78,9 +100,9 @@ func (c cell) find(at stratum) *part {
 }
 
 // cells sorts observations by deal, and lists deals in order.
-func cells(all []observation) (map[deal]cell, []deal) {
-	out := map[deal]cell{}
-	var order []deal
+func cells(all []observation) (map[view.Deal]cell, []view.Deal) {
+	out := map[view.Deal]cell{}
+	var order []view.Deal
 	for _, o := range all {
 		c, ok := out[o.deal]
 		if !ok {
@@ -95,7 +117,7 @@ func cells(all []observation) (map[deal]cell, []deal) {
 		p.n++
 		out[o.deal] = c
 	}
-	slices.SortFunc(order, deal.compare)
+	slices.SortFunc(order, view.Deal.Compare)
 	return out, order
 }
 

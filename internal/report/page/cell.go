@@ -57,16 +57,15 @@ func Seconds(d time.Duration) Cell { return Cell{Text: Duration(d), Value: d.Sec
 // Quantity is a number with its interval.
 func Quantity(q stats.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
 
-// Sample is what episodes gave, as a share or a mean.
+// Sample is the estimate of what episodes gave. A share is from 0 to 1.
 func Sample(s *world.Sample, share bool) stats.Quantity {
-	switch {
-	case s == nil:
+	if s == nil {
 		return stats.Unknown(0, "")
-	case share:
-		return s.Share(view.Confidence)
-	default:
-		return s.Mean(view.Confidence)
 	}
+	if share && s.Bounds.Any() {
+		s.Bounds = world.Share()
+	}
+	return s.Estimate(view.Confidence)
 }
 
 // Interval writes a number with its interval as 0.42 [0.35, 0.49].

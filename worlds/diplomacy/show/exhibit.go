@@ -55,19 +55,27 @@ type key = [2]string
 // samples are numbers of episodes by two names.
 type samples map[key]*world.Sample
 
-func (s samples) at(a, b string) *world.Sample {
+func (s samples) at(a, b string, within world.Bounds) *world.Sample {
 	k := key{a, b}
 	if s[k] == nil {
-		s[k] = &world.Sample{}
+		s[k] = &world.Sample{Bounds: within}
 	}
 	return s[k]
 }
+
+// centres are the bounds of numbers of supply centres.
+func centres() world.Bounds { return world.Bounds{High: board.Centres} }
 
 // yearCurve is a number by year.
 type yearCurve map[int]*world.Sample
 
 // conduct is how an agent behaved, one value for each episode.
 type conduct struct{ score, centres, survived, solo, success, invalid, messages, betrayals, kept world.Sample }
+
+func newConduct() *conduct {
+	share, count := world.Sample{Bounds: world.Share()}, world.Sample{Bounds: world.AtLeast0()}
+	return &conduct{count, world.Sample{Bounds: centres()}, share, share, share, share, count, count, share}
+}
 
 // sighting is a moment and the episode it was in.
 type sighting struct {
@@ -105,15 +113,15 @@ func (g *gallery) Add(p world.Played) {
 			g.agents = append(g.agents, agent)
 		}
 		byAgent[agent] = append(byAgent[agent], st)
-		g.scores.at(agent, power).Add(st.Score)
+		g.scores.at(agent, power, world.AtLeast0()).Add(p.Unit, st.Score)
 	}
 	for agent, list := range byAgent {
-		g.addAgent(agent, list)
+		g.addAgent(p.Unit, agent, list)
 	}
-	g.addCurves(s.Centres)
+	g.addCurves(p.Unit, s.Centres)
 	for a, row := range s.Relations {
 		for b, v := range row {
-			g.relations.at(a, b).Add(v)
+			g.relations.at(a, b, world.Bounds{}).Add(p.Unit, v)
 		}
 	}
 	for _, m := range s.Moments {
@@ -131,7 +139,7 @@ func (g *gallery) trim() {
 	g.moments = g.moments[:min(len(g.moments), mostMoments)]
 }
 
-func (g *gallery) addCurves(counts []record.Count) {
+func (g *gallery) addCurves(u world.Unit, counts []record.Count) {
 	for _, c := range counts {
 		if !slices.Contains(g.years, c.Year) {
 			g.years = append(g.years, c.Year)
@@ -143,18 +151,18 @@ func (g *gallery) addCurves(counts []record.Count) {
 				g.curves[power] = curve
 			}
 			if (*curve)[c.Year] == nil {
-				(*curve)[c.Year] = &world.Sample{}
+				(*curve)[c.Year] = &world.Sample{Bounds: centres()}
 			}
-			(*curve)[c.Year].Add(float64(c.Centres[power]))
+			(*curve)[c.Year].Add(u, float64(c.Centres[power]))
 		}
 	}
 }
 
 // addAgent takes in what an agent did in one game, in all the seats it had.
-func (g *gallery) addAgent(agent string, list []*record.Power) {
+func (g *gallery) addAgent(u world.Unit, agent string, list []*record.Power) {
 	c := g.conduct[agent]
 	if c == nil {
-		c = &conduct{}
+		c = newConduct()
 		g.conduct[agent], g.invalid[agent] = c, map[string]int{}
 	}
 	each := func(s *world.Sample, f func(*record.Power) (float64, bool)) {
@@ -164,9 +172,7 @@ func (g *gallery) addAgent(agent string, list []*record.Power) {
 				values = append(values, v)
 			}
 		}
-		if len(values) > 0 {
-			s.Add(values...)
-		}
+		s.Add(u, values...)
 	}
 	whole := func(f func(*record.Power) float64) func(*record.Power) (float64, bool) {
 		return func(p *record.Power) (float64, bool) { return f(p), true }
@@ -181,8 +187,8 @@ func (g *gallery) addAgent(agent string, list []*record.Power) {
 	each(&c.invalid, func(p *record.Power) (float64, bool) { return share(p.Written()) })
 	each(&c.kept, func(p *record.Power) (float64, bool) { return share(p.Kept+p.Broken, p.Kept) })
 	for _, kind := range orderKinds() {
-		each(g.success.at(agent, kind), func(p *record.Power) (float64, bool) { return share(p.Tried(kind)) })
-		each(g.mix.at(agent, kind), func(p *record.Power) (float64, bool) {
+		each(g.success.at(agent, kind, world.Share()), func(p *record.Power) (float64, bool) { return share(p.Tried(kind)) })
+		each(g.mix.at(agent, kind, world.Share()), func(p *record.Power) (float64, bool) {
 			n, _ := p.Tried(kind)
 			return share(countMoves(p), n)
 		})
@@ -249,7 +255,7 @@ func (g *gallery) showConduct() world.Grid {
 		c := g.conduct[a]
 		row := []any{a}
 		for _, s := range []*world.Sample{&c.score, &c.centres, &c.survived, &c.solo, &c.success, &c.invalid, &c.messages, &c.betrayals, &c.kept} {
-			if s.N() == 0 {
+			if s.Episodes() == 0 {
 				row = append(row, "–")
 				continue
 			}
@@ -298,7 +304,7 @@ func (g *gallery) showOrders(from samples, what string) world.Estimates {
 	e := world.Estimates{By: []string{"order", "agent"}, What: what}
 	for _, kind := range orderKinds() {
 		for _, a := range g.agents {
-			if s := from[key{a, kind}]; s != nil && s.N() > 0 {
+			if s := from[key{a, kind}]; s != nil && s.Episodes() > 0 {
 				e.Rows = append(e.Rows, world.Estimated{Labels: []string{kind, a}, Sample: s})
 			}
 		}

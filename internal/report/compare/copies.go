@@ -1,0 +1,61 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+)
+
+// plays numbers the plays of all runs that would be copies if they came again.
+type plays map[journal.Digest]int
+
+// of returns the number of an episode's play; 0 where the same play may come up by chance.
+func (p plays) of(r *view.Run, played world.Played) int {
+	if played.Unit.Play == 0 {
+		return 0
+	}
+	play := r.Head.Ended[played.Episode].Play
+	if p[play] == 0 {
+		p[play] = len(p) + 1
+	}
+	return p[play]
+}
+
+// collapse gives deals in which both groups played exactly as in an earlier deal the name of
+// that one, so that they count once. It returns how many deals there were and how many are left.
+func collapse(x, y []observation) (a, b []observation, deals, left int) {
+	signature := map[view.Deal][]string{}
+	chance := map[view.Deal]bool{}
+	for side, all := range [][]observation{x, y} {
+		for _, o := range all {
+			signature[o.deal] = append(signature[o.deal], fmt.Sprint(side, o.stratum, o.play))
+			chance[o.deal] = chance[o.deal] || o.play == 0
+		}
+	}
+	order := make([]view.Deal, 0, len(signature))
+	for d := range signature {
+		order = append(order, d)
+	}
+	slices.SortFunc(order, view.Deal.Compare)
+	first, renamed := map[string]view.Deal{}, map[view.Deal]view.Deal{}
+	for _, d := range order {
+		slices.Sort(signature[d])
+		key := fmt.Sprint(signature[d])
+		if earlier, ok := first[key]; ok && !chance[d] {
+			renamed[d] = earlier
+			continue
+		}
+		first[key] = d
+	}
+	if len(renamed) == 0 {
+		return x, y, len(order), len(order)
+	}
+	rename := func(all []observation) []observation {
+		return recounted(all, func(o observation) view.Deal { return cmp.Or(renamed[o.deal], o.deal) })
+	}
+	return rename(x), rename(y), len(order), len(order) - len(renamed)
+}

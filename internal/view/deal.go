@@ -1,0 +1,95 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// Deal is what an episode was given to play with. Episodes with the same deal form a pair, and
+// are not independent.
+type Deal struct {
+	Run    string // set where the unit is not a deal but an episode of a run
+	Kind   string
+	What   string // what the kind says beside chance: a problem
+	Seed   uint64 // with Number, what chance depended on
+	Number int
+}
+
+// Compare orders deals.
+func (d Deal) Compare(other Deal) int {
+	return cmp.Or(cmp.Compare(d.Run, other.Run), cmp.Compare(d.Kind, other.Kind), cmp.Compare(d.What, other.What),
+		cmp.Compare(d.Seed, other.Seed), cmp.Compare(d.Number, other.Number))
+}
+
+// Deals tells the deals of the episodes of a run.
+type Deals struct {
+	seed  uint64
+	kind  world.Kind
+	given map[string]given // by params, which are read once
+}
+
+// given is what a kind says of params: see world.Kind.
+type given struct {
+	what  string
+	whole bool
+}
+
+// Deals returns the deals of r. A kind other than the one that played r tells nothing.
+func (r *Run) Deals() *Deals {
+	d := &Deals{seed: r.Head.Begun.Seed, given: map[string]given{}}
+	if k := r.kind; k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
+		d.kind = k
+	}
+	return d
+}
+
+// Of returns what an episode was dealt.
+func (d *Deals) Of(spec world.Spec) Deal {
+	g, ok := d.given[string(spec.Params)]
+	if !ok {
+		g = d.read(spec.Params)
+		d.given[string(spec.Params)] = g
+	}
+	if g.whole {
+		return Deal{Kind: spec.Kind, What: g.what}
+	}
+	return Deal{Kind: spec.Kind, What: g.what, Seed: d.seed, Number: spec.Deal}
+}
+
+func (d *Deals) read(raw json.RawMessage) (g given) {
+	if d.kind.Dealt == nil {
+		return g
+	}
+	params := d.kind.Params()
+	if json.Unmarshal(raw, params) != nil {
+		return g // a run file may come from anywhere
+	}
+	g.what, g.whole = d.kind.Dealt(params)
+	return g
+}
+
+// units numbers what episodes depend on.
+type units struct {
+	deals map[Deal]int
+	plays map[journal.Digest]int
+}
+
+func newUnits() *units { return &units{map[Deal]int{}, map[journal.Digest]int{}} }
+
+func (u *units) of(d Deal, e journal.Ended) (unit world.Unit) {
+	unit.Deal = number(u.deals, d)
+	if !e.Chance && e.Play != (journal.Digest{}) {
+		unit.Play = number(u.plays, e.Play)
+	}
+	return unit
+}
+
+func number[K comparable](known map[K]int, key K) int {
+	if known[key] == 0 {
+		known[key] = len(known) + 1
+	}
+	return known[key]
+}
