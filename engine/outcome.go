@@ -49,7 +49,14 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 func (r *run) count(e journal.Ended) {
 	r.ended++
 	r.outcome = append(r.outcome, e)
-	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome})
+	unit := world.Unit{}
+	if !e.Chance && e.Play != (journal.Digest{}) {
+		if r.plays[e.Play] == 0 {
+			r.plays[e.Play] = len(r.plays) + 1
+		}
+		unit.Play = r.plays[e.Play]
+	}
+	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome, Unit: unit})
 }
 
 func (r *run) result() Result {

@@ -48,7 +48,8 @@ type run struct {
 	played  []world.Played
 	ended   int // of the stage
 	stages  int
-	outcome []journal.Ended // of the run, by episode
+	outcome []journal.Ended        // of the run, by episode
+	plays   map[journal.Digest]int // numbers the plays that would be copies if they came again
 
 	closing  string // why no episode is begun any more, though those that are live go on
 	stopping bool
@@ -75,7 +76,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), todo: make(chan *call), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}}
+	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), todo: make(chan *call), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}, plays: map[journal.Digest]int{}}
 	r.wake = sync.NewCond(&r.mu)
 	r.recalled.have, r.recalled.parts = map[int]recorded{}, make(chan map[int]recorded)
 	if head.Begun != nil {
