@@ -57,9 +57,14 @@ func (u Until) Plan() (Plan, error) {
 	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
 		return nil, fmt.Errorf("world: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
 	}
-	p := &untilPlan{Until: u}
-	for _, c := range u.Cells {
-		p.open = append(p.open, &untilCell{spec: c, sample: Sample{Bounds: u.Bounds}})
+	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
+	for _, spec := range u.Cells {
+		if p.cells[spec.Cell] != nil {
+			return nil, fmt.Errorf("world: until: two cells are named %q", spec.Cell)
+		}
+		c := &untilCell{spec: spec, sample: Sample{Bounds: u.Bounds}}
+		p.cells[spec.Cell] = c
+		p.open = append(p.open, c)
 	}
 	return p, nil
 }
@@ -86,25 +91,33 @@ func (u Until) resolved() Until {
 // untilPlan is an Until being played.
 type untilPlan struct {
 	Until
-	open  []*untilCell // that are not known well enough, in order
-	dealt int          // repetitions asked for, of each that is open
-	found bool         // an episode had the score
-	other []string     // what they had instead, as people write it
+	cells map[string]*untilCell // by name
+	open  []*untilCell          // that are not known well enough, in order
+	found bool                  // an episode had the score
+	other []string              // what they had instead, as people write it
 	err   error
 }
 
 type untilCell struct {
 	spec   Spec
 	sample Sample
+	dealt  int // repetitions asked for
 }
 
 // Next takes in a stage and asks for more of what is not known well enough. A stage is
-// round after round of the open cells.
+// round after round of the open cells. When a cell ends depends on its own episodes alone, and on
+// how many there are: a plan that takes in those of a smaller one ends it where it would have
+// ended it by itself.
 func (p *untilPlan) Next(last []Played) []Spec {
-	for i, l := range last {
-		if x := p.values(l); len(x) > 0 && len(p.open) > 0 {
+	for _, l := range last {
+		c := p.cells[l.Spec.Cell]
+		if c == nil {
+			continue // not asked for
+		}
+		c.dealt = max(c.dealt, l.Spec.Deal+1)
+		if x := p.values(l); len(x) > 0 {
 			p.found = true
-			p.open[i%len(p.open)].sample.Add(l.Unit, x...)
+			c.sample.Add(l.Unit, x...)
 		} else if !p.found {
 			p.others(l.Outcome)
 		}
@@ -114,18 +127,25 @@ func (p *untilPlan) Next(last []Played) []Spec {
 		return nil
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
-	n := p.Step
-	if p.dealt == 0 {
-		n = p.Min
-	}
 	var specs []Spec
-	for range min(n, p.Max-p.dealt) {
+	for round, more := 0, true; more; round++ {
+		more = false
 		for _, c := range p.open {
-			specs = append(specs, c.spec.dealt(p.dealt))
+			if deal := c.dealt + round; deal < p.check(c.dealt) {
+				specs, more = append(specs, c.spec.dealt(deal)), true
+			}
 		}
-		p.dealt++
 	}
 	return specs
+}
+
+// check is the next number of repetitions, after so many, at which a cell is looked at.
+func (p *untilPlan) check(dealt int) int {
+	if dealt < p.Min {
+		return p.Min
+	}
+	last := dealt - (dealt-p.Min)%p.Step
+	return last + min(p.Step, p.Max-last)
 }
 
 // Err is why the plan has come to an end that is none, or nil.
@@ -164,8 +184,8 @@ func scoreName(name, whose string) string {
 }
 
 func (p *untilPlan) done(c *untilCell) bool {
-	if p.dealt == 0 {
-		return false
+	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
+		return false // it is not looked at yet
 	}
 	if c.sample.Episodes() == 0 || c.sample.hopeless() {
 		return true
