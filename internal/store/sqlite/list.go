@@ -141,16 +141,20 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 
 func (r *reader) list(ctx context.Context, want Listing) (out []Listed, err error) {
 	from := span{int64(want.From) - 1, everything().to}
+	var h journal.Head // how the run is played says what cells are called
+	if _, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }); err != nil {
+		return nil, err
+	}
 	if want.Failed {
 		failed, err := r.failedEpisodes()
 		for _, episode := range failed {
 			if err == nil && episode >= want.From && (want.Limit == 0 || len(out) < want.Limit) {
-				err = r.listInto(ctx, &out, want, span{int64(episode) - 1, int64(episode)})
+				err = r.listInto(ctx, &out, want, h.Begun, span{int64(episode) - 1, int64(episode)})
 			}
 		}
 		return out, err
 	}
-	return out, r.listInto(ctx, &out, want, from)
+	return out, r.listInto(ctx, &out, want, h.Begun, from)
 }
 
 // failedEpisodes are the episodes that failed. That none is passed over is known by their
@@ -170,7 +174,7 @@ func (r *reader) failedEpisodes() (out []int, err error) {
 	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
 }
 
-func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in span) error {
+func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, begun *journal.Begun, in span) error {
 	next := in.after + 1
 	err := r.scanFew(specsSQL+inSpanOfRuns, in, func(c columns) error {
 		row, err := readSpec(c)
@@ -178,6 +182,7 @@ func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in s
 			return err
 		}
 		next = int64(row.episode) + 1
+		row.cell = begun.Cell(row.cell)
 		if r.lost.has(row.episode) && !want.Lost || !strings.Contains(row.cell, want.Cell) {
 			return nil
 		}
