@@ -38,6 +38,8 @@ type Summary struct {
 	// are copies of another: see view.Distinct.
 	Distinct int `json:"distinct"`
 	Copies   int `json:"copies"`
+	// Grown is set where the plan asked for more than was recorded before this sitting.
+	Grown *Growth `json:"grown,omitempty"`
 
 	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	// Failures are the calls that failed, by model and kind, the commonest first.
