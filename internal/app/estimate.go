@@ -54,8 +54,17 @@ type Estimate struct {
 	Unbounded []string `json:"unbounded"`
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
+	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.
+	Recorded *Recorded `json:"recorded,omitempty"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
+}
+
+// Recorded is a run file that a plan would be played into.
+type Recorded struct {
+	File    string  `json:"file"`
+	Grown   *Growth `json:"grown,omitempty"`   // the plan asks for more
+	Refused string  `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
 // EpisodeCount is how many episodes a plan plays, and how many of them were tried.

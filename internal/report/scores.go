@@ -25,6 +25,9 @@ func headline(r *view.Run, several bool) page.Section {
 	if text := forkText(b.Fork); text != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: text})
 	}
+	if text := grownText(b.Grown, e.Total); text != "" {
+		s.Blocks = append(s.Blocks, page.Block{Text: text})
+	}
 	if f := r.Fault; f != nil {
 		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Episodes that failed: %s, most often (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
 	}
@@ -52,6 +55,18 @@ func forkText(from *journal.Origin) string {
 	}
 	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals say how it may go on from there.",
 		from.Episode, filepath.Base(from.File), from.Turn)
+}
+
+// grownText says how a run grew.
+func grownText(grown []journal.Growth, total int) string {
+	if len(grown) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range grown {
+		steps = append(steps, fmt.Sprintf("%s on %s", page.Grouped(g.Episodes), stamp(g.At)))
+	}
+	return fmt.Sprintf("This run was given a larger plan: it had %s episodes, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
 }
 
 func facts(r *view.Run) page.Block {
