@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"parley/internal/app"
-	"parley/internal/stats"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/journal"
@@ -221,7 +220,7 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 			}
 			plan.Next(nil)
 			if next := plan.Next(played); (len(next) == 0) != ends {
-				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, stats.Interval(s.Interval), width, len(next))
+				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, s.Interval, width, len(next))
 			}
 		}
 	}
