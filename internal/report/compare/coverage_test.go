@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"parley/internal/stats"
+	"parley/internal/stats/rating"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -168,6 +169,21 @@ func designs() []design {
 		{name: "difference, deals of their own, 5 episodes each", size: "10 deals each", trial: versus(anything, 10, 5, false, normal, 1)},
 		{name: "difference of shares, the same deals", size: "80 deals", trial: versus(world.Share(), 80, 1, true, func(r *rand.Rand, luck, _ float64) float64 { return zeroOne(r.Float64() < logistic(luck)) }, 0)},
 		{name: "difference of shares, deals of their own", size: "60 deals each", trial: versus(world.Share(), 60, 1, false, func(r *rand.Rand, _, gain float64) float64 { return zeroOne(r.Float64() < 0.3+0.3*gain) }, 0.3)},
+		{name: "Elo rating of one agent less another's", size: "3 agents, 15 meetings each", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+			var games []rating.Game
+			strength := map[string]float64{"a": 0.8, "b": 0, "c": 0}
+			for range 15 {
+				for _, g := range []rating.Game{{A: "a", B: "b"}, {A: "b", B: "c"}, {A: "c", B: "a"}} {
+					g.Score = zeroOne(r.Float64() < logistic(strength[g.A]-strength[g.B]))
+					games = append(games, g)
+				}
+			}
+			table, err := rating.Rate(games, rating.Config{})
+			if err != nil {
+				panic(err)
+			}
+			return table.Difference("a", "b"), 0.8 * 400 / math.Ln10
+		}},
 	}
 }
 
