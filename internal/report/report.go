@@ -89,6 +89,9 @@ func Names(sources []Source) []string {
 func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
 	colours := newPalette(s.Run)
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
+	if b := ratings(s, colours); b.Table != nil {
+		sections[1].Blocks = append(sections[1].Blocks, b)
+	}
 	switch b := s.Run.Head.Begun; {
 	case s.Run.Gateway():
 		sections = append(sections, sessions(s.Run, o.Episodes))
