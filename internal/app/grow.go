@@ -3,17 +3,16 @@ package app
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/jsondiff"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
@@ -178,31 +177,17 @@ func (c *chosen) begin(was *journal.Begun, g *world.Grown) *journal.Begun {
 
 // changedError is a key of a plan that is not as it was.
 type changedError struct {
-	key     string
-	was, is json.RawMessage
-	why     error // that it is refused; nil: the key must never change
+	*jsondiff.Difference
+	why error // that it is refused; nil: the key must never change
 }
 
 // Error names the key and both values.
 func (e *changedError) Error() string {
-	text := fmt.Sprintf("%s was %s, and is %s in the plan", e.key, brief(e.was), brief(e.is))
+	text := fmt.Sprintf("%s was %s, and is %s in the plan", e.Key, jsondiff.Brief(e.A), jsondiff.Brief(e.B))
 	if e.why != nil {
 		text += ": " + e.why.Error()
 	}
 	return text
-}
-
-// brief is a value for an error.
-func brief(v json.RawMessage) string {
-	const most = 80
-	switch r := []rune(string(v)); {
-	case len(r) == 0 || string(v) == "null":
-		return "not set"
-	case len(r) > most:
-		return string(r[:most]) + "…"
-	default:
-		return string(r)
-	}
 }
 
 // planPart is a part of a plan, by the key that people know it by.
@@ -243,10 +228,8 @@ func differs(was, is []planPart) *changedError {
 		if i < 0 {
 			continue
 		}
-		old, errOld := json.Marshal(a.value)
-		now, errNow := json.Marshal(is[i].value)
-		if errOld != nil || errNow != nil || !bytes.Equal(old, now) {
-			return differing(a.key, old, now)
+		if d := jsondiff.First(a.key, a.value, is[i].value); d != nil {
+			return &changedError{Difference: d}
 		}
 	}
 	return nil
@@ -266,24 +249,4 @@ func untilDiffers(was, is *config.Until) *changedError {
 		same.Max = was.Max
 	}
 	return differs([]planPart{{"plan.until", was}}, []planPart{{"plan.until", same}})
-}
-
-// differing finds the first key under which two JSON values differ.
-func differing(key string, a, b json.RawMessage) *changedError {
-	var was, is map[string]json.RawMessage
-	if json.Unmarshal(a, &was) != nil || json.Unmarshal(b, &is) != nil || was == nil || is == nil {
-		return &changedError{key: key, was: a, is: b}
-	}
-	keys := slices.Sorted(maps.Keys(was))
-	for _, k := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := was[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-	for _, k := range keys {
-		if !bytes.Equal(was[k], is[k]) {
-			return differing(strings.TrimPrefix(key+"."+k, "."), was[k], is[k])
-		}
-	}
-	return &changedError{key: key, was: a, is: b}
 }
