@@ -68,18 +68,14 @@ func (f runFiles) read(ctx context.Context, files []string, do func([]report.Sou
 // oneRun reads runs as one. Where they are not parts of one experiment, the error is a
 // *merge.ConflictError.
 func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
-	sources := make([]merge.Source, len(runs))
 	out := report.Source{Kind: runs[0].Kind}
-	for i, name := range report.Names(runs) {
-		sources[i] = merge.Source{Name: name, Journal: runs[i].Journal, Kind: runs[i].Kind}
-		out.Parts = append(out.Parts, report.Part{Name: name, Run: runs[i].Run})
-	}
+	sources := mergeable(runs)
 	merged, err := merge.New(ctx, sources)
 	if err != nil {
 		return out, err
 	}
-	for i := range out.Parts {
-		out.Parts[i].Episodes = merged.Episodes(i)
+	for i, s := range sources {
+		out.Parts = append(out.Parts, report.Part{Name: s.Name, Run: runs[i].Run, Episodes: merged.Episodes(i)})
 	}
 	for _, shared := range merged.Shared {
 		out.Notes = append(out.Notes, shared.String())
@@ -90,4 +86,13 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 	out.Run.Know(out.Kind)
 	out.Journal = merged
 	return out, nil
+}
+
+// mergeable is what package merge needs of runs.
+func mergeable(runs []report.Source) []merge.Source {
+	out := make([]merge.Source, len(runs))
+	for i, name := range report.Names(runs) {
+		out[i] = merge.Source{Name: name, Journal: runs[i].Journal, Kind: runs[i].Kind}
+	}
+	return out
 }

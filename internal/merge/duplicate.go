@@ -3,20 +3,26 @@ package merge
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"parley/journal"
 	"parley/world"
 )
 
-// played identifies an episode by what was played and said in it.
-type played struct {
+// place identifies an episode by what is played: everything but what was said.
+type place struct {
 	kind string
 	seed uint64
 	cell world.CellID
 	who  string // what sat in the seats
 	deal int
-	play journal.Digest
+	nth  int // of the run's episodes with all of this
+}
+
+// play is what was said at a place in a run.
+type play struct {
+	run    int
+	said   journal.Digest
+	chance bool // two independent episodes may say the same
 }
 
 // numbered identifies an episode by its number in a run, which copies of its file share.
@@ -25,37 +31,48 @@ type numbered struct {
 	episode int
 }
 
-// duplicates finds the episodes of each run that are in an earlier one too.
+// duplicates finds the episodes of each run that are in an earlier one too: those of copies of
+// a file, and those in which the same was said at the same place. Where little was said, that
+// may be chance, and leaving out just those that agree would bias every mean: such episodes are
+// duplicates only where two runs agree at all places that they have in common.
 func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
 	best := bestCopies(parts)
-	seen := map[played][]int{} // in which runs
-	count := map[[2]int]int{}
+	at, count := map[place][]play{}, map[[2]int]int{}
+	places := make([]map[int]place, len(parts))
 	for i, p := range parts {
 		drop = append(drop, map[int]bool{})
+		places[i] = map[int]place{}
 		k := newKeys(p)
-		own := map[played]int{}
-		for _, st := range p.head.Stages {
-			for j, spec := range st.Specs {
-				n := st.First + j
-				e, ended := p.head.Ended[n]
-				if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == parts[b].head.Ended[n].Play) {
-					drop[i][n] = true
-					count[[2]int{min(b, i), max(b, i)}]++
-					continue
-				}
-				key, ok := k.of(spec, e)
-				if !ended || !ok {
-					continue
-				}
-				if at := own[key]; at < len(seen[key]) && seen[key][at] < i {
-					drop[i][n] = true
-					count[[2]int{seen[key][at], i}]++
-				} else {
-					seen[key] = append(seen[key], i)
-				}
-				own[key]++
+		p.each(func(n int, spec world.Spec) {
+			key := k.of(spec)
+			e, ended := p.head.Ended[n]
+			if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == parts[b].head.Ended[n].Play) {
+				drop[i][n] = true
+				count[[2]int{min(b, i), max(b, i)}]++
+				return
 			}
-		}
+			if ended && e.Play != (journal.Digest{}) {
+				places[i][n] = key
+				at[key] = append(at[key], play{i, e.Play, e.Chance})
+			}
+		})
+	}
+	differ := differing(at)
+	for i, p := range parts {
+		p.each(func(n int, _ world.Spec) {
+			key, ok := places[i][n]
+			if !ok {
+				return
+			}
+			own := p.head.Ended[n]
+			for _, other := range at[key] {
+				if other.run < i && other.said == own.Play && (!own.Chance || !differ[[2]int{other.run, i}]) {
+					drop[i][n] = true
+					count[[2]int{other.run, i}]++
+					return
+				}
+			}
+		})
 	}
 	for i, a := range parts {
 		for j, b := range parts {
@@ -67,21 +84,42 @@ func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
 	return drop, shared
 }
 
+// each calls f with every episode of the run.
+func (p *part) each(f func(n int, spec world.Spec)) {
+	for _, st := range p.head.Stages {
+		for j, spec := range st.Specs {
+			f(st.First+j, spec)
+		}
+	}
+}
+
+// differing tells the pairs of runs in which something else was said at one place.
+func differing(at map[place][]play) map[[2]int]bool {
+	differ := map[[2]int]bool{}
+	for _, plays := range at {
+		for j, b := range plays {
+			for _, a := range plays[:j] {
+				if a.said != b.said {
+					differ[[2]int{a.run, b.run}] = true
+				}
+			}
+		}
+	}
+	return differ
+}
+
 // bestCopies says, for each numbered episode, which of the runs to take it from: the first in
 // which it ended, or else the first that has it.
 func bestCopies(parts []*part) map[numbered]int {
 	best := map[numbered]int{}
 	for i, p := range parts {
-		for _, st := range p.head.Stages {
-			for j := range st.Specs {
-				key := numbered{p.head.Begun.Run, st.First + j}
-				at, known := best[key]
-				_, ended := p.head.Ended[key.episode]
-				if !known || ended && !hasEnded(parts[at], key.episode) {
-					best[key] = i
-				}
+		p.each(func(n int, _ world.Spec) {
+			key := numbered{p.head.Begun.Run, n}
+			first, known := best[key]
+			if !known || hasEnded(p, n) && !hasEnded(parts[first], n) {
+				best[key] = i
 			}
-		}
+		})
 	}
 	return best
 }
@@ -91,31 +129,32 @@ func hasEnded(p *part, episode int) bool {
 	return ok
 }
 
-// keys identifies the episodes of a run.
+// keys tells the places of the episodes of a run, in order.
 type keys struct {
-	part   *part
-	kind   string
+	place
 	ids    *world.CellIDs
 	agents map[string]world.Agent
 	who    map[world.CellID]string
+	seen   map[place]int
 }
 
 func newKeys(p *part) *keys {
-	k := &keys{part: p, kind: fmt.Sprint(p.head.Begun.Kind, " ", p.head.Begun.KindVersion), ids: world.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[world.CellID]string{}}
-	for _, a := range p.head.Begun.Agents {
+	b := p.head.Begun
+	k := &keys{
+		place: place{kind: fmt.Sprint(b.Kind, " ", b.KindVersion), seed: b.Seed},
+		ids:   world.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[world.CellID]string{}, seen: map[place]int{},
+	}
+	for _, a := range b.Agents {
 		k.agents[a.Name] = a
 	}
 	return k
 }
 
-// of returns the key of an episode that ended. It is not ok where another episode may have come
-// to the same by chance, or nothing is known about what was said.
-func (k *keys) of(s world.Spec, e journal.Ended) (key played, ok bool) {
-	if e.Play == (journal.Digest{}) || e.Chance && !k.bots(s) {
-		return key, false
-	}
-	id := k.ids.Of(s)
-	who, known := k.who[id]
+// of is the place of the next episode.
+func (k *keys) of(s world.Spec) place {
+	at := k.place
+	at.cell, at.deal = k.ids.Of(s), s.Deal
+	who, known := k.who[at.cell]
 	if !known {
 		sitting := map[string]world.Agent{}
 		for seat, name := range s.Lineup {
@@ -126,17 +165,11 @@ func (k *keys) of(s world.Spec, e journal.Ended) (key played, ok bool) {
 			text = fmt.Append(nil, err)
 		}
 		who = string(text)
-		k.who[id] = who
+		k.who[at.cell] = who
 	}
-	return played{k.kind, k.part.head.Begun.Seed, id, who, s.Deal, e.Play}, true
-}
-
-// bots says whether no model sits in the seats: then the deal decides everything, unless
-// something outside does.
-func (k *keys) bots(s world.Spec) bool {
-	names := make([]string, 0, len(s.Lineup))
-	for _, name := range s.Lineup {
-		names = append(names, name)
-	}
-	return k.part.Kind.Name != "" && !k.part.Kind.External && !slices.ContainsFunc(names, func(name string) bool { return k.agents[name].Bot == "" })
+	at.who = who
+	nth := k.seen[at]
+	k.seen[at]++
+	at.nth = nth
+	return at
 }
