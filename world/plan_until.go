@@ -93,6 +93,7 @@ type untilPlan struct {
 	Until
 	cells map[string]*untilCell // by name
 	open  []*untilCell          // that are not known well enough, in order
+	began bool                  // Next was called: what is taken in was asked for
 	found bool                  // an episode had the score
 	other []string              // what they had instead, as people write it
 	err   error
@@ -102,6 +103,7 @@ type untilCell struct {
 	spec   Spec
 	sample Sample
 	dealt  int // repetitions asked for
+	until  int // and how many there are when it is looked at next
 }
 
 // Next takes in a stage and asks for more of what is not known well enough. A stage is
@@ -114,7 +116,9 @@ func (p *untilPlan) Next(last []Played) []Spec {
 		if c == nil {
 			continue // not asked for
 		}
-		c.dealt = max(c.dealt, l.Spec.Deal+1)
+		if !p.began { // else it was counted when it was asked for
+			c.dealt = max(c.dealt, l.Spec.Deal+1)
+		}
 		if x := p.values(l); len(x) > 0 {
 			p.found = true
 			c.sample.Add(l.Unit, x...)
@@ -122,17 +126,22 @@ func (p *untilPlan) Next(last []Played) []Spec {
 			p.others(l.Outcome)
 		}
 	}
+	p.began = true
 	if !p.found && len(p.other) > 0 {
 		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
 		return nil
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
+	for _, c := range p.open {
+		c.until = p.check(c.dealt)
+	}
 	var specs []Spec
-	for round, more := 0, true; more; round++ {
+	for more := true; more; {
 		more = false
 		for _, c := range p.open {
-			if deal := c.dealt + round; deal < p.check(c.dealt) {
-				specs, more = append(specs, c.spec.dealt(deal)), true
+			if c.dealt < c.until {
+				specs, more = append(specs, c.spec.dealt(c.dealt)), true
+				c.dealt++
 			}
 		}
 	}

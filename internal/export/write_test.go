@@ -140,7 +140,7 @@ func TestFailures(t *testing.T) {
 					t.Errorf("%s as %s after %d bytes: %v", table, f, left, err)
 				}
 			}
-			if _, err := Write(ended, io.Discard, s, table, f); !errors.Is(err, errBroken) {
+			if _, err := Write(ended, io.Discard, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
 				t.Errorf("%s as %s: a context that ended: %v", table, f, err)
 			}
 		}
