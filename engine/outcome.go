@@ -49,14 +49,14 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 func (r *run) count(e journal.Ended) {
 	r.ended++
 	r.outcome = append(r.outcome, e)
-	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome})
+	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage.At(e.Episode - r.first), Outcome: e.Outcome})
 }
 
 func (r *run) result() Result {
 	slices.SortFunc(r.outcome, func(a, b journal.Ended) int { return a.Episode - b.Episode })
 	h := sha256.New()
 	res := Result{
-		State: r.state, Reason: r.reason, Cause: r.cause, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
+		State: r.state, Reason: r.reason, Cause: r.cause, Episodes: r.first + r.stage.Len(), Ended: len(r.outcome),
 		Asked: r.asked, Replayed: int(r.replayed.Load()), FailedCalls: r.fails,
 	}
 	if r.head.Cut {

@@ -169,7 +169,7 @@ func fold(head *journal.Head, within map[string]world.Bounds, group func(world.S
 	shares := map[string]bool{} // scores that are only ever 0 or 1
 	var order []Score
 	for _, st := range head.Stages {
-		for i, spec := range st.Specs {
+		for i, spec := range st.Specs.All() {
 			e, ok := head.Ended[st.First+i]
 			if !ok || e.Outcome.Failed != "" {
 				continue
