@@ -42,19 +42,21 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 	kind := world.Kind{Name: "drawn", Params: func() any { return &struct{}{} }, Scores: func(any) []world.Measure { return []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}} }}
 	head := &journal.Head{
 		Begun:  &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
-		Stages: []journal.Staged{{}}, Ended: map[int]journal.Ended{},
+		Ended: map[int]journal.Ended{},
 	}
+	var specs []world.Spec
 	for i, d := range all {
 		if d.agent == "" {
 			d.agent = "a"
 		}
-		head.Stages[0].Specs = append(head.Stages[0].Specs, world.Spec{Kind: "drawn", Params: json.RawMessage(`{}`), Lineup: map[string]string{"s": d.agent}, Deal: d.deal})
+		specs = append(specs, world.Spec{Kind: "drawn", Params: json.RawMessage(`{}`), Lineup: map[string]string{"s": d.agent}, Deal: d.deal})
 		e := journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "x", Value: d.value}}}}
 		if d.play > 0 {
 			binary.PutVarint(e.Play[:], int64(d.play))
 		}
 		head.Ended[i] = e
 	}
+	head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
 	return view.Outcomes(head, kind)
 }
 
