@@ -180,7 +180,8 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.target != nil {
 		rec.Request = x.asked()
 	}
-	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Turn(), time.Now()
+	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
+	rec.Label, rec.Digest, rec.At = string(x.rt.api), x.call.Turn(), time.Now()
 	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
 		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)

@@ -52,6 +52,8 @@ type Call struct {
 	Error    *llm.Error
 	At       time.Time
 	Wire     Wire
+	// Note says what a reader of the record should know of the call.
+	Note string
 }
 
 // Name names a session: its name among those of its owner. Owner is a digest of the key that
@@ -332,7 +334,7 @@ var errClosed = errors.New("ledger: it is closed")
 func (l *Ledger) Keep(c *Call) error {
 	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
 	return l.write(false,
-		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.Wire.notes(l.zip)},
+		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.notes(l.zip)},
 		&journal.Replied{
 			Turn: turn, Seat: Seat, Label: c.Label, Agent: Seat, Request: c.Request, Act: c.Act,
 			Response: c.Response, Error: c.Error, At: c.At,
