@@ -94,13 +94,16 @@ func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}
-	if q.Schema != nil || x.call.Unread > 0 { // they weigh too
+	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they weigh too
 		req.Extra = maps.Clone(q.Extra)
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
 		}
 		if q.Schema != nil {
 			req.Extra["schema"] = q.Schema.JSON
+		}
+		if x.call.Audio {
+			req.Extra["input_audio"] = json.RawMessage("true")
 		}
 		req.Extra["unread"] = x.body[:x.call.Unread]
 	}
