@@ -167,7 +167,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 	x.finish(rec, nil)
 }
 
-// finish makes the call durable, and only then sends the end of its answer.
+// finish records the call, and only then sends the end of its answer.
 func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.patient != nil {
 		x.patient.Stop()

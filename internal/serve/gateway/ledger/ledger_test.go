@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,14 +210,14 @@ func TestFails(t *testing.T) {
 // lazy is a journal that is synced later.
 type lazy struct {
 	journal.Memory
-	synced int
+	synced atomic.Int64
 	err    error
 }
 
 func (j *lazy) SyncLater() error { return nil }
 
 func (j *lazy) Sync() error {
-	j.synced++
+	j.synced.Add(1)
 	return j.err
 }
 
@@ -227,10 +228,10 @@ func TestSync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &lazy{}
 		l, _ := open(t, j)
-		want := func(synced int, err error) {
+		want := func(synced int64, err error) {
 			t.Helper()
-			if synctest.Wait(); err != nil || j.synced != synced {
-				t.Errorf("synced %d times, want %d; %v", j.synced, synced, err)
+			if synctest.Wait(); err != nil || j.synced.Load() != synced {
+				t.Errorf("synced %d times, want %d; %v", j.synced.Load(), synced, err)
 			}
 		}
 		call := &Call{Request: asked(0), Response: &llm.Response{}}
