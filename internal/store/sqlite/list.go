@@ -51,6 +51,27 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 	return o, nil
 }
 
+// Stages reads the stages after the first so many.
+func (s *Store) Stages(ctx context.Context, after int) (out []journal.Staged, err error) {
+	err = s.readers.with(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err := cmp.Or(context.Cause(ctx), err); err != nil || int64(after) >= t.stages {
+			return err
+		}
+		n, err := r.stages(everything(), func(_ int64, e journal.Entry) {
+			if st, ok := e.(*journal.Staged); ok {
+				out = append(out, *st)
+			}
+		})
+		out = out[min(after, len(out)):]
+		return cmp.Or(err, r.complete(n, t.stages, "stages"))
+	})
+	if err != nil {
+		return nil, explain(s.path, "read", err)
+	}
+	return out, nil
+}
+
 // End is where the journal says that an episode ended.
 type End struct{ Entry, Episode int }
 
