@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -82,23 +83,42 @@ const outputUnknown = 128_000
 // show how much they differ.
 const leastTried = 8
 
-// sampleOf chooses about most episodes of a plan that has so many: as many of each cell
-// or, where there are too many cells, one of every so many.
-func sampleOf(cells []world.Spec, episodes, most int) world.List {
-	want := min(max(most, 2), max(episodes, leastTried))
-	if len(cells) > want {
-		var list world.List
-		for i := range want {
-			list = append(list, cells[i*len(cells)/want])
+// draw chooses about most episodes at random: as many of each cell or, where there are more
+// cells than that, two of each of a random sample of cells. Two of a cell are the fewest that
+// show how much its episodes differ.
+func (o *outlook) draw(most int, r *rand.Rand) {
+	byCell := make(map[string][]world.Spec, len(o.cells))
+	for _, s := range o.specs {
+		byCell[s.Cell] = append(byCell[s.Cell], s)
+	}
+	want := min(max(most, 2), max(len(o.specs), leastTried))
+	cells := r.Perm(len(o.cells))[:min(want, len(o.cells))]
+	slices.Sort(cells)
+	each := 0
+	if len(cells) > 0 {
+		each = max(2, (want+len(cells)-1)/len(cells))
+	}
+	for _, i := range cells {
+		specs := byCell[o.cells[i].Cell]
+		p := part{cell: o.cells[i].Cell, low: len(specs), high: len(specs), stages: 1, from: len(o.sample)}
+		o.sample = append(o.sample, some(specs, each, r)...)
+		p.to = len(o.sample)
+		o.parts = append(o.parts, p)
+	}
+}
+
+// some takes n of specs at random, none twice. Where they are too few, they are taken again
+// with other deals.
+func some(specs []world.Spec, n int, r *rand.Rand) []world.Spec {
+	var out []world.Spec
+	for again := 0; len(out) < n; again++ {
+		for _, i := range r.Perm(len(specs))[:min(n-len(out), len(specs))] {
+			s := specs[i]
+			s.Deal += again * len(specs)
+			out = append(out, s)
 		}
-		return list
 	}
-	each := max(2, (want+len(cells)-1)/len(cells))
-	var list world.List
-	for _, c := range cells {
-		list = append(list, world.Repeat(c, each)...)
-	}
-	return list
+	return out
 }
 
 // play plays the sample and takes in what was asked.
@@ -215,6 +235,15 @@ func (t *trial) account(model string) provider.Provider {
 		return provider.Provider{Name: name}
 	}
 	return t.plan.Providers[i]
+}
+
+// values returns a number for each episode that was tried.
+func values(of []spent, get func(spent) float64) []float64 {
+	out := make([]float64, len(of))
+	for i, s := range of {
+		out[i] = get(s)
+	}
+	return out
 }
 
 // of returns what each episode spent on the models that are wanted.
