@@ -53,8 +53,13 @@ func (s *Sample) mark(list []int, id int) []int {
 	return append(list, id)
 }
 
-// Episodes is how many episodes gave something.
-func (s *Sample) Episodes() int { return len(s.values) }
+// Episodes is how many episodes gave something. A nil sample has none.
+func (s *Sample) Episodes() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.values)
+}
 
 // SD is the standard deviation of what episodes gave; 0 for fewer than two.
 func (s *Sample) SD() float64 { return stats.Mean(s.values, 0.5).SD }

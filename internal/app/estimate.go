@@ -175,6 +175,9 @@ func (c Check) estimate(t *trial, o *outlook) *Estimate {
 	e.Unbounded = append(e.Unbounded, slices.Sorted(maps.Keys(t.unbounded))...)
 	e.Time = c.time(t, o, e)
 	e.Budget = c.budget(t, e)
+	if says := c.copies(t, o); says != "" {
+		e.Warnings = append(e.Warnings, says)
+	}
 	c.warn(t, e)
 	return e
 }

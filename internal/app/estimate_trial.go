@@ -40,6 +40,8 @@ func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 // tried is one episode of it.
 type tried struct {
 	cell   string
+	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
+	acts   int
 	models map[string]spent
 	turns  map[string]int // with calls, by strand
 	failed string
@@ -129,7 +131,7 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 	}
 	models, err := dispatch.New(dispatch.Config{
 		Open: func(name string) (dispatch.Lane, error) {
-			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: model}, nil
+			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: steady{model}}, nil
 		},
 		Prices: t.prices,
 	})
@@ -172,7 +174,11 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 		case *journal.Replied:
 			t.replied(e, seen)
 		case *journal.Ended:
-			t.episodes[e.Episode].failed = e.Outcome.Failed
+			ep := t.episodes[e.Episode]
+			ep.failed = e.Outcome.Failed
+			if alone := len(ep.models) == 0 && ep.acts == 0; ep.failed == "" && (!e.Chance || alone) {
+				ep.play = e.Play
+			}
 		}
 		return nil
 	})
@@ -184,6 +190,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	switch {
 	case e.Act != nil:
 		t.acts++
+		ep.acts++
 		return
 	case req == nil:
 		return // a bot's
