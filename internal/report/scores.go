@@ -35,11 +35,11 @@ func headline(r *view.Run, several bool) page.Section {
 		Name: "runs", Title: "Runs", Track: -1,
 		Columns: []page.Column{
 			page.Words("kind"), page.Words("state"), page.Number("episodes"), page.Number("distinct plays"), page.Number("failed"), page.Number("unfinished"), page.Number("calls"),
-			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"),
+			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"), {Name: "copies", Detail: true},
 		},
 		Rows: [][]page.Cell{{
 			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), distinctCell(r.Head), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
-			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(view.CopiesNote(r.Head)),
 		}},
 	}})
 	return s

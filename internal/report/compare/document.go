@@ -98,9 +98,9 @@ func (c *Comparison) nothing() string {
 	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
 		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
 	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s%s",
+	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(max(-c.Difference.Low, c.Difference.High)), page.Interval(c.Difference),
-		below(c.Adjusted), c.basis(), c.beyond(), c.floor(), c.mind())
+		below(c.Adjusted), c.basis(), c.beyond(), c.mind())
 }
 
 // floor says how many units an exact test needs to find anything, where there are fewer.
@@ -177,14 +177,14 @@ func below(p float64) string {
 func (r *Result) table() page.Section {
 	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
-		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"), page.Number("needs at least"), page.Number("episodes"),
+		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"), page.Number("needs at least"), page.Number("episodes"), detail(page.Words("note")),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(c.Score), page.Word(c.Of), page.Word(c.A), page.Word(c.B), page.Quantity(c.MeanA), page.Quantity(c.MeanB),
 			page.Quantity(c.Difference), page.Quantity(c.Effect), probability(c.Test.P), probability(c.Adjusted), page.Whole(c.N),
-			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(), page.Some(c.Least), page.Whole(c.Played),
+			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(), page.Some(c.Least), page.Whole(c.Played), page.Word(c.Note),
 		})
 	}
 	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were made", List: r.method()}}}
