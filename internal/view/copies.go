@@ -81,7 +81,7 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	if sameDeal {
 		return why + ", and copies have the same deal", remedy + ", or play more deals"
 	}
-	return why + ", and the deal makes no difference to what is asked", remedy + ", or vary what episodes are about, as with plan.matrix"
+	return why + ", and copies were asked the same though their deals differ", remedy + ", or vary what episodes are about, as with plan.matrix"
 }
 
 // Unvarying says which of the agents that are played answer the same question the same way, and
