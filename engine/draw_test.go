@@ -41,25 +41,25 @@ func TestCountDeals(t *testing.T) {
 }
 
 // repeats are n episodes of each of the cells.
-func repeats(n int, turns ...int) (l world.List) {
+func repeats(n int, turns ...int) (l world.Specs) {
 	for _, k := range turns {
-		l = append(l, world.Repeat(world.Spec{
+		l = world.Join(l, world.Repeat(world.Spec{
 			Kind: "crowd", Params: fmt.Appendf(nil, `{"turns":%d}`, k), Cell: fmt.Sprint(k),
 			Lineup: map[string]string{"a": "alice", "b": "bob", "bot": "polly"},
-		}, n)...)
+		}, n))
 	}
 	return l
 }
 
 // growInto plays a plan on from what j has.
-func growInto(t *testing.T, m Models, j journal.Journal, plan world.List) (Result, error) {
+func growInto(t *testing.T, m Models, j journal.Journal, plan world.Specs) (Result, error) {
 	t.Helper()
 	c := config(m, j)
 	head, err := j.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var recorded [][]world.Spec
+	var recorded []world.Specs
 	for _, st := range head.Stages {
 		recorded = append(recorded, st.Specs)
 	}
@@ -78,7 +78,7 @@ func outcomes(t *testing.T, j journal.Journal) map[string]string {
 	}
 	out := map[string]string{}
 	for _, st := range head.Stages {
-		for i, s := range st.Specs {
+		for i, s := range st.Specs.All() {
 			out[fmt.Sprint(s.Cell, " ", s.Deal)] = string(head.Ended[st.First+i].Outcome.Data.(json.RawMessage))
 		}
 	}
@@ -91,7 +91,7 @@ func TestGrowthCutAnywhere(t *testing.T) {
 	t.Parallel()
 	small, large := repeats(2, 2), repeats(3, 1, 2)
 	atOnce, base := &journal.Memory{}, &journal.Memory{}
-	for j, plan := range map[*journal.Memory]world.List{atOnce: large, base: small} {
+	for j, plan := range map[*journal.Memory]world.Specs{atOnce: large, base: small} {
 		if _, err := growInto(t, &models{width: 1, faults: 5}, j, plan); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"parley/llm"
 	"parley/world"
@@ -149,11 +148,10 @@ func (h *Head) rename(stage int) {
 	if h.Begun == nil || len(h.Begun.Cells) == 0 {
 		return
 	}
-	st := &h.Stages[stage]
-	st.Specs = slices.Clone(st.Specs) // the entry stays as it was written
-	for i, s := range st.Specs {
-		st.Specs[i].Cell = h.Begun.Cell(s.Cell)
-	}
+	h.Stages[stage].Specs = h.Stages[stage].Specs.Map(func(s world.Spec) world.Spec {
+		s.Cell = h.Begun.Cell(s.Cell)
+		return s
+	})
 }
 
 // Cell is the name of a cell in the plan, given the name that is recorded with an episode.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -38,14 +39,14 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s) and %d more are recorded and not in the plan", where, e.Count-1)
 }
 
-// Grow makes p go on from the episodes that a run has recorded, stage by stage. p is a List or
+// Grow makes p go on from the episodes that a run has recorded, stage by stage. p is a Specs or
 // the plan of an Until, made for the same kind and seed. It must ask for all episodes that are
 // recorded: else the error is a *MissingError.
-func Grow(k Kind, recorded [][]Spec, p Plan) (*Grown, error) {
+func Grow(k Kind, recorded []Specs, p Plan) (*Grown, error) {
 	g := &grower{Grown: Grown{Renamed: map[string]string{}}, ids: NewCellIDs(k)}
 	var err error
 	switch p := p.(type) {
-	case List:
+	case Specs:
 		err = g.list(recorded, p)
 	case *untilPlan:
 		err = g.until(recorded, p)
@@ -76,9 +77,8 @@ type cellDeal struct {
 
 func (g *grower) key(s Spec) cellDeal { return cellDeal{g.ids.Of(s), s.Deal} }
 
-// take notes that a recorded spec is one of the plan.
-func (g *grower) take(was, is Spec) error {
-	g.Recorded++
+// rename notes that a recorded spec is one of the plan.
+func (g *grower) rename(was, is Spec) error {
 	if was.Cell == is.Cell {
 		return nil
 	}
@@ -89,135 +89,121 @@ func (g *grower) take(was, is Spec) error {
 	return nil
 }
 
-// miss notes that a recorded spec is none of the plan.
-func (g *grower) miss(was Spec) {
-	if g.missing.Count++; g.missing.Count == 1 {
-		g.missing.Episode, g.missing.Spec = g.Recorded, was
+// stages are the recorded stages in the words of the plan, whose cells are given. One that is
+// none of these stays as it was.
+func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs, err error) {
+	for _, stage := range recorded {
+		stages = append(stages, stage.Map(func(was Spec) Spec {
+			is, ok := cells[g.ids.Of(was)]
+			if !ok {
+				return was
+			}
+			err = cmp.Or(err, g.rename(was, is))
+			return is.dealt(was.Deal)
+		}))
 	}
-	g.Recorded++
+	return stages, err
 }
 
 // list takes what is recorded out of l. Mostly l begins with it.
-func (g *grower) list(recorded [][]Spec, l List) error {
-	stages, n, err := g.prefix(recorded, l)
+func (g *grower) list(recorded []Specs, l Specs) error {
+	cells := map[CellID]Spec{}
+	for _, s := range l.Distinct() {
+		cells[g.ids.Of(s)] = s
+	}
+	stages, err := g.stages(recorded, cells)
 	if err != nil {
 		return err
 	}
-	rest := l[n:]
-	if stages == nil {
-		if stages, rest, err = g.pick(recorded, l); err != nil {
-			return err
-		}
+	g.Recorded = Join(recorded...).Len()
+	rest, ok := g.after(recorded, l)
+	if !ok {
+		rest = g.others(recorded, l)
 	}
-	g.New = len(rest)
+	g.New = rest.Len()
 	g.Plan = &grownPlan{stages: stages, rest: &onceList{rest}}
 	return nil
 }
 
-// prefix returns the stages if l begins with all that is recorded; else nil.
-func (g *grower) prefix(recorded [][]Spec, l List) (stages [][]Spec, n int, err error) {
+// after is what comes in l after what is recorded, if l begins with that.
+func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
+	n := 0
 	for _, stage := range recorded {
-		if len(stage) > len(l)-n {
-			return nil, 0, nil
+		if stage.Len() > l.Len()-n || l.Cut(n, n+stage.Len()).Diff(stage, func(a, b Spec) bool { return g.key(a) == g.key(b) }) >= 0 {
+			return Specs{}, false
 		}
-		for i, was := range stage {
-			if is := l[n+i]; g.key(was) != g.key(is) {
-				return nil, 0, nil
-			}
-		}
-		stages = append(stages, l[n:n+len(stage)])
-		n += len(stage)
+		n += stage.Len()
 	}
-	for i, stage := range recorded {
-		for j, was := range stage {
-			if err := g.take(was, stages[i][j]); err != nil {
-				return nil, 0, err
-			}
-		}
-	}
-	return stages, n, nil
+	return l.Cut(n, l.Len()), true
 }
 
-// pick finds each recorded spec anywhere in l, and returns the others in the order of l.
-func (g *grower) pick(recorded [][]Spec, l List) (stages [][]Spec, rest List, err error) {
-	at := make(map[cellDeal]int, len(l)) // in l: specs with the same key are the same
-	left := make(map[cellDeal]int, len(l))
-	for i, s := range l {
+// others is what is in l and not recorded, in the order of l.
+func (g *grower) others(recorded []Specs, l Specs) Specs {
+	left, all := map[cellDeal]int{}, Join(recorded...)
+	for _, s := range all.All() {
+		left[g.key(s)]++
+	}
+	var rest []Spec
+	for _, s := range l.All() {
 		k := g.key(s)
-		at[k] = i
-		left[k]++
-	}
-	used := map[cellDeal]int{}
-	for _, stage := range recorded {
-		specs := make([]Spec, 0, len(stage))
-		for _, was := range stage {
-			k := g.key(was)
-			if left[k] == 0 {
-				g.miss(was)
-				continue
-			}
+		switch n := left[k]; n {
+		case 0:
+			rest = append(rest, s)
+		case 1:
+			delete(left, k)
+		default:
 			left[k]--
-			used[k]++
-			specs = append(specs, l[at[k]])
-			if err := g.take(was, l[at[k]]); err != nil {
-				return nil, nil, err
-			}
 		}
-		stages = append(stages, specs)
 	}
-	for _, s := range l {
-		if k := g.key(s); used[k] > 0 {
-			used[k]--
-			continue
+	for n, s := range all.All() { // what is left is not in l
+		if left[g.key(s)] > 0 {
+			g.miss(n, s)
 		}
-		rest = append(rest, s)
 	}
-	return stages, rest, nil
+	return List(rest...)
+}
+
+// miss notes that a recorded episode is none of the plan.
+func (g *grower) miss(n int, was Spec) {
+	if g.missing.Count++; g.missing.Count == 1 {
+		g.missing.Episode, g.missing.Spec = n, was
+	}
 }
 
 // until has u take in what is recorded.
-func (g *grower) until(recorded [][]Spec, u *untilPlan) error {
+func (g *grower) until(recorded []Specs, u *untilPlan) error {
 	cells := map[CellID]Spec{}
 	for _, c := range u.open {
 		cells[g.ids.Of(c.spec)] = c.spec
 	}
-	p := &grownPlan{rest: u, keep: true}
-	for _, stage := range recorded {
-		specs := make([]Spec, 0, len(stage))
-		for _, was := range stage {
-			is, ok := cells[g.ids.Of(was)]
-			if !ok || was.Deal < 0 || was.Deal >= u.Max {
-				g.miss(was)
-				continue
-			}
-			specs = append(specs, is.dealt(was.Deal))
-			if err := g.take(was, is); err != nil {
-				return err
-			}
+	for n, was := range Join(recorded...).All() {
+		if _, ok := cells[g.ids.Of(was)]; !ok || was.Deal < 0 || was.Deal >= u.Max {
+			g.miss(n, was)
 		}
-		p.stages = append(p.stages, specs)
+		g.Recorded++
 	}
-	g.Plan, g.New = p, -1
-	return nil
+	stages, err := g.stages(recorded, cells)
+	g.Plan, g.New = &grownPlan{stages: stages, rest: u, keep: true}, -1
+	return err
 }
 
 // grownPlan plays stages, and then what rest makes of all of them together.
 type grownPlan struct {
-	stages [][]Spec
+	stages []Specs
 	rest   Plan
 	keep   bool // rest wants to see what was played
 	played []Played
 }
 
 // Next returns the next stage.
-func (p *grownPlan) Next(last []Played) []Spec {
+func (p *grownPlan) Next(last []Played) Specs {
 	if p.keep {
 		p.played = append(p.played, last...)
 	}
 	for len(p.stages) > 0 {
 		stage := p.stages[0]
 		p.stages = p.stages[1:]
-		if len(stage) > 0 { // or the run would end here
+		if stage.Len() > 0 { // or the run would end here
 			return stage
 		}
 	}
@@ -238,11 +224,11 @@ func (p *grownPlan) Err() error {
 }
 
 // onceList plays a list, whatever was played before it.
-type onceList struct{ list List }
+type onceList struct{ list Specs }
 
 // Next returns the list, once.
-func (o *onceList) Next([]Played) []Spec {
+func (o *onceList) Next([]Played) Specs {
 	l := o.list
-	o.list = nil
+	o.list = Specs{}
 	return l
 }

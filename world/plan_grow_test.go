@@ -39,13 +39,13 @@ func asSet(stages [][]world.Played) map[string]int {
 	return set
 }
 
-func specsOf(stages [][]world.Played) (out [][]world.Spec) {
+func specsOf(stages [][]world.Played) (out []world.Specs) {
 	for _, stage := range stages {
 		var specs []world.Spec
 		for _, p := range stage {
 			specs = append(specs, p.Spec)
 		}
-		out = append(out, specs)
+		out = append(out, world.List(specs...))
 	}
 	return out
 }
@@ -93,7 +93,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 		small, large := experiment(t)
 		recorded := specsOf(follow(t, small, byPlay))
 		atOnce := follow(t, large, byPlay)
-		grown := func(stages [][]world.Spec) maker {
+		grown := func(stages []world.Specs) maker {
 			return func() (world.Plan, error) {
 				p, err := large()
 				if err != nil {
@@ -107,7 +107,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 			t.Fatalf("grown:\n%v\nat once:\n%v", asSet(got), want)
 		}
 		for i, stage := range recorded {
-			for j, was := range stage {
+			for j, was := range stage.All() {
 				if is := got[i][j].Spec; string(is.Params) != string(was.Params) || is.Deal != was.Deal || !maps.Equal(is.Lineup, was.Lineup) {
 					t.Fatalf("stage %d, episode %d: %+v became %+v", i, j, was, is)
 				}
@@ -138,14 +138,14 @@ func TestGrowRefuses(t *testing.T) {
 		"other params":      {world.Repeat(other, 9), "episode 0 (deal 0, cell n=1) and 4 more"},
 		"a smaller max":     {until, "episode 3 (deal 3, cell n=1) and 1 more"},
 		"of its own":        {world.Beside(until, until), world.ErrCannotGrow.Error()},
-		"fewer copies":      {append(world.Repeat(spec, 4), world.Repeat(other, 4)...), "episode 4 (deal 4, cell n=1) is recorded"},
+		"fewer copies":      {world.Join(world.Repeat(spec, 4), world.Repeat(other, 4)), "episode 4 (deal 4, cell n=1) is recorded"},
 	} {
-		_, err := world.Grow(world.Kind{}, [][]world.Spec{world.Repeat(spec, 5)}, c.plan)
+		_, err := world.Grow(world.Kind{}, []world.Specs{world.Repeat(spec, 5)}, c.plan)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if g, err := world.Grow(world.Kind{Outside: []string{"n"}}, [][]world.Spec{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
+	if g, err := world.Grow(world.Kind{Outside: []string{"n"}}, []world.Specs{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
 		t.Errorf("params outside of play: %+v, %v", g, err)
 	}
 }

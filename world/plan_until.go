@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -56,6 +57,8 @@ func (u Until) Plan() (Plan, error) {
 		return nil, fmt.Errorf("world: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
 	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
 		return nil, fmt.Errorf("world: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	case max(u.Min, u.Step) > MaxEpisodes/len(u.Cells):
+		return nil, fmt.Errorf("world: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), MaxEpisodes)
 	}
 	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
 	for _, spec := range u.Cells {
@@ -110,7 +113,7 @@ type untilCell struct {
 // round after round of the open cells. When a cell ends depends on its own episodes alone, and on
 // how many there are: a plan that takes in those of a smaller one ends it where it would have
 // ended it by itself.
-func (p *untilPlan) Next(last []Played) []Spec {
+func (p *untilPlan) Next(last []Played) Specs {
 	for _, l := range last {
 		c := p.cells[l.Spec.Cell]
 		if c == nil {
@@ -129,23 +132,38 @@ func (p *untilPlan) Next(last []Played) []Spec {
 	p.began = true
 	if !p.found && len(p.other) > 0 {
 		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
-		return nil
+		return Specs{}
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
 	for _, c := range p.open {
 		c.until = p.check(c.dealt)
 	}
-	var specs []Spec
-	for more := true; more; {
-		more = false
+	specs, err := p.rounds()
+	p.err = err // none: Plan has checked it
+	return specs
+}
+
+// rounds asks for what is missing of the open cells, in rounds of all of which something is.
+func (p *untilPlan) rounds() (Specs, error) {
+	var blocks []Block
+	for {
+		b := Block{}
+		var missing []*untilCell
 		for _, c := range p.open {
-			if c.dealt < c.until {
-				specs, more = append(specs, c.spec.dealt(c.dealt)), true
-				c.dealt++
+			if n := c.until - c.dealt; n > 0 {
+				b.Groups = append(b.Groups, Group{c.spec.dealt(c.dealt), 1})
+				missing = append(missing, c)
+				b.Rounds = min(n, cmp.Or(b.Rounds, n))
 			}
 		}
+		if len(missing) == 0 {
+			return Blocks(blocks...)
+		}
+		for _, c := range missing {
+			c.dealt += b.Rounds
+		}
+		blocks = append(blocks, b)
 	}
-	return specs
 }
 
 // check is the next number of repetitions, after so many, at which a cell is looked at.

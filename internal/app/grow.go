@@ -122,7 +122,7 @@ func grow(was, is *config.Plan, head *journal.Head) (*chosen, error) {
 	case lost: // the same plan
 		return nil, fmt.Errorf("app: %w: %w", engine.ErrDiverged, missing)
 	case errors.Is(err, errFork):
-		c.stages = world.List(head.Stages[0].Specs)
+		c.stages = head.Stages[0].Specs
 	case !errors.Is(err, world.ErrCannotGrow):
 		return nil, err
 	}
@@ -142,7 +142,7 @@ var errFork = errors.New("a fork plays the episodes that it was made with")
 
 // goOn makes a plan of stages that goes on from what is recorded.
 func goOn(kind world.Kind, head *journal.Head, stages world.Plan) (*world.Grown, error) {
-	var recorded [][]world.Spec
+	var recorded []world.Specs
 	for _, st := range head.Stages {
 		recorded = append(recorded, st.Specs)
 	}

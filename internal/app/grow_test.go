@@ -20,7 +20,7 @@ import (
 func plays(head *journal.Head) map[string]int {
 	set := map[string]int{}
 	for _, st := range head.Stages {
-		for i, s := range st.Specs {
+		for i, s := range st.Specs.All() {
 			e := head.Ended[st.First+i]
 			set[fmt.Sprintf("%s %s %v %d: %x %v %s", s.Cell, s.Params, s.Lineup, s.Deal, e.Play, e.Outcome.Scores, e.Outcome.Data)]++
 		}
@@ -220,7 +220,7 @@ func TestGrowTwice(t *testing.T) {
 	head, cells := headOf(t, file), map[string]int{}
 	for _, l := range list {
 		st := head.Stages[l.Stage]
-		if spec := st.Specs[l.Episode-st.First]; spec.Cell != l.Spec.Cell {
+		if spec := st.Specs.At(l.Episode - st.First); spec.Cell != l.Spec.Cell {
 			t.Errorf("episode %d is of cell %q and %q", l.Episode, spec.Cell, l.Spec.Cell)
 		}
 		cells[l.Spec.Cell]++

@@ -12,7 +12,6 @@ import (
 	"parley/internal/batch/office"
 	"parley/internal/dispatch"
 	"parley/internal/replica"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -42,7 +41,6 @@ type playView struct {
 	staged *journal.Staged // the stage that is played
 	stages int             // that were begun in this sitting
 	files  bool            // the kind makes files to read
-	groups bool            // some episodes are dealt the same
 
 	// What the commands of the closing lines need.
 	trust []string // values of --trust
@@ -62,13 +60,13 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	v.files, v.groups = o.Plan.Kind.Files != nil, view.Grouped(o.Head.Stages)
+	v.files = o.Plan.Kind.Files != nil
 	if o.Plan.Kind.Status == nil {
 		return
 	}
 	v.status = o.Plan.Kind.Status(o.Plan.Params)
 	for _, st := range o.Head.Stages {
-		for i, spec := range st.Specs {
+		for i, spec := range st.Specs.All() {
 			if e, ok := o.Head.Ended[st.First+i]; ok {
 				v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 			}
@@ -114,8 +112,7 @@ func (v *playView) see(e engine.Event) {
 	switch {
 	case e.Staged != nil:
 		v.stages++
-		v.staged, v.episodes = e.Staged, e.Staged.First+len(e.Staged.Specs)
-		v.groups = v.groups || view.Grouped([]journal.Staged{*e.Staged})
+		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
 	case e.Ended != nil:
 		v.ended++
 		v.left.end(e.Ended.Episode)
@@ -149,8 +146,8 @@ func (v *playView) tell(e *journal.Ended) {
 	if v.status == nil || v.staged == nil {
 		return
 	}
-	if i := e.Episode - v.staged.First; i >= 0 && i < len(v.staged.Specs) {
-		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs[i], Outcome: e.Outcome})
+	if i := e.Episode - v.staged.First; i >= 0 && i < v.staged.Specs.Len() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs.At(i), Outcome: e.Outcome})
 	}
 }
 

@@ -50,7 +50,7 @@ func randomRun(t *testing.T, r *rand.Rand, kind world.Kind) []journal.Entry {
 		}
 		specs, ends = append(specs, spec), append(ends, e)
 	}
-	return append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)
+	return append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)
 }
 
 func within(r *rand.Rand, b world.Bounds) float64 {
@@ -219,8 +219,8 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 				t.Fatal(err)
 			}
 			plan.Next(nil)
-			if next := plan.Next(played); (len(next) == 0) != ends {
-				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, s.Interval, width, len(next))
+			if next := plan.Next(played); (next.Len() == 0) != ends {
+				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, s.Interval, width, next.Len())
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (r *Runs) cells() (map[world.CellID]*cell, []map[string]world.CellID) {
 	for i, p := range r.parts {
 		own[i] = map[string]world.CellID{}
 		for _, st := range p.head.Stages {
-			for _, s := range st.Specs {
+			for _, s := range st.Specs.Distinct() {
 				id := ids.Of(s)
 				if _, seen := own[i][s.Cell]; !seen {
 					own[i][s.Cell] = id

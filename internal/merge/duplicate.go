@@ -87,7 +87,7 @@ func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
 // each calls f with every episode of the run.
 func (p *part) each(f func(n int, spec world.Spec)) {
 	for _, st := range p.head.Stages {
-		for j, spec := range st.Specs {
+		for j, spec := range st.Specs.All() {
 			f(st.First+j, spec)
 		}
 	}

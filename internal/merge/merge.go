@@ -118,7 +118,7 @@ func (r *Runs) renumberDeals() error {
 				continue
 			}
 			for _, st := range other.head.Stages {
-				for _, s := range st.Specs {
+				for _, s := range st.Specs.All() {
 					if s.Deal < 0 || s.Deal > most {
 						return fmt.Errorf("merge: %s: deal %d cannot be", other.Name, s.Deal)
 					}
@@ -157,15 +157,18 @@ func (p *part) copy(i int) bool { return i > 0 && len(p.kept) == 0 }
 func (p *part) joinEpisodes(h *journal.Head, drop map[int]bool) int {
 	total := p.first
 	for _, st := range p.head.Stages {
-		out := journal.Staged{Stage: len(h.Stages), First: total}
-		for j, spec := range st.Specs {
+		out := journal.Staged{Stage: len(h.Stages), First: total, Specs: st.Specs.Map(p.spec)}
+		var some []world.Spec // where others are left out
+		for j, spec := range st.Specs.All() {
 			n := st.First + j
 			if drop[n] {
 				continue
 			}
+			if len(drop) > 0 {
+				some = append(some, p.spec(spec))
+			}
 			p.number[n] = total
 			p.kept = append(p.kept, n)
-			out.Specs = append(out.Specs, p.spec(spec))
 			if e, ok := p.head.Ended[n]; ok {
 				e.Episode = total
 				h.Ended[total] = e
@@ -174,7 +177,10 @@ func (p *part) joinEpisodes(h *journal.Head, drop map[int]bool) int {
 			}
 			total++
 		}
-		if len(out.Specs) > 0 {
+		if len(drop) > 0 {
+			out.Specs = world.List(some...)
+		}
+		if out.Specs.Len() > 0 {
 			h.Stages = append(h.Stages, out)
 		}
 	}

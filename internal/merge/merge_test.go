@@ -29,11 +29,11 @@ func run(t *testing.T, id string, seed uint64, episodes ...said) Source {
 		&journal.Begun{Run: id, Kind: "k", KindVersion: 1, Seed: seed, Agents: []world.Agent{{Name: "x", Model: "lab/x"}}, Plan: json.RawMessage(`{}`)},
 		&journal.Opened{},
 	}
-	st := &journal.Staged{}
+	var specs []world.Spec
 	for _, e := range episodes {
-		st.Specs = append(st.Specs, world.Spec{Kind: "k", Params: json.RawMessage(`{"n":1}`), Lineup: map[string]string{"a": "x"}, Deal: e.deal})
+		specs = append(specs, world.Spec{Kind: "k", Params: json.RawMessage(`{"n":1}`), Lineup: map[string]string{"a": "x"}, Deal: e.deal})
 	}
-	entries = append(entries, st)
+	entries = append(entries, &journal.Staged{Specs: world.List(specs...)})
 	for n, e := range episodes {
 		at := journal.Turn{Episode: n}
 		entries = append(entries, &journal.Turned{Turn: at, Calls: 1}, &journal.Replied{Turn: at, Seat: "a", Agent: "x", Request: &llm.Request{Model: "lab/x"}, Response: &llm.Response{Text: e.text, Trail: llm.Trail{Cost: 7}}})
@@ -66,7 +66,7 @@ func texts(t *testing.T, j journal.Journal) (out []string) {
 	})
 	n := 0
 	for _, st := range head.Stages {
-		for i, s := range st.Specs {
+		for i, s := range st.Specs.All() {
 			text := ""
 			if e, ok := head.Ended[st.First+i]; ok {
 				text = strings.Trim(string(e.Outcome.Data.(json.RawMessage)), `"`)

@@ -37,11 +37,11 @@ func ratings(s Source, colours *palette) (b page.Block) {
 
 // rivalry is the first score that seats are rivals for.
 func rivalry(s Source) string {
-	if s.Kind.Scores == nil || len(s.Run.Head.Stages) == 0 || len(s.Run.Head.Stages[0].Specs) == 0 {
+	if s.Kind.Scores == nil || len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
 		return ""
 	}
 	params := s.Kind.Params()
-	if json.Unmarshal(s.Run.Head.Stages[0].Specs[0].Params, params) != nil {
+	if json.Unmarshal(s.Run.Head.Stages[0].Specs.At(0).Params, params) != nil {
 		return "" // a run file may come from anywhere
 	}
 	all := s.Kind.Scores(params)

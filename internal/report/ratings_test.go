@@ -19,10 +19,11 @@ func TestRatings(t *testing.T) {
 		return []world.Measure{{Name: "style", Seats: []string{"left", "right"}}, {Name: "points", Seats: []string{"left", "right"}, Rivals: true}}
 	}}
 	of := func(kind world.Kind, agents ...string) page.Block {
-		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}, Stages: []journal.Staged{{}}, Ended: map[int]journal.Ended{}}
+		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}, Ended: map[int]journal.Ended{}}
 		for _, a := range agents {
 			head.Begun.Agents = append(head.Begun.Agents, world.Agent{Name: a})
 		}
+		var specs []world.Spec
 		for i := range 60 {
 			left, right := agents[i%len(agents)], agents[(i+1)%len(agents)]
 			points := []float64{float64(len(left)), float64(len(right))}
@@ -35,8 +36,9 @@ func TestRatings(t *testing.T) {
 			}}}
 			e.Play = journal.Digest{byte(i % 30), 1}
 			head.Ended[i] = e
-			head.Stages[0].Specs = append(head.Stages[0].Specs, world.Spec{Kind: "duel", Params: json.RawMessage("{}"), Lineup: map[string]string{"left": left, "right": right}, Deal: i})
+			specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage("{}"), Lineup: map[string]string{"left": left, "right": right}, Deal: i})
 		}
+		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
 		r := view.Outcomes(head, kind)
 		return ratings(Source{Run: r, Kind: kind}, newPalette(r))
 	}

@@ -1,9 +1,7 @@
 package view
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 
@@ -69,20 +67,6 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 	return f.scores()
 }
 
-// Grouped says whether a run plays the same several times with the same deal, as rollouts do
-// in a group: such episodes stand beside each other, and are not independent.
-func Grouped(stages []journal.Staged) bool {
-	for _, st := range stages {
-		for i := 1; i < len(st.Specs); i++ {
-			a, b := st.Specs[i-1], st.Specs[i]
-			if a.Deal == b.Deal && a.Cell == b.Cell && maps.Equal(a.Lineup, b.Lineup) && bytes.Equal(a.Params, b.Params) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // Bounds are what the scores of a run can be, by name, as far as its kind declares it.
 func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	if kind.Scores == nil {
@@ -91,7 +75,7 @@ func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	seen := map[string]bool{}
 	out := map[string]world.Bounds{}
 	for _, st := range stages {
-		for _, spec := range st.Specs {
+		for _, spec := range st.Specs.Distinct() {
 			if seen[string(spec.Params)] {
 				continue
 			}

@@ -16,13 +16,15 @@ import (
 // staged writes a stage of two-member groups with these deals.
 func staged(t *testing.T, j *journal.Memory, stage, first int, deals ...int) {
 	t.Helper()
-	s := &journal.Staged{Stage: stage, First: first}
+	var groups []world.Group
 	for _, d := range deals {
-		for range 2 {
-			s.Specs = append(s.Specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: d})
-		}
+		groups = append(groups, world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: d}, Size: 2})
 	}
-	if err := j.Append(t.Context(), s); err != nil {
+	specs, err := world.Blocks(world.Block{Groups: groups, Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(t.Context(), &journal.Staged{Stage: stage, First: first, Specs: specs}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,6 +86,41 @@ func TestGroups(t *testing.T) {
 	}
 	write(&journal.Ended{Episode: 99})
 	if err := late.Update(t.Context(), src); err == nil || !strings.Contains(err.Error(), "never planned") {
+		t.Error(err)
+	}
+}
+
+// TestGroupsOfLongStage: nothing is held of groups that wait, and groups that would have to be looked
+// for one by one are bounded.
+func TestGroupsOfLongStage(t *testing.T) {
+	t.Parallel()
+	group := world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}, Size: 8}
+	long := func(blocks ...world.Block) *journal.Memory {
+		specs, err := world.Blocks(blocks...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &journal.Memory{}
+		entries := []journal.Entry{&journal.Begun{Run: "r1", Kind: "rollout"}, &journal.Staged{Specs: specs}}
+		for n := specs.Len() - 9; n < specs.Len(); n++ {
+			entries = append(entries, &journal.Ended{Episode: n})
+		}
+		if err := j.Append(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	const rounds = 250_000_000
+	var g Groups
+	if err := g.Update(t.Context(), From(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
+		t.Fatal(err)
+	}
+	planned, complete := g.Count()
+	if want := fmt.Sprintf("11:maze:%d[", rounds); planned != rounds || complete != 1 || !strings.HasPrefix(all(&g), want) {
+		t.Errorf("%d groups, %d complete: %s; want %s", planned, complete, all(&g), want)
+	}
+	half := world.Block{Groups: []world.Group{group}, Rounds: rounds / 2}
+	if err := new(Groups).Update(t.Context(), From(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
 		t.Error(err)
 	}
 }
