@@ -156,7 +156,8 @@ func (g *grower) others(recorded []Specs, l Specs) Specs {
 		}
 	}
 	for n, s := range all.All() { // what is left is not in l
-		if left[g.key(s)] > 0 {
+		if k := g.key(s); left[k] > 0 {
+			left[k]--
 			g.miss(n, s)
 		}
 	}

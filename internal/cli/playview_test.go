@@ -68,7 +68,7 @@ func TestEvolutionIsTold(t *testing.T) {
 	plan := write(t, "plan.yaml", evolution)
 	got := parley(t, State{}, "run", plan, "--out", file).want(t, ExitOK).stdout
 	folder := strings.TrimSuffix(file, ".parley")
-	for _, want := range []string{"stopped by max generations after generation 2,\nthe best prompt solves ", "more than the best baseline (", fmt.Sprintf("parley export %s --format folder --out %s\n", file, folder)} {
+	for _, want := range []string{"stopped by max generations after generation 2,\nthe best prompt solves ", " than the best baseline (", fmt.Sprintf("parley export %s --format folder --out %s\n", file, folder)} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
