@@ -168,26 +168,23 @@ func fold(head *journal.Head, within map[string]world.Bounds, group func(world.S
 	values := map[Score][]float64{}
 	shares := map[string]bool{} // scores that are only ever 0 or 1
 	var order []Score
-	for _, st := range head.Stages {
-		for i, spec := range st.Specs.All() {
-			e, ok := head.Ended[st.First+i]
-			if !ok || e.Outcome.Failed != "" {
-				continue
+	for spec, e := range head.Played() {
+		if e.Outcome.Failed != "" {
+			continue
+		}
+		own := map[Score][]float64{}
+		for _, sc := range e.Outcome.Scores {
+			k := group(spec, sc)
+			if _, ok := values[k]; !ok {
+				values[k] = nil
+				order = append(order, k)
 			}
-			own := map[Score][]float64{}
-			for _, sc := range e.Outcome.Scores {
-				k := group(spec, sc)
-				if _, ok := values[k]; !ok {
-					values[k] = nil
-					order = append(order, k)
-				}
-				own[k] = append(own[k], sc.Value)
-				was, seen := shares[sc.Name]
-				shares[sc.Name] = (was || !seen) && (sc.Value == 0 || sc.Value == 1)
-			}
-			for k, vs := range own {
-				values[k] = append(values[k], mean(vs))
-			}
+			own[k] = append(own[k], sc.Value)
+			was, seen := shares[sc.Name]
+			shares[sc.Name] = (was || !seen) && (sc.Value == 0 || sc.Value == 1)
+		}
+		for k, vs := range own {
+			values[k] = append(values[k], mean(vs))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b Score) int {

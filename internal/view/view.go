@@ -122,12 +122,12 @@ func (r *Run) Each(f func(world.Played)) {
 	if fork := r.Head.Begun.Fork; fork != nil {
 		past = fork.Turn
 	}
-	for _, st := range r.Head.Stages {
-		for i, spec := range st.Specs.All() {
-			if e, ok := r.Head.Ended[st.First+i]; ok {
-				f(world.Played{Episode: st.First + i, Spec: spec, Outcome: e.Outcome, Took: r.took[st.First+i], Past: past})
-			}
+	for spec, e := range r.Head.Played() {
+		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Past: past}
+		if e.Episode < len(r.took) {
+			p.Took = r.took[e.Episode]
 		}
+		f(p)
 	}
 }
 
