@@ -6,25 +6,19 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// How games are scored.
-const (
-	scoreGame    = "game"
-	scoreShare   = "share"
-	scoreDraw    = "draw"
-	scoreWelfare = "welfare"
-)
-
-func scorings() []string { return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare} }
+func scorings() []string {
+	return []string{record.ScoreGame, record.ScoreShare, record.ScoreDraw, record.ScoreWelfare}
+}
 
 // scoringText tells players what counts.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
 	switch scoring {
-	case scoreShare:
+	case record.ScoreShare:
 		return solo + "Without a winner, your share of the centres at the end is your score."
-	case scoreDraw:
+	case record.ScoreDraw:
 		return solo + "Without a winner, all who are left share the victory equally: the fewer, the better."
-	case scoreWelfare:
+	case record.ScoreWelfare:
 		return "After each winter you score a point for every supply centre that you keep no unit for; the sum of these points is all that counts, and nobody wins by conquest."
 	}
 	return solo + "Without a winner, every year you survive and every centre you own at the end count."
@@ -35,7 +29,7 @@ func (g *game) score(p *player) float64 {
 	centres := g.pos.Centres(p.power)
 	won := g.won(p)
 	switch g.Scoring {
-	case scoreShare:
+	case record.ScoreShare:
 		if won {
 			return 1
 		}
@@ -43,7 +37,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return float64(centres) / board.Centres
-	case scoreDraw:
+	case record.ScoreDraw:
 		switch {
 		case won:
 			return 1
@@ -51,7 +45,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return 1 / float64(len(g.alive()))
-	case scoreWelfare:
+	case record.ScoreWelfare:
 		return float64(p.stats.Welfare)
 	}
 	last := g.MaxYear - 1900
@@ -105,7 +99,7 @@ func (k *kind) measures(params any) []world.Measure {
 	add := func(name string, b world.Bounds) {
 		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: b})
 	}
-	add("score", count)
+	add("score", record.ScoreBounds(p.Scoring))
 	add("centres", world.Bounds{Low: 0, High: board.Centres})
 	for _, name := range []string{"survived", "solo", "success", "invalid", "kept"} {
 		add(name, share)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 )
@@ -44,7 +45,7 @@ type Params struct {
 
 func defaults() *Params {
 	return &Params{
-		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: scoreGame, Diary: true,
+		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
 		Position: rules.State{Units: map[string][]string{}, Retreats: map[string]map[string][]string{}, Centers: map[string][]string{}},
 	}

@@ -11,6 +11,8 @@ package page
 import (
 	"encoding/json"
 	"html/template"
+
+	"parley/internal/report/chart"
 )
 
 // Document is a report before it is shown: sections of blocks. Everything that is drawn
@@ -19,6 +21,7 @@ type Document struct {
 	Title    string
 	Made     string // by what
 	Sections []Section
+	Style    template.CSS // of colours that are not the page's own
 }
 
 // Section is a part of the report with a heading.
@@ -46,7 +49,11 @@ type Block struct {
 }
 
 // Series is something that has a colour of its own in a drawing.
-type Series struct{ Name, Class string }
+type Series struct {
+	Name string
+	Look chart.Look
+	Bar  bool // it is drawn as bars
+}
 
 // Fact is something to know at once.
 type Fact struct{ Name, Value, More string }
@@ -80,9 +87,9 @@ type Column struct {
 // Cell is a value, as people and as programs read it.
 type Cell struct {
 	Text  string
-	Value any    // string, int, float64, bool, llm.Money, stats.Quantity, or nil where nothing is known
-	Link  string // an anchor of the page
-	Class string // of what is drawn
+	Value any        // string, int, float64, bool, llm.Money, stats.Quantity, or nil where nothing is known
+	Link  string     // an anchor of the page
+	Look  chart.Look // of what is drawn
 }
 
 // Trimmed is the table without the columns that say nothing, for people to read.

@@ -22,6 +22,7 @@ import (
 type gallery struct {
 	agents []string // in the order they came in
 	years  []int
+	later  map[int]bool // years that are not the start of some game
 
 	scores    samples               // by agent and power; "" is any
 	curves    map[string]*yearCurve // centres over years, by power
@@ -86,7 +87,7 @@ type sighting struct {
 // Exhibitor begins the kind's part of a report.
 func Exhibitor() world.Exhibitor {
 	return &gallery{
-		scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
+		later: map[int]bool{}, scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
 		ends: map[string]int{}, conduct: map[string]*conduct{}, invalid: map[string]map[string]int{},
 	}
 }
@@ -113,7 +114,7 @@ func (g *gallery) Add(p world.Played) {
 			g.agents = append(g.agents, agent)
 		}
 		byAgent[agent] = append(byAgent[agent], st)
-		g.scores.at(agent, power, world.AtLeast0()).Add(p.Unit, st.Score)
+		g.scores.at(agent, power, record.ScoreBounds(s.Scoring)).Add(p.Unit, st.Score)
 	}
 	for agent, list := range byAgent {
 		g.addAgent(p.Unit, agent, list)
@@ -121,7 +122,7 @@ func (g *gallery) Add(p world.Played) {
 	g.addCurves(p.Unit, s.Centres)
 	for a, row := range s.Relations {
 		for b, v := range row {
-			g.relations.at(a, b, world.Bounds{}).Add(p.Unit, v)
+			g.relations.at(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
 		}
 	}
 	for _, m := range s.Moments {
@@ -140,7 +141,10 @@ func (g *gallery) trim() {
 }
 
 func (g *gallery) addCurves(u world.Unit, counts []record.Count) {
-	for _, c := range counts {
+	for i, c := range counts {
+		if i > 0 {
+			g.later[c.Year] = true
+		}
 		if !slices.Contains(g.years, c.Year) {
 			g.years = append(g.years, c.Year)
 		}
@@ -292,7 +296,7 @@ func (g *gallery) showCurves() world.Curves {
 		curve := world.Curve{Name: power}
 		for _, year := range g.years {
 			if s := (*g.curves[power])[year]; s != nil {
-				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s})
+				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s, Given: !g.later[year]})
 			}
 		}
 		c.Curves = append(c.Curves, curve)
@@ -314,7 +318,7 @@ func (g *gallery) showOrders(from samples, what string) world.Estimates {
 
 func (g *gallery) showEnds() world.Bars {
 	b := world.Bars{X: "end", Y: "games", Labels: slices.Sorted(maps.Keys(g.ends))}
-	s := world.BarSeries{Name: "games"}
+	s := world.BarSeries{}
 	for _, l := range b.Labels {
 		s.Values = append(s.Values, float64(g.ends[l]))
 	}
