@@ -74,6 +74,10 @@ type Table struct {
 	// Quiet tables are left out in the terminal: they are long, or data of a drawing.
 	Quiet  bool
 	Filter bool // the page has a field to filter rows by
+	// Most is how many rows people are shown, 0 for all, and Rest what is said of the others.
+	// Files have all.
+	Most int
+	Rest string
 }
 
 // Column is the head of a column.
@@ -92,8 +96,14 @@ type Cell struct {
 	Look  chart.Look // of what is drawn
 }
 
-// Trimmed is the table without the columns that say nothing, for people to read.
+// Trimmed is the table without the columns that say nothing and without the rows beyond Most,
+// for people to read.
 func (t *Table) Trimmed() *Table {
+	if t.Most > 0 && len(t.Rows) > t.Most {
+		cut := *t
+		cut.Rows = t.Rows[:t.Most]
+		t = &cut
+	}
 	says := make([]bool, len(t.Columns))
 	for i := range t.Columns {
 		says[i] = i == 0 || len(t.Rows) == 0
