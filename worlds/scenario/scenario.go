@@ -85,7 +85,7 @@ func (p *Params) script() (*script.Script, error) {
 	case s == nil && p.Folder == "":
 		return nil, errors.New("scenario: params.folder: is missing: the folder of the scenario's files")
 	case s == nil:
-		return nil, fmt.Errorf("scenario: params.folder: %q was not read", p.Folder)
+		return nil, fmt.Errorf("scenario: params.folder: %q %w", p.Folder, world.ErrUnread)
 	case s.From != p.Folder && p.Folder != "":
 		return nil, fmt.Errorf("scenario: params.folder: %q was not read, only %q: a matrix can vary turns and set, not the folder", p.Folder, s.From)
 	}

@@ -1,0 +1,59 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"parley/internal/config"
+	"parley/worlds"
+)
+
+// TestParamsAllAtOnce: everything that is wrong with the params of a kind is told at once, each
+// at its key.
+func TestParamsAllAtOnce(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[string]struct {
+		params string
+		want   []string // keys, in order of place
+	}{
+		"secrets": {
+			"{mode: standrd, rounds: 0, messages: 0, words: [ab, cde, CDE], persona: {no body: x}, points: {bogus: 1}}",
+			[]string{"params.mode", "params.rounds", "params.messages", "params.words[0]", "params.words[2]", `params.persona."no body"`, "params.points.bogus"},
+		},
+		"diplomacy": {
+			`{rounds: 20, messages: 0, scoring: best, templates: {FRANCE: nowhere, MARS: x}, start: none.json, prompts: {ALL: {orders: "{power}", talk: "{{gaols}}", plan: '{"power": 1}'}}}`,
+			[]string{"params.rounds", "params.messages", "params.scoring", "params.templates.FRANCE", "params.templates.MARS", "params.start", "params.prompts.ALL.orders", "params.prompts.ALL.talk"},
+		},
+		"rollout": {
+			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: -1}, experience: {count: 0, template: "{{lessons}}"}}`,
+			[]string{"params.env", "params.servers[0]", "params.servers[2]", "params.max_steps", "params.seats[1]", "params.pool.timeout", "params.experience.count", "params.experience.template"},
+		},
+		"evolve": {
+			`{population_size: 1, islands: {count: 9}, ask: "{{question}}", problems: {source: file, file: none.jsonl, test: 0}}`,
+			[]string{"params.population_size", "params.islands.count", "params.ask", "params.problems.file", "params.problems.test"},
+		},
+	} {
+		file := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(file, []byte("kind: "+kind+"\nagents: {a: {model: sim/small}}\nparams: "+c.params+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
+		var all config.Errors
+		if !errors.As(err, &all) {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		var keys []string
+		for _, e := range all {
+			keys = append(keys, e.Key)
+			if e.Line != 3 || e.Column < 10 {
+				t.Errorf("%s: %s stands at %d:%d", kind, e.Key, e.Line, e.Column)
+			}
+		}
+		if !slices.Equal(keys, c.want) {
+			t.Errorf("%s: %q\nwant %q\n%v", kind, keys, c.want, err)
+		}
+	}
+}
