@@ -57,3 +57,31 @@ func TestParamsAllAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionAdvice: an address without a version is told of at its key, and no other one is.
+func TestVersionAdvice(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plan.yaml")
+	plan := `kind: secrets
+agents: {a: {model: lab/x}}
+providers:
+  lab: {dialect: openai, base_url: "http://localhost:8000/"}
+  two: {dialect: openai, base_urls: ["http://a:1/v1", "http://b:1"]}
+  fine: {dialect: openai, base_url: "https://h/api/paas/v4"}
+  vllm: {base_url: "http://localhost:9000/v1"}
+`
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		file + `:4:36: providers.lab.base_url: it names no version: most servers answer at http://localhost:8000/v1`,
+		file + `:5:55: providers.two.base_urls[1]: it names no version: most servers answer at http://b:1/v1`,
+	}
+	if !slices.Equal(p.Advice, want) {
+		t.Errorf("%q\nwant %q", p.Advice, want)
+	}
+}
