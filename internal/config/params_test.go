@@ -31,12 +31,20 @@ func TestParamsAllAtOnce(t *testing.T) {
 			`{env: "a b", servers: [ftp://x, http://a, http://a], max_steps: 0, seats: [x, x], pool: {timeout: -1}, experience: {count: 0, template: "{{lessons}}"}}`,
 			[]string{"params.env", "params.servers[0]", "params.servers[2]", "params.max_steps", "params.seats[1]", "params.pool.timeout", "params.experience.count", "params.experience.template"},
 		},
+		"scenario": {
+			`{folder: drought, set: {nothing: 1, events.hot_summer.probability: 7, metrics: {none: {unit: x}}}}`,
+			[]string{"params.set.nothing", `params.set."events.hot_summer.probability"`, "params.set.metrics.none.unit"},
+		},
 		"evolve": {
 			`{population_size: 1, islands: {count: 9}, ask: "{{question}}", problems: {source: file, file: none.jsonl, test: 0}}`,
 			[]string{"params.population_size", "params.islands.count", "params.ask", "params.problems.file", "params.problems.test"},
 		},
 	} {
-		file := filepath.Join(t.TempDir(), "plan.yaml")
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("../../examples/scenario")); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "bad.yaml")
 		if err := os.WriteFile(file, []byte("kind: "+kind+"\nagents: {a: {model: sim/small}}\nparams: "+c.params+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -235,20 +234,6 @@ func (r *resolver) placeOf(at path) string {
 	e := one.errs[0]
 	e.Problem, e.Excerpt = "", ""
 	return oneLine(r.src.hide(strings.TrimSuffix(e.Error(), ": ")), 200)
-}
-
-// adviseVersion tells of addresses of the plan that most servers would not answer at.
-func (r *resolver) adviseVersion(p provider.Provider) {
-	here := path{"providers", p.Name}
-	at := map[string]path{p.BaseURL: here.to("base_url")}
-	for i, u := range p.BaseURLs {
-		at[u] = here.to("base_urls").to(index(i))
-	}
-	for _, u := range slices.Sorted(maps.Keys(at)) {
-		if r.tree.has(at[u]) && provider.Unversioned(u) {
-			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: it names no version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
-		}
-	}
 }
 
 func (r *resolver) provider(p provider.Provider) {

@@ -55,7 +55,7 @@ func (r *resolver) paramsProblem(err error, params path) {
 			if inner := r.variedWithin(params, named, rest); inner != "" {
 				here = params.to(inner)
 			} else {
-				steps := keyPath(named)
+				steps := r.tree.find(params).steps(named)
 				if r.tree.find(params).field(steps[0]) == nil {
 					here = path{"params"} // a matrix varies others
 				}

@@ -20,6 +20,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley/world"
 	"parley/worlds/scenario/folder"
@@ -99,28 +100,34 @@ func (p *Params) script() (*script.Script, error) {
 			set[key] = v
 		}
 	}
-	if len(set) > 0 {
-		changed, err := s.Change(set)
-		if err != nil {
-			return nil, fmt.Errorf("scenario: params.set: %w", err)
-		}
-		s = changed
-	}
-	problems := s.Problems()
-	if len(problems) == 0 {
-		return s, nil
-	}
+	c := world.Complaints{Kind: "scenario"}
 	// What is read was checked where it stands, so that only what is set can be wrong, or
 	// a script that was written into the plan.
-	where, named := "set", s.Called
+	where, named := "set.", s.Called
 	if len(set) == 0 {
-		where, named = "script", func(key string) string { return key }
+		where, named = "script.", func(key string) string { return key }
+	} else {
+		var problems []script.Problem
+		s, problems = s.Change(set)
+		named = s.Called
+		p.complain(&c, where, problems, func(key string) string { return key })
 	}
-	all := make([]error, len(problems))
-	for i, wrong := range problems {
-		all[i] = fmt.Errorf("scenario: params.%s: %s: %s", where, named(wrong.Key), wrong.What)
+	p.complain(&c, where, s.Problems(), named)
+	if err := c.Err(); err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(all...)
+	return s, nil
+}
+
+// complain tells of problems at the params that brought them.
+func (p *Params) complain(c *world.Complaints, where string, problems []script.Problem, named func(string) string) {
+	for _, wrong := range problems {
+		at := where + named(wrong.Key)
+		if p.Turns != 0 && at == "set.turns" {
+			at = "turns"
+		}
+		c.Say(strings.TrimSuffix(at, "."), "%s", wrong.What)
+	}
 }
 
 func checked(params any) (*script.Script, error) {
