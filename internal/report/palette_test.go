@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -47,9 +48,7 @@ func TestContrast(t *testing.T) {
 	if len(pairs) != 8 {
 		t.Fatalf("%d colours of series", len(pairs))
 	}
-	for power, c := range diplomacy.Kind().Colours {
-		pairs[power] = c
-	}
+	maps.Copy(pairs, diplomacy.Kind().Colours)
 	paper := regexp.MustCompile(`--paper:light-dark\((#\w+),(#\w+)\)`).FindStringSubmatch(string(css))
 	for name, c := range pairs {
 		for i := range c {

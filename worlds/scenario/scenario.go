@@ -103,16 +103,15 @@ func (p *Params) script() (*script.Script, error) {
 	c := world.Complaints{Kind: "scenario"}
 	// What is read was checked where it stands, so that only what is set can be wrong, or
 	// a script that was written into the plan.
-	where, named := "set.", s.Called
+	asWritten := func(key string) string { return key }
 	if len(set) == 0 {
-		where, named = "script.", func(key string) string { return key }
+		p.complain(&c, "script.", s.Problems(), asWritten)
 	} else {
-		var problems []script.Problem
-		s, problems = s.Change(set)
-		named = s.Called
-		p.complain(&c, where, problems, func(key string) string { return key })
+		changed, problems := s.Change(set)
+		p.complain(&c, "set.", problems, asWritten)
+		p.complain(&c, "set.", changed.Problems(), changed.Called)
+		s = changed
 	}
-	p.complain(&c, where, s.Problems(), named)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
