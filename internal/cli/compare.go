@@ -19,6 +19,7 @@ type compareCmd struct {
 	Score   []string `placeholder:"NAME" help:"Only this score. May be given several times."`
 	Against string   `placeholder:"NAME" help:"Compare all others with this one. Default: each with each."`
 	Correct string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
+	All     bool     `help:"Show every comparison. Default: where there are more than 20, the 20 of most interest."`
 	tableFlags
 }
 
@@ -44,7 +45,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	for i := range sources {
 		runs[i] = sources[i].Run
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against})
+	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
 		if errors.Is(err, compare.ErrUnknown) {
 			return usage("%w", err)

@@ -12,7 +12,7 @@ import (
 
 	"parley/internal/report"
 	doc "parley/internal/report/page"
-	"parley/internal/view"
+	"parley/journal"
 	"parley/world"
 	"parley/worlds"
 )
@@ -62,9 +62,9 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 }
 
 // kindOf is the kind of a run, if it is one of ours as it was played.
-func kindOf(r *view.Run) world.Kind {
+func kindOf(b *journal.Begun) world.Kind {
 	for _, k := range worlds.Standard() {
-		if k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
+		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}
 	}

@@ -72,6 +72,9 @@ func (p *page) report(t *doc.Table) {
 		}
 	}
 	p.table(rows)
+	if t.Rest != "" {
+		p.put(inkFaint, t.Rest+"\n")
+	}
 }
 
 func reportRows(t *doc.Table, short bool) [][]cell {

@@ -56,8 +56,8 @@ type Plan struct {
 	// Outside are the files outside the plan's folder that the user allowed it to name, without
 	// symbolic links. It is not recorded.
 	Outside []string
-	// Advice is what to write differently in the files that params name, though it is
-	// understood. It is not recorded.
+	// Advice is what to write differently in the plan and in the files that params name, though
+	// it is understood. It is not recorded.
 	Advice []string
 	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
 	// left to a default.

@@ -212,7 +212,7 @@ func (r *resolver) load(beside files) bool {
 		beside.typed(r.tree.field("params"), beside)
 	}
 	advice, err := k.Load(r.plan.Params, beside)
-	r.plan.Advice = advice
+	r.plan.Advice = append(r.plan.Advice, advice...)
 	if len(beside.refused) > 0 {
 		r.refuse(beside, leaves(err))
 		return false

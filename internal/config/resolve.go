@@ -206,6 +206,7 @@ func (r *resolver) providers() {
 			}
 		}
 		r.provider(p)
+		r.adviseVersion(p)
 		r.plan.Providers = append(r.plan.Providers, p)
 		if r.plan.Places == nil {
 			r.plan.Places = map[string]string{}
@@ -223,6 +224,11 @@ func (r *resolver) keyPlace(name string) string {
 			break
 		}
 	}
+	return r.placeOf(at)
+}
+
+// placeOf is where a key stands, in words.
+func (r *resolver) placeOf(at path) string {
 	one := &report{src: r.src}
 	one.add(r.tree.find(at).at, at, "")
 	e := one.errs[0]

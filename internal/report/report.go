@@ -43,7 +43,11 @@ func Build(ctx context.Context, sources []Source, o Options) (*page.Document, er
 	d := &page.Document{Title: title(sources), Made: o.Tool}
 	names := Names(sources)
 	for i, s := range sources {
-		sections, err := build(ctx, s, o, names[i], len(sources) > 1)
+		colours := newPalette(s.Run, s.Kind)
+		if style := colours.style(); !strings.Contains(string(d.Style), string(style)) {
+			d.Style += style
+		}
+		sections, err := build(ctx, s, o, names[i], len(sources) > 1, colours)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +90,7 @@ func Names(sources []Source) []string {
 }
 
 // build makes the sections of one run.
-func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
-	colours := newPalette(s.Run)
+func build(ctx context.Context, s Source, o Options, name string, several bool, colours *palette) ([]page.Section, error) {
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)

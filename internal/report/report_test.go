@@ -251,7 +251,7 @@ func TestCuts(t *testing.T) {
 		read.Lines = append(read.Lines, view.Line{Seat: "left", Said: view.SaidAnswer, Text: strings.Repeat("é", mostLine+1)})
 	}
 	left := 3 * mostLine
-	got := newTranscript(view.Episode{}, read, &left)
+	got := newTranscript(view.Episode{}, read, &left, &palette{})
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
@@ -265,7 +265,7 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	left = mostWords
-	if got := newTranscript(view.Episode{}, read, &left); len(got.Lines) != mostLines {
+	if got := newTranscript(view.Episode{}, read, &left, &palette{}); len(got.Lines) != mostLines {
 		t.Errorf("%d lines", len(got.Lines))
 	}
 }

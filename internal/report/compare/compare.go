@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -53,6 +54,7 @@ type Config struct {
 	Correct string   // default: holm
 	Scores  []string // only these; default: all
 	Against string   // compare all groups with this one; default: each with each
+	All     bool     // show every comparison, however many there are
 }
 
 const (
@@ -98,9 +100,14 @@ func (c *Comparison) Differs() bool { return c.Adjusted < alpha }
 type Result struct {
 	By, Correct string
 	Groups      []string
-	Comparisons []Comparison
-	Copies      []string // which runs have copies of episodes, why, and what to do
+	Comparisons []Comparison // of more than shown, those of most interest first
+	Copies      []string     // which runs have copies of episodes, why, and what to do
+
+	all bool // are to be shown
 }
+
+// shown is how many comparisons are shown where there are more, unless all are asked for.
+const shown = 20
 
 // Runs compares. The names tell runs apart.
 func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
@@ -119,7 +126,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	if len(matches) == 0 {
 		return nil, fmt.Errorf("compare: by %s: %w: no score is there for two of them", c.By, ErrOne)
 	}
-	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups}
+	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
 		if note := view.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
@@ -130,7 +137,22 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	r.adjust()
 	r.plan()
+	if len(r.Comparisons) > shown {
+		slices.SortStableFunc(r.Comparisons, byInterest)
+	}
 	return r, nil
+}
+
+// byInterest puts the smallest adjusted P first, of equal ones the largest effect, and what is
+// not known last.
+func byInterest(a, b Comparison) int {
+	known := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return math.Inf(1)
+		}
+		return x
+	}
+	return cmp.Or(cmp.Compare(known(a.Adjusted), known(b.Adjusted)), cmp.Compare(known(-math.Abs(a.Effect.Value)), known(-math.Abs(b.Effect.Value))))
 }
 
 // match is two groups of a score.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,5 +242,41 @@ func TestDocument(t *testing.T) {
 	}
 	if rows := d.Tables()[0].Rows; len(rows) != 4 || rows[3][13].Text != "open" {
 		t.Errorf("%+v", rows)
+	}
+}
+
+// TestInterest: of many comparisons people are shown those of most interest, under one heading a
+// score, and files have all.
+func TestInterest(t *testing.T) {
+	t.Parallel()
+	r := &Result{By: ByCell, Correct: Holm, Groups: []string{"a", "b", "c"}}
+	for i := range 50 {
+		c := Comparison{Score: []string{"points", "won"}[i%2], A: "a", B: fmt.Sprint(i), N: 9, Adjusted: float64(50-i) / 50, More: -1}
+		switch {
+		case i == 7:
+			c.Adjusted = math.NaN()
+		case i >= 40:
+			c.Adjusted, c.Effect.Value = 0.001, float64(i-45) // as sure, and of another size
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	slices.SortStableFunc(r.Comparisons, byInterest)
+	if first, last := r.Comparisons[0].B, r.Comparisons[49].B; first != "40" || last != "7" {
+		t.Errorf("%s first, %s last", first, last)
+	}
+	table := r.Document("").Tables()[0]
+	people := table.Trimmed()
+	scores := ""
+	for _, row := range people.Rows {
+		if !strings.HasSuffix(scores, row[0].Text+" ") {
+			scores += row[0].Text + " "
+		}
+	}
+	if len(table.Rows) != 50 || len(people.Rows) != shown || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, of less interest: all without a finding") {
+		t.Errorf("%d of %d, %s, %s", len(people.Rows), len(table.Rows), scores, people.Rest)
+	}
+	r.all = true
+	if all := r.Document("").Tables()[0].Trimmed(); len(all.Rows) != 50 || all.Rest != "" {
+		t.Errorf("%d, %s", len(all.Rows), all.Rest)
 	}
 }
