@@ -48,6 +48,10 @@ func TestReportOfKinds(t *testing.T) {
 			if marked := talkRE.Match(b); marked != (name == "secrets") {
 				t.Errorf("messages are marked: %v", marked)
 			}
+			shown := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK).stdout
+			if marked := strings.Contains(shown, "  * gives its own secret away ("); marked != (name == "secrets") {
+				t.Errorf("show marks messages: %v", marked)
+			}
 		})
 	}
 }
