@@ -36,6 +36,8 @@ type Options struct {
 	Tool        string // what makes the report
 	Episodes    int    // rows of the table of episodes
 	Transcripts int    // episodes whose transcripts are there
+	// By are the factors to group scores by: see view.Factors. Default: none.
+	By []string
 }
 
 // Build makes a report of one run, or of several side by side.
@@ -89,6 +91,13 @@ func Names(sources []Source) []string {
 func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
 	colours := newPalette(s.Run)
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
+	if len(o.By) > 0 {
+		by, err := byFactors(s.Run, name, o.By, colours)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, by)
+	}
 	switch b := s.Run.Head.Begun; {
 	case s.Run.Gateway():
 		sections = append(sections, sessions(s.Run, o.Episodes))

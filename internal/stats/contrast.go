@@ -63,40 +63,76 @@ func (d *Design) Empty(cell int) bool { return cell >= len(d.cells) || d.cells[c
 // clusters. N is the number of clusters. Nothing is known where a cell with a weight is empty,
 // and nothing of the spread where it has one cluster only, or where nothing varies.
 func (d *Design) Contrast(weights []float64, confidence float64) (Quantity, Test) {
+	e := d.estimate(weights)
+	return e.judge(confidence)
+}
+
+// ContrastTwoWay does the same where observations depend on each other in two ways: a and b have
+// the same observations in clusters of one sort and of the other, and both has those in common to
+// a cluster of each as one. The variance is the sum of both sorts' less that of the clusters in
+// common (Cameron, Gelbach and Miller 2011), or the larger of the two where that is not more than
+// 0. The degrees of freedom and N are the smaller ones.
+func ContrastTwoWay(a, b, both *Design, weights []float64, confidence float64) (Quantity, Test) {
+	x, y, z := a.estimate(weights), b.estimate(weights), both.estimate(weights)
+	e := x
+	if e.variance = x.variance + (y.variance - z.variance); !(e.variance > 0) {
+		e.variance = max(x.variance, y.variance)
+	}
+	if y.clusters < z.clusters { // some of b is in several clusters of a
+		e.df, e.clusters = min(x.df, y.df), min(x.clusters, y.clusters)
+	}
+	e.single = x.single || y.single
+	return e.judge(confidence)
+}
+
+// contrasted is a contrast before it is judged.
+type contrasted struct {
+	value, variance, df float64
+	clusters            int
+	single              bool // a cell has one cluster only
+}
+
+// judge puts an interval around a contrast and tests it.
+func (e contrasted) judge(confidence float64) (Quantity, Test) {
 	const method = "cluster t"
+	q, test := Quantity{e.value, everything(), e.clusters, method}, Test{math.NaN(), e.clusters, method}
+	if !q.Known() || e.single || !(e.variance > 0) || !isFinite(e.variance) || !(e.df > 0) {
+		return q, test
+	}
+	se := math.Sqrt(e.variance)
+	q.Interval = student(e.value, se, e.df, confidence)
+	test.P = tTails(e.value/se, e.df)
+	return q, test
+}
+
+// estimate works out a contrast; its value is NaN where a cell is empty.
+func (d *Design) estimate(weights []float64) contrasted {
 	var used []int
-	value, seen := 0.0, map[int]bool{}
-	single := false
+	e, seen := contrasted{}, map[int]bool{}
 	for cell, w := range weights {
 		if w == 0 {
 			continue
 		}
 		if d.Empty(cell) {
-			return Unknown(0, method), Test{math.NaN(), 0, method}
+			return contrasted{value: math.NaN()}
 		}
 		c := &d.cells[cell]
-		value += w * (c.sum / c.n)
-		single = single || len(c.parts) < 2
+		e.value += w * (c.sum / c.n)
+		e.single = e.single || len(c.parts) < 2
 		used = append(used, cell)
 		for _, p := range c.parts {
 			seen[p.cluster] = true
 		}
 	}
-	if !isFinite(value) || len(used) == 0 {
-		return Unknown(len(seen), method), Test{math.NaN(), len(seen), method}
+	e.clusters = len(seen)
+	if !isFinite(e.value) || len(used) == 0 {
+		e.value = math.NaN()
+		return e
 	}
-	q, test := Quantity{value, everything(), len(seen), method}, Test{math.NaN(), len(seen), method}
-	if single {
-		return q, test
+	if !e.single {
+		e.variance, e.df = d.spread(used, weights)
 	}
-	variance, df := d.spread(used, weights)
-	if !(variance > 0) || !isFinite(variance) || !(df > 0) {
-		return q, test
-	}
-	se := math.Sqrt(variance)
-	q.Interval = student(value, se, df, confidence)
-	test.P = tTails(value/se, df)
-	return q, test
+	return e
 }
 
 // spread returns the variance of a contrast and its degrees of freedom. With a mean for each

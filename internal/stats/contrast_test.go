@@ -217,3 +217,52 @@ func TestContrastWithoutEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestContrastTwoWay: clusters that are all within those of the other sort change nothing, and
+// copies across deals count once.
+func TestContrastTwoWay(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		cell, deal, play int
+		x                float64
+	}
+	fold := func(rows []row) (a, b, both *Design) {
+		a, b, both = &Design{}, &Design{}, &Design{}
+		for _, o := range rows {
+			a.Add(o.cell, o.deal, o.x)
+			b.Add(o.cell, o.play, o.x)
+			both.Add(o.cell, 1000*o.deal+o.play, o.x)
+		}
+		return a, b, both
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	var unique, once, copied []row
+	for deal := range 12 {
+		luck := 3 * r.NormFloat64()
+		for cell := range 2 {
+			o := row{cell, deal, len(unique), luck + float64(cell) + r.NormFloat64()}
+			unique = append(unique, o)
+			once = append(once, row{cell, deal, deal, o.x})
+			for again := range 3 { // the same play under three deals
+				copied = append(copied, row{cell, 100*again + deal, deal, o.x})
+			}
+		}
+	}
+	weights := []float64{-1, 1}
+	a, b, both := fold(unique)
+	want, _ := a.Contrast(weights, 0.95)
+	if got, _ := ContrastTwoWay(a, b, both, weights, 0.95); got != want {
+		t.Errorf("plays of their own: %v, want %v", got, want)
+	}
+	a, b, both = fold(copied)
+	got, test := ContrastTwoWay(a, b, both, weights, 0.95)
+	same(t, "low", got.Low, want.Low, 1e-9)
+	same(t, "high", got.High, want.High, 1e-9)
+	if got.N != 12 || test.N != 12 {
+		t.Errorf("copies: %v", got)
+	}
+	a, b, both = fold(once)
+	if got, _ := ContrastTwoWay(a, b, both, weights, 0.95); got != want {
+		t.Errorf("one play a deal: %v, want %v", got, want)
+	}
+}

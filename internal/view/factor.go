@@ -33,7 +33,7 @@ type Levels [MaxFactors]string
 type Factors struct {
 	Names []string
 	of    []factor
-	runs  map[*Run]*runFactors
+	runs  []*runFactors
 	seats []string // that not always the same agent sits in, for lineups
 }
 
@@ -70,9 +70,9 @@ type runFactors struct {
 // FactorsOf finds the factors that runs are to be grouped by. files name the runs. A tag goes
 // before a param of the same name, which can be written params.NAME.
 func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
-	f := &Factors{Names: names, runs: map[*Run]*runFactors{}}
+	f := &Factors{Names: names}
 	for i, r := range runs {
-		f.runs[r] = newRunFactors(r, files[i])
+		f.runs = append(f.runs, newRunFactors(r, files[i]))
 	}
 	if len(names) > MaxFactors {
 		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), MaxFactors)
@@ -164,21 +164,21 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	}
 	path := strings.TrimPrefix(name, "params.")
 	level := func(r *runFactors, s world.Spec, _ string) string { return r.param(s.Params, path) }
-	for r, spec := range specsOf(runs) {
-		if level(f.runs[r], spec, "") != "" {
+	for i, spec := range specsOf(runs) {
+		if level(f.runs[i], spec, "") != "" {
 			return factor{name, OfParam, level}, true
 		}
 	}
 	return factor{}, false
 }
 
-// specsOf gives the episodes of all runs before they were played.
-func specsOf(runs []*Run) iter.Seq2[*Run, world.Spec] {
-	return func(yield func(*Run, world.Spec) bool) {
-		for _, r := range runs {
+// specsOf gives the episodes of all runs before they were played, with the number of the run.
+func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
+	return func(yield func(int, world.Spec) bool) {
+		for i, r := range runs {
 			for _, st := range r.Head.Stages {
 				for _, spec := range st.Specs {
-					if !yield(r, spec) {
+					if !yield(i, spec) {
 						return
 					}
 				}
@@ -187,9 +187,10 @@ func specsOf(runs []*Run) iter.Seq2[*Run, world.Spec] {
 	}
 }
 
-// Of returns the levels of a score of an episode of r; not ok where it lacks one of them.
-func (f *Factors) Of(r *Run, spec world.Spec, seat string) (levels Levels, ok bool) {
-	known := f.runs[r]
+// Of returns the levels of a score of an episode of a run, by its place in the list; not ok where
+// it lacks one of them.
+func (f *Factors) Of(run int, spec world.Spec, seat string) (levels Levels, ok bool) {
+	known := f.runs[run]
 	for i := range f.of {
 		if levels[i] = f.of[i].level(known, spec, seat); levels[i] == "" {
 			return levels, false

@@ -49,12 +49,12 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 	})
 }
 
-// ScoresBy does the same by factors, and by seat where no factor is of agents or seats. Scores
+// ScoresBy does the same by factors, of which it is the first run, and by seat where no factor is of agents or seats. Scores
 // that lack a level are left out.
 func (r *Run) ScoresBy(f *Factors) []Score {
 	apart := !f.Any(OfAgent, OfSeat)
 	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
-		levels, ok := f.Of(r, spec, s.Seat)
+		levels, ok := f.Of(0, spec, s.Seat)
 		g := Group{Score: s.Name, Levels: levels}
 		if apart {
 			g.Seat = s.Seat

@@ -137,7 +137,7 @@ func (r *Run) Each(f func(world.Played)) {
 	if fork := r.Head.Begun.Fork; fork != nil {
 		past = fork.Turn
 	}
-	deals, units := r.Deals(), newUnits()
+	deals, units := r.Deals(), NewUnits()
 	for _, st := range r.Head.Stages {
 		for i, spec := range st.Specs {
 			n := st.First + i
@@ -145,10 +145,8 @@ func (r *Run) Each(f func(world.Played)) {
 			if !ok {
 				continue
 			}
-			p := world.Played{Episode: n, Spec: spec, Outcome: e.Outcome, Unit: units.of(deals.Of(spec), e), Past: past}
-			if r.Head.Begun.Fork != nil {
-				p.Unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
-			}
+			p := world.Played{Episode: n, Spec: spec, Outcome: e.Outcome, Past: past}
+			p.Unit = units.Of(r, deals, p)
 			if n < len(r.took) {
 				p.Took = r.took[n]
 			}

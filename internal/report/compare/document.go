@@ -23,6 +23,9 @@ func title(r *Result) string {
 	if len(r.Groups) == 2 {
 		return r.Groups[0] + " and " + r.Groups[1]
 	}
+	if strings.Contains(r.By, ",") {
+		return fmt.Sprintf("%d groups by %s", len(r.Groups), strings.ReplaceAll(r.By, ",", ", "))
+	}
 	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
 }
 
