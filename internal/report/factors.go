@@ -32,9 +32,8 @@ func byFactors(r *view.Run, name string, by []string, colours *palette) (page.Se
 	s.Text = "Means of each combination of levels, and how much each level adds."
 	table := factorTable(factors, all)
 	s.Blocks = append(s.Blocks, page.Block{Title: table.Title, Table: table})
-	s.Blocks = append(s.Blocks, factorCharts(factors, all, colours)...)
 	effects := Effects(factorial.Analyze([]*view.Run{r}, factors, nil, "holm"))
-	s.Blocks = append(s.Blocks, effects.Blocks...)
+	s.Blocks = append(append(s.Blocks, effects.Blocks...), factorCharts(factors, all, colours)...)
 	return s, nil
 }
 

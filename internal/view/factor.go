@@ -122,6 +122,30 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 	return out
 }
 
+// Tags returns what gives the tags of an agent and of the variation of a cell together; nil where
+// there are none.
+func (r *Run) Tags() func(agent, cell string) map[string]string {
+	variation, agents := Variations(r.Head.Begun.Plan), map[string]map[string]string{}
+	for _, a := range r.Head.Begun.Agents {
+		agents[a.Name] = a.Tags
+	}
+	return func(agent, cell string) map[string]string {
+		return JoinTags(agents[agent], variation(cell))
+	}
+}
+
+// JoinTags puts tags together; nil where there are none.
+func JoinTags(of ...map[string]string) map[string]string {
+	var out map[string]string
+	for _, tags := range of {
+		if out == nil && len(tags) > 0 {
+			out = map[string]string{}
+		}
+		maps.Copy(out, tags)
+	}
+	return out
+}
+
 // Variations returns what finds the tags of the variation that a cell is of, from a recorded plan.
 func Variations(plan json.RawMessage) func(cell string) map[string]string {
 	tags := variationTags(plan)

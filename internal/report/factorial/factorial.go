@@ -228,7 +228,10 @@ func (d *design) cells() int {
 // are copies of each other, they are clusters too.
 func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity, stats.Test)) {
 	deals, plays, both := &stats.Design{}, &stats.Design{}, &stats.Design{}
-	numbers, copies := map[world.Unit]int{}, false
+	numbers, copies := map[world.Unit]int{}, slices.ContainsFunc(d.seen, func(s seen) bool { return s.unit.Play != 0 })
+	if copies {
+		d.collapse()
+	}
 	for _, s := range d.seen {
 		cell := 0
 		for f, levels := range d.levels {
@@ -239,7 +242,6 @@ func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity,
 		if numbers[u] == 0 {
 			numbers[u] = len(numbers) + 1
 		}
-		copies = copies || s.unit.Play != 0
 		deals.Add(cell, u.Deal, mean)
 		plays.Add(cell, u.Play, mean)
 		both.Add(cell, numbers[u], mean)
@@ -249,6 +251,34 @@ func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity,
 			return deals.Contrast(weights, view.Confidence)
 		}
 		return stats.ContrastTwoWay(deals, plays, both, weights, view.Confidence)
+	}
+}
+
+// collapse gives deals in which everything was played word for word as in an earlier one the
+// number of that one.
+func (d *design) collapse() {
+	plays, chance := map[int][]string{}, map[int]bool{}
+	var order []int
+	for _, s := range d.seen {
+		deal := s.unit.Deal
+		if plays[deal] == nil {
+			order = append(order, deal)
+		}
+		plays[deal] = append(plays[deal], fmt.Sprint(s.levels, s.unit.Play))
+		chance[deal] = chance[deal] || s.unit.Play == 0 || deal == 0
+	}
+	first, same := map[string]int{}, map[int]int{}
+	for _, deal := range order {
+		slices.Sort(plays[deal])
+		key := fmt.Sprint(plays[deal])
+		if earlier, ok := first[key]; ok && !chance[deal] {
+			same[deal] = earlier
+			continue
+		}
+		first[key] = deal
+	}
+	for i, s := range d.seen {
+		d.seen[i].unit.Deal = cmp.Or(same[s.unit.Deal], s.unit.Deal)
 	}
 }
 
