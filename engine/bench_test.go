@@ -62,11 +62,7 @@ func BenchmarkLive(b *testing.B) {
 		m := &crowded{wait: episodes}
 		c := config(m, &journal.Memory{})
 		c.Kind = kind
-		specs := make(world.List, episodes)
-		for i := range specs {
-			specs[i] = world.Spec{Kind: "crowd", Params: []byte("{}"), Lineup: map[string]string{"a": "alice"}, Deal: i}
-		}
-		c.Plan = specs
+		c.Plan = world.Repeat(world.Spec{Kind: "crowd", Params: []byte("{}"), Lineup: map[string]string{"a": "alice"}}, episodes)
 		res, err := Run(context.Background(), c)
 		if err != nil || res.State != journal.Complete {
 			b.Fatal(res, err)

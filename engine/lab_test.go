@@ -166,9 +166,9 @@ func crowd() world.Kind {
 // earlier came to.
 type stages []int
 
-func (s *stages) Next(last []world.Played) []world.Spec {
+func (s *stages) Next(last []world.Played) world.Specs {
 	if len(*s) == 0 {
-		return nil
+		return world.Specs{}
 	}
 	n := (*s)[0]
 	*s = (*s)[1:]
@@ -183,7 +183,7 @@ func (s *stages) Next(last []world.Played) []world.Spec {
 			Lineup: map[string]string{"a": "alice", "b": "bob", "bot": "polly"},
 		}
 	}
-	return out
+	return world.List(out...)
 }
 
 func config(m Models, j journal.Journal, sizes ...int) Config {

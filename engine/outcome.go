@@ -56,14 +56,14 @@ func (r *run) count(e journal.Ended) {
 		}
 		unit.Play = r.plays[e.Play]
 	}
-	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage[e.Episode-r.first], Outcome: e.Outcome, Unit: unit})
+	r.played = append(r.played, world.Played{Episode: e.Episode, Spec: r.stage.At(e.Episode - r.first), Outcome: e.Outcome, Unit: unit})
 }
 
 func (r *run) result() Result {
 	slices.SortFunc(r.outcome, func(a, b journal.Ended) int { return a.Episode - b.Episode })
 	h := sha256.New()
 	res := Result{
-		State: r.state, Reason: r.reason, Cause: r.cause, Episodes: r.first + len(r.stage), Ended: len(r.outcome),
+		State: r.state, Reason: r.reason, Cause: r.cause, Episodes: r.first + r.stage.Len(), Ended: len(r.outcome),
 		Asked: r.asked, Replayed: int(r.replayed.Load()), FailedCalls: r.fails,
 	}
 	if r.head.Cut {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,7 +41,7 @@ type run struct {
 	asked  int
 	fails  int // of them, that ended as failures
 
-	stage   []world.Spec
+	stage   world.Specs
 	first   int // number of the stage's first episode
 	next    int // in the stage: to be begun next
 	live    map[*episode]struct{}
@@ -209,14 +210,14 @@ func (r *run) work(ctx context.Context) {
 			r.occupy(s.episode, func() error { return r.play(ctx, s) })
 		case r.mayBegin():
 			n := r.first + r.next
-			spec := r.stage[r.next]
+			spec := r.stage.At(r.next)
 			r.next++
 			if e, ok := r.head.Ended[n]; ok {
 				r.count(e)
 				continue
 			}
 			r.start(ctx, n, spec)
-		case r.next == len(r.stage) && r.ended == len(r.stage) && r.busy == 0:
+		case r.next == r.stage.Len() && r.ended == r.stage.Len() && r.busy == 0:
 			r.advance()
 		case r.closing != "" && len(r.live) == 0 && r.busy == 0:
 			r.stopLocked(journal.Stopped, r.closing)
@@ -251,7 +252,7 @@ func (r *run) mostActing() int {
 // mayBegin says whether another episode should begin: only while what is live does not
 // keep the providers busy, nor those who carry out acts.
 func (r *run) mayBegin() bool {
-	if r.next == len(r.stage) || len(r.live) >= r.Live || r.closing != "" {
+	if r.next == r.stage.Len() || len(r.live) >= r.Live || r.closing != "" {
 		return false
 	}
 	if r.Wave {
@@ -323,10 +324,10 @@ func (r *run) start(ctx context.Context, n int, spec world.Spec) {
 // runs under the lock: nothing else is going on.
 func (r *run) advance() {
 	slices.SortFunc(r.played, func(a, b world.Played) int { return a.Episode - b.Episode })
-	r.first += len(r.stage)
+	r.first += r.stage.Len()
 	r.stage = r.Plan.Next(r.played)
 	r.next, r.ended, r.played = 0, 0, nil
-	if len(r.stage) == 0 {
+	if r.stage.Len() == 0 {
 		r.planned()
 		return
 	}
@@ -347,15 +348,18 @@ func (r *run) advance() {
 // sameStage makes sure that the plan still asks for what the journal says it did. Params
 // that are outside of play may have changed.
 func sameStage(kind world.Kind, was, is journal.Staged) error {
-	if len(was.Specs) != len(is.Specs) {
-		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, len(is.Specs), is.First, len(was.Specs))
+	if was.Specs.Len() != is.Specs.Len() {
+		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
 	}
-	for i := range is.Specs {
-		a, errA := essence(kind, was.Specs[i])
-		b, errB := essence(kind, is.Specs[i])
-		if errA != nil || errB != nil || string(a) != string(b) {
-			return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
-		}
+	var a, b []byte
+	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
+		var errA, errB error
+		a, errA = essence(kind, then)
+		b, errB = essence(kind, now)
+		return errA == nil && errB == nil && bytes.Equal(a, b)
+	})
+	if i >= 0 {
+		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ type astray struct {
 	err error
 }
 
-func (a *astray) Next(last []world.Played) []world.Spec {
+func (a *astray) Next(last []world.Played) world.Specs {
 	if len(last) > 0 {
 		a.err = errAstray
-		return nil
+		return world.Specs{}
 	}
 	return a.stages.Next(last)
 }

@@ -67,7 +67,7 @@ const (
 // Staged is a stage of the plan: its episodes are numbered from First.
 type Staged struct {
 	Stage, First int
-	Specs        []world.Spec
+	Specs        world.Specs
 }
 
 // Turn names a turn of a strand of an attempt at an episode.

@@ -19,7 +19,7 @@ type countdown struct {
 	want []world.Spec
 }
 
-func (c *countdown) Next(last []world.Played) []world.Spec {
+func (c *countdown) Next(last []world.Played) world.Specs {
 	if len(last) != len(c.want) {
 		c.t.Errorf("%s is given %d episodes, and asked for %d", c.name, len(last), len(c.want))
 	}
@@ -33,7 +33,7 @@ func (c *countdown) Next(last []world.Played) []world.Spec {
 		c.want = append(c.want, world.Spec{Cell: fmt.Sprint(c.name, " ", c.left, " ", i)})
 	}
 	c.left--
-	return c.want
+	return world.List(c.want...)
 }
 
 // TestBeside: each plan gets the outcomes of its own episodes, in order, and ends by itself.

@@ -45,9 +45,9 @@ func ExampleMatrix() {
 		return
 	}
 	specs := plan.Next(nil)
-	fmt.Println(len(specs), "episodes")
-	for _, s := range specs[:3] {
-		fmt.Printf("deal %d: %s\n", s.Deal, s.Cell)
+	fmt.Println(specs.Len(), "episodes")
+	for i := range 3 {
+		fmt.Printf("deal %d: %s\n", specs.At(i).Deal, specs.At(i).Cell)
 	}
 	// Output:
 	// 10 episodes
@@ -67,10 +67,10 @@ func ExampleUntil() {
 		return
 	}
 	var played []world.Played
-	for i, s := range plan.Next(nil) {
+	for i, s := range plan.Next(nil).All() {
 		points := world.Score{Seat: "first", Name: "points", Value: 3}
 		played = append(played, world.Played{Episode: i, Spec: s, Outcome: world.Outcome{Scores: []world.Score{points}}})
 	}
-	fmt.Println(len(played), "played, then", len(plan.Next(played)))
+	fmt.Println(len(played), "played, then", plan.Next(played).Len())
 	// Output: 20 played, then 0
 }

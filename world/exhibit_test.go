@@ -66,6 +66,21 @@ func TestSampleUnvaried(t *testing.T) {
 	}
 }
 
+// TestSampleOfOpposites: what is played from both sides of a deal is one observation, also where
+// every play is known to be different.
+func TestSampleOfOpposites(t *testing.T) {
+	t.Parallel()
+	var both world.Sample
+	for i := range 10 {
+		luck := float64(i % 3)
+		both.Add(world.Unit{Deal: i + 1, Play: 2*i + 1}, 5+luck+0.1*float64(i))
+		both.Add(world.Unit{Deal: i + 1, Play: 2*i + 2}, 5-luck)
+	}
+	if got := both.Estimate(0.95); got.N != 10 || got.Half() > 0.5 || both.Episodes() != 20 {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestSampleOfNothing(t *testing.T) {
 	t.Parallel()
 	var s world.Sample

@@ -13,6 +13,9 @@ type Measure struct {
 	Name string
 	// Seats are whose score it is. Empty: the whole episode's.
 	Seats []string
+	// Rivals means that seats compete for it, and who has more is stronger: reports rate agents
+	// by the first such score.
+	Rivals bool
 	Bounds
 }
 

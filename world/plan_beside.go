@@ -24,18 +24,18 @@ type besidePlan struct {
 }
 
 // Next hands each plan its part of the stage and puts together what they want next.
-func (b *beside) Next(last []Played) []Spec {
-	var specs []Spec
+func (b *beside) Next(last []Played) Specs {
+	var parts []Specs
 	var open []*besidePlan
 	for _, p := range b.open {
 		n := min(p.asked, len(last))
 		next := p.plan.Next(last[:n:n])
 		last = last[n:]
-		if p.asked = len(next); p.asked > 0 {
-			specs = append(specs, next...)
+		if p.asked = next.Len(); p.asked > 0 {
+			parts = append(parts, next)
 			open = append(open, p)
 		}
 	}
 	b.open = open
-	return specs
+	return Join(parts...)
 }

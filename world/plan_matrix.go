@@ -51,13 +51,16 @@ func (m Matrix) Plan() (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	var l List
-	for deal := range max(1, m.Repetitions) {
-		for _, c := range cells {
-			l = append(l, c.dealt(deal))
-		}
+	return rounds(cells, 0, max(1, m.Repetitions))
+}
+
+// rounds repeats specs in turn, with deals from one up.
+func rounds(specs []Spec, deal, n int) (Specs, error) {
+	groups := make([]Group, len(specs))
+	for i, s := range specs {
+		groups[i] = Group{s.dealt(deal), 1}
 	}
-	return l, nil
+	return Blocks(Block{groups, n})
 }
 
 // Cells returns one spec for each cell, with deal 0. A cell that comes up twice, such as

@@ -28,11 +28,11 @@ func follow(t interface{ Fatal(...any) }, make maker, outcome func(episode int, 
 	var last []world.Played
 	for episode := 0; ; {
 		specs := p.Next(last)
-		if len(specs) == 0 {
+		if specs.Len() == 0 {
 			return stages
 		}
 		last = nil
-		for _, s := range specs {
+		for _, s := range specs.All() {
 			last = append(last, world.Played{Episode: episode, Spec: s, Outcome: outcome(episode, s)})
 			episode++
 		}
@@ -116,8 +116,10 @@ func refolds(t *rapid.T, name string, make maker, outcome func(int, world.Spec) 
 		for _, s := range stages[:k] {
 			p.Next(s)
 		}
-		next := p.Next(stages[k])
-		var want []world.Spec
+		var next, want []world.Spec
+		for _, s := range p.Next(stages[k]).All() {
+			next = append(next, s)
+		}
 		if k+1 < len(stages) {
 			for _, w := range stages[k+1] {
 				want = append(want, w.Spec)
@@ -133,16 +135,16 @@ func TestRepeat(t *testing.T) {
 	t.Parallel()
 	spec := world.Spec{Kind: "k", Lineup: map[string]string{"a": "x"}, Deal: 9}
 	l := world.Repeat(spec, 3)
-	for i, s := range l {
+	for i, s := range l.All() {
 		if s.Deal != i {
 			t.Errorf("episode %d has deal %d", i, s.Deal)
 		}
 	}
-	if reflect.ValueOf(l[1].Lineup).Pointer() != reflect.ValueOf(spec.Lineup).Pointer() {
+	if reflect.ValueOf(l.At(1).Lineup).Pointer() != reflect.ValueOf(spec.Lineup).Pointer() {
 		t.Error("each spec has a lineup of its own: a million need one")
 	}
 	for _, n := range []int{0, -1} {
-		if got := world.Repeat(spec, n).Next(nil); len(got) != 0 {
+		if got := world.Repeat(spec, n).Next(nil); got.Len() != 0 {
 			t.Error(n, "repetitions:", got)
 		}
 	}
@@ -348,15 +350,15 @@ func TestUntilOfNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		var last []world.Played
-		for _, spec := range p.Next(nil) {
+		for _, spec := range p.Next(nil).All() {
 			o := scored
 			if c.failed {
 				o = world.Outcome{Failed: "bad luck"}
 			}
 			last = append(last, world.Played{Spec: spec, Outcome: o})
 		}
-		if more := p.Next(last); len(more) > 0 {
-			t.Errorf("%+v: %d more", c, len(more))
+		if more := p.Next(last).Len(); more > 0 {
+			t.Errorf("%+v: %d more", c, more)
 		}
 		err = p.(interface{ Err() error }).Err()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -56,6 +56,8 @@ func (u Until) Plan() (Plan, error) {
 		return nil, fmt.Errorf("world: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
 	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
 		return nil, fmt.Errorf("world: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	case max(u.Min, u.Step) > MaxEpisodes/len(u.Cells):
+		return nil, fmt.Errorf("world: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), MaxEpisodes)
 	}
 	p := &untilPlan{Until: u}
 	for _, c := range u.Cells {
@@ -100,7 +102,7 @@ type untilCell struct {
 
 // Next takes in a stage and asks for more of what is not known well enough. A stage is
 // round after round of the open cells.
-func (p *untilPlan) Next(last []Played) []Spec {
+func (p *untilPlan) Next(last []Played) Specs {
 	for i, l := range last {
 		if x := p.values(l); len(x) > 0 && len(p.open) > 0 {
 			p.found = true
@@ -111,20 +113,23 @@ func (p *untilPlan) Next(last []Played) []Spec {
 	}
 	if !p.found && len(p.other) > 0 {
 		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
-		return nil
+		return Specs{}
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
 	n := p.Step
 	if p.dealt == 0 {
 		n = p.Min
 	}
-	var specs []Spec
-	for range min(n, p.Max-p.dealt) {
-		for _, c := range p.open {
-			specs = append(specs, c.spec.dealt(p.dealt))
-		}
-		p.dealt++
+	if n = min(n, p.Max-p.dealt); n < 1 || len(p.open) == 0 {
+		return Specs{}
 	}
+	cells := make([]Spec, len(p.open))
+	for i, c := range p.open {
+		cells[i] = c.spec
+	}
+	specs, err := rounds(cells, p.dealt, n)
+	p.dealt += n
+	p.err = err // none: Plan has checked it
 	return specs
 }
 

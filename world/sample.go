@@ -69,15 +69,26 @@ func (s *Sample) SD() float64 { return stats.Mean(s.values, 0.5).SD }
 //     how much others would vary.
 //   - Where several episodes share a deal or are copies of one play, they form clusters, and
 //     the variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey).
-//     Of the clusterings by deal and by play, the wider interval counts.
+//     Where there are shared deals and copies too, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
 	q := s.clustered(s.deals, confidence)
-	if s.plays != nil {
-		if p := s.clustered(s.plays, confidence); !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
+	if repeated(s.plays) {
+		p := s.clustered(s.plays, confidence)
+		if !repeated(s.deals) || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
 			q = p
 		}
 	}
 	return s.Bounds.Quantity(q)
+}
+
+// repeated says whether several values belong to one cluster.
+func repeated(ids []int) bool {
+	seen := make(map[int]bool, len(ids))
+	return slices.ContainsFunc(ids, func(id int) bool {
+		again := id != 0 && seen[id]
+		seen[id] = true
+		return again
+	})
 }
 
 func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {

@@ -114,7 +114,7 @@ type Took struct {
 type Plan interface {
 	// Next returns the episodes of the next stage, given those of the stage before, in
 	// order. It is first called with none. No episodes: the run is complete.
-	Next(last []Played) []Spec
+	Next(last []Played) Specs
 }
 
 // Part is some of what a plan may ask for: a generation, a final test.
@@ -165,6 +165,9 @@ type Kind struct {
 	// beside each other. Specs it asks for need not be like cell, but are to be labelled as
 	// of its Cell. Nil: a spec is one episode.
 	Plan func(params any, cell Spec, seed uint64) (Plan, error)
+	// Alike says whether Plan makes the same of every deal, but for the deals of its specs: it is
+	// then asked once for each cell. Nil: it does not.
+	Alike func(params any) bool
 	// Forecast says what such a plan may come to before anything of it is played. It is
 	// called with the same. Nil: all that can be foreseen is the first stage.
 	Forecast func(params any, cell Spec, seed uint64) ([]Part, error)

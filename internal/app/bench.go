@@ -150,8 +150,14 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 
 // first cuts a plan down to its first stage's first episodes.
 func first(plan world.Plan, episodes int) world.Plan {
-	specs := plan.Next(nil)
-	return world.List(specs[:min(episodes, len(specs))])
+	var specs []world.Spec
+	for i, s := range plan.Next(nil).All() {
+		if i >= episodes {
+			break
+		}
+		specs = append(specs, s)
+	}
+	return world.List(specs...)
 }
 
 // slow is a model that takes its time, the same time for the same question.

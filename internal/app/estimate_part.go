@@ -38,7 +38,7 @@ type PartExtent struct {
 type outlook struct {
 	cells  []world.Spec
 	parts  []part
-	sample world.List
+	sample []world.Spec
 }
 
 // look finds out what the plan is made of. What a kind plans by itself is as the kind
@@ -57,8 +57,8 @@ func (c Check) look() (*outlook, error) {
 	if c.Plan.Kind.Plan != nil && c.Plan.Kind.Forecast != nil {
 		return o, c.foresee(o, first)
 	}
-	o.sample = sampleOf(o.cells, len(first), c.Episodes)
-	whole := part{low: len(first), high: len(first), stages: 1, to: len(o.sample)}
+	o.sample = sampleOf(o.cells, first.Len(), c.Episodes)
+	whole := part{low: first.Len(), high: first.Len(), stages: 1, to: len(o.sample)}
 	if u := c.Plan.Until; u != nil {
 		whole.high = len(o.cells) * u.Max
 		whole.stages += (u.Max - u.Min + u.Step - 1) / u.Step
@@ -69,10 +69,10 @@ func (c Check) look() (*outlook, error) {
 
 // foresee asks the kind what becomes of each episode that the plan file asks for. Those of
 // one cell come to the same parts.
-func (c Check) foresee(o *outlook, specs []world.Spec) error {
+func (c Check) foresee(o *outlook, specs world.Specs) error {
 	like := [][]world.Spec{}
 	at := map[string]int{} // the first part of a cell
-	for _, spec := range specs {
+	for _, spec := range specs.All() {
 		params := c.Plan.Kind.Params()
 		err := json.Unmarshal(spec.Params, params)
 		var parts []world.Part

@@ -62,10 +62,10 @@ func (s spent) plus(o spent) spent {
 }
 
 // cellsOf returns one spec for each cell, in order.
-func cellsOf(specs []world.Spec) []world.Spec {
+func cellsOf(specs world.Specs) []world.Spec {
 	var cells []world.Spec
 	seen := map[string]bool{}
-	for _, s := range specs {
+	for _, s := range specs.Distinct() {
 		if !seen[s.Cell] {
 			seen[s.Cell] = true
 			cells = append(cells, s)
@@ -84,25 +84,27 @@ const leastTried = 8
 
 // sampleOf chooses about most episodes of a plan that has so many: as many of each cell
 // or, where there are too many cells, one of every so many.
-func sampleOf(cells []world.Spec, episodes, most int) world.List {
+func sampleOf(cells []world.Spec, episodes, most int) []world.Spec {
 	want := min(max(most, 2), max(episodes, leastTried))
 	if len(cells) > want {
-		var list world.List
+		var list []world.Spec
 		for i := range want {
 			list = append(list, cells[i*len(cells)/want])
 		}
 		return list
 	}
 	each := max(2, (want+len(cells)-1)/len(cells))
-	var list world.List
+	var list []world.Spec
 	for _, c := range cells {
-		list = append(list, world.Repeat(c, each)...)
+		for _, s := range world.Repeat(c, each).All() {
+			list = append(list, s)
+		}
 	}
 	return list
 }
 
 // play plays the sample and takes in what was asked.
-func (t *trial) play(ctx context.Context, sample world.List) error {
+func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	model, err := sim.New(sim.Config{})
 	if err != nil {
 		return err
@@ -118,7 +120,7 @@ func (t *trial) play(ctx context.Context, sample world.List) error {
 	}
 	memory := &journal.Memory{}
 	c := engine.Config{
-		Journal: memory, Kind: t.plan.Kind, Plan: sample, Models: models,
+		Journal: memory, Kind: t.plan.Kind, Plan: world.List(sample...), Models: models,
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
 			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),

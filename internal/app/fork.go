@@ -101,10 +101,13 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	}
 	begun := Play{Tool: f.Tool}.begun(plan)
 	begun.Fork = &journal.Origin{File: f.From, Run: head.Begun.Run, Episode: f.Episode, Turn: f.Turn}
-	staged := &journal.Staged{}
+	specs, err := world.Blocks(world.Block{Groups: []world.Group{{Spec: spec, Size: f.Repeat}}, Rounds: 1})
+	if err != nil {
+		return nil, err
+	}
+	staged := &journal.Staged{Specs: specs}
 	out := []journal.Entry{&begun, staged}
 	for i := range f.Repeat {
-		staged.Specs = append(staged.Specs, spec)
 		out = append(out, ofEpisode(i, kept)...)
 	}
 	return out, nil
@@ -117,10 +120,10 @@ func (f Fork) spec(head *journal.Head) (world.Spec, error) {
 	}
 	total := 0
 	for _, st := range head.Stages {
-		if i := f.Episode - st.First; i >= 0 && i < len(st.Specs) {
-			return st.Specs[i], nil
+		if i := f.Episode - st.First; i >= 0 && i < st.Specs.Len() {
+			return st.Specs.At(i), nil
 		}
-		total += len(st.Specs)
+		total += st.Specs.Len()
 	}
 	if total == 0 {
 		return world.Spec{}, usageError{fmt.Errorf("%s has no episodes yet", f.From)}

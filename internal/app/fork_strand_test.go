@@ -74,7 +74,7 @@ func playBranching(t *testing.T, file string, begun journal.Begun, episodes int,
 		t.Fatal(err)
 	}
 	spec := world.Spec{Kind: "branching", Params: json.RawMessage(`{"extra":false,"swap":false}`), Lineup: map[string]string{"a": "x", "b": "x"}}
-	res, err := engine.Run(t.Context(), engine.Config{Journal: store, Begun: begun, Kind: branching(), Plan: world.List(slices.Repeat([]world.Spec{spec}, episodes)), Models: a})
+	res, err := engine.Run(t.Context(), engine.Config{Journal: store, Begun: begun, Kind: branching(), Plan: world.List(slices.Repeat([]world.Spec{spec}, episodes)...), Models: a})
 	if err := errors.Join(err, a.Close(), store.Close()); err != nil {
 		t.Fatal(err)
 	}

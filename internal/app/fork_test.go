@@ -60,7 +60,9 @@ func readRun(t *testing.T, file string) recordedRun {
 	err = s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Staged:
-			r.specs = append(r.specs, e.Specs...)
+			for _, s := range e.Specs.All() {
+				r.specs = append(r.specs, s)
+			}
 		case *journal.Turned:
 			b, err := json.Marshal(e.Notes)
 			r.notes[fmt.Sprintf("%d %s%d", e.Episode, e.Strand, e.Turn.Turn)] = string(b)

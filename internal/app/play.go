@@ -361,7 +361,7 @@ func differing(a, b json.RawMessage) string {
 // stagesOf is the world plan. A forked run plays the episodes it was begun with.
 func stagesOf(plan *config.Plan, head *journal.Head) (world.Plan, error) {
 	if head.Begun != nil && head.Begun.Fork != nil && len(head.Stages) > 0 {
-		return world.List(head.Stages[0].Specs), nil
+		return head.Stages[0].Specs, nil
 	}
 	return plan.World()
 }

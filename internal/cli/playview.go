@@ -68,7 +68,7 @@ func (v *playView) begin(o app.Opened) {
 	}
 	v.status = o.Plan.Kind.Status(o.Plan.Params)
 	for _, st := range o.Head.Stages {
-		for i, spec := range st.Specs {
+		for i, spec := range st.Specs.All() {
 			if e, ok := o.Head.Ended[st.First+i]; ok {
 				v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 			}
@@ -101,8 +101,8 @@ func (v *playView) see(e engine.Event) {
 	switch {
 	case e.Staged != nil:
 		v.stages++
-		v.staged, v.episodes = e.Staged, e.Staged.First+len(e.Staged.Specs)
-		v.groups = v.groups || view.Grouped([]journal.Staged{*e.Staged})
+		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
+		v.groups = v.groups || e.Staged.Specs.Grouped()
 	case e.Ended != nil:
 		v.ended++
 		v.left.end(e.Ended.Episode)
@@ -136,8 +136,8 @@ func (v *playView) tell(e *journal.Ended) {
 	if v.status == nil || v.staged == nil {
 		return
 	}
-	if i := e.Episode - v.staged.First; i >= 0 && i < len(v.staged.Specs) {
-		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs[i], Outcome: e.Outcome})
+	if i := e.Episode - v.staged.First; i >= 0 && i < v.staged.Specs.Len() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs.At(i), Outcome: e.Outcome})
 	}
 }
 

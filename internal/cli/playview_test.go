@@ -26,14 +26,14 @@ func TestStatusOfAKind(t *testing.T) {
 	t.Parallel()
 	plan := &config.Plan{Kind: world.Kind{Status: func(any) world.Status { return &counting{} }}}
 	head := &journal.Head{
-		Stages: []journal.Staged{{Specs: []world.Spec{{Cell: "a"}, {Cell: "b"}}}},
+		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 		Ended:  map[int]journal.Ended{1: {Episode: 1}},
 	}
 	v := &playView{}
 	v.begin(app.Opened{App: &app.App{}, Plan: plan, Head: head})
 	v.see(engine.Event{Staged: &head.Stages[0]})
 	v.see(engine.Event{Ended: &journal.Ended{Episode: 0}})
-	v.see(engine.Event{Staged: &journal.Staged{First: 2, Specs: []world.Spec{{Cell: "c"}}}})
+	v.see(engine.Event{Staged: &journal.Staged{First: 2, Specs: world.List(world.Spec{Cell: "c"})}})
 	v.see(engine.Event{Ended: &journal.Ended{Episode: 2}})
 	v.see(engine.Event{Ended: &journal.Ended{Episode: 7}}) // of no stage
 	if got := strings.Join(v.says(), " "); got != "b+a+c more" {

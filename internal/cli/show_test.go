@@ -74,7 +74,7 @@ func sample() []journal.Entry {
 	return []journal.Entry{
 		&journal.Begun{Version: 1, Run: "00ff", Tool: "parley test", At: noon(0), Kind: "crowd", KindVersion: 1, Seed: 7, Agents: agents, Plan: json.RawMessage(`{}`), Fork: &journal.Origin{File: "old.parley", Run: "00aa", Episode: 4, Turn: 2}},
 		&journal.Opened{At: noon(1)},
-		&journal.Staged{Specs: []world.Spec{spec(0, "long: a=bold"), spec(1, ""), spec(2, ""), spec(3, "")}},
+		&journal.Staged{Specs: world.List(spec(0, "long: a=bold"), spec(1, ""), spec(2, ""), spec(3, ""))},
 		&journal.Turned{Turn: at(0, "", 0), Calls: 1, Notes: []world.Note{{Kind: "board", Data: json.RawMessage(`{"at":[1,2]}`)}}},
 		ask(at(0, "", 0), "First line.\r\n\nturn 9\noutcome\n"),
 		&journal.Turned{Turn: at(0, "", 1), Notes: []world.Note{{Kind: "said", Seat: "a", Data: json.RawMessage(`{"n":1,"text":"First line.\r\n\nturn 9\noutcome"}`)}}},
@@ -206,7 +206,7 @@ func hostileRun() []journal.Entry {
 	acted.Act, acted.Response = &world.Act{Name: x, Body: raw}, &llm.Response{JSON: raw}
 	return []journal.Entry{
 		&journal.Begun{Version: 1, Run: x, Tool: x, Kind: x, Agents: []world.Agent{{Name: x, Model: x}}, Plan: json.RawMessage(`{}`), Fork: &journal.Origin{File: x}},
-		&journal.Opened{}, &journal.Staged{Specs: []world.Spec{{Kind: x, Lineup: map[string]string{x: x}, Cell: x}, {Kind: x, Cell: x}}},
+		&journal.Opened{}, &journal.Staged{Specs: world.List(world.Spec{Kind: x, Lineup: map[string]string{x: x}, Cell: x}, world.Spec{Kind: x, Cell: x})},
 		&journal.Turned{Turn: turn, Calls: 3, Notes: []world.Note{{Kind: x, Seat: x, Data: raw}}}, asked, failed, acted,
 		&journal.Ended{Outcome: world.Outcome{Failed: x, Data: json.RawMessage(raw)}, Stack: x},
 		&journal.Ended{Episode: 1, Outcome: world.Outcome{Scores: []world.Score{{Seat: x, Name: x, Value: 1}}, Data: json.RawMessage(raw)}},

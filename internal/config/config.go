@@ -28,8 +28,13 @@ import (
 	"parley/world"
 )
 
-// maxEpisodes bounds what a plan may ask for at once, since all specs of a stage are held in memory.
-const maxEpisodes = 1_000_000
+const (
+	// maxEpisodes is the most that a run can have.
+	maxEpisodes = world.MaxEpisodes
+	// maxDistinct bounds what a kind makes of a plan itself: specs that differ in more than their
+	// deal, and plans of its own, are held in memory.
+	maxDistinct = 1_000_000
+)
 
 // Plan is a plan file, resolved: nothing is left to a default but what only a run can
 // find out, such as what a provider bears.

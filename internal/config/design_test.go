@@ -112,7 +112,7 @@ plan:
 		t.Fatal(err)
 	}
 	var got []string
-	for _, s := range plan.Next(nil) {
+	for _, s := range plan.Next(nil).All() {
 		got = append(got, fmt.Sprintf("%s: %s against %s, %s", s.Cell, s.Lineup["first"], s.Lineup["second"], s.Params))
 	}
 	if len(got) != 4 || got[0][:len("dry, messages=2: a against b, ")] != "dry, messages=2: a against b, " || got[3][:len("warm, messages=4: a against c")] != "warm, messages=4: a against c" {

@@ -156,12 +156,12 @@ func TestWorld(t *testing.T) {
 			t.Fatal(err)
 		}
 		specs := plan.Next(nil)
-		if len(specs) != want.episodes {
-			t.Errorf("%s: %d episodes, want %d", name, len(specs), want.episodes)
+		if specs.Len() != want.episodes {
+			t.Errorf("%s: %d episodes, want %d", name, specs.Len(), want.episodes)
 		}
 		for i, cell := range want.cells {
-			if specs[i].Cell != cell {
-				t.Errorf("%s: cell %d is %q, want %q", name, i, specs[i].Cell, cell)
+			if specs.At(i).Cell != cell {
+				t.Errorf("%s: cell %d is %q, want %q", name, i, specs.At(i).Cell, cell)
 			}
 		}
 	}
@@ -175,7 +175,7 @@ func TestMatrixWithin(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]bool{}
-	for _, spec := range plan.Next(nil) {
+	for _, spec := range plan.Next(nil).All() {
 		p := talk().Params().(*talkParams)
 		if err := json.Unmarshal(spec.Params, p); err != nil {
 			t.Fatal(err)

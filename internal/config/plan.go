@@ -89,9 +89,6 @@ func (p *Plan) World() (world.Plan, error) {
 		}
 	}
 	if u := p.Until; u != nil {
-		if n := len(cells) * max(u.Min, u.Step); n > maxEpisodes {
-			return nil, fmt.Errorf("%d cells make a stage of %d episodes: at most %d: lower min and step", len(cells), n, maxEpisodes)
-		}
 		return world.Until{
 			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
 			Bounds: p.bounds(u.Score, cells), Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
@@ -127,48 +124,93 @@ func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
 	return out
 }
 
-// own lets the kind make a plan of each spec. Lists beside each other are one list: a plan of a
-// million groups is no more than its specs. What they come to is bounded as the plan file is,
-// since a number in params multiplies it.
-func (p *Plan) own(specs []world.Spec) (world.Plan, error) {
-	var plans []world.Plan
-	var list world.List
-	var params any
-	for i, spec := range specs {
-		// Params that made a list are made of again: nothing holds them.
-		if params == nil || len(plans) > 0 || string(spec.Params) != string(specs[i-1].Params) {
-			params = p.Kind.Params()
-			if err := json.Unmarshal(spec.Params, params); err != nil {
+// own lets the kind make a plan of each spec. Where it makes the same of every deal, it is asked
+// once for each cell, however many deals there are.
+func (p *Plan) own(specs world.Specs) (world.Plan, error) {
+	var blocks []world.Block
+	for b := range specs.Blocks() {
+		made := world.Block{Rounds: b.Rounds}
+		for _, g := range b.Groups {
+			params, err := p.decoded(g.Spec)
+			if err != nil {
+				return nil, err
+			}
+			if p.Kind.Alike == nil || !p.Kind.Alike(params) {
+				return p.beside(specs)
+			}
+			plan, err := p.Kind.Plan(params, g.Spec, p.Seed)
+			if err != nil {
 				return nil, fmt.Errorf("config: %w", err)
 			}
+			list, ok := plan.(world.Specs)
+			for l := range list.Blocks() {
+				ok = ok && l.Rounds == 1
+				made.Groups = append(made.Groups, l.Groups...)
+			}
+			if !ok {
+				return p.beside(specs)
+			}
+		}
+		blocks = append(blocks, made)
+	}
+	all, err := world.Blocks(blocks...)
+	if err != nil {
+		return nil, tooMany(maxEpisodes, "episodes")
+	}
+	return all, nil
+}
+
+func (p *Plan) decoded(spec world.Spec) (any, error) {
+	params := p.Kind.Params()
+	if err := json.Unmarshal(spec.Params, params); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return params, nil
+}
+
+// beside lets the kind make a plan of each spec, and plays them beside each other. What they come
+// to is bounded, since a number in params multiplies it.
+func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
+	var plans []world.Plan
+	var lists []world.Specs
+	var params any
+	var of json.RawMessage
+	episodes, distinct := 0, 0
+	for _, spec := range specs.All() {
+		// Params that made a list are used again: nothing holds them.
+		if params == nil || len(lists) < len(plans) || string(of) != string(spec.Params) {
+			if params, err = p.decoded(spec); err != nil {
+				return nil, err
+			}
+			of = spec.Params
 		}
 		plan, err := p.Kind.Plan(params, spec, p.Seed)
 		if err != nil {
 			return nil, fmt.Errorf("config: %w", err)
 		}
-		l, plain := plan.(world.List)
-		if !plain || len(plans) > 0 {
-			if len(list) > 0 {
-				plans, list = append(plans, list), nil
+		plans = append(plans, plan)
+		if list, ok := plan.(world.Specs); ok {
+			lists = append(lists, list)
+			episodes += list.Len()
+			for range list.Distinct() {
+				distinct++
 			}
-			plans = append(plans, plan)
-			continue
 		}
-		if i == 0 {
-			list = make(world.List, 0, min(len(l)*len(specs), maxEpisodes))
-		}
-		all := len(list) + len(l)
-		if p.Matrix == nil {
-			all = len(l) * len(specs) // all of them come to the same
-		}
-		if list = append(list, l...); all > maxEpisodes {
-			return nil, fmt.Errorf("config: the plan makes more than %d episodes: lower episodes, or what params make of each", maxEpisodes)
+		switch {
+		case episodes > maxEpisodes:
+			return nil, tooMany(maxEpisodes, "episodes")
+		case max(distinct, len(plans)) > maxDistinct:
+			return nil, tooMany(maxDistinct, "episodes that differ in more than their deal")
 		}
 	}
-	if len(plans) == 0 {
-		return list, nil
+	if len(lists) == len(plans) {
+		return world.Join(lists...), nil
 	}
 	return world.Beside(plans...), nil
+}
+
+func tooMany(most int, what string) error {
+	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", most, what)
 }
 
 // worldMatrix says the matrix in the words of package world.

@@ -88,7 +88,7 @@ func (r *resolver) cells(m *Matrix, here path) {
 	for _, values := range m.Params {
 		cells = min(cells*max(1, len(values)), maxCells+1)
 	}
-	if cells > maxCells || cells*max(1, m.Repeat) > maxEpisodes {
+	if cells > maxCells || m.Repeat > maxEpisodes/max(1, cells) {
 		r.complain(here, "makes too many episodes: at most %d cells and %d episodes", maxCells, maxEpisodes)
 		return
 	}

@@ -72,7 +72,7 @@ func (r *retry) drain() { r.once.Do(func() { close(r.drained) }) }
 
 // Ask tries req, and then its fallbacks, until one answers, the deadline passes, or
 // nothing is left to try. The error is that of the last try.
-func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) { //nolint:contextcheck // deadline's parent is ctx
 	deadline, late := r.rule.Deadline, r.late
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
@@ -81,9 +81,9 @@ func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		deadline = 0 // time that a call is parked does not count: see seat.live
 	}
 	if deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, deadline, late)
-		defer cancel()
+		bounded := withDeadline(ctx, time.Now().Add(deadline), late)
+		defer bounded.stop()
+		ctx = bounded
 	}
 	tries := 0
 	resp, err := r.model(ctx, req, len(req.Fallbacks) > 0, &tries)

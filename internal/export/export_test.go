@@ -70,7 +70,7 @@ func sample() []journal.Entry {
 	return []journal.Entry{
 		&journal.Begun{Version: 1, Run: "00ff", Kind: "crowd", Agents: []world.Agent{{Name: "bold", Model: "lab/large"}, {Name: "polly", Bot: "parrot"}}, Plan: json.RawMessage(`{}`)},
 		&journal.Opened{At: noon(1)},
-		&journal.Staged{Specs: []world.Spec{spec(0, "long: a=bold"), spec(1, "")}}, &journal.Staged{Stage: 1, First: 2, Specs: []world.Spec{spec(2, ""), spec(3, hostile)}},
+		&journal.Staged{Specs: world.List(spec(0, "long: a=bold"), spec(1, ""))}, &journal.Staged{Stage: 1, First: 2, Specs: world.List(spec(2, ""), spec(3, hostile))},
 		&journal.Turned{Turn: at(0, 0, "", 0), Calls: 1}, ask(at(0, 0, "", 0), 0, hostile),
 		&journal.Turned{Turn: at(0, 0, "1.1/", 0), Calls: 1}, &journal.Turned{Turn: at(0, 0, "1.0/", 0), Calls: 1}, copied, bot,
 		&journal.Turned{Turn: at(0, 0, "", 2), Calls: 2}, failed, rich, &journal.Turned{Turn: at(0, 0, "", 3), Calls: 1}, act,

@@ -161,7 +161,7 @@ func talk(tb testing.TB, calls int) string {
 	for i := range specs {
 		specs[i] = world.Spec{Kind: "talk", Lineup: map[string]string{"a": "x", "b": "x"}, Deal: i}
 	}
-	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "talk", Kind: "talk"}, &journal.Opened{}, &journal.Staged{Specs: specs}}
+	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "talk", Kind: "talk"}, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}
 	said := func(episode, i int) string {
 		return strings.Repeat(fmt.Sprintf("Episode %d, message %d. ", episode, i), 25)[:500]
 	}

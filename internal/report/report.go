@@ -91,6 +91,9 @@ func Names(sources []Source) []string {
 func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
 	colours := newPalette(s.Run)
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
+	if b := ratings(s, colours); b.Table != nil {
+		sections[1].Blocks = append(sections[1].Blocks, b)
+	}
 	if len(o.By) > 0 {
 		by, err := byFactors(s.Run, name, o.By, colours)
 		if err != nil {

@@ -30,7 +30,7 @@ func played(t *testing.T, file string, n int) Source {
 	}
 	entries := []journal.Entry{
 		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, At: at, Plan: json.RawMessage(`{"kind":"duel"}`), Agents: []world.Agent{{Name: "ann", Model: "lab/a"}, {Name: "bob", Model: "lab/b"}}},
-		&journal.Opened{At: at}, &journal.Staged{Specs: specs},
+		&journal.Opened{At: at}, &journal.Staged{Specs: world.List(specs...)},
 	}
 	for i := range n {
 		at = at.Add(time.Second)
@@ -175,7 +175,7 @@ func TestCosts(t *testing.T) {
 		return &journal.Replied{Turn: journal.Turn{Episode: 0}, Seat: seat, Label: label, Agent: agent, Request: &llm.Request{Model: "lab/" + agent}, Response: &llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Trail: llm.Trail{Cost: llm.Money(dollars) * llm.Dollar, Cached: cached}}}
 	}
 	j := &journal.Memory{}
-	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: make([]world.Spec, 1)},
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.List(make([]world.Spec, 1)...)},
 		reply("left", "plan", "ann", 1, false), reply("left", "move", "bob", 5, false), reply("right", "move", "ann", 2, false), reply("right", "move", "ann", 0, true)); err != nil {
 		t.Fatal(err)
 	}

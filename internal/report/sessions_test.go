@@ -25,7 +25,7 @@ func TestSessions(t *testing.T) {
 	for i, name := range []string{"one", hostile, "three", "four"} {
 		turn := journal.Turn{Episode: i}
 		entries = append(entries,
-			&journal.Staged{Stage: i, First: i, Specs: []world.Spec{{Kind: "gateway", Cell: name, Lineup: map[string]string{"client": "client"}}}},
+			&journal.Staged{Stage: i, First: i, Specs: world.List(world.Spec{Kind: "gateway", Cell: name, Lineup: map[string]string{"client": "client"}})},
 			&journal.Turned{Turn: turn, Calls: 1},
 			&journal.Replied{
 				Turn: turn, Seat: "client", Agent: "client", Label: "chat", At: at,

@@ -196,12 +196,12 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	return factor{}, false
 }
 
-// specsOf gives the episodes of all runs before they were played, with the number of the run.
+// specsOf gives what episodes of all runs differ in beside their deal, with the number of the run.
 func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
 	return func(yield func(int, world.Spec) bool) {
 		for i, r := range runs {
 			for _, st := range r.Head.Stages {
-				for _, spec := range st.Specs {
+				for _, spec := range st.Specs.Distinct() {
 					if !yield(i, spec) {
 						return
 					}

@@ -23,7 +23,7 @@ func tagged(t *testing.T) *Run {
 			Version: 1, Run: "r", Kind: "k", Plan: json.RawMessage(`{"plan":{"matrix":{"variations":{"calm":{"tags":{"mood":"low"}},"rude":{"tags":{"mood":"high"}}}}}}`),
 			Agents: []world.Agent{{Name: "a", Model: "m/x", Tags: map[string]string{"prompt": "terse"}}, {Name: "b", Model: "m/x"}, {Name: "c", Bot: "beep", Tags: map[string]string{"prompt": "long"}}},
 		},
-		&journal.Opened{}, &journal.Staged{Specs: specs},
+		&journal.Opened{}, &journal.Staged{Specs: world.List(specs...)},
 	}
 	for i := range specs {
 		entries = append(entries, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "first", Name: "won", Value: float64(i)}, {Name: "all", Value: 1}}}})
@@ -71,7 +71,7 @@ func TestFactors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, spec := range r.Head.Stages[0].Specs {
+		for i, spec := range r.Head.Stages[0].Specs.All() {
 			levels, ok := f.Of(0, spec, c.seat)
 			got := strings.Join(levels[:len(f.Names)], ",")
 			if ok != (c.want[i] != "") || ok && got != c.want[i] {

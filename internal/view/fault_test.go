@@ -44,7 +44,7 @@ func TestCommonest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j := &journal.Memory{}
-			entries := append([]journal.Entry{&journal.Begun{Version: 1}, &journal.Staged{Specs: make([]world.Spec, 6)}}, tt.entries...)
+			entries := append([]journal.Entry{&journal.Begun{Version: 1}, &journal.Staged{Specs: world.List(make([]world.Spec, 6)...)}}, tt.entries...)
 			if err := j.Append(t.Context(), entries...); err != nil {
 				t.Fatal(err)
 			}

@@ -62,7 +62,7 @@ func TestSessionReads(t *testing.T) {
 		second.Request.Messages = []llm.Message{llm.User("Who?"), assistant("me"), llm.User("Why?")}
 		entries := []journal.Entry{
 			&journal.Begun{Version: 1, Run: "r", Kind: kind, KindVersion: 1, At: clockTime(0), Plan: json.RawMessage(`{}`)},
-			&journal.Opened{At: clockTime(0)}, &journal.Staged{Specs: []world.Spec{{Kind: kind}}},
+			&journal.Opened{At: clockTime(0)}, &journal.Staged{Specs: world.List(world.Spec{Kind: kind})},
 			&journal.Turned{Turn: turn(0, 0), Calls: 1, Notes: []world.Note{{Kind: "wire", Data: json.RawMessage(`{"body":"{}"}`)}}},
 			first, &journal.Turned{Turn: turn(0, 1), Calls: 1}, second,
 		}

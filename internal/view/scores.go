@@ -1,9 +1,7 @@
 package view
 
 import (
-	"bytes"
 	"encoding/json"
-	"maps"
 	"math"
 	"slices"
 
@@ -98,11 +96,8 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 // in a group: such episodes stand beside each other, and are not independent.
 func Grouped(stages []journal.Staged) bool {
 	for _, st := range stages {
-		for i := 1; i < len(st.Specs); i++ {
-			a, b := st.Specs[i-1], st.Specs[i]
-			if a.Deal == b.Deal && a.Cell == b.Cell && maps.Equal(a.Lineup, b.Lineup) && bytes.Equal(a.Params, b.Params) {
-				return true
-			}
+		if st.Specs.Grouped() {
+			return true
 		}
 	}
 	return false
@@ -116,7 +111,7 @@ func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	seen := map[string]bool{}
 	out := map[string]world.Bounds{}
 	for _, st := range stages {
-		for _, spec := range st.Specs {
+		for _, spec := range st.Specs.Distinct() {
 			if seen[string(spec.Params)] {
 				continue
 			}

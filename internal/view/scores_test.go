@@ -42,7 +42,7 @@ func TestGrouped(t *testing.T) {
 		"other agents": {[]world.Spec{spec(0, "a", "{}"), spec(0, "b", "{}")}, false},
 		"other params": {[]world.Spec{spec(0, "a", "{}"), spec(0, "a", `{"n":1}`)}, false},
 	} {
-		if got := Grouped([]journal.Staged{{Specs: c.specs}}); got != c.want {
+		if got := Grouped([]journal.Staged{{Specs: world.List(c.specs...)}}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -31,7 +31,7 @@ func TestTook(t *testing.T) {
 	j := &journal.Memory{}
 	err := j.Append(t.Context(),
 		&journal.Begun{Version: journal.Version, Run: "r", Kind: "k", Plan: json.RawMessage("{}"), At: start},
-		&journal.Staged{Specs: []world.Spec{{Kind: "k"}, {Kind: "k"}}},
+		&journal.Staged{Specs: world.List(world.Spec{Kind: "k"}, world.Spec{Kind: "k"})},
 		&journal.Opened{At: start},
 		&journal.Turned{Turn: journal.Turn{Attempt: 0}, Calls: 1},
 		reply(0, 0, 5, nil, 4, 0), // given up with the sitting
@@ -72,7 +72,7 @@ func TestStory(t *testing.T) {
 	j := &journal.Memory{}
 	err := j.Append(t.Context(),
 		&journal.Begun{Version: journal.Version, Run: "r", Kind: "k", Plan: json.RawMessage("{}")},
-		&journal.Staged{Specs: []world.Spec{{Kind: "k"}}},
+		&journal.Staged{Specs: world.List(world.Spec{Kind: "k"})},
 		&journal.Opened{},
 		&journal.Turned{Calls: 1, Notes: []world.Note{{Kind: "first", Data: json.RawMessage("1")}}},
 		&journal.Replied{Seat: "a", Agent: "x", Label: "say", Response: &llm.Response{Text: "hello"}},

@@ -119,7 +119,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 
 func (r *Run) count() {
 	for _, st := range r.Head.Stages {
-		r.Episodes.Total += len(st.Specs)
+		r.Episodes.Total += st.Specs.Len()
 	}
 	for _, e := range r.Head.Ended {
 		if e.Outcome.Failed != "" {
@@ -139,7 +139,7 @@ func (r *Run) Each(f func(world.Played)) {
 	}
 	deals, units := r.Deals(), NewUnits()
 	for _, st := range r.Head.Stages {
-		for i, spec := range st.Specs {
+		for i, spec := range st.Specs.All() {
 			n := st.First + i
 			e, ok := r.Head.Ended[n]
 			if !ok {
@@ -185,7 +185,7 @@ type Episode struct {
 func (r *Run) All() iter.Seq[Episode] {
 	return func(yield func(Episode) bool) {
 		for _, st := range r.Head.Stages {
-			for i, spec := range st.Specs {
+			for i, spec := range st.Specs.All() {
 				if !yield(r.episode(st.First+i, spec)) {
 					return
 				}
@@ -197,8 +197,8 @@ func (r *Run) All() iter.Seq[Episode] {
 // Spec is an episode before it was played; not ok where there is none of that number.
 func (r *Run) Spec(episode int) (spec world.Spec, ok bool) {
 	for _, st := range r.Head.Stages {
-		if i := episode - st.First; i >= 0 && i < len(st.Specs) {
-			return st.Specs[i], true
+		if i := episode - st.First; i >= 0 && i < st.Specs.Len() {
+			return st.Specs.At(i), true
 		}
 	}
 	return spec, false

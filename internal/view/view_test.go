@@ -32,7 +32,7 @@ func begin(episodes int) []journal.Entry {
 	return []journal.Entry{
 		&journal.Begun{Version: 1, Run: "r", Kind: "duel", Seed: 3, At: clockTime(0), Plan: json.RawMessage(`{"a":1}`), Agents: []world.Agent{{Name: "ann", Model: "lab/a"}, {Name: "bob", Bot: "parrot"}}},
 		&journal.Opened{At: clockTime(0)},
-		&journal.Staged{Specs: specs},
+		&journal.Staged{Specs: world.List(specs...)},
 	}
 }
 

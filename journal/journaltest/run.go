@@ -84,7 +84,8 @@ func (g *generator) batch() {
 
 func (g *generator) stage() {
 	st := &journal.Staged{Stage: g.stages, First: g.episodes}
-	for range 1 + g.IntN(12) {
+	specs := make([]world.Spec, 1+g.IntN(12))
+	for i := range specs {
 		s := world.Spec{Kind: "secrets", Lineup: map[string]string{"host \"q\"": "a", "guest": "b"}, Deal: g.IntN(4)}
 		if g.IntN(3) > 0 {
 			s.Params = json.RawMessage(fmt.Sprintf(`{"n": %d}`, g.IntN(3)))
@@ -92,9 +93,10 @@ func (g *generator) stage() {
 		if g.IntN(2) > 0 {
 			s.Cell = "a×b"
 		}
-		st.Specs = append(st.Specs, s)
+		specs[i] = s
 	}
-	g.episodes += len(st.Specs)
+	st.Specs = world.List(specs...)
+	g.episodes += len(specs)
 	g.stages++
 	g.add(st)
 }

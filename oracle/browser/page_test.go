@@ -54,7 +54,7 @@ func entries() []journal.Entry {
 	}
 	all := []journal.Entry{
 		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, At: at, Plan: json.RawMessage(`{}`), Agents: []world.Agent{{Name: hostile(), Model: "lab/a"}, {Name: "bob", Model: "lab/b"}}},
-		&journal.Opened{At: at}, &journal.Staged{Specs: specs},
+		&journal.Opened{At: at}, &journal.Staged{Specs: world.List(specs...)},
 	}
 	for i := range episodes {
 		at = at.Add(time.Second)

@@ -106,6 +106,7 @@ func (k *kind) measures(params any) []world.Measure {
 		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: b})
 	}
 	add("score", count)
+	all[len(all)-1].Rivals = p.Scoring != scoreWelfare // there nobody has more because another has less
 	add("centres", world.Bounds{Low: 0, High: board.Centres})
 	for _, name := range []string{"survived", "solo", "success", "invalid", "kept"} {
 		add(name, share)

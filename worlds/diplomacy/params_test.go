@@ -155,7 +155,7 @@ func TestExamples(t *testing.T) {
 			continue
 		}
 		w, err := plan.World()
-		if err != nil || len(w.Next(nil)) == 0 {
+		if err != nil || w.Next(nil).Len() == 0 {
 			t.Errorf("%s: plays nothing (%v)", name, err)
 		}
 	}

@@ -61,11 +61,11 @@ func (l *lab) follow(plan world.Plan) *lab {
 	var last []world.Played
 	for {
 		specs := plan.Next(last)
-		if len(specs) == 0 {
+		if specs.Len() == 0 {
 			return l
 		}
 		last = nil
-		for _, s := range specs {
+		for _, s := range specs.All() {
 			o := l.episode(s, episode)
 			last = append(last, world.Played{Episode: episode, Spec: s, Outcome: o})
 			episode++

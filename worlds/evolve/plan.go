@@ -94,7 +94,7 @@ func newPlan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 		return nil, err
 	}
 	if given.Episode != nil {
-		return world.List{cell}, nil // an episode that is played again by itself
+		return world.List(cell), nil // an episode that is played again by itself
 	}
 	p := &plan{
 		Params: *given, numbers: given.numbers(), cell: cell, set: given.set(), pool: given.phrases(),
@@ -108,14 +108,14 @@ func newPlan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 }
 
 // Next takes in a stage and asks for the next.
-func (p *plan) Next(last []world.Played) []world.Spec {
+func (p *plan) Next(last []world.Played) world.Specs {
 	p.take(last)
 	for p.phase != nil {
 		if specs := p.phase(); len(specs) > 0 {
-			return specs
+			return world.List(specs...)
 		}
 	}
-	return nil
+	return world.Specs{}
 }
 
 // take adds what trials came to, to those they are about.

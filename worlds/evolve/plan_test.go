@@ -252,7 +252,7 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if specs := plan.Next(nil); len(specs) != 1 || specs[0].Deal != 3 {
+	if specs := plan.Next(nil); specs.Len() != 1 || specs.At(0).Deal != 3 {
 		t.Errorf("%+v", specs)
 	}
 	if _, err := newPlan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test alone need") {

@@ -57,8 +57,8 @@ func firstGeneration(t *testing.T, log *journal.Memory, began time.Time) []time.
 	err := log.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Staged:
-			if strings.HasPrefix(e.Specs[0].Cell, "generation 0") {
-				last = e.First + len(e.Specs)
+			if strings.HasPrefix(e.Specs.At(0).Cell, "generation 0") {
+				last = e.First + e.Specs.Len()
 			}
 		case *journal.Replied:
 			if e.Episode < last {

@@ -52,7 +52,7 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := len(plan.Next(nil)); n != want[filepath.Base(name)] {
+		if n := plan.Next(nil).Len(); n != want[filepath.Base(name)] {
 			t.Errorf("%s: %d episodes, want %d", name, n, want[filepath.Base(name)])
 		}
 	}
@@ -101,7 +101,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan, err := p.World()
-	if err != nil || len(plan.Next(nil)) != 40 {
+	if err != nil || plan.Next(nil).Len() != 40 {
 		t.Errorf("%v", err)
 	}
 }

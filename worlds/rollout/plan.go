@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"path"
-	"slices"
 	"strings"
 
 	"parley/world"
@@ -34,16 +33,18 @@ func plan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 	}
 	if p.Tasks == "" {
 		if p.Experience.Lessons == "" {
-			return group(cell, max(1, p.Group)), nil
+			return groups(group(cell, p.Group))
 		}
-		spec, err := p.spec(cell, seed)
-		return group(spec, max(1, p.Group)), err
+		if cell, err = p.spec(cell, seed); err != nil {
+			return nil, err
+		}
+		return groups(group(cell, p.Group))
 	}
 	tasks, err := p.tasks()
 	if err != nil {
 		return nil, err
 	}
-	var all world.List
+	all := make([]world.Group, 0, len(tasks))
 	for i, task := range tasks {
 		one := *p
 		one.Tasks, one.Environments = "", ""
@@ -61,9 +62,15 @@ func plan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 		if p.Group > 0 {
 			size = p.Group
 		}
-		all = append(all, group(spec, size)...)
+		all = append(all, group(spec, size))
 	}
-	return all, nil
+	return groups(all...)
+}
+
+// alike: tasks and lessons are others with every deal.
+func alike(params any) bool {
+	p, ok := params.(*Params)
+	return ok && p.Tasks == "" && p.Experience.Lessons == ""
 }
 
 // spec makes the spec of a task: cell with the params, and with what its episodes are told.
@@ -85,8 +92,11 @@ func again(name string, epoch int) string {
 	return fmt.Sprintf("%s/%d", name, epoch+1)
 }
 
-func group(spec world.Spec, n int) world.List {
-	return slices.Repeat(world.List{spec}, n)
+func group(spec world.Spec, n int) world.Group { return world.Group{Spec: spec, Size: max(1, n)} }
+
+// groups makes a plan of groups.
+func groups(all ...world.Group) (world.Plan, error) {
+	return world.Blocks(world.Block{Groups: all, Rounds: 1})
 }
 
 // tasks reads back what load wrote.

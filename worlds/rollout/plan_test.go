@@ -90,13 +90,16 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-func episodes(t *testing.T, p *Params, cell world.Spec) []world.Spec {
+func episodes(t *testing.T, p *Params, cell world.Spec) (specs []world.Spec) {
 	t.Helper()
 	made, err := plan(p, cell, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.Next(nil)
+	for _, s := range made.Next(nil).All() {
+		specs = append(specs, s)
+	}
+	return specs
 }
 
 func TestGroupsWithoutAFile(t *testing.T) {

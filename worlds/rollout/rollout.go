@@ -40,6 +40,7 @@ func Kind() world.Kind {
 		Load:      load,
 		Seats:     seats,
 		Plan:      plan,
+		Alike:     alike,
 		World:     newWorld,
 		Scores:    measures,
 		Dealt:     dealt,

@@ -79,7 +79,7 @@ params: {folder: s}
 	}
 	specs := plan.Next(nil)
 	cells := map[string]bool{}
-	for _, s := range specs {
+	for _, s := range specs.All() {
 		cells[s.Cell] = true
 		params := &Params{}
 		if err := json.Unmarshal(s.Params, params); err != nil {
@@ -93,8 +93,8 @@ params: {folder: s}
 			t.Errorf("%s: %+v", s.Cell, got.Actors[1])
 		}
 	}
-	if len(cells) != 8 || len(specs) != 24 {
-		t.Errorf("%d cells, %d episodes", len(cells), len(specs))
+	if len(cells) != 8 || specs.Len() != 24 {
+		t.Errorf("%d cells, %d episodes", len(cells), specs.Len())
 	}
 	_, err = planned(t, "kind: scenario\nagents: {all: sim/small}\nplan: {matrix: {agents: [all], self: true, params: {folder: [s, other]}}}\nparams: {folder: s}\n", nil)
 	if err == nil || !strings.Contains(err.Error(), "a matrix can vary turns and set, not the folder") {

@@ -49,7 +49,7 @@ func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
 	err = s.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Staged:
-			for _, spec := range e.Specs {
+			for _, spec := range e.Specs.All() {
 				all = append(all, episode{cell: spec.Cell, deal: spec.Deal, lineup: spec.Lineup, models: map[string]map[string]bool{}})
 			}
 		case *journal.Replied:

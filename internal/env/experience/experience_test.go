@@ -27,10 +27,7 @@ func record(t *testing.T, plan string, episodes ...ended) journal.Journal {
 	j := &journal.Memory{}
 	at := time.Unix(1_800_000_000, 0)
 	entries := []journal.Entry{&journal.Begun{Version: journal.Version, Run: "r", Kind: "rollout", KindVersion: 1, Plan: json.RawMessage(plan), At: at}}
-	staged := &journal.Staged{}
-	for range episodes {
-		staged.Specs = append(staged.Specs, world.Spec{Kind: "rollout", Params: json.RawMessage("{}"), Lineup: map[string]string{"agent": "x"}})
-	}
+	staged := &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "rollout", Params: json.RawMessage("{}"), Lineup: map[string]string{"agent": "x"}}, len(episodes))}
 	entries = append(entries, staged, &journal.Opened{At: at})
 	for n, e := range episodes {
 		d := rollout.Data{Env: e.env, Stop: rollout.StopTerminated, Steps: 2, Tries: 1, Experience: e.told}

@@ -16,13 +16,15 @@ import (
 // staged writes a stage of two-member groups with these deals.
 func staged(t *testing.T, j *journal.Memory, stage, first int, deals ...int) {
 	t.Helper()
-	s := &journal.Staged{Stage: stage, First: first}
+	var groups []world.Group
 	for _, d := range deals {
-		for range 2 {
-			s.Specs = append(s.Specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: d})
-		}
+		groups = append(groups, world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: d}, Size: 2})
 	}
-	if err := j.Append(t.Context(), s); err != nil {
+	specs, err := world.Blocks(world.Block{Groups: groups, Rounds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(t.Context(), &journal.Staged{Stage: stage, First: first, Specs: specs}); err != nil {
 		t.Fatal(err)
 	}
 }

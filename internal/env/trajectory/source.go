@@ -69,8 +69,8 @@ func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, er
 		return nil, err
 	}
 	for _, stage := range w.head.Stages {
-		for i := max(0, from-stage.First); i < len(stage.Specs) && len(out) < limit; i++ {
-			p := Planned{Episode: stage.First + i, Stage: stage.Stage, Spec: stage.Specs[i]}
+		for i := max(0, from-stage.First); i < stage.Specs.Len() && len(out) < limit; i++ {
+			p := Planned{Episode: stage.First + i, Stage: stage.Stage, Spec: stage.Specs.At(i)}
 			if e, ok := w.head.Ended[p.Episode]; ok {
 				p.Ended = &e
 			}

@@ -31,7 +31,7 @@ type episode struct {
 func run(t *testing.T, episodes ...episode) *journal.Memory {
 	t.Helper()
 	j := &journal.Memory{}
-	staged := &journal.Staged{}
+	var specs []world.Spec
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -39,9 +39,9 @@ func run(t *testing.T, episodes ...episode) *journal.Memory {
 	}
 	write(&journal.Begun{Run: "r1", Kind: "rollout"})
 	for _, e := range episodes {
-		staged.Specs = append(staged.Specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: e.deal})
+		specs = append(specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: e.deal})
 	}
-	write(staged)
+	write(&journal.Staged{Specs: world.List(specs...)})
 	for n, e := range episodes {
 		at := journal.Turn{Episode: n, Attempt: 1}
 		write(&journal.Replied{Turn: journal.Turn{Episode: n}, Agent: "old", Seat: "agent", Response: &llm.Response{Text: "of an attempt before"}})

@@ -63,7 +63,7 @@ func played() []journal.Entry {
 			Agents: []world.Agent{{Name: "bold", Model: "lab/large", Temperature: &half}, {Name: "polly", Bot: "parrot"}},
 		},
 		&journal.Opened{At: noon(1)},
-		&journal.Staged{Specs: []world.Spec{spec, spec, spec, spec}},
+		&journal.Staged{Specs: world.List(spec, spec, spec, spec)},
 		&journal.Turned{Turn: at(0, 0, 0), Calls: 1}, ask(at(0, 0, 0), 2, "given up"),
 		&journal.Turned{Turn: at(0, 1, 0), Calls: 1, Notes: []world.Note{{Kind: "secret", Seat: "a", Data: json.RawMessage(`"opal"`)}}}, ask(at(0, 1, 0), 10, "<b>\x1b[31m \xff </script>"),
 		&journal.Turned{Turn: at(0, 1, 1), Calls: 1}, rich, &journal.Turned{Turn: at(0, 1, 2), Calls: 1}, failed,
@@ -119,7 +119,7 @@ func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[s
 func specs(entries []journal.Entry) (n int) {
 	for _, e := range entries {
 		if s, ok := e.(*journal.Staged); ok {
-			n += len(s.Specs)
+			n += s.Specs.Len()
 		}
 	}
 	return n

@@ -44,10 +44,10 @@ func together(runs []*view.Run, names []string) []string {
 	type change struct{ origin, how string }
 	of := func(r *view.Run) (c change, ok bool) {
 		b := r.Head.Begun
-		if b.Fork == nil || len(r.Head.Stages) == 0 || len(r.Head.Stages[0].Specs) == 0 {
+		if b.Fork == nil || len(r.Head.Stages) == 0 || r.Head.Stages[0].Specs.Len() == 0 {
 			return c, false
 		}
-		spec := r.Head.Stages[0].Specs[0]
+		spec := r.Head.Stages[0].Specs.At(0)
 		agents, err := json.Marshal(b.Agents)
 		return change{b.Fork.Run, fmt.Sprintf("%d %s %v %s", b.Fork.Turn, spec.Params, spec.Lineup, agents)}, err == nil
 	}

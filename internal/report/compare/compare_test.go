@@ -39,7 +39,7 @@ func run(t *testing.T, seed uint64, episodes []episode) *view.Run {
 		}
 	}
 	j := &journal.Memory{}
-	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
 	r, err := view.Fold(t.Context(), j, "x")
@@ -295,7 +295,7 @@ func TestByFactors(t *testing.T) {
 			}
 		}
 	}
-	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
 	r, err := view.Fold(t.Context(), j, "x")

@@ -37,7 +37,7 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	}
 	j := &journal.Memory{}
 	begun := &journal.Begun{Version: 1, Run: fmt.Sprint(book, seed), Kind: kind, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}
-	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
 	out, err := view.Fold(t.Context(), j, "x")

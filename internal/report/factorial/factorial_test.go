@@ -38,7 +38,7 @@ func run(t *testing.T, episodes []episode) *view.Run {
 		ends = append(ends, &journal.Ended{Episode: i, Play: journal.Digest{e.play}, Outcome: world.Outcome{Scores: []world.Score{{Seat: "x", Name: "points", Value: e.points}}}})
 	}
 	j := &journal.Memory{}
-	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: specs}}, ends...)...); err != nil {
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}
 	r, err := view.Fold(t.Context(), j, "x")

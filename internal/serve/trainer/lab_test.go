@@ -91,11 +91,11 @@ func (l *lab) open(ctx context.Context, store *sqlite.Store) (int, error) {
 		return 0, err
 	}
 	if head.Begun == nil {
-		staged := &journal.Staged{}
+		var specs []world.Spec
 		for i := range l.episodes {
-			staged.Specs = append(staged.Specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: i / 2})
+			specs = append(specs, world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`), Deal: i / 2})
 		}
-		if err := store.Append(ctx, &journal.Begun{Version: journal.Version, Run: "r1", Kind: "rollout"}, staged); err != nil {
+		if err := store.Append(ctx, &journal.Begun{Version: journal.Version, Run: "r1", Kind: "rollout"}, &journal.Staged{Specs: world.List(specs...)}); err != nil {
 			return 0, err
 		}
 	}

@@ -50,19 +50,9 @@ func conversation(any, world.Lineup) (world.World, error) {
 	}), nil
 }
 
-// once is a plan of one stage.
-type once []world.Spec
-
-func (o *once) Next([]world.Played) []world.Spec {
-	specs := *o
-	*o = nil
-	return specs
-}
-
 func benchRun(j journal.Journal, episodes int) engine.Config {
-	specs := once(staged(0, episodes).Specs)
 	return engine.Config{
-		Journal: j, Plan: &specs, Models: instant{},
+		Journal: j, Plan: staged(0, episodes).Specs, Models: instant{},
 		Kind:  world.Kind{Name: "talk", Version: 1, Params: func() any { return &json.RawMessage{} }, World: conversation},
 		Begun: journal.Begun{Version: journal.Version, Kind: "talk", KindVersion: 1, Agents: []world.Agent{{Name: "small", Model: "sim/small"}}},
 	}

@@ -70,7 +70,7 @@ func staged(first, n int) *journal.Staged {
 	for i := range specs {
 		specs[i] = world.Spec{Kind: "secrets", Params: json.RawMessage(`{"messages":6,"topic":"a"}`), Lineup: map[string]string{"host": "small", "guest": "small"}, Deal: i}
 	}
-	return &journal.Staged{First: first, Specs: specs}
+	return &journal.Staged{First: first, Specs: world.List(specs...)}
 }
 
 // play writes n episodes, live at a time, as the engine would with waiting calls in each

@@ -28,7 +28,7 @@ func mixed(episodes int, seed uint64) []journal.Entry {
 	half := episodes / 2
 	out := []journal.Entry{
 		&journal.Begun{Version: 1, Run: "r", Kind: "k", Plan: json.RawMessage(`{}`)}, &journal.Opened{},
-		&journal.Staged{Specs: specs[:half]}, &journal.Staged{Stage: 1, First: half, Specs: specs[half:]},
+		&journal.Staged{Specs: world.List(specs[:half]...)}, &journal.Staged{Stage: 1, First: half, Specs: world.List(specs[half:]...)},
 	}
 	attempt, over := make([]int, episodes), make([]bool, episodes)
 	for range 20 * episodes {
@@ -116,7 +116,7 @@ func TestListIsHead(t *testing.T) {
 func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Spending) {
 	t.Helper()
 	stage := head.Stages[l.Stage]
-	if !reflect.DeepEqual(l.Spec, stage.Specs[l.Episode-stage.First]) {
+	if !reflect.DeepEqual(l.Spec, stage.Specs.At(l.Episode-stage.First)) {
 		t.Errorf("episode %d: %+v", l.Episode, l.Spec)
 	}
 	end, ended := head.Ended[l.Episode]

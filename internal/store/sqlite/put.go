@@ -120,15 +120,15 @@ func (w *writer) putStaged(e *journal.Staged) error {
 	r.begin(tableStages, w.totals.seq, 1)
 	r.int(int64(e.Stage))
 	r.int(int64(e.First))
-	r.int(int64(len(e.Specs)))
+	r.int(int64(e.Specs.Len()))
 	r.seal()
 	w.totals.stages++
-	w.totals.specs += int64(len(e.Specs))
+	w.totals.specs += int64(e.Specs.Len())
 	if err := r.do(); err != nil {
 		return err
 	}
-	for i := range e.Specs {
-		if err := w.putSpec(e.First+i, &e.Specs[i]); err != nil {
+	for i, spec := range e.Specs.All() {
+		if err := w.putSpec(e.First+i, &spec); err != nil {
 			return fmt.Errorf("episode %d: %w", e.First+i, err)
 		}
 	}

@@ -194,7 +194,7 @@ func readSpec(c columns) (spec, error) {
 // specs reads the episodes of a stage. Most have the params and the lineup of others: these
 // are shared, since a run may have a million episodes.
 func (r *reader) specs(e *journal.Staged, count int) error {
-	e.Specs = make([]world.Spec, 0, min(count, 1<<20))
+	specs := make([]world.Spec, 0, min(count, 1<<20))
 	allParams, lineups, cells := map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}
 	err := r.scanFew(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, int64(e.First+count) - 1}, func(c columns) error {
 		row, err := readSpec(c)
@@ -208,26 +208,27 @@ func (r *reader) specs(e *journal.Staged, count int) error {
 		if s.Lineup, err = readOnce(lineups, row.lineup, r.lineup); err != nil {
 			return err
 		}
-		e.Specs = append(r.pad(e, row.episode), s)
+		specs = append(r.pad(specs, row.episode-e.First), s)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if e.Specs = r.pad(e, e.First+count); len(e.Specs) != count {
+	if specs = r.pad(specs, count); len(specs) != count {
 		return missing(false, fmt.Sprintf("an episode of stage %d", e.Stage))
 	}
+	e.Specs = world.List(specs...)
 	return nil
 }
 
 // pad puts empty specs in the place of those that are damaged, where that is to be left
-// out, so that the next is that of an episode.
-func (r *reader) pad(e *journal.Staged, episode int) []world.Spec {
+// out, so that there are so many.
+func (r *reader) pad(specs []world.Spec, want int) []world.Spec {
 	const most = 1 << 20 // what a file says may be anything
-	for n := 0; r.lost != nil && e.First+len(e.Specs) < episode && n < most; n++ {
-		e.Specs = append(e.Specs, world.Spec{})
+	for n := 0; r.lost != nil && len(specs) < want && n < most; n++ {
+		specs = append(specs, world.Spec{})
 	}
-	return e.Specs
+	return specs
 }
 
 // readOnce returns what read makes of a text, and reads it once.

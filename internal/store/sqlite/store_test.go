@@ -180,7 +180,7 @@ func TestOddValues(t *testing.T) {
 		"both":    &journal.Replied{Response: &llm.Response{}, Error: &llm.Error{}},
 		"notes":   &journal.Turned{Notes: []world.Note{{Data: json.RawMessage("{")}}},
 		"outcome": &journal.Ended{Outcome: world.Outcome{Data: func() {}}},
-		"twice":   &journal.Staged{Specs: make([]world.Spec, 1)},
+		"twice":   &journal.Staged{Specs: world.List(make([]world.Spec, 1)...)},
 		"nothing": nil,
 	} {
 		if name == "twice" {

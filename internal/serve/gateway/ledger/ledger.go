@@ -168,7 +168,7 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 		}
 	}
 	for _, stage := range head.Stages {
-		for i, spec := range stage.Specs {
+		for i, spec := range stage.Specs.All() {
 			var p params
 			if err := json.Unmarshal(spec.Params, &p); err != nil {
 				return nil, 0, fmt.Errorf("ledger: episode %d: %w", stage.First+i, err)
@@ -279,7 +279,7 @@ func (l *Ledger) Begin(session Name) (int, error) {
 	n := l.next
 	l.next++
 	spec := world.Spec{Kind: Kind, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
-	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: []world.Spec{spec}}}}
+	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)}}}
 	l.stage++
 	return n, nil
 }

@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"parley/internal/app"
+	"parley/internal/store/sqlite"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+	"parley/worlds"
+)
+
+// randomRun is a run of a kind with scores drawn within what the kind declares: deals that several
+// episodes share, copies of plays, episodes that failed.
+func randomRun(t *testing.T, r *rand.Rand, kind world.Kind) []journal.Entry {
+	t.Helper()
+	params := kind.Params()
+	raw, err := json.Marshal(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measures := kind.Scores(params)
+	begun := &journal.Begun{Version: 1, Run: kind.Name, Kind: kind.Name, KindVersion: kind.Version, Seed: 3, Agents: []world.Agent{{Name: "x", Model: "lab/x"}, {Name: "y", Model: "lab/y"}, {Name: "z", Bot: "z"}}}
+	var specs []world.Spec
+	var ends []journal.Entry
+	deals, plays := 2+r.IntN(12), 1+r.IntN(30)
+	for i := range 20 + r.IntN(40) {
+		spec := world.Spec{Kind: kind.Name, Params: raw, Lineup: map[string]string{}, Deal: r.IntN(deals), Cell: fmt.Sprint("cell ", i%2)}
+		e := &journal.Ended{Episode: i}
+		if r.IntN(3) > 0 {
+			binary.PutVarint(e.Play[:], int64(1+r.IntN(plays)))
+		}
+		for _, m := range measures {
+			for _, seat := range append(slices.Clone(m.Seats), "")[:max(1, len(m.Seats))] {
+				if seat != "" && spec.Lineup[seat] == "" {
+					spec.Lineup[seat] = begun.Agents[r.IntN(3)].Name
+				}
+				e.Outcome.Scores = append(e.Outcome.Scores, world.Score{Seat: seat, Name: m.Name, Value: within(r, m.Bounds)})
+			}
+		}
+		if r.IntN(10) == 0 {
+			e.Outcome = world.Outcome{Failed: "no luck"}
+		}
+		specs, ends = append(specs, spec), append(ends, e)
+	}
+	return append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)
+}
+
+func within(r *rand.Rand, b world.Bounds) float64 {
+	switch {
+	case b == world.Share():
+		return float64(r.IntN(2))
+	case b.Any():
+		return r.NormFloat64()
+	case math.IsInf(b.High, 1):
+		return b.Low + float64(r.IntN(9))
+	default:
+		return b.Low + (b.High-b.Low)*r.Float64()
+	}
+}
+
+// TestSurfaces wants the same mean and interval of a score from run, report, compare and until.
+func TestSurfaces(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(16, 2))
+	for _, kind := range worlds.Standard() {
+		if kind.Scores == nil || len(kind.Scores(kind.Params())) == 0 {
+			continue
+		}
+		for range 4 {
+			file := recorded(t, randomRun(t, r, kind)...)
+			store, err := sqlite.OpenRead(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := view.Fold(t.Context(), store, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run.Know(kind)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			outcomes := view.Outcomes(run.Head, kind)
+			var report, compared tables
+			report.read(t, parley(t, State{}, "report", file, "--json").want(t, ExitOK).stdout)
+			report.same(t, kind.Name+": report", "scores", app.ByAgent(outcomes))
+			report.same(t, kind.Name+": report", "scores-by-cell", app.Scores(outcomes))
+			if got := parley(t, State{}, "compare", file, "--by", "agent", "--json"); got.code == ExitOK {
+				compared.read(t, got.stdout)
+				compared.sides(t, kind.Name+": compare", app.ByAgent(outcomes))
+			}
+			untilAgrees(t, run, app.Scores(outcomes))
+		}
+	}
+}
+
+// tables are those of report --json and compare --json.
+type tables struct {
+	Tables []struct {
+		Name string
+		Rows []map[string]json.RawMessage
+	}
+}
+
+func (d *tables) read(t *testing.T, text string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// same wants a table to have the scores and no others.
+func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
+	t.Helper()
+	rows := 0
+	for _, table := range d.Tables {
+		if table.Name != name {
+			continue
+		}
+		for _, row := range table.Rows {
+			rows++
+			agent := word(row["agent"])
+			if agent == "(all)" {
+				agent = ""
+			}
+			i := slices.IndexFunc(want, func(s app.Score) bool {
+				return s.Score == word(row["score"]) && s.Agent == agent && s.Cell == word(row["cell"]) && s.Seat == word(row["seat"])
+			})
+			if i < 0 {
+				t.Errorf("%s: %s has a row that run has not: %s", what, name, row)
+				continue
+			}
+			sameEstimate(t, what+": "+name, row["mean"], want[i])
+		}
+	}
+	if rows != len(want) {
+		t.Errorf("%s: %s has %d rows, and run %d", what, name, rows, len(want))
+	}
+}
+
+// sides wants the means of both sides of each comparison to be the scores.
+func (d *tables) sides(t *testing.T, what string, want []app.Score) {
+	t.Helper()
+	seen := 0
+	for _, table := range d.Tables {
+		for _, row := range table.Rows {
+			for _, side := range []string{"a", "b"} {
+				for _, s := range want {
+					if s.Score == word(row["score"]) && s.Agent == word(row[side]) {
+						sameEstimate(t, what, row["mean of "+side], s)
+						seen++
+					}
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Errorf("%s: no comparison has a score of the run", what)
+	}
+}
+
+func word(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s) // what is not there is empty
+	return s
+}
+
+func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score) {
+	t.Helper()
+	var got struct {
+		Value, Low, High *float64
+		N                int
+		Method           string
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatalf("%s: %s: %v", what, raw, err)
+	}
+	for _, pair := range []struct {
+		got  *float64
+		want float64
+	}{{got.Value, want.Mean}, {got.Low, want.Interval.Low}, {got.High, want.Interval.High}} {
+		unknown := math.IsInf(pair.want, 0) || math.IsNaN(pair.want)
+		if (pair.got == nil) != unknown || pair.got != nil && math.Abs(*pair.got-pair.want) > 1e-12*math.Abs(pair.want) {
+			t.Errorf("%s: %s has %s, and run %v", what, want.Score, raw, want)
+			return
+		}
+	}
+	if got.N != want.N || got.Method != want.Method {
+		t.Errorf("%s: %s has %s, and run %v", what, want.Score, raw, want)
+	}
+}
+
+// untilAgrees wants a plan to end at the half-width that run shows, and not at a narrower one.
+func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
+	t.Helper()
+	for _, s := range want {
+		half := s.Interval.Half()
+		if !(half > 0) || math.IsInf(half, 0) || s.Agent != "" {
+			continue // an agent plays a part of a cell's episodes only
+		}
+		var played []world.Played
+		run.Each(func(p world.Played) {
+			if p.Spec.Cell == s.Cell {
+				played = append(played, p)
+			}
+		})
+		for width, ends := range map[float64]bool{half * 1.001: true, half * 0.999: false} {
+			plan, err := world.Until{
+				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: view.Confidence, Min: len(played), Max: 10 * len(played),
+			}.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.Next(nil)
+			if next := plan.Next(played); (next.Len() == 0) != ends {
+				t.Errorf("until: %s of %v to ±%v: %d more episodes", s.Score, s.Interval, width, next.Len())
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"parley/internal/report/page"
+	"parley/internal/stats/rating"
+	"parley/internal/view"
+	"parley/world"
+)
+
+// ratings says who is stronger where three or more agents met: a table of Elo ratings from the
+// score that seats are rivals for. It has no table where there is no such score.
+func ratings(s Source, colours *palette) (b page.Block) {
+	name := rivalry(s)
+	if name == "" {
+		return b
+	}
+	games := gamesOf(s.Run, name)
+	table, err := rating.Rate(games, rating.Config{Confidence: view.Confidence})
+	if err != nil || len(table.Standings) < 3 {
+		return b
+	}
+	t := &page.Table{Name: "ratings", Title: "Ratings", Track: 1, Columns: []page.Column{
+		page.Key("agent"), page.Number("rating"), page.Number("group"), page.Number("meetings"), page.Number("won"), page.Words("note"),
+	}}
+	for _, st := range table.Standings {
+		c := page.Quantity(st.Rating)
+		c.Class = colours.class(st.Player)
+		t.Rows = append(t.Rows, []page.Cell{page.Word(st.Player), c, page.Whole(st.Group), page.Whole(st.Rating.N), page.Real(st.Score), page.Word(st.Why)})
+	}
+	return page.Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode: who has more %s wins. 1,500 is the mean of a group; a difference of 400 means "+
+		"10 to 1. Meetings with the same deal are one cluster, and copies of a play count once. Ratings of different groups cannot be compared.", name)}
+}
+
+// rivalry is the first score that seats are rivals for.
+func rivalry(s Source) string {
+	if s.Kind.Scores == nil || len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
+		return ""
+	}
+	params := s.Kind.Params()
+	if json.Unmarshal(s.Run.Head.Stages[0].Specs.At(0).Params, params) != nil {
+		return "" // a run file may come from anywhere
+	}
+	all := s.Kind.Scores(params)
+	if i := slices.IndexFunc(all, func(m world.Measure) bool { return m.Rivals }); i >= 0 {
+		return all[i].Name
+	}
+	return ""
+}
+
+// gamesOf are the meetings of two agents in episodes that ended well.
+func gamesOf(r *view.Run, score string) (games []rating.Game) {
+	copied := map[int]bool{}
+	r.Each(func(p world.Played) {
+		if p.Outcome.Failed != "" || p.Unit.Play != 0 && copied[p.Unit.Play] {
+			return
+		}
+		copied[p.Unit.Play] = true
+		var own []world.Score
+		for _, s := range p.Outcome.Scores {
+			if s.Name == score && p.Spec.Lineup[s.Seat] != "" {
+				own = append(own, s)
+			}
+		}
+		for i, x := range own {
+			for _, y := range own[i+1:] {
+				a, b := p.Spec.Lineup[x.Seat], p.Spec.Lineup[y.Seat]
+				if a == b || x.Value != x.Value || y.Value != y.Value {
+					continue
+				}
+				games = append(games, rating.Game{A: a, B: b, Score: won(x.Value, y.Value), Deal: dealName(p.Unit)})
+			}
+		}
+	})
+	return games
+}
+
+func won(x, y float64) float64 {
+	switch {
+	case x > y:
+		return 1
+	case x < y:
+		return 0
+	default:
+		return 0.5
+	}
+}
+
+// dealName names the deal of an episode; one of a fork has none of its own.
+func dealName(u world.Unit) string {
+	if u.Deal == 0 {
+		return ""
+	}
+	return fmt.Sprint(u.Deal)
+}

@@ -1,0 +1,266 @@
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+)
+
+// MaxEpisodes is the most episodes that a run can have.
+const MaxEpisodes = math.MaxInt32
+
+// Specs is a sequence of specs. It is held in blocks, so a million episodes that differ in
+// their deal only take as much memory as one. It cannot be changed, and the zero value is empty.
+//
+// Specs is also a Plan: it plays all of them in one stage.
+type Specs struct {
+	blocks []block
+}
+
+// Group is specs that are all the same, one after the other.
+type Group struct {
+	Spec Spec `json:"spec"`
+	Size int  `json:"size"`
+}
+
+// Block is groups that are repeated: a round is all groups in order, and the deals of each
+// round are one higher than those of the round before.
+type Block struct {
+	Groups []Group `json:"groups"`
+	Rounds int     `json:"rounds"`
+}
+
+type block struct {
+	Block
+	ends []int // in a round, of each group; nil: each has one spec
+	size int   // of a round
+	end  int   // of the block in the sequence
+}
+
+// List returns specs as a sequence.
+func List(specs ...Spec) Specs {
+	if len(specs) == 0 {
+		return Specs{}
+	}
+	groups := make([]Group, len(specs))
+	for i, s := range specs {
+		groups[i] = Group{s, 1}
+	}
+	return Specs{[]block{{Block{groups, 1}, nil, len(groups), len(groups)}}}
+}
+
+// Repeat returns n specs like s that differ in their deal only: 0 and up.
+func Repeat(s Spec, n int) Specs {
+	if n <= 0 {
+		return Specs{}
+	}
+	return Specs{[]block{{Block{[]Group{{s.dealt(0), 1}}, n}, nil, 1, n}}}
+}
+
+// dealt returns s with another deal. Both have the same lineup.
+func (s Spec) dealt(deal int) Spec {
+	s.Deal = deal
+	return s
+}
+
+// Blocks makes a sequence of blocks. What they say may come from anywhere: a block that makes no
+// sense, or more than MaxEpisodes in all, is an error. The sequence keeps the groups.
+func Blocks(blocks ...Block) (Specs, error) {
+	s := Specs{make([]block, 0, len(blocks))}
+	for i, b := range blocks {
+		made, err := b.checked()
+		if err == nil && made.end > MaxEpisodes-s.Len() {
+			err = fmt.Errorf("there are more than %d episodes", MaxEpisodes)
+		}
+		if err != nil {
+			return Specs{}, fmt.Errorf("world: block %d of %d: %w", i+1, len(blocks), err)
+		}
+		made.end += s.Len()
+		s.blocks = append(s.blocks, made)
+	}
+	return s, nil
+}
+
+// checked makes the block of a sequence that has no other.
+func (b Block) checked() (block, error) {
+	made := block{Block: b}
+	if len(b.Groups) == 0 || b.Rounds < 1 || b.Rounds > MaxEpisodes {
+		return made, fmt.Errorf("%d groups and %d rounds: want at least 1 group, and 1 to %d rounds", len(b.Groups), b.Rounds, MaxEpisodes)
+	}
+	single := true
+	for _, g := range b.Groups {
+		switch {
+		case g.Size < 1 || g.Size > MaxEpisodes/b.Rounds-made.size:
+			return made, fmt.Errorf("a group of %d, in %d rounds: want groups of 1 or more, and at most %d episodes", g.Size, b.Rounds, MaxEpisodes)
+		case g.Spec.Deal > math.MaxInt-b.Rounds:
+			return made, fmt.Errorf("deal %d, in %d rounds: the deal is too large", g.Spec.Deal, b.Rounds)
+		}
+		made.size += g.Size
+		single = single && g.Size == 1
+	}
+	made.end = made.size * b.Rounds
+	if single {
+		return made, nil
+	}
+	made.ends = make([]int, len(b.Groups))
+	end := 0
+	for i, g := range b.Groups {
+		end += g.Size
+		made.ends[i] = end
+	}
+	return made, nil
+}
+
+// Join returns the specs of several sequences, one after the other.
+func Join(parts ...Specs) Specs {
+	var all Specs
+	for _, p := range parts {
+		before := all.Len()
+		for _, b := range p.blocks {
+			b.end += min(before, math.MaxInt-b.end) // one that is too long is refused when it is played
+			all.blocks = append(all.blocks, b)
+		}
+	}
+	return all
+}
+
+// Len returns how many specs there are.
+func (s Specs) Len() int {
+	if len(s.blocks) == 0 {
+		return 0
+	}
+	return s.blocks[len(s.blocks)-1].end
+}
+
+// At returns the spec at place i, from 0. It panics if there is none, as an index does.
+func (s Specs) At(i int) Spec {
+	n := 0
+	if len(s.blocks) > 1 {
+		n = sort.Search(len(s.blocks), func(n int) bool { return i < s.blocks[n].end })
+	}
+	b := &s.blocks[n]
+	if i < 0 || i >= b.end {
+		panic(fmt.Sprintf("world: spec %d of %d", i, s.Len()))
+	}
+	i -= b.end - b.size*b.Rounds
+	round, g := i/b.size, i%b.size
+	if b.ends != nil {
+		in := g
+		g = sort.Search(len(b.ends), func(n int) bool { return in < b.ends[n] })
+	}
+	return b.spec(g, round)
+}
+
+// spec is that of a group in a round.
+func (b *Block) spec(group, round int) Spec {
+	s := b.Groups[group].Spec
+	s.Deal += round
+	return s
+}
+
+// All gives every spec with its place.
+func (s Specs) All() iter.Seq2[int, Spec] {
+	return func(yield func(int, Spec) bool) {
+		i := 0
+		for n := range s.blocks {
+			b := &s.blocks[n].Block
+			for round := range b.Rounds {
+				for g := range b.Groups {
+					for range b.Groups[g].Size {
+						if !yield(i, b.spec(g, round)) {
+							return
+						}
+						i++
+					}
+				}
+			}
+		}
+	}
+}
+
+// Distinct gives the spec of every group with its first place: specs that are left out differ
+// from one of these in their deal at most.
+func (s Specs) Distinct() iter.Seq2[int, Spec] {
+	return func(yield func(int, Spec) bool) {
+		for _, b := range s.blocks {
+			i := b.end - b.size*b.Rounds
+			for _, g := range b.Groups {
+				if !yield(i, g.Spec) {
+					return
+				}
+				i += g.Size
+			}
+		}
+	}
+}
+
+// Blocks gives the blocks that the sequence is held in. They must not be written to.
+func (s Specs) Blocks() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for _, b := range s.blocks {
+			if !yield(b.Block) {
+				return
+			}
+		}
+	}
+}
+
+// MarshalJSON writes the blocks.
+func (s Specs) MarshalJSON() ([]byte, error) {
+	return json.Marshal(slices.AppendSeq([]Block{}, s.Blocks()))
+}
+
+// Next returns the whole sequence, once.
+func (s Specs) Next(last []Played) Specs {
+	if len(last) > 0 {
+		return Specs{}
+	}
+	return s
+}
+
+// Diff returns the first place at which two sequences of the same length have specs that are
+// not the same, or -1. same must not depend on deals but on whether they are equal.
+func (s Specs) Diff(t Specs, same func(a, b Spec) bool) int {
+	places := s.All()
+	if slices.EqualFunc(s.blocks, t.blocks, (block).shaped) {
+		places = s.Distinct()
+	}
+	for i, a := range places {
+		if !same(a, t.At(i)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// shaped says whether blocks have groups of the same sizes, as often.
+func (b block) shaped(o block) bool {
+	return b.Rounds == o.Rounds && b.size == o.size && slices.Equal(b.ends, o.ends)
+}
+
+// Grouped says whether the same is played several times in a row with the same deal.
+func (s Specs) Grouped() bool {
+	var last Spec
+	for n, b := range s.blocks {
+		for round := range min(b.Rounds, 2) { // the others are like the second
+			for i, g := range b.Groups {
+				is := b.spec(i, round)
+				if g.Size > 1 || n+round+i > 0 && last.equal(is) {
+					return true
+				}
+				last = is
+			}
+		}
+		last = b.spec(len(b.Groups)-1, b.Rounds-1)
+	}
+	return false
+}
+
+func (s Spec) equal(o Spec) bool {
+	return s.Deal == o.Deal && s.Kind == o.Kind && s.Cell == o.Cell && bytes.Equal(s.Params, o.Params) && maps.Equal(s.Lineup, o.Lineup)
+}
