@@ -41,7 +41,7 @@ type drawn struct {
 func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 	kind := world.Kind{Name: "drawn", Params: func() any { return &struct{}{} }, Scores: func(any) []world.Measure { return []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}} }}
 	head := &journal.Head{
-		Begun:  &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
+		Begun: &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
 		Ended: map[int]journal.Ended{},
 	}
 	var specs []world.Spec
