@@ -19,22 +19,18 @@ const mostCharts = 8
 
 // byFactors is the section of the factors that a run is to be reported by: means, charts of them
 // where there are two factors or more, and effects.
-func byFactors(r *view.Run, name string, by []string, colours *palette) (page.Section, error) {
-	factors, err := view.FactorsOf([]*view.Run{r}, []string{name}, by)
-	if err != nil {
-		return page.Section{}, err
-	}
-	s := page.Section{ID: "factors", Title: "By " + strings.Join(by, ", "), Text: "No score has a level of every factor."}
+func byFactors(r *view.Run, factors *view.Factors, colours *palette) page.Section {
+	s := page.Section{ID: "factors", Title: "By " + strings.Join(factors.Names, ", "), Text: "No score has a level of every factor."}
 	all := r.ScoresBy(factors)
 	if len(all) == 0 {
-		return s, nil
+		return s
 	}
 	s.Text = "Means of each combination of levels, and how much each level adds."
 	table := factorTable(factors, all)
 	s.Blocks = append(s.Blocks, page.Block{Title: table.Title, Table: table})
 	effects := Effects(factorial.Analyze([]*view.Run{r}, factors, nil, "holm"))
 	s.Blocks = append(append(s.Blocks, effects.Blocks...), factorCharts(factors, all, colours)...)
-	return s, nil
+	return s
 }
 
 // factorTable is the mean of every combination of levels.

@@ -44,8 +44,16 @@ type Options struct {
 func Build(ctx context.Context, sources []Source, o Options) (*page.Document, error) {
 	d := &page.Document{Title: title(sources), Made: o.Tool}
 	names := Names(sources)
+	runs := make([]*view.Run, len(sources))
 	for i, s := range sources {
-		sections, err := build(ctx, s, o, names[i], len(sources) > 1)
+		runs[i] = s.Run
+	}
+	factors, err := view.FactorsOf(runs, names, o.By)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sources {
+		sections, err := build(ctx, s, o, factors.Only(i), names[i], len(sources) > 1)
 		if err != nil {
 			return nil, err
 		}
@@ -88,18 +96,14 @@ func Names(sources []Source) []string {
 }
 
 // build makes the sections of one run.
-func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
+func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool) ([]page.Section, error) {
 	colours := newPalette(s.Run)
 	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
 	}
 	if len(o.By) > 0 {
-		by, err := byFactors(s.Run, name, o.By, colours)
-		if err != nil {
-			return nil, err
-		}
-		sections = append(sections, by)
+		sections = append(sections, byFactors(s.Run, factors, colours))
 	}
 	switch b := s.Run.Head.Begun; {
 	case s.Run.Gateway():

@@ -221,6 +221,13 @@ func (f *Factors) Of(run int, spec world.Spec, seat string) (levels Levels, ok b
 	return levels, true
 }
 
+// Only is the same factors of one run, by its place in the list.
+func (f *Factors) Only(run int) *Factors {
+	one := *f
+	one.runs = f.runs[run : run+1]
+	return &one
+}
+
 // Any says whether one of the factors is a property of one of these.
 func (f *Factors) Any(sorts ...FactorSort) bool {
 	return slices.ContainsFunc(f.of, func(x factor) bool { return slices.Contains(sorts, x.sort) })

@@ -120,4 +120,3 @@ func variedParams(runs []*Run) []string {
 	}
 	return slices.Sorted(maps.Keys(varied))
 }
-

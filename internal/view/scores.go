@@ -20,8 +20,8 @@ type Group struct {
 	Agent string `json:"agent,omitempty"`
 	Model string `json:"model,omitempty"`
 	Seat  string `json:"seat,omitempty"`
-	// Levels are those of the factors that ScoresBy was given.
-	Levels Levels `json:"-"`
+	// Levels are those of the factors that ScoresBy was given, one pointer for the same; else nil.
+	Levels *Levels `json:"-"`
 }
 
 // Score is the sample of a group.
@@ -47,13 +47,17 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 	})
 }
 
-// ScoresBy does the same by factors, of which it is the first run, and by seat where no factor is of agents or seats. Scores
+// ScoresBy does the same by factors, of which it is the only run, and by seat where no factor is of agents or seats. Scores
 // that lack a level are left out.
 func (r *Run) ScoresBy(f *Factors) []Score {
 	apart := !f.Any(OfAgent, OfSeat)
+	known := map[Levels]*Levels{}
 	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
 		levels, ok := f.Of(0, spec, s.Seat)
-		g := Group{Score: s.Name, Levels: levels}
+		if known[levels] == nil {
+			known[levels] = &levels
+		}
+		g := Group{Score: s.Name, Levels: known[levels]}
 		if apart {
 			g.Seat = s.Seat
 		}
