@@ -1,16 +1,15 @@
 package stats
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Design folds observations of the cells of an experiment, such as those of two prompts with
 // two models. Observations of one cluster are not independent of each other, also where they
-// are of different cells: deals that every cell was given. The zero value is empty.
+// are of different cells: deals that every cell was given. It keeps a number for each two cells.
+// The zero value is empty.
 type Design struct {
 	cells    []designCell
 	clusters map[int]int // id to index
+	crossed  []float64   // see products; nil: not worked out yet
 }
 
 // designCell is what was seen in one cell.
@@ -39,6 +38,7 @@ func (d *Design) Add(cell, cluster int, x float64) {
 		index = len(d.clusters)
 		d.clusters[cluster] = index
 	}
+	d.crossed = nil
 	c := &d.cells[cell]
 	i, ok := c.at[index]
 	if !ok {
@@ -140,51 +140,69 @@ func (d *Design) estimate(weights []float64) contrasted {
 // share of the cell that the cluster is. The degrees of freedom are those of the variance as a
 // quadratic form, were observations independent and of one variance.
 func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
-	sums := map[int]float64{} // of adjusted residuals, by cluster
-	own := map[int]float64{}  // of squares of their weights, an observation each
-	var self float64          // the part of own that the cell means take away
-	lever := make([]map[int]float64, len(used))
-	for i, cell := range used {
+	n := len(d.clusters)
+	sums := make([]float64, n)  // of adjusted residuals, by cluster
+	own := make([]float64, n)   // of squares of their weights, an observation each
+	taken := make([]float64, n) // of these, what the cell means take away
+	for _, cell := range used {
 		c := &d.cells[cell]
 		mean := c.sum / c.n
-		lever[i] = make(map[int]float64, len(c.parts))
 		for _, p := range c.parts {
-			share := p.n / c.n
-			l := weights[cell] * share / math.Sqrt(1-share)
+			l := weights[cell] * c.lever(p)
 			sums[p.cluster] += l * (p.sum/p.n - mean)
 			own[p.cluster] += l * l / p.n
-			lever[i][p.cluster] = l / math.Sqrt(c.n)
+			taken[p.cluster] += l * l / c.n
 		}
 	}
 	// P'P of Bell and McCaffrey is own on its diagonal, less the products of levers.
 	var trace, squares float64
-	for _, g := range sortedKeys(sums) {
+	for g := range n {
 		variance += sums[g] * sums[g]
-		taken := 0.0
-		for i := range lever {
-			taken += lever[i][g] * lever[i][g]
-		}
-		trace += own[g] - taken
-		squares += own[g]*own[g] - 2*own[g]*taken
+		trace += own[g] - taken[g]
+		squares += own[g]*own[g] - 2*own[g]*taken[g]
 	}
-	for i := range lever {
-		for j := range lever {
-			cross := 0.0
-			for _, p := range d.cells[used[i]].parts {
-				cross += lever[i][p.cluster] * lever[j][p.cluster]
-			}
-			self += cross * cross
+	products := d.products()
+	for _, i := range used {
+		for _, j := range used {
+			cross := weights[i] * weights[j] * products[i*len(d.cells)+j]
+			squares += cross * cross
 		}
 	}
-	return variance, trace * trace / (squares + self)
+	return variance, trace * trace / squares
 }
 
-// sortedKeys lists clusters in the order they came, so that sums have the same digits.
-func sortedKeys(m map[int]float64) []int {
-	keys := make([]int, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
+// lever is what the adjusted residuals of a cluster count for in the mean of a cell.
+func (c *designCell) lever(p designPart) float64 {
+	share := p.n / c.n
+	return share / math.Sqrt(1-share)
+}
+
+// products are the sums over clusters of the products of their levers in each two cells, each
+// divided by the root of the cell's size. They are the same for every contrast.
+func (d *Design) products() []float64 {
+	if d.crossed != nil {
+		return d.crossed
 	}
-	slices.Sort(keys)
-	return keys
+	type place struct {
+		cell  int
+		lever float64
+	}
+	of := make([][]place, len(d.clusters))
+	for cell := range d.cells {
+		c := &d.cells[cell]
+		for _, p := range c.parts {
+			if len(c.parts) > 1 {
+				of[p.cluster] = append(of[p.cluster], place{cell, c.lever(p) / math.Sqrt(c.n)})
+			}
+		}
+	}
+	d.crossed = make([]float64, len(d.cells)*len(d.cells))
+	for _, places := range of {
+		for _, a := range places {
+			for _, b := range places {
+				d.crossed[a.cell*len(d.cells)+b.cell] += a.lever * b.lever
+			}
+		}
+	}
+	return d.crossed
 }

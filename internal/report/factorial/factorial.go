@@ -15,6 +15,7 @@ package factorial
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -28,7 +29,7 @@ import (
 
 // Bounds of what is worked out. What is beyond is left out, and Result says so.
 const (
-	mostCells   = 4096
+	mostCells   = 512
 	mostEffects = 400 // of one score
 )
 
@@ -81,10 +82,10 @@ func (r *Result) add(d *design) {
 		return
 	}
 	design, contrast := d.fold()
-	left := 0
-	for _, c := range d.contrasts() {
-		if left++; left > mostEffects {
-			continue
+	n := 0
+	for c := range d.contrasts() {
+		if n++; n > mostEffects {
+			break
 		}
 		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Interaction: c.interaction, Levels: c.levels, Missing: d.missing(design, c.weights)}
 		e.Difference, e.Test = contrast(c.weights)
@@ -95,8 +96,8 @@ func (r *Result) add(d *design) {
 		e.Difference = within.Quantity(e.Difference)
 		r.Effects = append(r.Effects, e)
 	}
-	if left > mostEffects {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), left-mostEffects, left))
+	if all := d.effects(); all > mostEffects {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), all-mostEffects, all))
 	}
 }
 
@@ -107,31 +108,48 @@ type contrast struct {
 	weights        []float64
 }
 
-// contrasts lists the effects: of each two levels of a factor, and of each two levels of one with
-// each two of another. Cells that differ in other factors weigh the same.
-func (d *design) contrasts() (out []contrast) {
-	for f := range d.levels {
-		for _, p := range pairs(len(d.levels[f])) {
-			out = append(out, contrast{
-				factor: d.factors[f], levels: d.levels[f][p[0]] + " − " + d.levels[f][p[1]],
-				weights: d.weights(map[int][2]int{f: p}),
-			})
+// effects is how many contrasts there are.
+func (d *design) effects() (n int) {
+	for f, levels := range d.levels {
+		n += len(pairs(len(levels)))
+		for _, others := range d.levels[f+1:] {
+			n += len(pairs(len(levels))) * len(pairs(len(others)))
 		}
 	}
-	for f := range d.levels {
-		for g := f + 1; g < len(d.levels); g++ {
+	return n
+}
+
+// contrasts gives the effects: of each two levels of a factor, and of each two levels of one with
+// each two of another. Cells that differ in other factors weigh the same.
+func (d *design) contrasts() iter.Seq[contrast] {
+	return func(yield func(contrast) bool) {
+		for f := range d.levels {
 			for _, p := range pairs(len(d.levels[f])) {
-				for _, q := range pairs(len(d.levels[g])) {
-					out = append(out, contrast{
-						factor: d.factors[f] + " × " + d.factors[g], interaction: true,
-						levels:  fmt.Sprintf("(%s − %s) with %s − with %s", d.levels[f][p[0]], d.levels[f][p[1]], d.levels[g][q[0]], d.levels[g][q[1]]),
-						weights: d.weights(map[int][2]int{f: p, g: q}),
-					})
+				if !yield(contrast{factor: d.factors[f], levels: d.between(f, p), weights: d.weights(map[int][2]int{f: p})}) {
+					return
+				}
+			}
+		}
+		for f := range d.levels {
+			for g := f + 1; g < len(d.levels); g++ {
+				for _, p := range pairs(len(d.levels[f])) {
+					for _, q := range pairs(len(d.levels[g])) {
+						if !yield(contrast{
+							factor: d.factors[f] + " × " + d.factors[g], interaction: true,
+							levels:  fmt.Sprintf("(%s) with %s − with %s", d.between(f, p), d.levels[g][q[0]], d.levels[g][q[1]]),
+							weights: d.weights(map[int][2]int{f: p, g: q}),
+						}) {
+							return
+						}
+					}
 				}
 			}
 		}
 	}
-	return out
+}
+
+func (d *design) between(factor int, levels [2]int) string {
+	return d.levels[factor][levels[0]] + " − " + d.levels[factor][levels[1]]
 }
 
 // pairs lists each two of n.

@@ -231,6 +231,9 @@ func TestTooMany(t *testing.T) {
 	if r := analyze(t, run(t, all), "prompt", "family"); len(r.Effects) != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "4900 combinations") {
 		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
 	}
+	if r := analyze(t, run(t, all[:22]), "prompt", "family"); len(r.Effects) != mostEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "53423 of 53823 effects are left out") {
+		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
+	}
 	if r := analyze(t, run(t, all), "prompt"); len(r.Effects) != mostEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "2015 of 2415 effects are left out") {
 		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
 	}
