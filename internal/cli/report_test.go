@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/app"
 	"parley/journal"
 	"parley/world"
 )
@@ -206,6 +207,11 @@ func TestFactors(t *testing.T) {
 	if !strings.Contains(got, `"tags":{"length":"long","prompt":"plain","size":"large"}`) {
 		t.Errorf("the scores of run have no tags:\n%s", got)
 	}
+	untagged := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--set", "agents.small-plain.tags=", "--set", "plan.matrix.variations.long.tags=",
+		"--out", filepath.Join(t.TempDir(), "g.parley"), "--quiet", "--json").want(t, ExitOK).stdout
+	if a, b := digestIn(t, got), digestIn(t, untagged); a != b {
+		t.Errorf("tags change what is played: digests %s and %s", a, b)
+	}
 	got = parley(t, State{}, "report", file, "--by", "prompt,size", "--by", "length").want(t, ExitOK).stdout
 	for _, want := range []string{"By prompt, size, length", "plain − wary", "(plain − wary) with large − with small", "●", "CR2"} {
 		if !strings.Contains(got, want) {
@@ -241,4 +247,14 @@ func TestCheckBalance(t *testing.T) {
 	if !strings.Contains(got, `"neighbours": true`) && !strings.Contains(got, `"neighbours":true`) {
 		t.Error(got)
 	}
+}
+
+// digestIn is the digest in the closing object of a run.
+func digestIn(t *testing.T, closing string) string {
+	t.Helper()
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(closing), &sum); err != nil || sum.Digest == "" {
+		t.Fatalf("%v: %s", err, closing)
+	}
+	return sum.Digest
 }
