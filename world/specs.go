@@ -139,21 +139,36 @@ func (s Specs) Len() int {
 
 // At returns the spec at place i, from 0. It panics if there is none, as an index does.
 func (s Specs) At(i int) Spec {
+	b, round, g, _ := s.place(i)
+	return b.spec(g, round)
+}
+
+// Group returns the places of the group that place i is in: from one up to and without another.
+func (s Specs) Group(i int) (from, to int) {
+	b, _, g, in := s.place(i)
+	if b.ends == nil {
+		return i, i + 1
+	}
+	to = i + b.ends[g] - in
+	return to - b.Groups[g].Size, to
+}
+
+// place finds what is at place i: the group of a block, its round, and the place in that.
+func (s Specs) place(i int) (b *block, round, group, in int) {
 	n := 0
 	if len(s.blocks) > 1 {
 		n = sort.Search(len(s.blocks), func(n int) bool { return i < s.blocks[n].end })
 	}
-	b := &s.blocks[n]
+	b = &s.blocks[n]
 	if i < 0 || i >= b.end {
 		panic(fmt.Sprintf("world: spec %d of %d", i, s.Len()))
 	}
 	i -= b.end - b.size*b.Rounds
-	round, g := i/b.size, i%b.size
-	if b.ends != nil {
-		in := g
-		g = sort.Search(len(b.ends), func(n int) bool { return in < b.ends[n] })
+	round, in = i/b.size, i%b.size
+	if b.ends == nil {
+		return b, round, in, in
 	}
-	return b.spec(g, round)
+	return b, round, sort.Search(len(b.ends), func(n int) bool { return in < b.ends[n] }), in
 }
 
 // spec is that of a group in a round.

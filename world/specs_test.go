@@ -54,6 +54,9 @@ func TestSpecs(t *testing.T) {
 			if !reflect.DeepEqual(s, specs.At(i)) {
 				t.Fatalf("place %d: %v and %v", i, s, specs.At(i))
 			}
+			if from, to := specs.Group(i); i < from || i >= to || !reflect.DeepEqual(specs.At(from), s) || !reflect.DeepEqual(specs.At(to-1), s) {
+				t.Fatalf("place %d is in a group from %d to %d", i, from, to)
+			}
 			all = append(all, s)
 		}
 		if specs.Len() != len(want) || !reflect.DeepEqual(all, want) {

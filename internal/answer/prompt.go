@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -40,4 +41,23 @@ func more(n int) string {
 		return ""
 	}
 	return "\n- and more of the same kind"
+}
+
+// Ignores says whether an answer shows that a server did not hold it to a schema that it was sent
+// natively: it is not JSON, or not the object with the members that the schema requires. Whoever
+// holds answers to a schema sees to this at least.
+func Ignores(schema json.RawMessage, text string) bool {
+	var want struct {
+		Type     any      `json:"type"`
+		Required []string `json:"required"`
+	}
+	_ = json.Unmarshal(schema, &want) // a schema that says something else asks for less
+	if want.Type != "object" {
+		return !json.Valid([]byte(text))
+	}
+	var got map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &got) != nil {
+		return true
+	}
+	return slices.ContainsFunc(want.Required, func(name string) bool { return got[name] == nil })
 }

@@ -51,12 +51,12 @@ func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 			resp.Trail.Parsed = a.count(req.Model, how, n)
 			return resp, nil
 		}
-		a.schemas.judge(req.Model, resp)
+		a.schemas.judge(req.Model, req.Schema, resp)
 		if e := a.hopeless(resp, readErr, n); e != nil {
 			a.stats.count(req.Model, func(m *ModelStats) { m.Malformed++ })
 			return nil, e
 		}
-		ask = repaired(ask, resp.Text, readErr, n == 0 && ask == req)
+		ask = a.schemas.of(req.Model).sent(repaired(ask, resp.Text, readErr, n == 0 && ask == req))
 	}
 }
 

@@ -344,6 +344,11 @@ func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
 	if !e.ok && b.purse.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
 	}
+	if b.purse.Limit() > 0 || req.Most > 0 {
+		if err := b.prices.unpriced(req); err != nil {
+			return nil, err
+		}
+	}
 	sent := b.asked(req)
 	w := want{prices: b.prices, req: sent, parks: b.parks(ctx, req.Model)}
 	if s := seatOf(ctx); s != nil {

@@ -7,62 +7,92 @@ import (
 	"parley/llm"
 )
 
-// schemas decides for which models the prompt holds the schema: those that are not known to
-// follow one that is sent natively, and those that have once not followed it. The schema is
-// sent natively as well, wherever the model is not known to refuse it.
+// schemas decides how a model is told of a schema. The prompt holds it for models that are not
+// known to follow one that is sent natively, and for those that have once not followed it. It is
+// sent natively wherever the model is not known to refuse it, until a server that nobody
+// vouches for has ignored it.
 //
 // It stands below cache and journal: what is added here is no part of what a call is known by.
 type schemas struct {
 	follows func(model string) bool
 
-	mu    sync.RWMutex
-	shown map[string]bool // by model, written provider/model
+	mu  sync.RWMutex
+	way map[string]schemaWay // by model, written provider/model
 }
 
+// schemaWay is how a model is told of a schema.
+type schemaWay int
+
+const (
+	byServer schemaWay = iota // natively
+	byBoth                    // natively, and in the prompt
+	byPrompt
+)
+
 func newSchemas(follows func(model string) bool) *schemas {
-	return &schemas{follows: follows, shown: map[string]bool{}}
+	return &schemas{follows: follows, way: map[string]schemaWay{}}
 }
 
 // asked returns req as it is first sent: itself, or with the schema in its prompt.
 func (s *schemas) asked(req *llm.Request) *llm.Request {
-	if req.Schema == nil || !s.shows(req.Model) {
+	if req.Schema == nil {
 		return req
 	}
-	return instructed(req)
+	way := s.of(req.Model)
+	if way == byServer {
+		return req
+	}
+	return way.sent(instructed(req))
 }
 
-func (s *schemas) shows(model string) bool {
+// sent returns req, in whose messages the schema stands, as it is sent.
+func (w schemaWay) sent(req *llm.Request) *llm.Request {
+	if w == byPrompt {
+		req.Schema = nil
+	}
+	return req
+}
+
+// of is how a model is told of schemas now.
+func (s *schemas) of(model string) schemaWay {
 	s.mu.RLock()
-	shown, known := s.shown[model]
+	way, known := s.way[model]
 	s.mu.RUnlock()
 	if known {
-		return shown
+		return way
 	}
-	shown = !s.follows(model)
+	if !s.follows(model) {
+		way = byBoth
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was, known := s.shown[model]; known {
+	if was, known := s.way[model]; known {
 		return was // somebody has learned more meanwhile
 	}
-	if len(s.shown) < maxModels {
-		s.shown[model] = shown
+	if len(s.way) < maxModels {
+		s.way[model] = way
 	}
-	return shown
+	return way
 }
 
 // judge takes in an answer that does not follow its schema. Where that was the model's own
-// doing, the schema is not left to the server again.
-func (s *schemas) judge(model string, resp *llm.Response) {
+// doing, the schema is not left to the server again. It is not even sent natively to one that
+// has ignored it, unless the server is known to follow schemas: those have bad moments too.
+func (s *schemas) judge(model string, schema *llm.Schema, resp *llm.Response) {
 	if provider, _ := llm.SplitModel(model); resp.Provider != provider {
 		return // a fallback's
 	}
 	if resp.Finish == llm.FinishLength || resp.Finish == llm.FinishRefused || resp.Refusal != "" {
 		return
 	}
+	way := byBoth
+	if !s.follows(model) && answer.Ignores(schema.JSON, resp.Text) {
+		way = byPrompt
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known := s.shown[model]; known || len(s.shown) < maxModels {
-		s.shown[model] = true
+	if was, known := s.way[model]; known || len(s.way) < maxModels {
+		s.way[model] = max(was, way)
 	}
 }
 

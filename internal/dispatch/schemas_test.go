@@ -123,20 +123,61 @@ func TestSchemaThatWasIgnored(t *testing.T) {
 	}
 }
 
+// TestSchemaNotAskedNatively has servers ignore a schema that nobody vouches for: they get it in the
+// prompt only, in the repair and from then on. One that follows it in part gets it both ways.
+func TestSchemaNotAskedNatively(t *testing.T) {
+	t.Parallel()
+	for first, native := range map[string]bool{"Certainly!": false, `{"horse":1}`: false, "```json\n{}\n```": false, `{"zebra":"many"}`: true} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			var got []*llm.Request
+			m := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+				got = append(got, req)
+				text := first
+				if len(got) > 1 {
+					text = `{"zebra":1}`
+				}
+				return &llm.Response{Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
+			})
+			d, err := New(Config{Lanes: []Lane{{Provider: provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"}, Model: m}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if resp, err := d.Ask(t.Context(), shaped("lab/any", "How many?")); err != nil || string(resp.JSON) != `{"zebra":1}` {
+					t.Fatal(resp, err)
+				}
+			}
+			if _, err := d.Ask(t.Context(), shaped("lab/other", "How many?")); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []bool{true, native, native, true} {
+				if len(got) != 4 || (got[i].Schema != nil) != want || !strings.Contains(got[i].Messages[0].Text(), form) {
+					t.Errorf("request %d of %d: sent natively should be %v: %+v", i, len(got), want, got[i])
+				}
+			}
+		})
+	}
+}
+
 // TestSchemaCutOff holds that an answer cut off at its limit, or refused, is no sign that the
 // server ignores schemas.
 func TestSchemaCutOff(t *testing.T) {
 	t.Parallel()
-	s := newSchemas(func(string) bool { return true })
-	s.judge("p/m", &llm.Response{Provider: "p", Finish: llm.FinishLength})
-	s.judge("p/m", &llm.Response{Provider: "p", Finish: llm.FinishRefused})
-	s.judge("p/m", &llm.Response{Provider: "fallback", Finish: llm.FinishStop})
-	if s.shows("p/m") {
-		t.Error("the model is not trusted any more")
-	}
-	s.judge("p/m", &llm.Response{Provider: "p", Finish: llm.FinishStop})
-	if !s.shows("p/m") {
-		t.Error("the model is trusted still")
+	schema := &llm.Schema{JSON: json.RawMessage(form)}
+	for _, follows := range []bool{true, false} {
+		s := newSchemas(func(string) bool { return follows })
+		first := s.of("p/m")
+		s.judge("p/m", schema, &llm.Response{Provider: "p", Finish: llm.FinishLength})
+		s.judge("p/m", schema, &llm.Response{Provider: "p", Finish: llm.FinishRefused})
+		s.judge("p/m", schema, &llm.Response{Provider: "fallback", Finish: llm.FinishStop})
+		if s.of("p/m") != first {
+			t.Error("the model is not trusted any more")
+		}
+		s.judge("p/m", schema, &llm.Response{Provider: "p", Finish: llm.FinishStop})
+		if want := map[bool]schemaWay{true: byBoth, false: byPrompt}[follows]; s.of("p/m") != want {
+			t.Errorf("told %v, want %v", s.of("p/m"), want)
+		}
 	}
 }
 

@@ -67,6 +67,20 @@ func (t *tariff) unknown(model string) *llm.Error {
 	return &llm.Error{Kind: llm.KindBadRequest, Message: msg}
 }
 
+// unpriced is the error of a request that may cost more than its tokens do, where a budget is to
+// be kept, unless whoever is asked costs nothing.
+func (t *tariff) unpriced(req *llm.Request) error {
+	member := price.Unpriced(req)
+	free := func(model string) bool { p, ok := t.find(model); return ok && p.Worst(1, 1, false) == 0 }
+	if member == "" || free(req.Model) && len(req.Fallbacks) == 0 {
+		return nil
+	}
+	return &llm.Error{
+		Kind: llm.KindBadRequest, Code: "price_unknown", Message: fmt.Sprintf(
+			"%s: it changes what the call costs, and the price table does not say by how much, so a budget cannot be kept: leave it out, or set no budget", member),
+	}
+}
+
 // worstOf is the most that one attempt at req can cost, live or over the batch API.
 func worstOf(p price.Price, req *llm.Request, batched bool) llm.Money {
 	return p.Worst(promptOf(p, req), outputOf(p, req), batched)

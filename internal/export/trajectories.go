@@ -21,10 +21,14 @@ func OpenRollouts(path string) (*Rollouts, error) {
 	return &Rollouts{store}, nil
 }
 
-// Begun is how the run began, or nil.
-func (r *Rollouts) Begun(ctx context.Context) (*journal.Begun, error) {
+// Plan is the stages after the first so many and, with the first, how the run began.
+func (r *Rollouts) Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error) {
+	stages, err := r.Stages(ctx, after)
+	if err != nil || after > 0 {
+		return nil, stages, err
+	}
 	about, err := r.Outline(ctx)
-	return about.Begun, err
+	return about.Begun, stages, err
 }
 
 // Planned lists up to limit episodes from one on.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -37,9 +38,12 @@ func TestRollouts(t *testing.T) {
 			}
 		}
 	}
-	begun, err := r.Begun(t.Context())
-	if err != nil || begun.Run != "00ff" {
-		t.Errorf("%+v %v", begun, err)
+	for after := range 4 {
+		begun, stages, err := r.Plan(t.Context(), after)
+		_, want, err2 := whole.Plan(t.Context(), after)
+		if err != nil || err2 != nil || (begun == nil) != (after > 0) || after == 0 && begun.Run != "00ff" || !reflect.DeepEqual(stages, want) && len(stages)+len(want) > 0 {
+			t.Errorf("%+v %+v, want %+v: %v, %v", begun, stages, want, err, err2)
+		}
 	}
 	if _, err := OpenRollouts(store.Path() + "x"); err == nil {
 		t.Error("a file that is not there was opened")

@@ -84,8 +84,24 @@ func (g *generator) batch() {
 
 func (g *generator) stage() {
 	st := &journal.Staged{Stage: g.stages, First: g.episodes}
-	specs := make([]world.Spec, 1+g.IntN(12))
-	for i := range specs {
+	// No two blocks of one round follow each other: a journal may join such.
+	blocks := []world.Block{{Rounds: 1 + g.IntN(3)}, {Rounds: 2}, {Rounds: 1}}[:1+g.IntN(3)]
+	for i := range blocks {
+		blocks[i].Groups = g.groups()
+	}
+	specs, err := world.Blocks(blocks...)
+	if err != nil {
+		panic(err) // not reached: they are small
+	}
+	st.Specs = specs
+	g.episodes += specs.Len()
+	g.stages++
+	g.add(st)
+}
+
+func (g *generator) groups() []world.Group {
+	groups := make([]world.Group, 1+g.IntN(4))
+	for i := range groups {
 		s := world.Spec{Kind: "secrets", Lineup: map[string]string{"host \"q\"": "a", "guest": "b"}, Deal: g.IntN(4)}
 		if g.IntN(3) > 0 {
 			s.Params = json.RawMessage(fmt.Sprintf(`{"n": %d}`, g.IntN(3)))
@@ -93,12 +109,9 @@ func (g *generator) stage() {
 		if g.IntN(2) > 0 {
 			s.Cell = "a×b"
 		}
-		specs[i] = s
+		groups[i] = world.Group{Spec: s, Size: 1 + g.IntN(2)}
 	}
-	st.Specs = world.List(specs...)
-	g.episodes += len(specs)
-	g.stages++
-	g.add(st)
+	return groups
 }
 
 func (g *generator) turn(episode int) {

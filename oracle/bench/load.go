@@ -15,18 +15,28 @@ import (
 )
 
 // load asks at a steady rate, whatever the answers take, and measures each call from the
-// moment it was due: a server that falls behind cannot hide it.
+// moment it was due: a server that falls behind cannot hide it. Without a rate, each connection
+// asks again as soon as it is answered.
 type load struct {
 	addr  string // host:port
-	rate  int    // calls a second
+	rate  int    // calls a second; 0: as answers come
 	lanes int    // connections
 	takes time.Duration
+	calls int // where there is no rate
 	bytes int // of the prompt
+}
+
+// count is how many calls it makes.
+func (l load) count() int {
+	if l.rate == 0 {
+		return l.calls
+	}
+	return int(float64(l.rate) * l.takes.Seconds())
 }
 
 // run returns the latencies, sorted.
 func (l load) run() ([]time.Duration, error) {
-	n := int(float64(l.rate) * l.takes.Seconds())
+	n := l.count()
 	took := make([]time.Duration, n)
 	errs := make([]error, l.lanes)
 	var wg sync.WaitGroup
@@ -55,8 +65,11 @@ func (l load) lane(lane int, start time.Time, took []time.Duration) error {
 	prompt := strings.Repeat("What is to be done now? ", l.bytes/24)
 	var out []byte
 	for i := lane; i < len(took); i += l.lanes {
-		due := start.Add(time.Duration(i) * time.Second / time.Duration(l.rate))
-		time.Sleep(time.Until(due))
+		due := time.Now()
+		if l.rate > 0 {
+			due = start.Add(time.Duration(i) * time.Second / time.Duration(l.rate))
+			time.Sleep(time.Until(due))
+		}
 		out = request(out[:0], l.addr, fmt.Sprintf(`{"model":"any","messages":[{"role":"user","content":"%d: %s"}],"max_completion_tokens":200}`, i, prompt))
 		if _, err := c.Write(out); err != nil {
 			return err

@@ -8,7 +8,7 @@
 // on the loopback interface; figures that are compared are taken side by side.
 //
 //	go -C oracle run ./bench          all of it, a few minutes
-//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, rollouts
+//	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(names []string) error {
 	parts := []struct {
 		name string
 		run  func(*bench) error
-	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"rollouts", rollouts}}
+	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}}
 	dir, err := os.MkdirTemp("", "parley-bench")
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func run(names []string) error {
 		}
 	}
 	if !ran {
-		return errors.New("name one of: limits, flight, cpu, dispatch, gateway, rollouts")
+		return errors.New("name one of: limits, flight, cpu, dispatch, gateway, one, rollouts")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 // at once, over HTTP: `parley run`, which records everything, beside a plain loop that keeps
 // nothing. Both are processes of their own, and both share the machine with the servers.
 func rollouts(b *bench) error {
-	b.printf("(f) rollouts: %d episodes of 3 steps, %d at once, environments and model over HTTP at once; best of three, taken in turn\n", rolloutEpisodes, rolloutWidth)
+	b.printf("(g) rollouts: %d episodes of 3 steps, %d at once, environments and model over HTTP at once; best of three, taken in turn\n", rolloutEpisodes, rolloutWidth)
 	b.printf("    target: at least 0.60 of the plain loop's episodes a second, recording included\n\n")
 	s, err := b.environments()
 	if err != nil {

@@ -73,25 +73,34 @@ func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) er
 	if err := all.plan(ctx, src); err != nil {
 		return a, err
 	}
-	for _, planned := range all.groups {
-		a.Groups++
-		g, why, err := planned.read(ctx, src, all.run, f)
-		if err != nil {
-			return a, err
-		}
-		if g == nil {
-			a.Left[why]++
-			continue
-		}
-		a.Kept++
-		for _, m := range g.Members {
-			a.Rows += len(m.Rows)
-		}
-		if err := each(g); err != nil {
-			return a, err
+	for i := range all.stages {
+		for planned, err := range all.stages[i].all() {
+			if err != nil {
+				return a, err
+			}
+			a.Groups++
+			g, why, err := planned.read(ctx, src, all.run, f)
+			if err == nil && g != nil {
+				a.keep(g)
+				err = each(g)
+			}
+			if err != nil {
+				return a, err
+			}
+			if g == nil {
+				a.Left[why]++
+			}
 		}
 	}
 	return a, nil
+}
+
+// keep counts a group that is handed over.
+func (a *Account) keep(g *Group) {
+	a.Kept++
+	for _, m := range g.Members {
+		a.Rows += len(m.Rows)
+	}
 }
 
 // outcomes takes episodes out of g that are not wanted. It returns why nothing is left.

@@ -1,11 +1,12 @@
 package trajectory
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
+	"sort"
 
 	"parley/journal"
 	"parley/world"
@@ -18,23 +19,28 @@ import (
 //
 // It may be used from one goroutine at a time; a Complete is good for ever.
 type Groups struct {
-	run    string
-	groups []*group // as they were planned
-	of     []int    // by episode: its group
-	ended  []bool   // by episode
-	stage  int
-	names  map[string]int // of the groups of the stage
-	last   world.Spec     // that was planned, and
-	name   string         // the name of its group
+	run     string
+	stages  []stage
+	planned int
+	groups  map[int]*group // by their first episode: those of which an episode has ended
 
 	complete []Complete
 	seen     int // entries
 }
 
+// stage is the groups of a stage. No group is of two stages: one that was complete must not grow.
+type stage struct {
+	journal.Staged
+	// shared has the episodes of every group by name, and names them in order, where a group may be
+	// of specs that do not stand beside each other. Nil: groups are those of the specs.
+	shared map[string][]int
+	names  []string
+}
+
 type group struct {
 	id      string
 	members []int
-	left    int // that have not ended
+	open    []int // of them, that have not ended
 }
 
 // Complete is a group all of whose episodes have ended.
@@ -51,7 +57,7 @@ func (g *Groups) Run() string { return g.run }
 func (g *Groups) Seen() int { return g.seen }
 
 // Count says how many groups were planned so far, and how many of them are complete.
-func (g *Groups) Count() (planned, complete int) { return len(g.groups), len(g.complete) }
+func (g *Groups) Count() (planned, complete int) { return g.planned, len(g.complete) }
 
 // After returns the first group that became complete after a cursor; false: none has yet.
 func (g *Groups) After(cursor int) (Complete, bool) {
@@ -73,77 +79,144 @@ func (g *Groups) Update(ctx context.Context, src Source) error {
 	}
 	for _, e := range ends {
 		g.seen = max(g.seen, e.Entry)
-		if e.Episode < 0 || e.Episode >= len(g.of) {
-			return fmt.Errorf("trajectory: episode %d ended and was never planned", e.Episode)
-		}
-		if g.ended[e.Episode] {
-			continue
-		}
-		g.ended[e.Episode] = true
-		of := g.groups[g.of[e.Episode]]
-		if of.left--; of.left == 0 {
-			g.complete = append(g.complete, Complete{e.Entry, of})
-		}
-	}
-	return nil
-}
-
-// plannedAtOnce is how many episodes are listed at once.
-const plannedAtOnce = 1024
-
-// plan takes in the episodes that were planned since.
-func (g *Groups) plan(ctx context.Context, src Source) error {
-	if g.run == "" {
-		begun, err := src.Begun(ctx)
-		switch {
-		case err != nil:
-			return err
-		case begun == nil:
-			return ErrNoRun
-		case begun.Kind != "rollout":
-			return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout", begun.Kind)
-		}
-		g.run = begun.Run
-	}
-	for {
-		page, err := src.Planned(ctx, len(g.of), plannedAtOnce)
-		if err != nil || len(page) == 0 {
-			return err
-		}
-		for i := range page {
-			if err := g.add(&page[i]); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// add puts an episode into its group. No group is of two stages: one that was complete must
-// not grow.
-func (g *Groups) add(p *Planned) error {
-	if p.Episode != len(g.of) {
-		return fmt.Errorf("trajectory: episode %d was planned after episode %d", p.Episode, len(g.of)-1)
-	}
-	if g.names == nil || p.Stage != g.stage {
-		g.stage, g.names = p.Stage, map[string]int{}
-	}
-	if g.name == "" || p.Spec.Deal != g.last.Deal || p.Spec.Cell != g.last.Cell || !bytes.Equal(p.Spec.Params, g.last.Params) {
-		name, err := GroupOf(p.Spec)
+		of, err := g.of(e.Episode)
 		if err != nil {
 			return err
 		}
-		g.name, g.last = name, p.Spec
+		if i := slices.Index(of.open, e.Episode); i >= 0 { // else it ended before
+			if of.open = slices.Delete(of.open, i, i+1); len(of.open) == 0 {
+				g.complete = append(g.complete, Complete{e.Entry, of})
+			}
+		}
 	}
-	at, ok := g.names[g.name]
-	if !ok {
-		at = len(g.groups)
-		g.names[g.name] = at
-		g.groups = append(g.groups, &group{id: g.name})
-	}
-	of := g.groups[at]
-	of.members, of.left = append(of.members, p.Episode), of.left+1
-	g.of, g.ended = append(g.of, at), append(g.ended, false)
 	return nil
+}
+
+// of finds the group of an episode that ended.
+func (g *Groups) of(episode int) (*group, error) {
+	i := sort.Search(len(g.stages), func(i int) bool { return episode < g.stages[i].First+g.stages[i].Specs.Len() })
+	if i == len(g.stages) || episode < g.stages[i].First {
+		return nil, fmt.Errorf("trajectory: episode %d ended and was never planned", episode)
+	}
+	s := &g.stages[i]
+	first, _ := s.Specs.Group(episode - s.First)
+	if of := g.groups[s.First+first]; of != nil && s.shared == nil {
+		return of, nil
+	}
+	of, err := s.group(episode - s.First)
+	if err != nil {
+		return nil, err
+	}
+	if known := g.groups[of.members[0]]; known != nil {
+		return known, nil
+	}
+	of.open = slices.Clone(of.members)
+	g.groups[of.members[0]] = of
+	return of, nil
+}
+
+// group makes the group that place i is in.
+func (s *stage) group(i int) (*group, error) {
+	name, err := GroupOf(s.Specs.At(i))
+	if err != nil {
+		return nil, err
+	}
+	if s.shared != nil {
+		return &group{id: name, members: s.shared[name]}, nil
+	}
+	of := &group{id: name}
+	for from, to := s.Specs.Group(i); from < to; from++ {
+		of.members = append(of.members, s.First+from)
+	}
+	return of, nil
+}
+
+// plan takes in the stages that were planned since.
+func (g *Groups) plan(ctx context.Context, src Source) error {
+	begun, stages, err := src.Plan(ctx, len(g.stages))
+	switch {
+	case err != nil:
+		return err
+	case g.run != "":
+	case begun == nil:
+		return ErrNoRun
+	case begun.Kind != "rollout":
+		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout", begun.Kind)
+	default:
+		g.run, g.groups = begun.Run, map[int]*group{}
+	}
+	for _, st := range stages {
+		s := stage{Staged: st}
+		n, err := s.count()
+		if err != nil {
+			return err
+		}
+		g.planned += n
+		g.stages = append(g.stages, s)
+	}
+	return nil
+}
+
+// mostShared is the most episodes of a stage whose groups must be found one by one.
+const mostShared = 10_000_000
+
+// count returns how many groups there are. Where several groups of the specs may be one, it finds out.
+func (s *stage) count() (n int, err error) {
+	seen := map[string]bool{}
+	for _, spec := range s.Specs.Distinct() {
+		spec.Deal = 0 // rounds differ in it
+		name, err := GroupOf(spec)
+		if err != nil {
+			return 0, err
+		}
+		if seen[name] {
+			return s.share()
+		}
+		seen[name] = true
+	}
+	for b := range s.Specs.Blocks() {
+		n += len(b.Groups) * b.Rounds
+	}
+	return n, nil
+}
+
+func (s *stage) share() (int, error) {
+	if n := s.Specs.Len(); n > mostShared {
+		return 0, fmt.Errorf("trajectory: stage %d has %d episodes, and groups that do not stand together: at most %d are looked at", s.Stage, n, mostShared)
+	}
+	s.shared = map[string][]int{}
+	for i, spec := range s.Specs.All() {
+		name, err := GroupOf(spec)
+		if err != nil {
+			return 0, err
+		}
+		if s.shared[name] == nil {
+			s.names = append(s.names, name)
+		}
+		s.shared[name] = append(s.shared[name], s.First+i)
+	}
+	return len(s.names), nil
+}
+
+// all gives every group that was planned, in order.
+func (s *stage) all() iter.Seq2[*group, error] {
+	return func(yield func(*group, error) bool) {
+		for _, name := range s.names {
+			if !yield(&group{id: name, members: s.shared[name]}, nil) {
+				return
+			}
+		}
+		if s.shared != nil {
+			return
+		}
+		for i := 0; i < s.Specs.Len(); {
+			of, err := s.group(i)
+			if !yield(of, err) || err != nil {
+				return
+			}
+			i += len(of.members)
+		}
+	}
 }
 
 // GroupOf names the group of an episode: its task or, without an environments file, its
@@ -152,6 +225,9 @@ func GroupOf(spec world.Spec) (string, error) {
 	var p struct {
 		Env  string
 		Task *rollout.Task
+	}
+	if spec.Kind == "" && spec.Params == nil {
+		return "", nil // what is known of it was lost
 	}
 	if err := json.Unmarshal(spec.Params, &p); err != nil {
 		return "", fmt.Errorf("trajectory: params: %w", err)

@@ -90,6 +90,41 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestGroupsOfLongStage: nothing is held of groups that wait, and groups that would have to be looked
+// for one by one are bounded.
+func TestGroupsOfLongStage(t *testing.T) {
+	t.Parallel()
+	group := world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}, Size: 8}
+	long := func(blocks ...world.Block) *journal.Memory {
+		specs, err := world.Blocks(blocks...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := &journal.Memory{}
+		entries := []journal.Entry{&journal.Begun{Run: "r1", Kind: "rollout"}, &journal.Staged{Specs: specs}}
+		for n := specs.Len() - 9; n < specs.Len(); n++ {
+			entries = append(entries, &journal.Ended{Episode: n})
+		}
+		if err := j.Append(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	const rounds = 250_000_000
+	var g Groups
+	if err := g.Update(t.Context(), From(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
+		t.Fatal(err)
+	}
+	planned, complete := g.Count()
+	if want := fmt.Sprintf("11:maze:%d[", rounds); planned != rounds || complete != 1 || !strings.HasPrefix(all(&g), want) {
+		t.Errorf("%d groups, %d complete: %s; want %s", planned, complete, all(&g), want)
+	}
+	half := world.Block{Groups: []world.Group{group}, Rounds: rounds / 2}
+	if err := new(Groups).Update(t.Context(), From(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
+		t.Error(err)
+	}
+}
+
 // TestReadWhole: what a group is read as is what Each hands over.
 func TestReadWhole(t *testing.T) {
 	t.Parallel()

@@ -11,8 +11,9 @@ import (
 // Source is a run that can be read in parts, so that little of it must be held. From makes
 // one of any journal.
 type Source interface {
-	// Begun is how the run began, or nil.
-	Begun(ctx context.Context) (*journal.Begun, error)
+	// Plan is how the run began, or nil, and its stages after the first so many. How it began need
+	// not be given to who has a stage already.
+	Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error)
 	// Planned lists up to limit episodes from one on, by number.
 	Planned(ctx context.Context, from, limit int) ([]Planned, error)
 	// Ends lists the ends of episodes, in the order in which they were committed, from entry
@@ -57,11 +58,11 @@ func (w *whole) read(ctx context.Context) (err error) {
 	return err
 }
 
-func (w *whole) Begun(ctx context.Context) (*journal.Begun, error) {
+func (w *whole) Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error) {
 	if err := w.read(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return w.head.Begun, nil
+	return w.head.Begun, w.head.Stages[min(after, len(w.head.Stages)):], nil
 }
 
 func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, err error) {

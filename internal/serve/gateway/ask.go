@@ -94,13 +94,16 @@ func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}
-	if q.Schema != nil || x.call.Unread > 0 { // they weigh too
+	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they weigh too
 		req.Extra = maps.Clone(q.Extra)
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
 		}
 		if q.Schema != nil {
 			req.Extra["schema"] = q.Schema.JSON
+		}
+		if x.call.Audio {
+			req.Extra["input_audio"] = json.RawMessage("true")
 		}
 		req.Extra["unread"] = x.body[:x.call.Unread]
 	}
@@ -164,7 +167,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 	x.finish(rec, nil)
 }
 
-// finish makes the call durable, and only then sends the end of its answer.
+// finish records the call, and only then sends the end of its answer.
 func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.patient != nil {
 		x.patient.Stop()
@@ -180,7 +183,8 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.target != nil {
 		rec.Request = x.asked()
 	}
-	rec.Episode, rec.Turn, rec.Label, rec.Digest, rec.At = x.session.Episode, x.turn, string(x.rt.api), x.call.Turn(), time.Now()
+	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
+	rec.Label, rec.Digest, rec.At = string(x.rt.api), x.call.Turn(), time.Now()
 	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
 		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"parley/internal/provider"
-	"parley/journal"
 )
 
 // provided serves answers of a usual length at once.
@@ -43,29 +42,5 @@ func BenchmarkCall(b *testing.B) {
 				return
 			}
 		}
-	})
-}
-
-// BenchmarkOne is one client that makes one call at a time: to the provider itself, through
-// a gateway whose record is in memory, and through one whose record is durable. What the
-// second adds to the first is the gateway's own time; what the third adds is the disk's.
-func BenchmarkOne(b *testing.B) {
-	run := func(b *testing.B, l *lab) {
-		b.ReportAllocs()
-		for n := range b.N {
-			r, err := l.try(b.Context(), "/v1/chat/completions", chatOf("m", strconv.Itoa(n)+question))
-			if err != nil || r.status != 200 {
-				b.Fatal(r, err)
-			}
-		}
-	}
-	b.Run("direct", func(b *testing.B) {
-		run(b, &lab{url: strings.TrimSuffix(provided(b), "/v1"), client: &http.Client{Transport: &http.Transport{}}})
-	})
-	b.Run("memory", func(b *testing.B) {
-		run(b, start(b, Config{Upstreams: []provider.Provider{upstream("openai", provided(b))}, Journal: &journal.Memory{}}))
-	})
-	b.Run("file", func(b *testing.B) {
-		run(b, start(b, Config{Upstreams: []provider.Provider{upstream("openai", provided(b))}}))
 	})
 }

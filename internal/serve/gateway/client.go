@@ -15,7 +15,7 @@ func (c *client) Begin(status int, h http.Header) {
 		c.begun()
 	}
 	c.bound()
-	maps.Copy(c.w.Header(), h)
+	c.head(h)
 	c.status = status
 	c.w.WriteHeader(status)
 	// net/http writes a head with a stack frame of some 3 KB, which would double the stack of
@@ -26,6 +26,16 @@ func (c *client) Begin(status int, h http.Header) {
 		_ = c.rc.Flush() // if the client is gone, the first piece tells
 	}()
 	<-sent
+}
+
+// head returns the header of the answer, with h in it.
+func (c *client) head(h http.Header) http.Header {
+	to := c.w.Header()
+	maps.Copy(to, h)
+	if c.episode != nil {
+		to["X-Parley-Episode"] = c.episode
+	}
+	return to
 }
 
 // Write sends a piece of a stream, which the client must take in time.
@@ -42,8 +52,7 @@ func (c *client) Write(p []byte) (int, error) {
 
 // whole sends an answer in one piece.
 func (c *client) whole(status int, b []byte, h http.Header) {
-	to := c.w.Header()
-	maps.Copy(to, h)
+	to := c.head(h)
 	if to["Content-Type"] == nil {
 		to["Content-Type"] = []string{"application/json"}
 	}

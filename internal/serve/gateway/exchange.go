@@ -30,9 +30,11 @@ type exchange struct {
 	began   time.Time
 	body    []byte
 	call    *format.Call
+	client  *line.Conn // nil: it is not known
 	session *session.Session
-	place   int // in the session, while it is in flight
-	turn    int // in the record, unless it is served from there
+	note    string // for the record
+	place   int    // in the session, while it is in flight
+	turn    int    // in the record, unless it is served from there
 	target  *target
 	flight  *relay.Flight
 	span    *trace.Span
@@ -58,7 +60,7 @@ type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
 
 // serve answers a call. One for a stream is handed to take.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, rt: rt, began: time.Now()}
+	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: line.Of(r.Context()), rt: rt, began: time.Now()}
 	g.metrics.inFlight.Inc()
 	if !x.read(r) {
 		x.count()
@@ -130,11 +132,17 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 	if x.session, err = x.g.sessions.Find(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, true); err == nil {
 		x.session, err = x.g.sessions.Place(ctx, x.session, x.call)
 	}
+	if err == nil && x.client != nil {
+		x.session, x.note, err = x.g.sessions.Meet(x.session, x.call, x.client)
+	}
 	if err == nil {
 		x.place, err = x.session.Enter(cancel)
 	}
 	switch _, closed := errors.AsType[session.ClosedError](err); {
 	case err == nil:
+		if !x.g.cfg.Replay {
+			x.out.episode = x.session.Header
+		}
 		return true
 	case errors.Is(err, session.ErrUnknown):
 		x.fail(http.StatusNotFound, "session_unknown", "session "+id+" is not in the record that is served")
@@ -254,9 +262,10 @@ type client struct {
 	w        http.ResponseWriter
 	rc       *http.ResponseController
 	patience time.Duration
-	begun    func() // told when the answer begins; may be nil
-	drop     func() // ends the connection; nil: a panic does, as net/http wants it
-	status   int    // that was sent; 0: none was
+	begun    func()   // told when the answer begins; may be nil
+	drop     func()   // ends the connection; nil: a panic does, as net/http wants it
+	episode  []string // that is told with the answer; nil: none
+	status   int      // that was sent; 0: none was
 	gone     bool
 	stuck    bool // gone because it did not take what it was sent in time
 }

@@ -4,7 +4,7 @@
 //
 // What it promises: an answer reaches its client as the provider gave it, to the byte,
 // unless it had to be translated; its end reaches the client only after the call is
-// durable; a call that waits for limits waits in a queue that is fair between sessions,
+// recorded, so that it outlives the process; a call that waits for limits waits in a queue that is fair between sessions,
 // until its deadline; once a client has been sent anything its call is not tried again; a
 // client that goes away takes its call with it; no key is in a record, an error or an
 // answer. Run returns only after everything it started has ended.

@@ -40,7 +40,7 @@ func newMetrics(g *Gateway) *metrics {
 		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricsPrefix + "request_seconds", Help: "Time of a call, from its request to the end of its answer.", Buckets: buckets}, []string{"endpoint"}),
 		first:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricsPrefix + "first_byte_seconds", Help: "Time of a provider to the first byte of an answer.", Buckets: buckets}, []string{"endpoint"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "in_flight", Help: "Calls that are being served."}),
-		recorded: prometheus.NewHistogram(prometheus.HistogramOpts{Name: metricsPrefix + "record_seconds", Help: "Time until a call was durable.", Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
+		recorded: prometheus.NewHistogram(prometheus.HistogramOpts{Name: metricsPrefix + "record_seconds", Help: "Time until a call was recorded.", Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
 		cached:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "cached_total", Help: "Calls answered by the cache."}),
 		replayed: prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replayed_total", Help: "Calls answered by the record."}),
 		missed:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replay_missed_total", Help: "Calls that are not in the record, with --replay and --resume."}),

@@ -48,6 +48,39 @@ func TestHugeLimits(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
 }
 
+// TestUnpricedMembers: with a budget, a call is refused that may cost more than its tokens do. Without
+// one, or where nothing costs anything, it is sent as it is.
+func TestUnpricedMembers(t *testing.T) {
+	t.Parallel()
+	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
+	paid := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(1)})
+	free := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices})
+	nothing, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":0,"output":0}}}`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := start(t, Config{Upstreams: []provider.Provider{up}, Prices: nothing, Budget: llm.Dollars(1)})
+	for member, rest := range map[string]string{
+		"service_tier": `,"service_tier":"priority"`,
+		"models":       `,"models":["m","dear"]`,
+		"tools":        `,"tools":[{"type":"web_search_preview"}]`,
+		"audio":        `,"audio":{"voice":"alloy","format":"wav"}`,
+		"input_audio":  `,"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
+	} {
+		body := strings.Replace(chatOf("m", "hello", rest), `"messages":[{"role":"user","content":"hello"}],"messages"`, `"messages"`, 1)
+		r := paid.post(chatPath, body).want(t, http.StatusBadRequest, "price_unknown", member+": it changes what the call costs", "leave it out, or set no budget")
+		if strings.Contains(r.body, "yes") {
+			t.Errorf("%s: %s", member, r.body)
+		}
+		free.post(chatPath, body).want(t, http.StatusOK, "yes")
+		local.post(chatPath, body).want(t, http.StatusOK, "yes")
+	}
+	if spent, reserved := paid.g.dispatch.Budget().Spent(); spent != 0 || reserved != 0 {
+		t.Errorf("spent %v, %v set aside", spent, reserved)
+	}
+	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"service_tier":"flex","tools":[{"type":"function","function":{"name":"f"}}]`)).want(t, http.StatusOK, "yes")
+}
+
 // TestHostileUsage: whatever an upstream reports, what is spent is neither negative nor more
 // than the budget, and a call without usage is not free.
 func TestHostileUsage(t *testing.T) {

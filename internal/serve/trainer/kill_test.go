@@ -43,7 +43,7 @@ func serveAlone(of string) error {
 	l := &lab{file: file, episodes: episodes, ends: make(chan int), done: make(chan struct{})}
 	c := l.config()
 	if src, done, err := c.Open(); err == nil {
-		begun, err := src.Begun(context.Background())
+		begun, _, err := src.Plan(context.Background(), 0)
 		if err != nil {
 			return err
 		}

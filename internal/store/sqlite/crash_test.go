@@ -167,6 +167,56 @@ func TestTorn(t *testing.T) {
 	}
 }
 
+// TestSyncLater: where commits are synced later, a power cut can spoil any of those that were not
+// synced, and leave those after it as they are. The file holds the commits before it. Damage
+// to older commits is refused, and so is the same log beside a file that is not marked.
+func TestSyncLater(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "run.db")
+	s := mustOpen(t, path, Create)
+	unmarked := readFile(t, path)
+	if err := s.SyncLater(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := number(s.writer.conn, "PRAGMA synchronous"); n != 1 || err != nil {
+		t.Errorf("synchronous is %d (%v), and should be 1: NORMAL", n, err)
+	}
+	if err := run(s.writer.conn, "PRAGMA wal_autocheckpoint = 0"); err != nil {
+		t.Fatal(err)
+	}
+	entries := journaltest.Run(4, maxUnsynced+20)
+	wholes := map[int]bool{}
+	var ends []int // of commits in the log
+	for i := range entries {
+		mustAppend(t, s, entries[i])
+		if want := i%maxUnsynced + 1; s.writer.unsynced != want {
+			t.Fatalf("%d commits are not synced after %d, want %d", s.writer.unsynced, i+1, want)
+		}
+		wholes[i] = true
+	}
+	file, wal := readFile(t, path), readFile(t, path+"-wal")
+	for i := 32; i < len(wal); i += pageSize + 24 {
+		if binary.BigEndian.Uint32(wal[i+4:]) != 0 {
+			ends = append(ends, i)
+		}
+	}
+	if err := s.Sync(); err != nil || s.writer.unsynced != 0 {
+		t.Errorf("%d commits are not synced: %v", s.writer.unsynced, err)
+	}
+	spoil := func(back int) []byte {
+		torn := bytes.Clone(wal)
+		torn[ends[len(ends)-back]+100] ^= 0xff
+		return torn
+	}
+	for _, back := range []int{1, 2, 30, maxUnsynced} {
+		if n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file, spoil(back), entries, wholes); n != len(entries)-back {
+			t.Errorf("%d entries came back, want %d", n, len(entries)-back)
+		}
+	}
+	refusedLog(t, file, spoil(maxUnsynced+1))
+	refusedLog(t, unmarked, spoil(2))
+}
+
 // followed says whether a commit of a log begins after the one that the byte at is in.
 func followed(wal []byte, at int) bool {
 	const frame = pageSize + 24

@@ -13,6 +13,7 @@ import (
 
 	"parley/engine"
 	"parley/journal"
+	"parley/world"
 )
 
 // playedFile makes the file of a run that was played, some of it twice over.
@@ -23,7 +24,8 @@ func playedFile(t *testing.T) []byte {
 	if _, err := engine.Run(t.Context(), benchRun(s, 10)); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, s, staged(10, 2), talk(10, 0)[0], talk(10, 0)[1]) // one is being played, one waits
+	block := &journal.Staged{Stage: 1, First: 10, Specs: world.Repeat(world.Spec{Kind: "secrets"}, 2)}
+	mustAppend(t, s, block, talk(10, 0)[0], talk(10, 0)[1]) // one is being played, one waits
 	closed(t, s)
 	return readFile(t, path)
 }
@@ -258,6 +260,8 @@ func TestSpoiledRows(t *testing.T) {
 		"an outcome is lost": `DELETE FROM outcomes WHERE episode = 3`,
 		"an episode":         `UPDATE specs SET deal = deal + 1 WHERE episode = 4`,
 		"an episode is lost": `DELETE FROM specs WHERE episode = 4`,
+		"a block":            `UPDATE specs SET rounds = 3 WHERE episode = 10`,
+		"a block is lost":    `DELETE FROM specs WHERE episode = 10`,
 		"progress":           `UPDATE progress SET ended = 0 WHERE episode = 5`,
 		"progress is lost":   `DELETE FROM progress WHERE episode = 5`,
 		"a stage":            `UPDATE stages SET count = count - 1`,

@@ -95,7 +95,7 @@ func (s *Store) places(in journal.Span) (out spots, err error) {
 			return err
 		}
 		t, err := readTotals(r.conn) // one that was never asked for has no row
-		return cmp.Or(err, r.gap(tableProgress, gap, min(int64(in.To), t.specs)))
+		return cmp.Or(err, r.gap(tableProgress, gap, min(int64(in.To), t.begun)))
 	})
 	if err != nil {
 		return nil, explain(s.path, "read", err)

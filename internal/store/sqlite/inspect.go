@@ -34,6 +34,7 @@ func inspect(path string, size int64) error {
 		// Pages are on their way from the log to the file: the log must be looked at too.
 		id, version, err = marks(address(path, "mode=ro"))
 	}
+	version &^= syncedLater
 	switch {
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
 		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)

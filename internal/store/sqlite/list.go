@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"parley/journal"
 	"parley/llm"
@@ -42,7 +41,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
 		o = Outline{
 			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches),
-			Episodes: int(t.specs), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
+			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.begun(h.Begun, t))
 	})
@@ -50,6 +49,27 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		return Outline{}, explain(s.path, "read", err)
 	}
 	return o, nil
+}
+
+// Stages reads the stages after the first so many.
+func (s *Store) Stages(ctx context.Context, after int) (out []journal.Staged, err error) {
+	err = s.readers.with(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err := cmp.Or(context.Cause(ctx), err); err != nil || int64(after) >= t.stages {
+			return err
+		}
+		n, err := r.stages(everything(), func(_ int64, e journal.Entry) {
+			if st, ok := e.(*journal.Staged); ok {
+				out = append(out, *st)
+			}
+		})
+		out = out[min(after, len(out)):]
+		return cmp.Or(err, r.complete(n, t.stages, "stages"))
+	})
+	if err != nil {
+		return nil, explain(s.path, "read", err)
+	}
+	return out, nil
 }
 
 // End is where the journal says that an episode ended.
@@ -139,18 +159,19 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 	return out, nil
 }
 
-func (r *reader) list(ctx context.Context, want Listing) (out []Listed, err error) {
-	from := span{int64(want.From) - 1, everything().to}
-	if want.Failed {
-		failed, err := r.failedEpisodes()
-		for _, episode := range failed {
-			if err == nil && episode >= want.From && (want.Limit == 0 || len(out) < want.Limit) {
-				err = r.listInto(ctx, &out, want, span{int64(episode) - 1, int64(episode)})
-			}
-		}
-		return out, err
+func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
+	l := lister{reader: r, want: want, known: newKnownSpecs()}
+	if !want.Failed {
+		err := l.list(ctx, span{int64(want.From) - 1, everything().to})
+		return l.out, err
 	}
-	return out, r.listInto(ctx, &out, want, from)
+	failed, err := r.failedEpisodes()
+	for _, episode := range failed {
+		if err == nil && episode >= want.From && (want.Limit == 0 || len(l.out) < want.Limit) {
+			err = l.list(ctx, span{int64(episode) - 1, int64(episode)})
+		}
+	}
+	return l.out, err
 }
 
 // failedEpisodes are the episodes that failed. That none is passed over is known by their
@@ -170,32 +191,6 @@ func (r *reader) failedEpisodes() (out []int, err error) {
 	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
 }
 
-func (r *reader) listInto(ctx context.Context, out *[]Listed, want Listing, in span) error {
-	next := in.after + 1
-	err := r.scanFew(specsSQL+inSpanOfRuns, in, func(c columns) error {
-		row, err := readSpec(c)
-		if err := cmp.Or(context.Cause(ctx), err, r.gap(tableSpecs, next, int64(row.episode))); err != nil {
-			return err
-		}
-		next = int64(row.episode) + 1
-		if r.lost.has(row.episode) && !want.Lost || !strings.Contains(row.cell, want.Cell) {
-			return nil
-		}
-		l, err := r.listed(row)
-		if err != nil {
-			return fmt.Errorf("episode %d: %w", row.episode, err)
-		}
-		if *out = append(*out, l); want.Limit > 0 && len(*out) == want.Limit {
-			return errFound
-		}
-		return nil
-	})
-	if errors.Is(err, errFound) {
-		return nil
-	}
-	return err
-}
-
 // gap says if there is an episode missing between two.
 func (r *reader) gap(t table, next, is int64) error {
 	if next >= is || r.lost != nil {
@@ -204,22 +199,17 @@ func (r *reader) gap(t table, next, is int64) error {
 	return &rowError{table: t, key: next, why: "is missing"}
 }
 
-func (r *reader) listed(row spec) (l Listed, err error) {
-	l.Episode, l.Spec = row.episode, world.Spec{Kind: row.kind, Deal: row.deal, Cell: row.cell}
-	if l.Spec.Params, err = r.params(row.params); err != nil {
-		return l, err
-	}
-	l.Spec.Lineup, err = r.lineup(row.lineup)
-	return l, err
-}
-
 // progressOf fills in how far episodes have come.
 func (r *reader) progressOf(list []Listed) error {
 	if len(list) == 0 {
 		return nil
 	}
+	t, err := readTotals(r.conn)
+	if err != nil {
+		return err
+	}
 	i := 0
-	err := r.scanFew(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
+	err = r.scanFew(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
 		p, err := progress(c)
 		if err != nil || i == len(list) || p.episode < list[i].Episode {
 			return err // or it is not listed
@@ -240,7 +230,7 @@ func (r *reader) progressOf(list []Listed) error {
 		}
 		return nil
 	})
-	if err == nil && i < len(list) && !r.lost.has(list[i].Episode) {
+	if err == nil && i < len(list) && int64(list[i].Episode) < t.begun && !r.lost.has(list[i].Episode) {
 		err = &rowError{table: tableProgress, key: int64(list[i].Episode), why: "is missing"}
 	}
 	return err

@@ -26,9 +26,14 @@ func mixed(episodes int, seed uint64) []journal.Entry {
 		specs[i] = world.Spec{Kind: "k", Params: json.RawMessage(`{"n":1}`), Lineup: map[string]string{"a": "x"}, Deal: i, Cell: []string{"", "short", "long"}[i%3]}
 	}
 	half := episodes / 2
+	cells := []world.Group{{Spec: specs[0], Size: 1}, {Spec: specs[1], Size: 2}, {Spec: specs[2], Size: 1}}
+	blocks, err := world.Blocks(world.Block{Groups: cells, Rounds: half / 4})
+	if err != nil {
+		panic(err) // not reached
+	}
 	out := []journal.Entry{
 		&journal.Begun{Version: 1, Run: "r", Kind: "k", Plan: json.RawMessage(`{}`)}, &journal.Opened{},
-		&journal.Staged{Specs: world.List(specs[:half]...)}, &journal.Staged{Stage: 1, First: half, Specs: world.List(specs[half:]...)},
+		&journal.Staged{Specs: world.Join(blocks, world.List(specs[:half%4]...))}, &journal.Staged{Stage: 1, First: half, Specs: world.List(specs[half:]...)},
 	}
 	attempt, over := make([]int, episodes), make([]bool, episodes)
 	for range 20 * episodes {

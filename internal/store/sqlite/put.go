@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -123,50 +124,11 @@ func (w *writer) putStaged(e *journal.Staged) error {
 	r.int(int64(e.Specs.Len()))
 	r.seal()
 	w.totals.stages++
-	w.totals.specs += int64(e.Specs.Len())
+	w.totals.episodes += int64(e.Specs.Len())
 	if err := r.do(); err != nil {
 		return err
 	}
-	for i, spec := range e.Specs.All() {
-		if err := w.putSpec(e.First+i, &spec); err != nil {
-			return fmt.Errorf("episode %d: %w", e.First+i, err)
-		}
-	}
-	return nil
-}
-
-func (w *writer) putSpec(episode int, spec *world.Spec) error {
-	var params int64
-	if spec.Params != nil {
-		var err error
-		if params, err = w.shared(string(spec.Params)); err != nil {
-			return err
-		}
-	}
-	lineup, err := encode(spec.Lineup)
-	if err != nil {
-		return err
-	}
-	lineupID, err := w.shared(lineup)
-	if err != nil {
-		return err
-	}
-	s, err := w.conn.Prepare(`INSERT INTO specs (episode, sum, kind, params, lineup, deal, cell) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
-	}
-	r := row{s: s}
-	r.begin(tableSpecs, int64(episode), 1)
-	r.str(spec.Kind)
-	r.id(params)
-	r.id(lineupID)
-	r.int(int64(spec.Deal))
-	r.opt(spec.Cell)
-	r.seal()
-	if err := r.do(); err != nil {
-		return err
-	}
-	return w.putPlace(`INSERT OR IGNORE`+placeSQL, episode, &place{})
+	return w.putSpecs(e.First, e.Specs)
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
@@ -237,6 +199,9 @@ func (w *writer) step(episode int, last int64) (p *place, prev int64, err error)
 }
 
 func (w *writer) findPlace(episode int) (*place, error) {
+	if int64(episode) >= w.totals.begun {
+		return &place{}, w.begin(episode)
+	}
 	s, err := w.conn.Prepare(progressSQL + `WHERE episode = ?`)
 	if err != nil {
 		return nil, err
@@ -245,11 +210,26 @@ func (w *writer) findPlace(episode int) (*place, error) {
 	s.BindInt64(1, int64(episode))
 	found, err := s.Step()
 	if err != nil || !found {
-		return &place{}, err
+		return nil, cmp.Or(err, error(&rowError{table: tableProgress, key: int64(episode), why: "is missing"}))
 	}
 	p, err := progress(newColumns(s))
 	p.was = p.state()
 	return &p.place, err
+}
+
+// begin notes that an episode began. Episodes begin about in order: those before it that have no
+// row yet get one, so that a row that is missing is noticed.
+func (w *writer) begin(episode int) error {
+	if episode >= world.MaxEpisodes {
+		return fmt.Errorf("episode %d: a run has at most %d", episode, world.MaxEpisodes)
+	}
+	for ; w.totals.begun < int64(episode); w.totals.begun++ {
+		if err := w.putPlace(int(w.totals.begun), &place{}); err != nil {
+			return err
+		}
+	}
+	w.totals.begun++
+	return nil
 }
 
 // progressed is a row of progress.
@@ -273,7 +253,7 @@ func progress(c columns) (p progressed, err error) {
 func (w *writer) putPlaces() error {
 	for _, episode := range w.dirty {
 		p := w.places[episode]
-		if err := w.putPlace(`INSERT OR REPLACE`+placeSQL, episode, p); err != nil {
+		if err := w.putPlace(episode, p); err != nil {
 			return err
 		}
 		w.totals.states[p.was]--
@@ -283,10 +263,10 @@ func (w *writer) putPlaces() error {
 	return nil
 }
 
-const placeSQL = ` INTO progress (episode, sum, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const placeSQL = `INSERT OR REPLACE INTO progress (episode, sum, attempt, open, entries, ended, first, last) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
-func (w *writer) putPlace(insert string, episode int, p *place) error {
-	s, err := w.conn.Prepare(insert)
+func (w *writer) putPlace(episode int, p *place) error {
+	s, err := w.conn.Prepare(placeSQL)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"parley/journal"
 	"parley/llm"
-	"parley/world"
 )
 
 // reader is a connection that reads.
@@ -173,62 +172,6 @@ func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
 		return nil
 	})
 	return n, err
-}
-
-const specsSQL = `SELECT episode, sum, kind, params, lineup, deal, cell FROM specs `
-
-// spec is a row of specsSQL.
-type spec struct {
-	episode        int
-	kind, cell     string
-	params, lineup int64 // texts
-	deal           int
-}
-
-// readSpec reads a row of specsSQL.
-func readSpec(c columns) (spec, error) {
-	s := spec{episode: int(c.key(tableSpecs, 1)), kind: c.str(), params: c.int64(), lineup: c.int64(), deal: c.int(), cell: c.opt()}
-	return s, c.check()
-}
-
-// specs reads the episodes of a stage. Most have the params and the lineup of others: these
-// are shared, since a run may have a million episodes.
-func (r *reader) specs(e *journal.Staged, count int) error {
-	specs := make([]world.Spec, 0, min(count, 1<<20))
-	allParams, lineups, cells := map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}
-	err := r.scanFew(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, int64(e.First+count) - 1}, func(c columns) error {
-		row, err := readSpec(c)
-		if err != nil {
-			return err
-		}
-		s := world.Spec{Kind: intern(cells, row.kind), Deal: row.deal, Cell: intern(cells, row.cell)}
-		if s.Params, err = readOnce(allParams, row.params, r.params); err != nil {
-			return err
-		}
-		if s.Lineup, err = readOnce(lineups, row.lineup, r.lineup); err != nil {
-			return err
-		}
-		specs = append(r.pad(specs, row.episode-e.First), s)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if specs = r.pad(specs, count); len(specs) != count {
-		return missing(false, fmt.Sprintf("an episode of stage %d", e.Stage))
-	}
-	e.Specs = world.List(specs...)
-	return nil
-}
-
-// pad puts empty specs in the place of those that are damaged, where that is to be left
-// out, so that there are so many.
-func (r *reader) pad(specs []world.Spec, want int) []world.Spec {
-	const most = 1 << 20 // what a file says may be anything
-	for n := 0; r.lost != nil && len(specs) < want && n < most; n++ {
-		specs = append(specs, world.Spec{})
-	}
-	return specs
 }
 
 // readOnce returns what read makes of a text, and reads it once.

@@ -21,7 +21,8 @@ CREATE TABLE state (
     stages   INTEGER NOT NULL,
     turns    INTEGER NOT NULL,
     outcomes INTEGER NOT NULL,
-    specs    INTEGER NOT NULL,
+    episodes INTEGER NOT NULL, -- of all stages
+    begun    INTEGER NOT NULL, -- the rows of progress
     playing  INTEGER NOT NULL, -- episodes that began and did not end
     ended    INTEGER NOT NULL, -- that ended, and did not fail
     failed   INTEGER NOT NULL
@@ -54,9 +55,16 @@ CREATE TABLE stages (
     count INTEGER NOT NULL
 );
 
+-- The episodes of stages, in blocks. A block is groups of episodes that are alike, one after the
+-- other, repeated in rounds: the deals of each round are one higher than in the round before. A
+-- row is a group in the first round. A block of one round has one group.
 CREATE TABLE specs (
-    episode INTEGER PRIMARY KEY,
+    episode INTEGER PRIMARY KEY, -- the first of the group
     sum     INTEGER NOT NULL,
+    size    INTEGER NOT NULL, -- of the group
+    block   INTEGER NOT NULL, -- its first episode
+    round   INTEGER NOT NULL, -- how many episodes a round of the block has
+    rounds  INTEGER NOT NULL, -- how many rounds it has
     kind    TEXT NOT NULL,
     params  INTEGER, -- a text
     lineup  INTEGER, -- a text
@@ -64,7 +72,7 @@ CREATE TABLE specs (
     cell    TEXT
 );
 
--- How far each episode has come: one row for each of specs. last is where its turns and replies
+-- How far each episode has come: one row for each up to the last that began. last is where its turns and replies
 -- end: each names the one before it in prev, so they are found without an index, which would
 -- cost every write.
 CREATE TABLE progress (

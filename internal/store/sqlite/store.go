@@ -5,6 +5,7 @@
 //
 // What it promises: Append returns only when its entries are on the disk, all of them,
 // so that they survive a power failure; or it returns an error and none of them is there.
+// After SyncLater, what was appended since the last Sync survives the end of the process only.
 // One process writes at a time; a second is refused, and one that lost its place without
 // knowing gets journal.ErrFenced. A file that is foreign, damaged or of a newer format is
 // refused without a byte of it being changed. Readers never make a writer wait.
@@ -139,16 +140,29 @@ func (s *Store) Append(ctx context.Context, entries ...journal.Entry) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	return s.write("append", func(w *writer) error { return w.commit(entries) })
+}
+
+// SyncLater has Append return when its entries are in the file as every process sees it, but
+// perhaps not on the disk yet. Sync puts them there: a power failure loses the entries since
+// then, the later of them first.
+func (s *Store) SyncLater() error { return s.write("sync", (*writer).syncLater) }
+
+// Sync puts on the disk what SyncLater has left.
+func (s *Store) Sync() error { return s.write("sync", (*writer).sync) }
+
+// write has the writer do something.
+func (s *Store) write(what string, do func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closed:
-		return fmt.Errorf("sqlite: %s: append: the run file is closed", s.path)
+		return fmt.Errorf("sqlite: %s: %s: the run file is closed", s.path, what)
 	case s.writer == nil:
-		return fmt.Errorf("sqlite: %s: append: the run file was opened for reading", s.path)
+		return fmt.Errorf("sqlite: %s: %s: the run file was opened for reading", s.path, what)
 	}
-	if err := s.writer.commit(entries); err != nil {
-		return explain(s.path, "append", err)
+	if err := do(s.writer); err != nil {
+		return explain(s.path, what, err)
 	}
 	return nil
 }

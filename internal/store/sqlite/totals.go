@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 
 	"zombiezen.com/go/sqlite"
+
+	"parley/world"
 )
 
 // totals is the row of state.
@@ -12,20 +15,22 @@ type totals struct {
 	seq          int64 // of the last entry
 	calls, spent int64
 	// How many rows the other tables have.
-	texts, events, stages, turns, outcomes, specs int64
-	states                                        [4]int64 // episodes by placeState; there is no count of the first
+	texts, events, stages, turns, outcomes int64
+	episodes                               int64    // of all stages
+	begun                                  int64    // those before it have a row in progress
+	states                                 [4]int64 // episodes by placeState; there is no count of the first
 }
 
 const (
-	totalsSQL    = `SELECT one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed FROM state`
-	putTotalsSQL = `INSERT OR REPLACE INTO state (one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, specs, playing, ended, failed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	totalsSQL    = `SELECT one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed FROM state`
+	putTotalsSQL = `INSERT OR REPLACE INTO state (one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // fields are the columns after the checksum, in order.
-func (t *totals) fields() [13]*int64 {
+func (t *totals) fields() [14]*int64 {
 	return [...]*int64{
-		&t.epoch, &t.seq, &t.calls, &t.spent, &t.texts, &t.events, &t.stages, &t.turns, &t.outcomes, &t.specs,
+		&t.epoch, &t.seq, &t.calls, &t.spent, &t.texts, &t.events, &t.stages, &t.turns, &t.outcomes, &t.episodes, &t.begun,
 		&t.states[statePlaying], &t.states[stateEnded], &t.states[stateFailed],
 	}
 }
@@ -44,7 +49,13 @@ func readTotals(conn *sqlite.Conn) (t totals, err error) {
 	for _, f := range t.fields() {
 		*f = c.int64()
 	}
-	return t, c.check()
+	if err := c.check(); err != nil {
+		return t, err
+	}
+	if min(t.seq, t.texts, t.begun, t.episodes) < 0 || max(t.begun, t.episodes) > world.MaxEpisodes {
+		return t, fmt.Errorf("%w: the state of the run speaks of %d entries, %d texts and %d episodes, of which %d began", ErrDamaged, t.seq, t.texts, t.episodes, t.begun)
+	}
+	return t, nil
 }
 
 func (w *writer) putTotals() error {

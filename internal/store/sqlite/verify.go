@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -98,14 +99,14 @@ type verifier struct {
 	r *reader
 	t totals
 
-	entries, texts, specs, places bitset // what is good
-	stages                        int64
-	bad                           map[int64]string // what is known of entries that are not
-	claimed                       map[int64]bool   // those of them whose episode is known
-	lostTexts                     map[int64]bool
-	ends                          map[int]int // by episode: the attempt of its last outcome
-	spots                         spots       // of the episodes whose progress is good
-	landmarks                     []landmark
+	entries, texts, places bitset           // what is good
+	staged                 []int64          // where stages end
+	bad                    map[int64]string // what is known of entries that are not
+	claimed                map[int64]bool   // those of them whose episode is known
+	lostTexts              map[int64]bool
+	ends                   map[int]int // by episode: the attempt of its last outcome
+	spots                  spots       // of the episodes whose progress is good
+	landmarks              []landmark
 }
 
 // bitset is a set of numbers from 0.
@@ -126,16 +127,15 @@ func (v *verifier) all() (err error) {
 	if v.t, err = readTotals(v.r.conn); err != nil {
 		return err
 	}
-	v.Entries, v.Texts, v.Episodes, v.Damage = int(v.t.seq), int(v.t.texts), int(v.t.specs), append(v.Damage, []Damage{}...)
+	v.Entries, v.Texts, v.Episodes, v.Damage = int(v.t.seq), int(v.t.texts), int(v.t.episodes), append(v.Damage, []Damage{}...)
 	size, err := number(v.r.conn, `SELECT page_count * page_size FROM pragma_page_count, pragma_page_size`)
 	if err != nil {
 		return err
 	}
-	if most := max(v.t.seq, v.t.texts, v.t.specs); most > size { // a row takes more than a byte
+	if most := max(v.t.seq, v.t.texts, v.t.begun); most > size { // a row takes more than a byte
 		return fmt.Errorf("%w: the state of the run speaks of %d rows, and there is no room for them", ErrDamaged, most)
 	}
-	v.entries, v.texts, v.specs = newBitset(v.t.seq), newBitset(v.t.texts), newBitset(v.t.specs)
-	v.places = newBitset(v.t.specs)
+	v.entries, v.texts, v.places = newBitset(v.t.seq), newBitset(v.t.texts), newBitset(v.t.begun)
 	for _, look := range []func() error{v.lookTexts, v.lookEvents, v.lookStages, v.lookSpecs, v.lookTurns, v.lookReplies, v.lookOutcomes, v.lookProgress, v.lost, v.found} {
 		if err := look(); err != nil {
 			return err
@@ -220,37 +220,70 @@ func (v *verifier) lookEvents() error {
 func (v *verifier) lookStages() error {
 	err := v.rows(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, v.entries, func(c columns) error {
 		c.key(tableStages, 1)
-		for range 3 {
-			c.int64()
-		}
+		c.int64()
+		end := c.int64() + c.int64()
 		err := c.check()
 		if err == nil {
-			v.stages++
+			v.staged = append(v.staged, end)
 		}
 		return err
 	})
-	if v.stages != v.t.stages {
+	if int64(len(v.staged)) != v.t.stages {
 		v.fatal = cmp.Or(v.fatal, fmt.Errorf("%w: which episodes a stage has cannot be read", ErrDamaged))
 	}
 	return err
 }
 
 func (v *verifier) lookSpecs() error {
-	err := v.rows(specsSQL+inSpanOfRuns, v.specs, func(c columns) error {
+	a := assembly{pad: true, each: v.group}
+	err := v.rows(specsSQL+inSpanOfRuns, newBitset(0), func(c columns) error {
 		s, err := readSpec(c)
-		for _, id := range []int64{s.params, s.lineup} {
-			if err == nil && v.lostTexts[id] {
-				v.episode(s.episode, "its description: "+v.text(id))
-			}
+		if err != nil {
+			return err
+		}
+		if err = a.add(s); err != nil {
+			v.run(what(err))
 		}
 		return err
 	})
-	for n := range v.t.specs {
-		if !v.specs.has(n) {
-			v.episode(int(n), "its description cannot be read")
+	return cmp.Or(err, a.finish(v.t.episodes))
+}
+
+// mostWaiting is how many episodes are named one by one though they did not begin: a block may have
+// any number of them.
+const mostWaiting = 1 << 16
+
+// group looks for groups of a block that are lost.
+func (v *verifier) group(rows []spec) error {
+	at := sort.Search(len(v.staged), func(i int) bool { return rows[0].block < v.staged[i] })
+	for i := range rows {
+		s := &rows[i]
+		what := ""
+		switch {
+		case s.lost():
+			what = "cannot be read"
+		case v.lostTexts[s.params]:
+			what = v.text(s.params)
+		case v.lostTexts[s.lineup]:
+			what = v.text(s.lineup)
+		case at < len(v.staged) && s.end() > v.staged[at]:
+			what = "they go on after their stage"
+		}
+		switch {
+		case what == "":
+		case s.size == 1 && s.rounds == 1:
+			v.episode(int(s.episode), "its description: "+what)
+		default:
+			v.run(fmt.Sprintf("the description of %d episodes from %d on, in %d rounds: %s", s.size, s.episode, s.rounds, what))
+			most := max(v.t.begun, min(v.t.episodes, mostWaiting))
+			for from := s.episode; from < min(s.end(), most); from += s.round {
+				for n := from; n < min(from+s.size, most); n++ {
+					v.damaged[int(n)] = true
+				}
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 func (v *verifier) text(id int64) string { return fmt.Sprintf("text %d cannot be read", id) }
@@ -316,7 +349,7 @@ func (v *verifier) lookProgress() error {
 		v.spots = append(v.spots, spot{p.episode, int64(p.Entries), p.first, p.last})
 		return nil
 	})
-	for n := range v.t.specs {
+	for n := range v.t.begun {
 		if !v.places.has(n) {
 			v.episode(int(n), "how far it has come cannot be read")
 		}

@@ -1,11 +1,17 @@
 -- The views of a run file, made for people. docs/run-file.md describes every column.
 
 CREATE VIEW episodes AS
-SELECT s.episode,
-       (SELECT g.stage FROM stages g WHERE s.episode >= g.first AND s.episode < g.first + g.count LIMIT 1) AS stage,
+WITH RECURSIVE e (episode, stage, last) AS (
+    SELECT first, stage, first + count - 1 FROM stages WHERE count > 0
+    UNION ALL
+    SELECT episode + 1, stage, last FROM e WHERE episode < last
+    ORDER BY 1
+)
+SELECT e.episode,
+       e.stage,
        s.kind,
        s.cell,
-       s.deal,
+       s.deal + (e.episode - s.block) / s.round AS deal,
        p.text AS params,
        l.text AS lineup,
        CASE WHEN o.seq IS NULL THEN CASE WHEN g.first THEN 'playing' ELSE 'waiting' END
@@ -15,9 +21,11 @@ SELECT s.episode,
        o.scores,
        o.data,
        strftime('%Y-%m-%dT%H:%M:%fZ', o.at / 1e9, 'unixepoch') AS ended_at
-FROM specs s
-LEFT JOIN progress g ON g.episode = s.episode
-LEFT JOIN outcomes o ON o.episode = s.episode AND g.ended AND o.attempt = g.attempt
+FROM e
+LEFT JOIN specs b ON b.episode = (SELECT max(episode) FROM specs WHERE episode <= e.episode)
+LEFT JOIN specs s ON s.episode = (SELECT max(episode) FROM specs WHERE episode <= b.block + (e.episode - b.block) % b.round)
+LEFT JOIN progress g ON g.episode = e.episode
+LEFT JOIN outcomes o ON o.episode = e.episode AND g.ended AND o.attempt = g.attempt
 LEFT JOIN texts p ON p.id = s.params
 LEFT JOIN texts l ON l.id = s.lineup;
 
@@ -76,7 +84,8 @@ SELECT o.episode,
 FROM outcomes o
 JOIN progress g ON g.episode = o.episode AND g.ended AND g.attempt = o.attempt
 JOIN json_each(o.scores) j
-LEFT JOIN specs s ON s.episode = o.episode
+LEFT JOIN specs b ON b.episode = (SELECT max(episode) FROM specs WHERE episode <= o.episode)
+LEFT JOIN specs s ON s.episode = (SELECT max(episode) FROM specs WHERE episode <= b.block + (o.episode - b.block) % b.round)
 LEFT JOIN texts l ON l.id = s.lineup;
 
 CREATE VIEW notes AS

@@ -14,24 +14,42 @@ import (
 // power cut ends it. It cannot tell a cut from a frame in the middle that is damaged, after
 // which whole commits are lost without a word. Here they are told apart: a commit is synced
 // before the next one is written, so where a frame of a later commit is good, what is before
-// it was good once.
+// it was good once. In a file that is marked with syncedLater, a commit is synced before the
+// maxUnsynced-th after it is written.
+
+// maxUnsynced is how many commits SyncLater leaves unsynced at most.
+const maxUnsynced = 256
+
+// syncedLater is the bit of user_version that marks a file whose commits are synced later than they
+// are written.
+const syncedLater = 1 << 16
+
+// markedLater says whether the file itself is marked, whatever is in its log.
+func markedLater(target string) bool {
+	_, version, err := marks(address(target, "mode=ro&immutable=1"))
+	return err == nil && version&syncedLater != 0
+}
 
 // checkLog says if commits in the log of a run file cannot be read.
 func checkLog(path, target string) error {
+	most := 1     // commits that a power cut can spoil
 	for range 2 { // somebody may have begun the log anew while we read it
-		damaged, err := logDamaged(target + "-wal")
+		damaged, err := logDamaged(target+"-wal", most)
 		if err != nil {
 			return fmt.Errorf("sqlite: %s: the log beside it: %w", path, err)
 		}
 		if !damaged {
 			return nil
 		}
+		if markedLater(target) {
+			most = maxUnsynced
+		}
 	}
 	return fmt.Errorf("sqlite: %s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
 		"(put back a copy of both files; or, to go on without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, target)
 }
 
-func logDamaged(path string) (bool, error) {
+func logDamaged(path string, most int) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -44,6 +62,7 @@ func logDamaged(path string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
+	w.most = most
 	for w.next() {
 		if w.damaged {
 			return true, nil
@@ -61,7 +80,8 @@ type walk struct {
 	salts  uint64
 	seeds  [][2]uint32 // what the checksum may go on from: one, or several after a frame that is bad
 	bad    bool        // there was a frame that is
-	ended  bool        // a commit ended at it, or after it
+	ended  int         // how many commits ended at it, or after it
+	most   int         // how many of them may not have been synced
 	others int         // how many frames in a row are of an earlier log
 	// damaged means that a frame is bad that was good once.
 	damaged bool
@@ -122,13 +142,18 @@ func (w *walk) next() bool {
 	for _, seed := range w.seeds {
 		computed = w.checksum(w.checksum(seed, w.frame[:8]), w.page)
 		if ours && computed == stored {
-			w.damaged = w.bad && w.ended
-			w.ended = w.ended || w.bad && commit
+			w.damaged = w.bad && w.ended >= w.most
+			if w.bad && commit {
+				w.ended++
+			}
 			w.seeds = append(w.seeds[:0], stored)
 			return true
 		}
 	}
-	w.bad, w.ended = true, w.ended || ours && commit
+	w.bad = true
+	if ours && commit {
+		w.ended++
+	}
 	w.seeds = append(w.seeds[:0], stored, computed)
 	return true
 }

@@ -24,6 +24,10 @@ type writer struct {
 	places map[int]*place
 	dirty  []int // places to be stored with this commit
 
+	later    bool     // commits are synced by sync, not by SQLite
+	unsynced int      // commits that are not synced yet
+	log      *os.File // to sync them; nil until then
+
 	print printer // kept for their memory
 	ids   []int64
 	roles []byte
@@ -137,6 +141,11 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	if len(entries) == 0 {
 		return nil
 	}
+	if w.unsynced == maxUnsynced {
+		if err := w.sync(); err != nil {
+			return err
+		}
+	}
 	defer func() {
 		if err != nil {
 			w.known = false
@@ -146,8 +155,46 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
+	if w.later {
+		w.unsynced++
+	}
 	w.settle()
 	w.fold()
+	return nil
+}
+
+// syncLater leaves it to sync to put commits on the disk. SQLite still syncs the log before it
+// folds it into the file, so that the file stays whole. Whoever checks the log must know: it
+// is so only if the file itself can be marked now, which somebody who reads may prevent.
+func (w *writer) syncLater() error {
+	version, err := number(w.conn, "PRAGMA user_version")
+	if err == nil {
+		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|syncedLater), nil)
+	}
+	if err == nil {
+		err = run(w.conn, `PRAGMA wal_checkpoint(PASSIVE)`)
+	}
+	if err != nil || !markedLater(w.path) {
+		return err
+	}
+	w.later = true
+	return sqlitex.ExecuteTransient(w.conn, "PRAGMA synchronous = NORMAL", nil)
+}
+
+// sync puts on the disk what is not there yet.
+func (w *writer) sync() (err error) {
+	if w.unsynced == 0 {
+		return nil
+	}
+	if w.log == nil {
+		if w.log, err = os.OpenFile(w.path+"-wal", os.O_RDWR, 0); err != nil {
+			return err
+		}
+	}
+	if err := w.log.Sync(); err != nil {
+		return err
+	}
+	w.unsynced = 0
 	return nil
 }
 
@@ -209,9 +256,13 @@ func (w *writer) fold() {
 
 // close folds the log into the file.
 func (w *writer) close() error {
+	synced := w.sync() // for when somebody reads, and the log stays
+	if w.log != nil {
+		synced = errors.Join(synced, w.log.Close())
+	}
 	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {
 		err = nil // somebody reads: the last to close does it
 	}
-	return errors.Join(err, w.conn.Close())
+	return errors.Join(synced, err, w.conn.Close())
 }

@@ -60,8 +60,9 @@ func (c *Call) keep(i int, role llm.Role, m []byte) {
 }
 
 // refer looks whether something that there are no words for refers to what the provider stores
-// or fetches.
+// or fetches, or has sound in it.
 func (c *Call) refer(b []byte) {
+	c.Audio = c.Audio || bytes.Contains(b, []byte(`"input_audio"`))
 	for _, sign := range []string{"_id\"", "\"id\"", "url\"", "reference\"", "container", "\"file\"", `\u`} {
 		c.Request.Refers = c.Request.Refers || bytes.Contains(b, []byte(sign))
 	}

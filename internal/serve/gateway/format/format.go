@@ -82,6 +82,8 @@ type Call struct {
 	// Unread is how many bytes of messages are in members that have no word here. They may
 	// weigh all the same.
 	Unread int
+	// Audio says that there is sound in the messages, whose tokens have prices of their own.
+	Audio bool
 	// Digest is of all that can change the answer.
 	Digest [sha256.Size]byte
 

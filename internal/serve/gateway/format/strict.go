@@ -79,5 +79,7 @@ func words() []string {
 		"budget_tokens", "output_config", "effort", "format", "response_format", "json_schema", "schema", "tools", "tool_choice", "function",
 		"parameters", "input_schema", "name", "description", "role", "content", "type", "text", "image_url", "url", "source", "data",
 		"tool_calls", "tool_call_id", "arguments", "temperature", "top_p", "user", "metadata", "output",
+		"audio", "input_audio", "prediction", "models", "provider", "route", "preset", "plugins", "search_parameters", "web_search_options",
+		"container", "mcp_servers", "speed", "inference_geo", "modalities",
 	}
 }

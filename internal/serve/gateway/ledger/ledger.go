@@ -1,9 +1,10 @@
 // Package ledger keeps the record of a gateway in a run's journal: an episode for each
 // session, a turn for each call, with the bytes that the client was sent.
 //
-// It promises that Keep returns only when its call is durable, power loss included, or with
-// the error why it is not; that whatever waits is committed in one go, so that the cost of
-// making things durable is shared; and that what was kept is read back by Past as it was.
+// It promises that Keep returns only when its call survives the end of the process, kill -9
+// included, or with the error why it does not; that the call is on the disk soon after that, so
+// that a power failure loses the last moment only; that End and Expose wait for the disk; that
+// whatever waits is committed in one go; and that what was kept is read back by Past as it was.
 //
 // It is not for deciding what a session may do: it knows sessions only by their names.
 package ledger
@@ -34,6 +35,8 @@ const (
 	version   = 1
 	queueSize = 8192 // entries that may wait
 	atOnce    = 4096 // entries in one commit
+
+	syncEvery = 100 * time.Millisecond // after a commit
 )
 
 // Call is one call of a client and what came of it.
@@ -49,6 +52,8 @@ type Call struct {
 	Error    *llm.Error
 	At       time.Time
 	Wire     Wire
+	// Note says what a reader of the record should know of the call.
+	Note string
 }
 
 // Name names a session: its name among those of its owner. Owner is a digest of the key that
@@ -66,6 +71,7 @@ type params struct {
 // Ledger is the record of a gateway. It may be used from several goroutines.
 type Ledger struct {
 	journal journal.Journal
+	sync    func() error // puts on the disk what was committed; nil: it is there
 	in      chan written
 	done    chan struct{}
 	zip     *zstd.Encoder
@@ -80,7 +86,15 @@ type Ledger struct {
 
 type written struct {
 	entries []journal.Entry
-	kept    chan<- error // told when they are durable or never will be; may be nil
+	kept    chan<- error // told when they are committed or never will be; may be nil
+	synced  bool         // it is told when they are on the disk
+}
+
+// later is a journal that can commit first and sync afterwards: a client does not wait for
+// the disk. Other journals do both at once.
+type later interface {
+	SyncLater() error
+	Sync() error
 }
 
 // State is a record as it was found.
@@ -133,8 +147,15 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 	if err := j.Append(ctx, begun, opened); err != nil {
 		return nil, nil, err
 	}
+	var sync func() error
+	if j, ok := j.(later); ok {
+		if err := j.SyncLater(); err != nil {
+			return nil, nil, err
+		}
+		sync = j.Sync
+	}
 	l := &Ledger{
-		journal: j, next: next, stage: len(head.Stages), zip: zip,
+		journal: j, sync: sync, next: next, stage: len(head.Stages), zip: zip,
 		in: make(chan written, queueSize), done: make(chan struct{}), failed: make(chan struct{}),
 	}
 	return l, s, nil
@@ -186,33 +207,57 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 func (l *Ledger) Run(ctx context.Context) error {
 	defer close(l.done)
 	var g group
-	for w := range l.in {
-		g.reset()
-		g.add(w)
-		// A commit costs as much as ten calls in it. So whoever is about to hand something over is
-		// let go first: with a core to spare nobody waits for that, and without one there is
-		// less to be done in all.
-		runtime.Gosched()
-		g.fill(l.in)
-		g.tell(l.commit(ctx, g.entries))
+	var due <-chan time.Time // when what was committed is synced; nil: all of it is
+	for {
+		select {
+		case <-due:
+			due = nil
+			_ = l.may(l.sync) // see Err
+		case w, ok := <-l.in:
+			if !ok {
+				return l.Err()
+			}
+			g.reset()
+			g.add(w)
+			// A commit costs as much as ten calls in it. So whoever is about to hand something over is
+			// let go first: with a core to spare nobody waits for that, and without one there is
+			// less to be done in all.
+			runtime.Gosched()
+			g.fill(l.in)
+			err := l.may(func() error { return l.journal.Append(ctx, g.entries...) })
+			tell(g.waiting, err)
+			switch {
+			case l.sync == nil:
+				tell(g.synced, err)
+			case len(g.synced) > 0:
+				tell(g.synced, l.may(l.sync))
+				due = nil
+			case due == nil:
+				due = time.After(syncEvery)
+			}
+		}
 	}
-	return l.Err()
 }
 
 // group is what goes into one commit.
 type group struct {
 	entries []journal.Entry
 	waiting []chan<- error
+	synced  []chan<- error // wait for the disk too
 }
 
 func (g *group) reset() {
 	clear(g.entries) // what was written is not to be held
-	g.entries, g.waiting = g.entries[:0], g.waiting[:0]
+	g.entries, g.waiting, g.synced = g.entries[:0], g.waiting[:0], g.synced[:0]
 }
 
 func (g *group) add(w written) {
 	g.entries = append(g.entries, w.entries...)
-	if w.kept != nil {
+	switch {
+	case w.kept == nil:
+	case w.synced:
+		g.synced = append(g.synced, w.kept)
+	default:
 		g.waiting = append(g.waiting, w.kept)
 	}
 }
@@ -232,19 +277,18 @@ func (g *group) fill(in <-chan written) {
 	}
 }
 
-func (g *group) tell(err error) {
-	for _, kept := range g.waiting {
+func tell(waiting []chan<- error, err error) {
+	for _, kept := range waiting {
 		kept <- err
 	}
 }
 
-// commit makes entries durable. Once that has failed nothing is written any more: what
-// comes later must not look as if it came next.
-func (l *Ledger) commit(ctx context.Context, entries []journal.Entry) error {
+// may writes, unless that has failed before: what comes later must not look as if it came next.
+func (l *Ledger) may(write func() error) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	err := l.journal.Append(ctx, entries...)
+	err := write()
 	if err != nil {
 		err = fmt.Errorf("ledger: nothing more can be recorded: %w", err)
 		l.err.Store(&err)
@@ -286,11 +330,11 @@ func (l *Ledger) Begin(session Name) (int, error) {
 
 var errClosed = errors.New("ledger: it is closed")
 
-// Keep makes a call durable.
+// Keep records a call.
 func (l *Ledger) Keep(c *Call) error {
 	turn := journal.Turn{Episode: c.Episode, Turn: c.Turn}
-	return l.write(
-		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.Wire.notes(l.zip)},
+	return l.write(false,
+		&journal.Turned{Turn: turn, Digest: c.Digest, Calls: 1, Notes: c.notes(l.zip)},
 		&journal.Replied{
 			Turn: turn, Seat: Seat, Label: c.Label, Agent: Seat, Request: c.Request, Act: c.Act,
 			Response: c.Response, Error: c.Error, At: c.At,
@@ -299,20 +343,21 @@ func (l *Ledger) Keep(c *Call) error {
 
 // End ends an episode.
 func (l *Ledger) End(episode int, o world.Outcome, now time.Time) error {
-	return l.write(&journal.Ended{Episode: episode, Outcome: o, At: now})
+	return l.write(true, &journal.Ended{Episode: episode, Outcome: o, At: now})
 }
 
 // Expose makes durable what calls in flight may cost: see journal.Exposed.
-func (l *Ledger) Expose(worst llm.Money) error { return l.write(&journal.Exposed{Worst: worst}) }
+func (l *Ledger) Expose(worst llm.Money) error { return l.write(true, &journal.Exposed{Worst: worst}) }
 
-func (l *Ledger) write(entries ...journal.Entry) error {
+// write has entries committed, and synced if that is wanted.
+func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
 	kept := make(chan error, 1)
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
 		return errClosed
 	}
-	l.in <- written{entries: entries, kept: kept}
+	l.in <- written{entries: entries, kept: kept, synced: synced}
 	l.mu.Unlock()
 	return <-kept
 }

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -203,6 +205,60 @@ func TestFails(t *testing.T) {
 	if calls, err := Past(t.Context(), j, 0); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls, %v", len(calls), err)
 	}
+}
+
+// lazy is a journal that is synced later.
+type lazy struct {
+	journal.Memory
+	synced atomic.Int64
+	err    error
+}
+
+func (j *lazy) SyncLater() error { return nil }
+
+func (j *lazy) Sync() error {
+	j.synced.Add(1)
+	return j.err
+}
+
+// TestSync: a call does not wait for the disk, and is there soon after; the end of an episode
+// and what calls may cost wait for it. A disk that fails stops everything.
+func TestSync(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &lazy{}
+		l, _ := open(t, j)
+		want := func(synced int64, err error) {
+			t.Helper()
+			if synctest.Wait(); err != nil || j.synced.Load() != synced {
+				t.Errorf("synced %d times, want %d; %v", j.synced.Load(), synced, err)
+			}
+		}
+		call := &Call{Request: asked(0), Response: &llm.Response{}}
+		for range 3 {
+			want(0, l.Keep(call))
+		}
+		time.Sleep(syncEvery)
+		want(1, nil)
+		time.Sleep(10 * syncEvery) // there is nothing more
+		want(1, nil)
+		want(1, l.Keep(call))
+		want(2, l.Expose(llm.Dollar))
+		time.Sleep(10 * syncEvery)
+		want(2, nil)
+		want(3, l.End(0, world.Outcome{}, time.Now()))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := open(t, &lazy{err: errors.New("the disk fails")})
+		call := &Call{Request: asked(0), Response: &llm.Response{}}
+		if err := l.Keep(call); err != nil {
+			t.Error(err)
+		}
+		<-l.Failed()
+		if err := l.Keep(call); err == nil || !strings.Contains(err.Error(), "the disk fails") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // TestForeign refuses a run that is none of a gateway's.

@@ -23,7 +23,7 @@ func Past(ctx context.Context, j journal.Journal, episode int) ([]Call, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w (episode %d, turn %d)", err, episode, e.Turn.Turn)
 			}
-			byTurn[e.Turn.Turn] = &Call{Episode: episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w}
+			byTurn[e.Turn.Turn] = &Call{Episode: episode, Turn: e.Turn.Turn, Digest: e.Digest, Wire: w, Note: noteOf(e.Notes)}
 			order = append(order, e.Turn.Turn)
 		case *journal.Replied:
 			if c := byTurn[e.Turn.Turn]; c != nil {

@@ -38,6 +38,28 @@ type wireNote struct {
 // tenth and less.
 const compressFrom = 1 << 10
 
+// sessionNote is what the note is called that holds the Note of a call.
+const sessionNote = "session"
+
+// notes is what a turn notes of c.
+func (c *Call) notes(zip *zstd.Encoder) []world.Note {
+	notes := c.Wire.notes(zip)
+	if c.Note != "" {
+		notes = append(notes, world.Note{Kind: sessionNote, Data: body.String(nil, c.Note)})
+	}
+	return notes
+}
+
+// noteOf is the Note of a call.
+func noteOf(notes []world.Note) (text string) {
+	for _, n := range notes {
+		if n.Kind == sessionNote {
+			_ = json.Unmarshal(n.Data, &text) // what is no text says nothing
+		}
+	}
+	return text
+}
+
 // notes is what a turn notes of w. The compressor may be shared by everybody.
 func (w *Wire) notes(zip *zstd.Encoder) []world.Note {
 	if w.Status == 0 && len(w.Body) == 0 {

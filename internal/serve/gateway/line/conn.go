@@ -35,6 +35,8 @@ type Conn struct {
 	gone    func()        // told when the client goes; nil: nobody watches
 	reading chan struct{} // closed when the watch is over; nil: none has begun
 	all     *Lines        // who is to forget it when something comes; nil: nobody
+	held    map[any]func()
+	closed  bool
 }
 
 // maxAhead is how much of its next requests a client may send while it waits for an answer.
@@ -51,12 +53,33 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
+// Of is the connection of a request, or nil.
+func Of(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}
+
+// Hold has left called when the connection is closed. It is false where that is so already for
+// this key, or the connection is closed.
+func (c *Conn) Hold(key any, left func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[key] != nil || c.closed {
+		return false
+	}
+	if c.held == nil {
+		c.held = map[any]func(){}
+	}
+	c.held[key] = left
+	return true
+}
+
 // Watch calls gone when the client of a request that the server answers goes away after it has
 // sent something; that of one that sends nothing ends the request's context. The function that
 // it returns ends the watch and must be called before the request is over.
 func Watch(ctx context.Context, gone func()) (end func()) {
-	c, ok := ctx.Value(connKey{}).(*Conn)
-	if !ok {
+	c := Of(ctx)
+	if c == nil {
 		return func() {}
 	}
 	c.mu.Lock()
@@ -93,6 +116,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 // Close closes the connection.
 func (c *Conn) Close() error {
 	c.heard()
+	c.mu.Lock()
+	held := c.held
+	c.held, c.closed = nil, true
+	c.mu.Unlock()
+	for _, left := range held {
+		left()
+	}
 	return c.Conn.Close()
 }
 

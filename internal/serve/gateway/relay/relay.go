@@ -7,7 +7,7 @@
 //
 // It promises that nothing of an answer changes on its way unless it must be translated;
 // that a stream goes to the client as it comes, but for its end, which is held until its
-// record is durable; that once a client has been sent anything the call is never tried
+// call is recorded; that once a client has been sent anything the call is never tried
 // again; and that no key is in what it returns.
 //
 // It is not for keeping records (package ledger) or for choosing models.

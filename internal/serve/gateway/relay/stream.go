@@ -20,7 +20,7 @@ const (
 )
 
 // stream hands a stream on as it comes. From the event on that ends the answer it is held,
-// to be sent when the record is durable.
+// to be sent when the call is recorded.
 //
 // A stream that is not translated is not read as JSON on its way, only at its end: what
 // an open stream costs is mostly its stack, and a decoder needs a deep one.

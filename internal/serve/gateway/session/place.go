@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"parley/internal/serve/gateway/format"
@@ -40,7 +41,7 @@ func (a *Sessions) begin(id ledger.Name) (*Session, error) {
 // at makes the session of an episode.
 func (a *Sessions) at(id ledger.Name, episode int) *Session {
 	now := time.Now()
-	s := &Session{Name: id, Episode: episode, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
+	s := &Session{Name: id, Episode: episode, Header: []string{strconv.Itoa(episode)}, state: Open, active: map[int]context.CancelCauseFunc{}, steps: map[string]int{}}
 	s.info = Status{Session: id.ID, Episode: episode, FirstSeen: now, LastSeen: now, MaxSteps: a.cfg.MaxSteps}
 	if a.cfg.Draws && id.ID != Default {
 		s.seen = map[[16]byte]int{}
@@ -65,7 +66,7 @@ func (a *Sessions) revive(ctx context.Context, s *Session) error {
 		}
 		all = append(all, calls...)
 		if episode == s.Episode {
-			s.recall(calls)
+			a.recall(s, calls)
 		}
 	}
 	s.mu.Lock()
@@ -85,7 +86,7 @@ func (a *Sessions) revive(ctx context.Context, s *Session) error {
 }
 
 // recall counts what was recorded of the session.
-func (s *Session) recall(calls []ledger.Call) {
+func (a *Sessions) recall(s *Session, calls []ledger.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range calls {
@@ -97,6 +98,9 @@ func (s *Session) recall(calls []ledger.Call) {
 		s.info.LastSeen = c.At
 		s.info.Requests++
 		s.count(c)
+		if c.Request != nil && a.ledger != nil {
+			a.remember(&s.program, c.Digest, c.Label, c.Request)
+		}
 		if s.seen != nil {
 			s.seen[c.Digest]++
 		}

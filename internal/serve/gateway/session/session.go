@@ -3,8 +3,8 @@
 //
 // It promises that a session is one episode of the record, from its first call to its end,
 // over any number of processes; that a program which reuses the name of a recorded session,
-// but does not go on with it, gets an episode of its own; that a session is found by its owner
-// only; that turns are numbered in the order in which calls came; and that a session that is
+// but does not go on with it, gets an episode of its own, or somebody is told: see Meet; that a
+// session is found by its owner only; that turns are numbered in the order in which calls came; and that a session that is
 // closed takes no more calls and ends only when none is in flight; and that one that is replayed
 // begins again when it is closed.
 // Everything may be used from several goroutines.
@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -64,9 +65,11 @@ type Config struct {
 
 // Session is what calls of one name have in common: an episode of the run.
 type Session struct {
-	// Name is whose it is and what it is called, and Episode its number in the run.
+	// Name is whose it is and what it is called, and Episode its number in the run; Header is that
+	// number as the value of a header.
 	ledger.Name
 	Episode int
+	Header  []string
 	// Next is its place in a queue that is fair between sessions: under the queue's lock.
 	Next int64
 
@@ -75,18 +78,20 @@ type Session struct {
 	prior   []ledger.Call           // of its name, from earlier processes; nil once it is placed
 	placed  atomic.Pointer[Session] // the session that its calls belong to; nil: not decided yet
 
-	mu     sync.Mutex
-	state  State
-	past   *Past                           // what is recorded of it from before; nil: nothing, or nobody asks
-	turn   int                             // of the next call that is recorded
-	places int                             // given to calls so far, in this sitting
-	active map[int]context.CancelCauseFunc // by place
-	idle   chan struct{}                   // closed when nothing is active; nil unless somebody waits for that
-	seen   map[[16]byte]int
-	steps  map[string]int // answers by model
-	info   Status
-	sealed *Closing // how it is to end once nothing is in flight; nil: somebody waits for that
-	ending bool     // somebody writes its end
+	mu      sync.Mutex
+	state   State
+	past    *Past                           // what is recorded of it from before; nil: nothing, or nobody asks
+	turn    int                             // of the next call that is recorded
+	places  int                             // given to calls so far, in this sitting
+	active  map[int]context.CancelCauseFunc // by place
+	idle    chan struct{}                   // closed when nothing is active; nil unless somebody waits for that
+	seen    map[[16]byte]int
+	steps   map[string]int // answers by model
+	info    Status
+	program program
+	next    *Session // of the program that came after; nil: none did
+	sealed  *Closing // how it is to end once nothing is in flight; nil: somebody waits for that
+	ending  bool     // somebody writes its end
 }
 
 // State is how far a session has come.
@@ -111,6 +116,7 @@ type Status struct {
 	Mode      string     `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
+	Connections  int            `json:"connections"` // open ones that calls came over
 	Requests     int            `json:"requests"`
 	Errors       int            `json:"errors"`
 	LastModel    string         `json:"last_model,omitempty"`
@@ -133,6 +139,7 @@ type Sessions struct {
 	cfg    Config
 	ledger *ledger.Ledger
 	found  *ledger.State
+	seed   maphash.Seed
 
 	mu   sync.Mutex
 	byID map[ledger.Name]*Session
@@ -141,7 +148,7 @@ type Sessions struct {
 // New returns the sessions of a record that was found as it is. Without a ledger nothing is
 // recorded.
 func New(c Config, l *ledger.Ledger, found *ledger.State) *Sessions {
-	return &Sessions{cfg: c, ledger: l, found: found, byID: map[ledger.Name]*Session{}}
+	return &Sessions{cfg: c, ledger: l, found: found, seed: maphash.MakeSeed(), byID: map[ledger.Name]*Session{}}
 }
 
 // ErrUnknown is returned for a session that there is not.
@@ -317,7 +324,7 @@ func (s *Session) Status() Status {
 // status is called with the session locked.
 func (s *Session) status() Status {
 	out := s.info
-	out.Status, out.Active = s.state, len(s.active)
+	out.Status, out.Active, out.Connections = s.state, len(s.active), s.program.clients
 	out.StepsByModel = maps.Clone(s.steps)
 	if s.past != nil {
 		out.Record = s.past.status()

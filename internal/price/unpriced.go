@@ -1,0 +1,76 @@
+package price
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/llm"
+)
+
+// Unpriced names a member of a request, as it is written in its body, that can make it cost more
+// than its tokens do at the prices of a table: a dearer tier, tools that the provider runs and
+// charges for, other models, sound. It is "" where there is none that is known.
+func Unpriced(req *llm.Request) string {
+	if !plainTier(req.Tier) {
+		return "service_tier"
+	}
+	for _, name := range []string{
+		"audio", "input_audio", "prediction", // dearer tokens
+		"models", "provider", "route", "preset", // OpenRouter: somebody else may answer
+		"plugins", "search_parameters", "web_search_options", // charged for each search
+		"container", "mcp_servers", // run at the provider; their results are read as input
+	} {
+		if set(req.Extra[name]) {
+			return name
+		}
+	}
+	for _, m := range []struct {
+		name  string
+		plain func(string) bool
+	}{
+		{"service_tier", plainTier},
+		{"speed", func(v string) bool { return v == "standard" }},
+		{"inference_geo", func(v string) bool { return v == "global" }},
+	} {
+		var v string
+		if raw := req.Extra[m.name]; set(raw) && (json.Unmarshal(raw, &v) != nil || !m.plain(v)) {
+			return m.name
+		}
+	}
+	if raw := req.Extra["modalities"]; set(raw) {
+		var list []string
+		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, func(s string) bool { return s != "text" }) {
+			return "modalities"
+		}
+	}
+	if raw := req.Extra["tools"]; set(raw) && hosted(raw) {
+		return "tools"
+	}
+	return ""
+}
+
+func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// plainTier says whether a service tier costs no more than the default one. What "auto" means is
+// set for the account, as it is where no tier is named.
+func plainTier(tier string) bool {
+	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "flex"}, tier)
+}
+
+// hosted says whether a list has tools that are not the client's to run.
+func hosted(tools json.RawMessage) bool {
+	var list []struct{ Type string }
+	if json.Unmarshal(tools, &list) != nil {
+		return true
+	}
+	for _, t := range list {
+		name, _, _ := strings.Cut(t.Type, "_20") // Anthropic's have a date
+		switch name {
+		case "", "function", "custom", "local_shell", "apply_patch", "bash", "text_editor", "computer", "memory":
+		default:
+			return true
+		}
+	}
+	return false
+}
