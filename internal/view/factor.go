@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -153,8 +154,8 @@ func Variations(plan json.RawMessage) func(cell string) map[string]string {
 func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	own := map[string]factor{
 		"file":  {sort: OfFile, level: func(r *runFactors, _ world.Spec, _ string) string { return r.file }},
-		"agent": {sort: OfAgent, level: shared(func(_ *runFactors, agent string) string { return agent })},
-		"model": {sort: OfAgent, level: shared(func(r *runFactors, agent string) string { return r.models[agent] })},
+		"agent": {sort: OfAgent, level: func(_ *runFactors, s world.Spec, seat string) string { return s.Lineup[seat] }},
+		"model": {sort: OfAgent, level: func(r *runFactors, s world.Spec, seat string) string { return r.models[s.Lineup[seat]] }},
 		"seat":  {sort: OfSeat, level: func(_ *runFactors, _ world.Spec, seat string) string { return seat }},
 		"cell":  {sort: OfCell, level: func(_ *runFactors, s world.Spec, _ string) string { return s.Cell }},
 		"lineup": {sort: OfLineup, level: func(_ *runFactors, s world.Spec, _ string) string {
@@ -178,7 +179,7 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	agents, variations := f.tags()
 	switch {
 	case agents[name]:
-		return factor{name, OfAgent, shared(func(r *runFactors, agent string) string { return r.agents[agent].Tags[name] })}, true
+		return factor{name, OfAgent, func(r *runFactors, s world.Spec, seat string) string { return r.tag(s.Lineup, seat, name) }}, true
 	case variations[name]:
 		return factor{name, OfVariation, func(r *runFactors, s world.Spec, _ string) string {
 			return r.variations[world.VariationOf(s.Cell)][name]
@@ -233,25 +234,21 @@ func (f *Factors) Any(sorts ...FactorSort) bool {
 	return slices.ContainsFunc(f.of, func(x factor) bool { return slices.Contains(sorts, x.sort) })
 }
 
-// shared makes a level of a property of agents. A score of the whole episode has it where all
-// agents of the episode that have the property have the same.
-func shared(of func(r *runFactors, agent string) string) func(*runFactors, world.Spec, string) string {
-	return func(r *runFactors, s world.Spec, seat string) string {
-		if seat != "" {
-			return of(r, s.Lineup[seat])
-		}
-		all := ""
-		for _, agent := range s.Lineup {
-			one := of(r, agent)
-			if one != "" && all != "" && one != all {
-				return ""
-			}
-			if one != "" {
-				all = one
-			}
-		}
-		return all
+// tag is the value of a tag of the agent in a seat. A score of the whole episode is no agent's, but
+// has a tag that all of its agents with such a tag have in common.
+func (r *runFactors) tag(lineup map[string]string, seat, name string) string {
+	if seat != "" {
+		return r.agents[lineup[seat]].Tags[name]
 	}
+	all := ""
+	for _, agent := range lineup {
+		one := r.agents[agent].Tags[name]
+		if one != "" && all != "" && one != all {
+			return ""
+		}
+		all = cmp.Or(all, one)
+	}
+	return all
 }
 
 // tags are the names of tags, of agents and of variations.

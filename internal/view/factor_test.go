@@ -47,9 +47,9 @@ func TestFactors(t *testing.T) {
 		want     [3]string // by episode; "": it has no level
 	}{
 		{"agent", "first", [3]string{"a", "c", "b"}},
-		{"agent", "", [3]string{"", "", "b"}}, // one agent in every seat
+		{"agent", "", [3]string{}}, // a whole episode's is no agent's
 		{"model", "first", [3]string{"m/x", "bot beep", "m/x"}},
-		{"model", "", [3]string{"m/x", "", "m/x"}},
+		{"model", "", [3]string{}},
 		{"prompt", "first", [3]string{"terse", "long", ""}},
 		{"prompt", "second", [3]string{}},
 		{"prompt", "", [3]string{"terse", "long", ""}}, // of those that have one

@@ -175,9 +175,9 @@ func (d *design) weights(of map[int][2]int) []float64 {
 	for cell := range out {
 		w := 1 / float64(others)
 		rest := cell
-		for f := len(d.levels) - 1; f >= 0; f-- {
-			level := rest % len(d.levels[f])
-			rest /= len(d.levels[f])
+		for f, levels := range slices.Backward(d.levels) {
+			level := rest % len(levels)
+			rest /= len(levels)
 			switch p, varies := of[f]; {
 			case !varies || level == p[0]:
 			case level == p[1]:
@@ -199,9 +199,9 @@ func (d *design) missing(of *stats.Design, weights []float64) (out []string) {
 		}
 		parts := make([]string, len(d.levels))
 		rest := cell
-		for f := len(d.levels) - 1; f >= 0; f-- {
-			parts[f] = d.factors[f] + "=" + d.levels[f][rest%len(d.levels[f])]
-			rest /= len(d.levels[f])
+		for f, levels := range slices.Backward(d.levels) {
+			parts[f] = d.factors[f] + "=" + levels[rest%len(levels)]
+			rest /= len(levels)
 		}
 		out = append(out, strings.Join(parts, ", "))
 	}
