@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -18,7 +19,11 @@ type Balance struct {
 	Uneven []string `json:"uneven,omitempty"`
 }
 
-// Balance returns the balance of the matrix; nil where it does not move agents between seats.
+// mostBalanced is up to how many agents it is looked at who meets whom.
+const mostBalanced = 500
+
+// Balance returns the balance of the matrix; nil where it does not move agents between seats, or
+// has more agents than mostBalanced.
 func (p *Plan) Balance() *Balance {
 	if p.Matrix == nil {
 		return nil
@@ -27,7 +32,7 @@ func (p *Plan) Balance() *Balance {
 	seats := slices.DeleteFunc(slices.Clone(p.Seats), func(seat string) bool {
 		return !slices.ContainsFunc(lineups, func(l map[string]string) bool { return l[seat] != lineups[0][seat] })
 	})
-	if len(seats) < 2 {
+	if len(seats) < 2 || len(p.Agents) > mostBalanced {
 		return nil
 	}
 	return balance(seats, lineups)
@@ -35,7 +40,7 @@ func (p *Plan) Balance() *Balance {
 
 func balance(seats []string, lineups []map[string]string) *Balance {
 	sits, meets, follows := map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
-	var agents []string
+	known := map[string]bool{}
 	for _, l := range lineups {
 		var here []string
 		for i, seat := range seats {
@@ -50,12 +55,10 @@ func balance(seats []string, lineups []map[string]string) *Balance {
 				}
 				here = append(here, agent)
 			}
-			if !slices.Contains(agents, agent) {
-				agents = append(agents, agent)
-			}
+			known[agent] = true
 		}
 	}
-	slices.Sort(agents)
+	agents := slices.Sorted(maps.Keys(known))
 	var places, pairs, orders [][2]string
 	for i, a := range agents {
 		for _, seat := range seats {
