@@ -75,7 +75,7 @@ type gallery struct{ points world.Sample }
 
 func (g *gallery) Add(p world.Played) {
 	for _, s := range p.Outcome.Scores {
-		g.points.Add(s.Value)
+		g.points.Add(p.Unit, s.Value)
 	}
 }
 
