@@ -25,6 +25,9 @@ type Agent struct {
 	Fallbacks   []string   `json:"fallbacks,omitempty"`
 	// Trainable marks the agent whose turns are wanted as training data.
 	Trainable bool `json:"trainable,omitempty"`
+	// Tags are names and values of the user's choice to group scores by. They do not change how
+	// the agent plays.
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // Request completes what a world asks with what the agent brings. What the world set

@@ -21,6 +21,7 @@ import (
 type reportCmd struct {
 	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several are shown side by side. They may be played meanwhile."`
 	Episodes    int      `default:"500" placeholder:"N" help:"Most episodes to list on the page. Default: ${default}."`
+	By          []string `placeholder:"FACTOR" help:"Also group scores by this, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Several with commas, or several times, for interactions."`
 	Transcripts int      `default:"20" placeholder:"N" help:"Most episodes whose transcripts are on the page. Default: ${default}."`
 	tableFlags
 }
@@ -48,8 +49,8 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *doc.Document
 	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) (err error) {
-		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts})
-		return err
+		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
+		return factorError(err)
 	})
 	if err != nil {
 		return err

@@ -272,7 +272,7 @@ func (r *resolver) seatModels() {
 		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
 			return // it fills every seat that is empty
 		}
-		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.Lineup))
+		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.ownSeats()))
 	}
 	models := r.plan.Kind.Models(r.plan.Params)
 	lineup := maps.Clone(r.plan.Lineup)

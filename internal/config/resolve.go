@@ -324,6 +324,7 @@ func (r *resolver) agents() {
 		for i, m := range a.Fallbacks {
 			r.model(m, here.to("fallbacks").to(index(i)))
 		}
+		r.tags(a.Tags, here.to("tags"))
 		r.plan.Agents = append(r.plan.Agents, a)
 	}
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
@@ -343,7 +344,7 @@ func (r *resolver) bot(a world.Agent, here path) {
 		}
 	}
 	for _, f := range r.tree.find(here).fields {
-		if f.name != "bot" && f.name != "trainable" {
+		if f.name != "bot" && f.name != "trainable" && f.name != "tags" {
 			r.complainOfKey(here.to(f.name), "a bot has no model behind it: leave %s out", f.name)
 		}
 	}

@@ -172,7 +172,7 @@ func (r *resolver) unseated() {
 		seated[name] = true
 	}
 	if r.plan.Matrix != nil {
-		for _, name := range slices.Concat(r.plan.Matrix.Agents, slices.Concat(slices.Collect(maps.Values(r.plan.Matrix.Lineup))...)) {
+		for _, name := range r.plan.Matrix.agentsNamed() {
 			seated[name] = true
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -104,7 +105,7 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f For
 	if err != nil {
 		return 0, err
 	}
-	x := &export{store: store, run: about.Begun.Run, agents: about.Begun.Agents, episodes: about.Episodes, encoder: e}
+	x := &export{store: store, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -125,13 +126,15 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f For
 
 // export is a Write under way.
 type export struct {
-	store    *sqlite.Store
-	run      string
-	agents   []world.Agent
-	episodes int // when it began
-	encoder  encoder
-	rows     int
-	cells    []cell
+	store  *sqlite.Store
+	run    string
+	agents []world.Agent
+	// variation gives the tags of the variation of a cell.
+	variation func(cell string) map[string]string
+	episodes  int // when it began
+	encoder   encoder
+	rows      int
+	cells     []cell
 }
 
 // replies reads the replies of the run. Where the file turns out to be damaged, it goes on

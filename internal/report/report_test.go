@@ -269,3 +269,33 @@ func TestCuts(t *testing.T) {
 		t.Errorf("%d lines", len(got.Lines))
 	}
 }
+
+// TestByFactors: a report by factors has means, effects and charts of them, in every form, whatever
+// the levels are called.
+func TestByFactors(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x.parley", 12)
+	for i := range s.Run.Head.Begun.Agents {
+		s.Run.Head.Begun.Agents[i].Tags = map[string]string{"style": []string{hostile, "plain"}[i]}
+	}
+	d, err := Build(t.Context(), []Source{s}, Options{By: []string{"style", "seat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"name":"scores-by-factor"`, `"name":"effects"`, `"factor":"style × seat"`, `style=plain, seat=left"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	var page bytes.Buffer
+	if err := d.WriteHTML(&page); err != nil || strings.Contains(page.String(), "<script>alert") || !strings.Contains(page.String(), "cannot be estimated") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean "style"?`) {
+		t.Errorf("%v", err)
+	}
+}

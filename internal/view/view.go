@@ -137,12 +137,10 @@ func (r *Run) Each(f func(world.Played)) {
 	if fork := r.Head.Begun.Fork; fork != nil {
 		past = fork.Turn
 	}
-	deals, units := r.Deals(), newUnits()
+	deals, units := r.Deals(), NewUnits()
 	for spec, e := range r.Head.Played() {
-		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Unit: units.of(deals.Of(spec), e), Past: past}
-		if r.Head.Begun.Fork != nil {
-			p.Unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
-		}
+		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Past: past}
+		p.Unit = units.Of(r, deals, p)
 		if e.Episode < len(r.took) {
 			p.Took = r.took[e.Episode]
 		}

@@ -27,7 +27,7 @@ import (
 	"parley/world"
 )
 
-// The things that can be compared with each other.
+// Some of the things that can be compared with each other: see view.Factors for all.
 const (
 	ByFile  = "file"
 	ByAgent = "agent"
@@ -50,7 +50,7 @@ var ErrUnknown = errors.New("unknown name")
 
 // Config says what to compare.
 type Config struct {
-	By      string   // default: file where there are several, else agent
+	By      string   // factors, with commas between: see view.Factors; default: file where there are several, else agent
 	Correct string   // default: holm
 	Scores  []string // only these; default: all
 	Against string   // compare all groups with this one; default: each with each
@@ -112,7 +112,10 @@ const shown = 20
 // Runs compares. The names tell runs apart.
 func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	c = c.resolved(len(runs))
-	found := collect(runs, names, c)
+	found, err := collect(runs, names, c)
+	if err != nil {
+		return nil, err
+	}
 	if err := known("score", c.Scores, found.scores); err != nil {
 		return nil, err
 	}
@@ -242,13 +245,7 @@ func (r *Result) adjust() {
 	for i, c := range r.Comparisons {
 		ps[i] = c.Test.P
 	}
-	adjusted := ps
-	switch r.Correct {
-	case Holm:
-		adjusted = stats.Holm(ps)
-	case BH:
-		adjusted = stats.BenjaminiHochberg(ps)
-	}
+	adjusted := stats.Adjust(r.Correct, ps)
 	for i := range r.Comparisons {
 		r.Comparisons[i].Adjusted = adjusted[i]
 	}

@@ -67,7 +67,7 @@ func estimated(r *view.Run) stats.Quantity {
 
 // difference is that of agents a and b as compare shows it.
 func difference(r *view.Run) stats.Quantity {
-	found := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent})
+	found, _ := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/internal/report/page"
+	"parley/internal/view"
 )
 
 // Document puts the result into words and tables.
@@ -22,6 +23,9 @@ func (r *Result) Document(tool string) *page.Document {
 func title(r *Result) string {
 	if len(r.Groups) == 2 {
 		return r.Groups[0] + " and " + r.Groups[1]
+	}
+	if !slices.Contains(view.OwnFactors(), r.By) {
+		return fmt.Sprintf("%d groups by %s", len(r.Groups), strings.ReplaceAll(r.By, ",", ", "))
 	}
 	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
 }

@@ -71,6 +71,8 @@ type Table struct {
 	// Grouped means that rows with the same first cell stand under a heading of their own,
 	// with a scale of their own.
 	Grouped bool
+	// Sketch means that the terminal draws the tracked column too.
+	Sketch bool
 	// Quiet tables are left out in the terminal: they are long, or data of a drawing.
 	Quiet  bool
 	Filter bool // the page has a field to filter rows by
