@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"parley/internal/config"
 	"parley/internal/stats"
 	"parley/world"
 )
@@ -70,6 +71,9 @@ func (c Check) look() (*outlook, error) {
 // one cell come to the same parts.
 func (c Check) foresee(o *outlook, specs world.Specs) error {
 	like := [][]world.Spec{}
+	if specs.Len() > config.MaxDistinct {
+		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
+	}
 	at := map[string]int{} // the first part of a cell
 	for _, spec := range specs.All() {
 		params := c.Plan.Kind.Params()
