@@ -175,6 +175,9 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	var lists []world.Specs
 	var params any
 	var of json.RawMessage
+	if specs.Len() > MaxDistinct {
+		return nil, tooMany(MaxDistinct, "plans of its kind's own")
+	}
 	episodes, distinct := 0, 0
 	for _, spec := range specs.All() {
 		// Params that made a list are used again: nothing holds them.
@@ -199,8 +202,8 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 		switch {
 		case episodes > maxEpisodes:
 			return nil, tooMany(maxEpisodes, "episodes")
-		case max(distinct, len(plans)) > maxDistinct:
-			return nil, tooMany(maxDistinct, "episodes that differ in more than their deal")
+		case distinct > MaxDistinct:
+			return nil, tooMany(MaxDistinct, "episodes that differ in more than their deal")
 		}
 	}
 	if len(lists) == len(plans) {
