@@ -79,7 +79,7 @@ func (c Check) look() (*outlook, error) {
 func (c Check) foresee(o *outlook, r *rand.Rand) error {
 	o.foreseen = true
 	like := [][]world.Spec{}
-	if specs.Len() > config.MaxDistinct {
+	if o.specs.Len() > config.MaxDistinct {
 		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
 	}
 	at := map[string]int{} // the first part of a cell
