@@ -35,7 +35,8 @@ type Estimated struct {
 	Sample *Sample
 }
 
-// HeatMap is a number for every row and column, such as who did what to whom.
+// HeatMap is a number for every row and column, such as who did what to whom. Its colours go
+// over what the numbers can be, as far as the bounds of its samples say.
 type HeatMap struct {
 	Row, Column   string // what rows and columns are: agent, opponent
 	What          string
@@ -63,6 +64,8 @@ type Curve struct {
 type CurvePoint struct {
 	X      float64
 	Sample *Sample
+	// Given means that it was known beforehand, such as a start: it has no interval.
+	Given bool
 }
 
 // Scatter is named points, with intervals in both directions.

@@ -29,8 +29,19 @@ type Matrix struct {
 
 // Variant is one setting of a kind's params.
 type Variant struct {
-	Name   string          // what cells are labelled with; may be empty for one of them
-	Params json.RawMessage // resolved
+	// Variation is what the user calls a group of settings. Labels begin with it, so it has neither
+	// a comma nor a colon: see VariationOf. Empty: none.
+	Variation string
+	Name      string            // what cells are labelled with; may be empty for one of each variation
+	Params    json.RawMessage   // resolved
+	Lineup    map[string]string // who sits in seats that Lineups leave empty, or may be nil
+}
+
+// VariationOf is the first part of a cell's label: its variation, in a matrix that has any.
+func VariationOf(cell string) string {
+	name, _, _ := strings.Cut(cell, ", ")
+	name, _, _ = strings.Cut(name, ": ") // a kind's own plan names parts of a cell
+	return name
 }
 
 // Plan checks m and makes it a plan. It plays the first repetition of every cell, then
@@ -69,6 +80,7 @@ func (m Matrix) Cells() ([]Spec, error) {
 	for _, v := range variants {
 		for _, lineup := range seatings {
 			s := Spec{Kind: m.Kind, Params: v.Params, Lineup: maps.Clone(lineup), Cell: label(varied, lineup, v)}
+			maps.Copy(s.Lineup, v.Lineup)
 			if !seen[s.Cell] {
 				seen[s.Cell] = true
 				cells = append(cells, s)
@@ -87,7 +99,7 @@ func (m Matrix) check() error {
 	}
 	for i, l := range m.Lineups {
 		for _, seat := range m.Seats {
-			if l[seat] == "" {
+			if l[seat] == "" && (len(m.Variants) == 0 || slices.ContainsFunc(m.Variants, func(v Variant) bool { return v.Lineup[seat] == "" })) {
 				return fmt.Errorf("world: matrix: lineup %d: nobody sits in %s", i+1, seat)
 			}
 		}
@@ -96,12 +108,12 @@ func (m Matrix) check() error {
 				strings.Join(slices.Sorted(maps.Keys(l)), ", "), strings.Join(m.Seats, ", "))
 		}
 	}
-	names := map[string]bool{}
+	names := map[[2]string]bool{}
 	for _, v := range m.Variants {
-		if names[v.Name] {
-			return fmt.Errorf("world: matrix: two variants are named %q", v.Name)
+		if names[[2]string{v.Variation, v.Name}] {
+			return fmt.Errorf("world: matrix: two variants are named %q", label(nil, nil, v))
 		}
-		names[v.Name] = true
+		names[[2]string{v.Variation, v.Name}] = true
 	}
 	return nil
 }
@@ -132,10 +144,13 @@ func (m Matrix) varied(seatings []map[string]string) []string {
 	})
 }
 
-// label names a cell by what varies, as "first=small, second=large, messages=4". It is
+// label names a cell by what varies, as "terse, first=small, second=large, messages=4". It is
 // empty where nothing does.
 func label(varied []string, lineup map[string]string, v Variant) string {
-	parts := make([]string, 0, len(varied)+1)
+	parts := make([]string, 0, len(varied)+2)
+	if v.Variation != "" {
+		parts = append(parts, v.Variation)
+	}
 	for _, seat := range varied {
 		parts = append(parts, seat+"="+lineup[seat])
 	}

@@ -25,6 +25,9 @@ type Agent struct {
 	Fallbacks   []string   `json:"fallbacks,omitempty"`
 	// Trainable marks the agent whose turns are wanted as training data.
 	Trainable bool `json:"trainable,omitempty"`
+	// Tags are names and values of the user's choice to group scores by. They do not change how
+	// the agent plays.
+	Tags map[string]string `json:"tags,omitempty"`
 }
 
 // Request completes what a world asks with what the agent brings. What the world set
@@ -192,6 +195,13 @@ type Kind struct {
 	// Story makes the same as Replay, where that takes more than notes: all that was noted,
 	// asked and done. Nil: Replay is used.
 	Story func(p Played, told []Told) []Exhibit
+	// Mark finds what a note says about the words of a reply of its seat: the words, and in short
+	// what they do, as "gives its secret away". Transcripts show it beside them. "": nothing.
+	// Nil: notes say nothing of the sort.
+	Mark func(n Note) (words, mark string)
+	// Colours are those of seats that have one by custom: light and dark, as #233f92. Charts and
+	// transcripts use them. Nil: none has.
+	Colours map[string][2]string
 	// External means that an unfinished episode cannot be played on, since something
 	// outside has forgotten it: it starts again as a new attempt.
 	External bool

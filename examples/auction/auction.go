@@ -41,18 +41,16 @@ func seats(params any) ([]string, error) {
 	return names, nil
 }
 
-// checked returns params as what they must be. Its errors name the param.
+// checked returns params as what they must be. All that is wrong is told at once, by param.
 func checked(params any) (*Params, error) {
 	p, ok := params.(*Params)
-	switch {
-	case !ok || p == nil:
+	if !ok || p == nil {
 		return nil, fmt.Errorf("auction: params are %T, want *auction.Params", params)
-	case p.Bidders < 2 || p.Bidders > 20:
-		return nil, fmt.Errorf("auction: params.bidders: %d: want 2 to 20", p.Bidders)
-	case p.Rounds < 1 || p.Rounds > 100:
-		return nil, fmt.Errorf("auction: params.rounds: %d: want 1 to 100", p.Rounds)
 	}
-	return p, nil
+	c := world.Complaints{Kind: "auction"}
+	c.Whole("bidders", p.Bidders, 2, 20)
+	c.Whole("rounds", p.Rounds, 1, 100)
+	return p, c.Err()
 }
 
 // newAuction makes the world of one episode.

@@ -56,6 +56,8 @@ type Estimate struct {
 	Outside []string `json:"outside_files"`
 	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.
 	Recorded *Recorded `json:"recorded,omitempty"`
+	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
+	Balance *config.Balance `json:"balance,omitempty"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
 }
@@ -162,7 +164,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 func (c Check) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
 		Outside: append([]string{}, c.Plan.Outside...),
-		Kind:    c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{},
+		Kind:    c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
 		Episodes: EpisodeCount{Low: o.low, High: o.high, Cells: len(o.cells), Played: len(t.episodes)},
 	}
 	for _, model := range slices.Sorted(maps.Keys(t.models)) {

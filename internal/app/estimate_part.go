@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"parley/internal/config"
 	"parley/internal/stats"
 	"parley/internal/view"
 	"parley/world"
@@ -78,6 +79,9 @@ func (c Check) look() (*outlook, error) {
 func (c Check) foresee(o *outlook, r *rand.Rand) error {
 	o.foreseen = true
 	like := [][]world.Spec{}
+	if o.specs.Len() > config.MaxDistinct {
+		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
+	}
 	at := map[string]int{} // the first part of a cell
 	for _, spec := range o.specs.All() {
 		params := c.Plan.Kind.Params()

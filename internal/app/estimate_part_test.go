@@ -94,4 +94,8 @@ func TestEstimateForecast(t *testing.T) {
 	if _, err := (Check{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "dark") {
 		t.Error(err)
 	}
+	p.Episodes = 2_000_000_000
+	if _, err := (Check{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000000 plans of its kind's own") {
+		t.Error(err)
+	}
 }

@@ -18,6 +18,7 @@ func smaller() map[string][]string {
 		"secrets.yaml":                   {"plan.matrix.repeat=5"},
 		"secrets-compare.yaml":           {"plan.matrix.repeat=2"},
 		"secrets-modes.yaml":             nil,
+		"secrets-factors.yaml":           {"plan.matrix.repeat=1"},
 		"secrets-judge.yaml":             nil,
 		"secrets-tournament.yaml":        nil,
 		"evolve.yaml":                    {"params.max_generations=2"},

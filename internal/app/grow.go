@@ -155,12 +155,11 @@ func goOn(kind world.Kind, head *journal.Head, stages world.Plan) (*world.Grown,
 // begin is how the run is played from now on.
 func (c *chosen) begin(was *journal.Begun, g *world.Grown) *journal.Begun {
 	b := *was
-	b.Plan = c.plan.JSON()
+	b.Plan, b.Agents = c.plan.JSON(), c.plan.Agents
 	if g == nil {
 		return &b
 	}
 	if c.grown != nil {
-		b.Agents = c.plan.Agents
 		b.Grown = append(slices.Clone(was.Grown), journal.Growth{At: time.Now(), Episodes: g.Recorded})
 	}
 	if len(g.Renamed) > 0 {
@@ -201,6 +200,7 @@ type planPart struct {
 func keptParts(p *config.Plan) []planPart {
 	parts := []planPart{{"kind", p.Kind.Name}, {"seed", p.Seed}, {"episode_budget", p.EpisodeBudget}} // where episodes end depends on the last
 	for _, a := range p.Agents {
+		a.Tags = nil // for readers alone
 		parts = append(parts, planPart{"agents." + a.Name, a})
 	}
 	return parts

@@ -96,6 +96,8 @@ type Score struct {
 	Agent string `json:"agent,omitempty"`
 	Seat  string `json:"seat,omitempty"`
 	Score string `json:"score"`
+	// Tags are those of the agent and of the cell's variation.
+	Tags map[string]string `json:"tags,omitempty"`
 	// Episodes is how many have the score, and N how many independent units they are: episodes
 	// with the same deal, and copies of one play, are one.
 	Episodes int            `json:"episodes"`
@@ -170,11 +172,12 @@ func ByAgent(r *view.Run) []Score {
 // scores are sorted by cell, seat and agent.
 func scores(r *view.Run, by func(view.Group) view.Group) []Score {
 	all := r.Scores(by)
+	tags := r.Tags()
 	out := make([]Score, len(all))
 	for i, s := range all {
 		q := s.Estimate()
 		out[i] = Score{
-			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Episodes: s.Sample.Episodes(), N: q.N,
+			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N,
 			Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method,
 		}
 	}

@@ -238,10 +238,36 @@ func facts(e *app.Estimate) [][2]string {
 	if len(e.Unbounded) > 0 {
 		all = append(all, [2]string{"answers", "are not bounded for " + strings.Join(e.Unbounded, ", ") + ": set agents.NAME.max_tokens"})
 	}
+	if e.Balance != nil {
+		all = append(all, balanceFacts(e.Balance)...)
+	}
 	for _, w := range e.Warnings {
 		all = append(all, [2]string{"mind", w})
 	}
 	return all
+}
+
+// balanceFacts say what of the lineups is balanced, and who has most and least of what is not.
+func balanceFacts(b *config.Balance) [][2]string {
+	var even []string
+	for _, part := range []struct {
+		is   bool
+		what string
+	}{
+		{b.Seats, "every agent sits in every seat"}, {b.Meetings, "every two agents meet"}, {b.Neighbours, "every agent follows every other one"},
+	} {
+		if part.is {
+			even = append(even, part.what)
+		}
+	}
+	var out [][2]string
+	if len(even) > 0 {
+		out = append(out, [2]string{"balance", fmt.Sprintf("of %s lineups: %s equally often", number(b.Lineups), strings.Join(even, ", and "))})
+	}
+	for _, u := range b.Uneven {
+		out = append(out, [2]string{"balance", fmt.Sprintf("not equal in %s lineups: %s", number(b.Lineups), u)})
+	}
+	return out
 }
 
 func budgetFact(e *app.Estimate) string {

@@ -8,28 +8,25 @@ import (
 	"strings"
 
 	"parley/internal/merge"
-	"parley/internal/near"
 	"parley/internal/report"
 	"parley/internal/report/compare"
+	"parley/internal/report/factorial"
 	"parley/internal/view"
 )
 
 // compareCmd says what differs.
 type compareCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files to compare with each other; or one, whose agents, models or cells are compared."`
-	By      string   `placeholder:"WHAT" help:"What to compare: file, agent, model or cell. Default: file where there are several, else agent."`
+	By      []string `placeholder:"FACTOR" help:"What to compare: file, agent, model, seat, lineup, cell, variation, a tag or a param. Several with commas, or several times. Default: file where there are several, else agent."`
 	Score   []string `placeholder:"NAME" help:"Only this score. May be given several times."`
 	Against string   `placeholder:"NAME" help:"Compare all others with this one. Default: each with each."`
 	Correct string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
+	All     bool     `help:"Show every comparison. Default: where there are more than 20, the 20 of most interest."`
 	tableFlags
 }
 
 // Run compares.
 func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
-	ways := []string{compare.ByFile, compare.ByAgent, compare.ByModel, compare.ByCell}
-	if c.By != "" && !slices.Contains(ways, c.By) {
-		return usage("--by %s: want one of %s%s", c.By, strings.Join(ways, ", "), didYouMean(c.By, ways))
-	}
 	if err := c.check(c.Files); err != nil {
 		return err
 	}
@@ -49,17 +46,25 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	for i := range sources {
 		runs[i] = sources[i].Run
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: c.By, Correct: c.Correct, Scores: c.Score, Against: c.Against})
+	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correct, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
 		if errors.Is(err, compare.ErrUnknown) {
 			return usage("%w", err)
 		}
 		if errors.Is(err, compare.ErrOne) {
-			return usage("%w\nname another file, or compare something else: --by file, agent, model or cell", err)
+			return usage("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(view.OwnFactors(), ", "))
 		}
-		return err
+		return factorError(err)
 	}
-	if err := c.show(s, result.Document(version()), c.Files); err != nil {
+	d := result.Document(version())
+	if len(c.By) > 1 {
+		factors, err := view.FactorsOf(runs, report.Names(sources), c.By)
+		if err != nil {
+			return factorError(err)
+		}
+		d.Sections = append(d.Sections, report.Effects(factorial.Analyze(runs, factors, c.Score, c.Correct)))
+	}
+	if err := c.show(s, d, c.Files); err != nil {
 		return err
 	}
 	return leftOut(s, stores...)
@@ -71,7 +76,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	if len(runs) < 2 {
 		return runs, nil
 	}
-	if c.By == "" || c.By == compare.ByFile {
+	if len(c.By) == 0 || slices.Contains(c.By, compare.ByFile) {
 		_, shared, err := merge.Duplicates(ctx, mergeable(runs))
 		for _, both := range shared {
 			fmt.Fprintf(s.Stderr, "parley: %s in both %s and %s, and counted in both\n", several(both.Episodes, "episode is", "episodes are"), safe(both.First), safe(both.Second))
@@ -89,10 +94,10 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	return []report.Source{one}, err
 }
 
-// didYouMean asks for the nearest of names, where one is near.
-func didYouMean(name string, names []string) string {
-	if n := near.Name(name, names); n != "" {
-		return "; did you mean " + n + "?"
+// factorError says that a name given by --by is not a factor.
+func factorError(err error) error {
+	if errors.Is(err, view.ErrFactor) {
+		return usage("--by: %w", err)
 	}
-	return ""
+	return err
 }

@@ -65,12 +65,8 @@ func (v *playView) begin(o app.Opened) {
 		return
 	}
 	v.status = o.Plan.Kind.Status(o.Plan.Params)
-	for _, st := range o.Head.Stages {
-		for i, spec := range st.Specs.All() {
-			if e, ok := o.Head.Ended[st.First+i]; ok {
-				v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
-			}
-		}
+	for spec, e := range o.Head.Played() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 	}
 }
 

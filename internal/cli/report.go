@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"parley/internal/merge"
 	"parley/internal/report"
+	"parley/internal/report/compare"
 	doc "parley/internal/report/page"
-	"parley/internal/view"
+	"parley/journal"
 	"parley/world"
 	"parley/worlds"
 )
@@ -23,6 +25,7 @@ type reportCmd struct {
 	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several that are parts of one experiment are read as one run. They may be played meanwhile."`
 	Apart       bool     `help:"Show several runs side by side, even if they could be read as one."`
 	Episodes    int      `default:"500" placeholder:"N" help:"Most episodes to list on the page. Default: ${default}."`
+	By          []string `placeholder:"FACTOR" help:"Also group scores by this, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Several with commas, or several times, for interactions."`
 	Transcripts int      `default:"20" placeholder:"N" help:"Most episodes whose transcripts are on the page. Default: ${default}."`
 	tableFlags
 }
@@ -50,13 +53,13 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *doc.Document
 	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) (err error) {
-		if len(runs) > 1 && !c.Apart {
+		if len(runs) > 1 && !c.Apart && !slices.Contains(c.By, compare.ByFile) {
 			if runs, err = c.merged(ctx, s, runs); err != nil {
 				return err
 			}
 		}
-		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts})
-		return err
+		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
+		return factorError(err)
 	})
 	if err != nil {
 		return err
@@ -79,9 +82,9 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 }
 
 // kindOf is the kind of a run, if it is one of ours as it was played.
-func kindOf(r *view.Run) world.Kind {
+func kindOf(b *journal.Begun) world.Kind {
 	for _, k := range worlds.Standard() {
-		if k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
+		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}
 	}

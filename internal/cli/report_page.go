@@ -64,6 +64,9 @@ func (p *page) block(b doc.Block) {
 func (p *page) report(t *doc.Table) {
 	t = t.Trimmed()
 	rows := reportRows(t, false)
+	if width := p.out.width(); t.Sketch && (width == 0 || tableWidth(rows)+sketchWidth+2 <= width) {
+		rows = sketched(t, rows)
+	}
 	if width := p.out.width(); width > 0 && tableWidth(rows) > width {
 		short := reportRows(t, true)
 		if tableWidth(short) < tableWidth(rows) {
@@ -72,6 +75,21 @@ func (p *page) report(t *doc.Table) {
 		}
 	}
 	p.table(rows)
+	if t.Rest != "" {
+		p.put(inkFaint, t.Rest+"\n")
+	}
+}
+
+// sketchWidth is how wide a column drawn with characters is.
+const sketchWidth = 25
+
+// sketched adds what the table's tracked column looks like.
+func sketched(t *doc.Table, rows [][]cell) [][]cell {
+	rows[0] = append(rows[0], cell{})
+	for i, line := range t.Sketches(sketchWidth) {
+		rows[i+1] = append(rows[i+1], cell{text: line})
+	}
+	return rows
 }
 
 func reportRows(t *doc.Table, short bool) [][]cell {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/app"
 	"parley/journal"
 	"parley/world"
 )
@@ -171,13 +172,16 @@ func TestReportDocs(t *testing.T) {
 		}
 	}
 	ran := 0
-	for _, doc := range []string{"report", "compare"} {
+	for doc, verb := range map[string]string{"report": "report", "compare": "compare", "factors": ""} {
 		for line := range strings.Lines(read(t, "../../docs/"+doc+".md")) {
 			words := split(line)
-			if !strings.HasPrefix(line, "    parley "+doc) {
+			if !strings.HasPrefix(line, "    parley "+verb) {
 				continue
 			}
 			for i, w := range words {
+				if strings.HasPrefix(w, "examples/") {
+					words[i] = "../../" + w
+				}
 				if strings.HasSuffix(w, ".parley") || strings.HasSuffix(w, ".html") || w == "tables" {
 					words[i] = filepath.Join(dir, w)
 				}
@@ -186,10 +190,71 @@ func TestReportDocs(t *testing.T) {
 			ran++
 		}
 	}
-	if ran < 9 {
+	if ran < 15 {
 		t.Errorf("only %d commands found", ran)
 	}
 	if text := read(t, filepath.Join(dir, "both.html")); !strings.Contains(text, "before.parley, after.parley") {
 		t.Error("the page of two runs does not name them")
 	}
+}
+
+// TestFactors plays the example with tags and variations, and looks at what there is to see by them.
+func TestFactors(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f.parley")
+	plan := "../../examples/secrets-factors.yaml"
+	got := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--out", file, "--quiet", "--json").want(t, ExitOK).stdout
+	if !strings.Contains(got, `"tags":{"length":"long","prompt":"plain","size":"large"}`) {
+		t.Errorf("the scores of run have no tags:\n%s", got)
+	}
+	untagged := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--set", "agents.small-plain.tags=", "--set", "plan.matrix.variations.long.tags=",
+		"--out", filepath.Join(t.TempDir(), "g.parley"), "--quiet", "--json").want(t, ExitOK).stdout
+	if a, b := digestIn(t, got), digestIn(t, untagged); a != b {
+		t.Errorf("tags change what is played: digests %s and %s", a, b)
+	}
+	got = parley(t, State{}, "report", file, "--by", "prompt,size", "--by", "length").want(t, ExitOK).stdout
+	for _, want := range []string{"By prompt, size, length", "plain − wary", "(plain − wary) with large − with small", "●", "CR2"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the report does not say %q:\n%s", want, got)
+		}
+	}
+	got = parley(t, State{}, "compare", file, "--by", "prompt,messages", "--score", "points", "--json").want(t, ExitOK).stdout
+	for _, want := range []string{`"name":"comparisons"`, `"name":"effects"`, "prompt × messages", "plain, 2"} {
+		if !strings.Contains(strings.ReplaceAll(got, `": "`, `":"`), want) {
+			t.Errorf("the comparison has no %s:\n%s", want, got)
+		}
+	}
+	if got := parley(t, State{}, "export", file, "--table", "episodes").want(t, ExitOK).stdout; !strings.Contains(got, `"tags":"{\"length\":\"short\"}"`) {
+		t.Error("the episodes have no tags")
+	}
+	parley(t, State{}, "report", file, "--by", "prmpt").want(t, ExitUsage).wantErr(t, `unknown factor "prmpt"; did you mean "prompt"?`)
+}
+
+// TestCheckBalance: check says what of the lineups is balanced.
+func TestCheckBalance(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/a, b: sim/b, c: sim/c}\nplan: {matrix: {agents: [a, b, c]}}\n")
+	for rotate, want := range map[string]string{
+		"latin":    "balance  not equal in 3 lineups: a follows c 1 times, and a follows b 0 times",
+		"williams": "balance  of 6 lineups: every agent sits in every seat, and every two agents meet, and every agent follows every other one equally often",
+	} {
+		got := parley(t, State{}, "check", plan, "--episodes", "2", "--set", "plan.matrix.rotate="+rotate).want(t, ExitOK).stdout
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: it does not say %q:\n%s", rotate, want, got)
+		}
+	}
+	got := parley(t, State{}, "check", plan, "--episodes", "2", "--json").want(t, ExitOK).stdout
+	if !strings.Contains(got, `"neighbours": true`) && !strings.Contains(got, `"neighbours":true`) {
+		t.Error(got)
+	}
+}
+
+// digestIn is the digest in the closing object of a run.
+func digestIn(t *testing.T, closing string) string {
+	t.Helper()
+	var sum app.Summary
+	if err := json.Unmarshal([]byte(closing), &sum); err != nil || sum.Digest == "" {
+		t.Fatalf("%v: %s", err, closing)
+	}
+	return sum.Digest
 }

@@ -58,7 +58,7 @@ func (f runFiles) read(ctx context.Context, files []string, do func([]report.Sou
 		if err != nil {
 			return playError(files[i], err)
 		}
-		kind := kindOf(run)
+		kind := kindOf(run.Head.Begun)
 		run.Know(kind)
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}

@@ -31,7 +31,8 @@ type shownCall struct {
 	Kind   string    `json:"kind"` // ask, act or bot
 	At     time.Time `json:"at"`
 	Copied bool      `json:"copied,omitempty"`
-	Cost   llm.Money `json:"cost_usd"` // to this run
+	Mark   string    `json:"mark,omitempty"` // what its words do, as the kind says it
+	Cost   llm.Money `json:"cost_usd"`       // to this run
 
 	Request   *llm.Request  `json:"request,omitempty"`
 	Asked     []llm.Message `json:"asked,omitempty"` // of a transcript of the gateway: what is new in the request

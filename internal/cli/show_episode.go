@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -58,6 +59,7 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	if v.about.Begun.Kind == ledger.Kind {
 		t.hear()
 	}
+	t.mark(kindOf(v.about.Begun))
 	if err := t.keep(c.Seat, c.Failed); err != nil {
 		return err
 	}
@@ -100,6 +102,28 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil
+}
+
+// mark puts beside replies what notes of the kind say about them.
+func (t *shownTranscript) mark(kind world.Kind) {
+	var told []world.Told
+	calls := map[int]*shownCall{}
+	for _, turn := range t.Turns {
+		for i := range turn.Notes {
+			told = append(told, world.Told{Note: &turn.Notes[i]})
+		}
+		for _, r := range turn.Replies {
+			reply := world.Told{Seat: r.Seat}
+			if r.Response != nil {
+				reply.Reply.Text = r.Response.Text
+			}
+			calls[len(told)] = r
+			told = append(told, reply)
+		}
+	}
+	for i, mark := range view.Marks(kind, told) {
+		calls[i].Mark = mark
+	}
 }
 
 // leaveOut leaves out the notes of a kind.
@@ -280,6 +304,9 @@ func (c *shownCall) print(p *page, indent string) {
 	p.put(inkFaint, "  ["+c.Call+"]")
 	if c.Copied {
 		p.put(inkFaint, " copied")
+	}
+	if c.Mark != "" {
+		p.put(inkBad, "  * "+oneLine(c.Mark))
 	}
 	p.line()
 	indent += "  "

@@ -57,7 +57,7 @@ func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if t.Outcome != nil {
 		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
 	}
-	return kindOf(run), p, read, nil
+	return kindOf(run.Head.Begun), p, read, nil
 }
 
 // board writes the picture of a phase.

@@ -28,13 +28,12 @@ import (
 	"parley/world"
 )
 
-const (
-	// maxEpisodes is the most that a run can have.
-	maxEpisodes = world.MaxEpisodes
-	// maxDistinct bounds what a kind makes of a plan itself: specs that differ in more than their
-	// deal, and plans of its own, are held in memory.
-	maxDistinct = 1_000_000
-)
+// maxEpisodes is the most that a run can have.
+const maxEpisodes = world.MaxEpisodes
+
+// MaxDistinct bounds what a kind makes of a plan itself: specs that differ in more than their deal,
+// and plans of its own, are held in memory.
+const MaxDistinct = 1_000_000
 
 // Plan is a plan file, resolved: nothing is left to a default but what only a run can
 // find out, such as what a provider bears.
@@ -56,8 +55,8 @@ type Plan struct {
 	// Outside are the files outside the plan's folder that the user allowed it to name, without
 	// symbolic links. It is not recorded.
 	Outside []string
-	// Advice is what to write differently in the files that params name, though it is
-	// understood. It is not recorded.
+	// Advice is what to write differently in the plan and in the files that params name, though
+	// it is understood. It is not recorded.
 	Advice []string
 	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
 	// left to a default.

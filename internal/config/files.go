@@ -212,7 +212,7 @@ func (r *resolver) load(beside files) bool {
 		beside.typed(r.tree.field("params"), beside)
 	}
 	advice, err := k.Load(r.plan.Params, beside)
-	r.plan.Advice = advice
+	r.plan.Advice = append(r.plan.Advice, advice...)
 	if len(beside.refused) > 0 {
 		r.refuse(beside, leaves(err))
 		return false
@@ -272,7 +272,7 @@ func (r *resolver) seatModels() {
 		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
 			return // it fills every seat that is empty
 		}
-		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.Lineup))
+		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.ownSeats()))
 	}
 	models := r.plan.Kind.Models(r.plan.Params)
 	lineup := maps.Clone(r.plan.Lineup)

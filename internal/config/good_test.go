@@ -210,7 +210,7 @@ func TestSeatings(t *testing.T) {
 		{Matrix{Lineup: map[string][]string{"x": make([]string, 1000), "y": make([]string, 1000)}}, maxCells + 1},
 		{Matrix{Agents: make([]string, 100), Seats: make([]string, 20), Swap: true, Self: true}, maxCells + 1},
 	} {
-		if got := len(c.m.seatings()); got != c.want {
+		if got := len(c.m.seatings(nil)); got != c.want {
 			t.Errorf("%+v: %d seatings, want %d", c.m, got, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"parley/internal/provider"
@@ -60,10 +61,26 @@ func matrixKeys(params *shape) *shape {
 		key{name: "agents", shape: names, preset: "none; the lineup stays as it is", doc: "The agents to put into the seats, in every way."},
 		key{name: "seats", shape: names, preset: "those that lineup leaves empty", doc: "The seats to put them into. All other seats are filled by lineup."},
 		key{name: "lineup", shape: dict("SEAT", names), preset: "none", doc: "Agents to try in a seat, a list for each seat: every combination of them is played."},
+		key{name: "lineups", shape: &shape{form: list, elem: dict("SEAT", word()), least: 1}, preset: "none", doc: "The lineups to play, one by one, each a mapping of seats to agents. Not together with agents."},
 		key{name: "self", shape: truth(), preset: "false", doc: "Whether an agent may sit in several of the seats, and so play itself."},
 		key{name: "swap", shape: truth(), preset: "true", doc: "Whether the same agents are also played in other seats: both ways round, with two."},
+		key{name: "rotate", shape: words("latin", "williams"), preset: "none: as swap says", doc: "Moves agents round the seats with few lineups, so that every agent sits in every seat equally often. latin: as many lineups as agents (a Latin square). williams: each agent also follows each other one equally often; twice as many lineups for an odd number of agents. With lineups, each of these is moved round its seats."},
 		key{name: "params", shape: grid(params), preset: "none", doc: "Values to try, a list for each param, or for what stands within one, as `set.turns`: every combination of them is played."},
+		key{name: "variations", shape: dict("NAME", variationKeys(params)), preset: "none", doc: "Settings that belong together, by names of your choice: each is played with every lineup and every combination of params.", also: []string{"variants", "conditions", "arms"}},
 		key{name: "repeat", shape: whole(1, maxEpisodes), preset: "1", doc: "How many episodes to play of each cell. Not together with until.", also: []string{"episodes", "repetitions"}},
+	)
+}
+
+func variationKeys(params *shape) *shape {
+	own := *params
+	own.keys = slices.Clone(params.keys)
+	for i := range own.keys {
+		own.keys[i].needed, own.keys[i].preset = false, "the plan's"
+	}
+	return record(
+		key{name: "params", shape: &own, preset: "none", doc: "What differs from the plan's params. Mappings are merged; lists are replaced."},
+		key{name: "lineup", shape: dict("SEAT", word()), preset: "none", doc: "Who sits in seats that the matrix does not fill otherwise, in place of the plan's lineup."},
+		key{name: "tags", shape: dict("TAG", word()), preset: "none", doc: "Names and values of your choice to group scores by, as for agents."},
 	)
 }
 
@@ -95,6 +112,7 @@ func agentsShape() *shape {
 		key{name: "stop", shape: listOf(word()), preset: "none", doc: "Texts at which an answer ends."},
 		key{name: "fallbacks", shape: listOf(word()), preset: "none", doc: "Models asked in turn when this one cannot answer.", also: []string{"fallback"}},
 		key{name: "trainable", shape: truth(), preset: "false", doc: "Whether the agent's turns are wanted as training data.", also: []string{"train"}},
+		key{name: "tags", shape: dict("TAG", word()), preset: "none", doc: "Names and values of your choice to group scores by, as `prompt: terse`: see `--by` of report and compare. They do not change how the agent plays.", also: []string{"tag", "labels", "factors"}},
 	)
 	agent.short, agent.apart, agent.either = "model", [2]string{"model", "bot"}, true
 	all := dict("NAME", agent)

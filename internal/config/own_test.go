@@ -92,6 +92,12 @@ func TestOwnPlanErrors(t *testing.T) {
 	if _, err := p.World(); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("a plan that the kind refuses: %v", err)
 	}
+	if p, err = parse("episodes: 2000000000\nparams: {messages: 2}"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.World(); err == nil || !strings.Contains(err.Error(), "more than 1000000 plans of its kind's own") {
+		t.Errorf("many plans: %v", err)
+	}
 }
 
 // TestLargeText: a set of problems may be larger than any plan.

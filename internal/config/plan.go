@@ -21,19 +21,25 @@ type Matrix struct {
 	Seats []string `json:"seats,omitempty"`
 	// Lineup are agents to try in a seat, by seat, whatever sits elsewhere. Default: none.
 	Lineup map[string][]string `json:"lineup,omitempty"`
+	// Lineups are those to play, in the place of Agents: seat to agent. Default: none.
+	Lineups []map[string]string `json:"lineups,omitempty"`
 	// Self is whether an agent may sit in several of the seats. Default: false.
 	Self bool `json:"self"`
 	// Swap is whether the same agents are also played in other seats. Default: true.
 	Swap bool `json:"swap"`
+	// Rotate is latin or williams: see rotated. Default: every order, or one, as Swap says.
+	Rotate string `json:"rotate,omitempty"`
 	// Params are values to try, by param. Default: none.
 	Params map[string][]any `json:"params,omitempty"`
+	// Variations are settings that belong together, by name. Default: none.
+	Variations map[string]Variation `json:"variations,omitempty"`
 	// Repeat is how many episodes to play of each cell. Default: 1; 0 under Until.
 	Repeat int `json:"repeat,omitempty"`
 }
 
 // seats says whether it puts anybody into a seat; else it varies params alone.
 func (m *Matrix) seats() bool {
-	return m != nil && (len(m.Agents) > 0 || len(m.Seats) > 0 || len(m.Lineup) > 0)
+	return m != nil && (len(m.Agents) > 0 || len(m.Seats) > 0 || len(m.ownSeats()) > 0)
 }
 
 // UnmarshalJSON sets what is not false or 0 by default.
@@ -169,6 +175,9 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	var lists []world.Specs
 	var params any
 	var of json.RawMessage
+	if specs.Len() > MaxDistinct {
+		return nil, tooMany(MaxDistinct, "plans of its kind's own")
+	}
 	episodes, distinct := 0, 0
 	for _, spec := range specs.All() {
 		// Params that made a list are used again: nothing holds them.
@@ -193,8 +202,8 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 		switch {
 		case episodes > maxEpisodes:
 			return nil, tooMany(maxEpisodes, "episodes")
-		case max(distinct, len(plans)) > maxDistinct:
-			return nil, tooMany(maxDistinct, "episodes that differ in more than their deal")
+		case distinct > MaxDistinct:
+			return nil, tooMany(MaxDistinct, "episodes that differ in more than their deal")
 		}
 	}
 	if len(lists) == len(plans) {
@@ -210,7 +219,7 @@ func tooMany(most int, what string) error {
 // worldMatrix says the matrix in the words of package world.
 func (p *Plan) worldMatrix() (world.Matrix, error) {
 	m := world.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
-	for _, seating := range p.Matrix.seatings() {
+	for _, seating := range p.Matrix.seatings(p.Seats) {
 		lineup := maps.Clone(p.Lineup)
 		if lineup == nil {
 			lineup = map[string]string{}
@@ -218,22 +227,26 @@ func (p *Plan) worldMatrix() (world.Matrix, error) {
 		maps.Copy(lineup, seating)
 		m.Lineups = append(m.Lineups, lineup)
 	}
-	for _, change := range p.Matrix.combinations() {
-		_, params, err := p.vary(change)
-		if err != nil {
-			return m, fmt.Errorf("config: plan.matrix: %w", err)
+	for _, name := range p.Matrix.variations() {
+		v := p.Matrix.Variations[name]
+		for _, change := range p.Matrix.combinations() {
+			_, params, err := p.vary(v.Params, change)
+			if err != nil {
+				return m, fmt.Errorf("config: plan.matrix: %w", err)
+			}
+			m.Variants = append(m.Variants, world.Variant{Variation: name, Name: label(p.Matrix.varied(change)), Params: params, Lineup: v.Lineup})
 		}
-		m.Variants = append(m.Variants, world.Variant{Name: label(p.Matrix.varied(change)), Params: params})
 	}
 	return m, nil
 }
 
-// vary resolves the params with some of them changed.
-func (p *Plan) vary(change map[string]any) (any, json.RawMessage, error) {
+// vary resolves the params with what a variation sets, and then some of them changed.
+func (p *Plan) vary(own, change map[string]any) (any, json.RawMessage, error) {
 	values := map[string]any{}
 	if err := unmarshal(p.ParamsJSON, &values); err != nil {
 		return nil, nil, err
 	}
+	values, _ = merged(values, own).(map[string]any)
 	// A path with dots changes what the whole param was set to, so shorter names go first.
 	shape := paramsShape(p.Kind)
 	for _, name := range slices.Sorted(maps.Keys(change)) {
@@ -258,9 +271,17 @@ func vary(values map[string]any, s *shape, name string, value any) {
 }
 
 // seatings lists the ways to put the agents into the seats, at most maxCells and one.
-// Without Swap the agents keep their order; without Self each sits once.
-func (m *Matrix) seatings() []map[string]string {
+// Without Swap the agents keep their order; without Self each sits once. order is that of the
+// kind's seats.
+func (m *Matrix) seatings(order []string) []map[string]string {
 	var all []map[string]string
+	if m.Rotate != "" || len(m.Lineups) > 0 {
+		all = m.rotated(order)
+		for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
+			all = m.seatIn(seat, all)
+		}
+		return all
+	}
 	chosen := make([]int, len(m.Seats))
 	var choose func(seat int)
 	choose = func(seat int) {

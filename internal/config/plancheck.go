@@ -21,6 +21,7 @@ func (r *resolver) matrix() {
 		return
 	}
 	r.matrixSeats(m, here)
+	r.design(m, here)
 	switch {
 	case r.file.Plan.Until != nil && m.Repeat > 0:
 		r.complain(here.to("repeat"), "stands beside until, which decides how many to play: leave it out")
@@ -46,13 +47,13 @@ func (r *resolver) matrixLineup(m *Matrix, here path) {
 
 // matrixSeats makes sure that every seat is filled, and that something is varied.
 func (r *resolver) matrixSeats(m *Matrix, here path) {
-	empty := slices.DeleteFunc(r.emptySeats(), func(s string) bool { return m.Lineup[s] != nil })
+	empty := r.unfilled(m)
 	switch {
 	case len(m.Agents) == 0 && len(m.Seats) > 0:
 		r.complain(here.to("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
 		return
-	case len(m.Agents) == 0 && len(m.Lineup) == 0 && len(m.Params) == 0:
-		r.complain(here, "varies nothing: give agents, lineup or params")
+	case len(m.Agents) == 0 && len(m.Lineup) == 0 && len(m.Lineups) == 0 && len(m.Params) == 0 && len(m.Variations) == 0:
+		r.complain(here, "varies nothing: give agents, lineup, lineups, params or variations")
 		return
 	case len(m.Agents) == 0 && len(empty) > 0:
 		r.complain(here.to("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
@@ -69,9 +70,21 @@ func (r *resolver) matrixSeats(m *Matrix, here path) {
 	}
 }
 
+// unfilled are the seats that the plan's lineup leaves empty, and so does the matrix unless agents
+// are put there: a seat that a variation fills is left empty by one that does not.
+func (r *resolver) unfilled(m *Matrix) []string {
+	return slices.DeleteFunc(r.emptySeats(), func(s string) bool {
+		always := len(m.Variations) > 0
+		for _, v := range m.Variations {
+			always = always && v.Lineup[s] != ""
+		}
+		return m.Lineup[s] != nil || always || len(m.Lineups) > 0 && m.Lineups[0][s] != ""
+	})
+}
+
 // cells counts the cells of a matrix and tries each setting of its params.
 func (r *resolver) cells(m *Matrix, here path) {
-	cells := len(m.seatings())
+	cells := min(len(m.seatings(r.plan.Seats))*max(1, len(m.Variations)), maxCells+1)
 	for _, values := range m.Params {
 		cells = min(cells*max(1, len(values)), maxCells+1)
 	}
@@ -80,8 +93,17 @@ func (r *resolver) cells(m *Matrix, here path) {
 		return
 	}
 	names := map[string]bool{}
-	for _, change := range m.combinations() {
-		r.variant(change, here.to("params"))
+	combinations := m.combinations()
+	for _, name := range m.variations() {
+		for _, change := range combinations {
+			at := here.to("params")
+			if name != "" {
+				at = here.to("variations").to(name).to("params")
+			}
+			r.variant(m.Variations[name].Params, change, at)
+		}
+	}
+	for _, change := range combinations {
 		name := label(change)
 		if names[name] {
 			r.complain(here.to("params"), "lists %s twice", r.quote(name))
@@ -91,8 +113,8 @@ func (r *resolver) cells(m *Matrix, here path) {
 }
 
 // variant checks one setting of the params: the kind must take it, with the same seats.
-func (r *resolver) variant(change map[string]any, here path) {
-	params, _, err := r.plan.vary(change)
+func (r *resolver) variant(own, change map[string]any, here path) {
+	params, _, err := r.plan.vary(own, change)
 	if err != nil {
 		r.paramsProblem(err, here)
 		return
@@ -103,7 +125,7 @@ func (r *resolver) variant(change map[string]any, here path) {
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {
-		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.quote(label(change)), anyOf(seats), anyOf(r.plan.Seats))
+		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.quote(label(merged(own, change).(map[string]any))), anyOf(seats), anyOf(r.plan.Seats))
 	}
 }
 

@@ -206,6 +206,7 @@ func (r *resolver) providers() {
 			}
 		}
 		r.provider(p)
+		r.adviseVersion(p)
 		r.plan.Providers = append(r.plan.Providers, p)
 		if r.plan.Places == nil {
 			r.plan.Places = map[string]string{}
@@ -223,6 +224,11 @@ func (r *resolver) keyPlace(name string) string {
 			break
 		}
 	}
+	return r.placeOf(at)
+}
+
+// placeOf is where a key stands, in words.
+func (r *resolver) placeOf(at path) string {
 	one := &report{src: r.src}
 	one.add(r.tree.find(at).at, at, "")
 	e := one.errs[0]
@@ -318,6 +324,7 @@ func (r *resolver) agents() {
 		for i, m := range a.Fallbacks {
 			r.model(m, here.to("fallbacks").to(index(i)))
 		}
+		r.tags(a.Tags, here.to("tags"))
 		r.plan.Agents = append(r.plan.Agents, a)
 	}
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
@@ -337,7 +344,7 @@ func (r *resolver) bot(a world.Agent, here path) {
 		}
 	}
 	for _, f := range r.tree.find(here).fields {
-		if f.name != "bot" && f.name != "trainable" {
+		if f.name != "bot" && f.name != "trainable" && f.name != "tags" {
 			r.complainOfKey(here.to(f.name), "a bot has no model behind it: leave %s out", f.name)
 		}
 	}

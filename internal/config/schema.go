@@ -28,7 +28,10 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 		params := paramsShape(k)
 		then := object{"properties": object{
 			"params": params.schema(),
-			"plan":   object{"properties": object{"matrix": object{"properties": object{"params": grid(params).schema()}}}},
+			"plan": object{"properties": object{"matrix": object{"properties": object{
+				"params":     grid(params).schema(),
+				"variations": object{"additionalProperties": object{"properties": object{"params": variationKeys(params).key("params").shape.schema()}}},
+			}}}},
 		}}
 		if k.Models == nil {
 			then["required"] = []string{"agents"}

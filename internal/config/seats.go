@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -24,17 +25,23 @@ func (r *resolver) params(beside files) {
 		r.paramsProblem(err, path{"params"})
 		return
 	}
-	if !r.load(beside) || p.Kind.Seats == nil {
+	loaded := r.load(beside)
+	if p.Kind.Seats == nil {
 		return
 	}
-	if p.Seats, err = p.Kind.Seats(p.Params); err != nil {
-		r.paramsProblem(err, path{"params"})
+	seats, err := p.Kind.Seats(p.Params)
+	for _, one := range leaves(err) {
+		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // what was not read was told of
+			r.paramsProblem(one, path{"params"})
+		}
 	}
-	r.seated = err == nil
+	if loaded && err == nil {
+		p.Seats, r.seated = seats, true
+	}
 }
 
 // namedParam finds the param that an error of a kind is about.
-var namedParam = regexp.MustCompile(`\bparams\.([\w.\[\]-]+):\s*`)
+var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)$`)
 
 // paramsProblem reports what a kind says of params that stand at a place, each line at
 // the param it names.
@@ -42,13 +49,13 @@ func (r *resolver) paramsProblem(err error, params path) {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
 		here := params
-		if m := namedParam.FindStringSubmatchIndex(line); m != nil {
-			named, rest := line[m[2]:m[3]], line[m[1]:]
-			line = line[:m[0]] + rest
+		if m := namedParam.FindStringSubmatch(line); m != nil {
+			named, rest := m[2], m[3]
+			line = m[1] + rest
 			if inner := r.variedWithin(params, named, rest); inner != "" {
 				here = params.to(inner)
 			} else {
-				steps := strings.Split(named, ".")
+				steps := r.tree.find(params).steps(named)
 				if r.tree.find(params).field(steps[0]) == nil {
 					here = path{"params"} // a matrix varies others
 				}
@@ -165,7 +172,7 @@ func (r *resolver) unseated() {
 		seated[name] = true
 	}
 	if r.plan.Matrix != nil {
-		for _, name := range slices.Concat(r.plan.Matrix.Agents, slices.Concat(slices.Collect(maps.Values(r.plan.Matrix.Lineup))...)) {
+		for _, name := range r.plan.Matrix.agentsNamed() {
 			seated[name] = true
 		}
 	}

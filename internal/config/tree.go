@@ -90,6 +90,20 @@ func (n *node) find(p path) *node {
 	return n
 }
 
+// steps splits the name of a value below n. A key that is there may have dots itself.
+func (n *node) steps(name string) (out path) {
+	rest := keyPath(name)
+	for len(rest) > 0 {
+		k := len(rest)
+		for k > 1 && n.field(strings.Join(rest[:k], ".")) == nil {
+			k--
+		}
+		step := strings.Join(rest[:k], ".")
+		out, rest, n = append(out, step), rest[k:], n.find(path{step})
+	}
+	return out
+}
+
 // parse reads the text of a source as one YAML document. It returns nil after
 // reporting what kept it from that.
 func parse(rep *report) *node {

@@ -18,6 +18,7 @@ type episode struct {
 	run string
 	*sqlite.Listed
 	spent spending
+	tags  map[string]string // of its variation
 }
 
 // spending is what an episode took.
@@ -56,7 +57,7 @@ func (x *export) listed(ctx context.Context) error {
 	}
 	columns := episodeColumns()
 	return x.each(ctx, func(l *sqlite.Listed) error {
-		e := episode{run: x.run, Listed: l}
+		e := episode{run: x.run, Listed: l, tags: x.variation(l.Spec.Cell)}
 		if l.Episode < len(spent) { // else it was asked for since
 			e.spent = spent[l.Episode]
 		}
@@ -101,6 +102,7 @@ func episodeColumns() []column[episode] {
 		col("deal", Integer, "what its chance depends on: episodes with the same deal draw the same", func(e *episode) cell { return integer(e.Spec.Deal) }),
 		{Column{Name: "params", Type: JSON, Doc: "of the world", few: true}, func(e *episode) cell { return some(string(e.Spec.Params)) }},
 		{Column{Name: "lineup", Type: JSON, Doc: "seat to agent", few: true}, func(e *episode) cell { return encoded(e.Spec.Lineup) }},
+		{Column{Name: "tags", Type: JSON, Doc: "of its variation, a mapping", few: true}, func(e *episode) cell { return tagsCell(e.tags) }},
 		few("state", "`waiting`, `playing`, `ended` or `failed`", func(e *episode) cell { return text(e.State()) }),
 		col("attempt", Integer, "which try this is, from 0; null: none yet", func(e *episode) cell { return cell{there: e.Begun, n: int64(e.Attempt)} }),
 		col("failed", Text, "why it failed", ofEnded(func(e *journal.Ended) cell { return some(e.Outcome.Failed) })),

@@ -22,6 +22,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -121,7 +122,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error
 	if about.Begun == nil {
 		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, without: r.Without, run: about.Begun.Run, agents: about.Begun.Agents, episodes: about.Episodes, encoder: e}
+	x := &export{store: r.Store, without: r.Without, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -139,14 +140,17 @@ func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error
 
 // export is a Write of one run under way.
 type export struct {
-	store    *sqlite.Store
-	without  map[int]bool
-	run      string
-	agents   []world.Agent
-	episodes int // when it began
-	encoder  encoder
-	rows     int
-	cells    []cell
+	store *sqlite.Store
+	// without are episodes to leave out.
+	without map[int]bool
+	run     string
+	agents  []world.Agent
+	// variation gives the tags of the variation of a cell.
+	variation func(cell string) map[string]string
+	episodes  int // when it began
+	encoder   encoder
+	rows      int
+	cells     []cell
 }
 
 // replies reads the replies of the run. Where the file turns out to be damaged, it goes on

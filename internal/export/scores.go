@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -11,7 +12,8 @@ import (
 type score struct {
 	run string
 	*sqlite.Listed
-	agent *world.Agent
+	agent     *world.Agent
+	variation map[string]string // tags
 	world.Score
 }
 
@@ -22,7 +24,7 @@ func (x *export) scores(ctx context.Context) error {
 			return nil
 		}
 		for _, s := range l.Ended.Outcome.Scores {
-			row := score{run: x.run, Listed: l, Score: s, agent: x.agent(l.Spec.Lineup[s.Seat])}
+			row := score{run: x.run, Listed: l, Score: s, agent: x.agent(l.Spec.Lineup[s.Seat]), variation: x.variation(l.Spec.Cell)}
 			if err := put(x, columns, &row); err != nil {
 				return err
 			}
@@ -41,6 +43,14 @@ func (x *export) agent(name string) *world.Agent {
 	return &world.Agent{Name: name}
 }
 
+// tagsCell writes tags as JSON; nothing where there are none.
+func tagsCell(of ...map[string]string) cell {
+	if all := view.JoinTags(of...); all != nil {
+		return encoded(all)
+	}
+	return cell{}
+}
+
 func scoreColumns() []column[score] {
 	return []column[score]{
 		few("run", "the id of the run", func(s *score) cell { return text(s.run) }),
@@ -52,6 +62,7 @@ func scoreColumns() []column[score] {
 		few("seat", "whose score it is; null: the whole episode's", func(s *score) cell { return some(s.Seat) }),
 		few("agent", "who sat there, by name", func(s *score) cell { return some(s.agent.Name) }),
 		few("model", "the model of the agent, as provider/model; null for a bot", func(s *score) cell { return some(s.agent.Model) }),
+		{Column{Name: "tags", Type: JSON, Doc: "of the agent and of the variation that the episode is of, a mapping", few: true}, func(s *score) cell { return tagsCell(s.agent.Tags, s.variation) }},
 		few("name", "what was counted", func(s *score) cell { return text(s.Name) }),
 		col("value", Double, "how much", func(s *score) cell { return double(s.Value) }),
 	}

@@ -145,6 +145,7 @@ func newKeys(p *part) *keys {
 		ids:   world.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[world.CellID]string{}, seen: map[place]int{},
 	}
 	for _, a := range b.Agents {
+		a.Tags = nil // for readers alone
 		k.agents[a.Name] = a
 	}
 	return k

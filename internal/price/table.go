@@ -49,8 +49,8 @@ func (t *Table) Models() []string {
 }
 
 // Find returns the price of a model written provider/model. Upper and lower case are
-// the same. A release date at the end (gpt-5-2025-08-07) is dropped where only the
-// name without it is known, a model of openrouter is looked up as its vendor's, and a
+// the same. A release date at the end (gpt-5-2025-08-07), and Anthropic's -latest, is dropped
+// where only the name without it is known, a model of openrouter is looked up as its vendor's, and a
 // name ending in * stands for all that begin so.
 func (t *Table) Find(model string) (Price, bool) {
 	names := spellings(model)
@@ -93,6 +93,8 @@ func spellings(model string) []string {
 	for _, n := range names {
 		if undated, ok := cutDate(n); ok {
 			names = append(names, undated)
+		} else if newest, ok := strings.CutSuffix(n, "-latest"); ok && strings.HasPrefix(n, "anthropic/") {
+			names = append(names, newest) // its dated versions have one price
 		}
 	}
 	return names

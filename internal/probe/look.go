@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/provider"
 	"parley/llm"
 )
 
@@ -95,7 +96,11 @@ func (p *prober) reach(ctx context.Context) error {
 	if err != nil {
 		return p.unlisted(err)
 	}
-	p.found(FeatureModels, Yes, "%d", len(list.Data))
+	where := ""
+	if p.report.BaseURL != strings.TrimRight(p.cfg.BaseURL, "/") {
+		where = "; base_url has to end in /v1"
+	}
+	p.found(FeatureModels, Yes, "%d%s", len(list.Data), where)
 	for i := range list.Data {
 		m := &list.Data[i]
 		if p.report.Model == "" && fault.Clean(m.ID, maxModelName) == m.ID {
@@ -143,6 +148,9 @@ func (p *prober) unlisted(err error) error {
 		if strings.HasSuffix(p.report.BaseURL, end) {
 			return fmt.Errorf("probe: %s/models: %s; leave out %s: the address is everything before it", p.report.BaseURL, says(err), end)
 		}
+	}
+	if p.report.Model == "" && provider.Unversioned(p.report.BaseURL) {
+		return fmt.Errorf("probe: %s/models: %s; nor is there a list at %s/v1/models: is it the address of a model server? If so, name a model with --model", p.report.BaseURL, says(err), p.report.BaseURL)
 	}
 	if p.report.Model == "" {
 		return fmt.Errorf("probe: %s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, says(err))

@@ -244,7 +244,7 @@ func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	below := (&server{}).start(t)
 	r, err := Run(t.Context(), Config{BaseURL: below})
-	if err != nil || r.BaseURL != below+"/v1" {
+	if err != nil || r.BaseURL != below+"/v1" || !strings.HasSuffix(r.Findings[0].Detail, "; base_url has to end in /v1") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	odd := (&server{root: "/openai"}).start(t)

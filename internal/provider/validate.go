@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -46,6 +47,15 @@ func (p Provider) Validate() error {
 }
 
 type complain func(field, format string, args ...any)
+
+var version = regexp.MustCompile(`/v[0-9][^/]*(/|$)`)
+
+// Unversioned says whether an address names no version of an API, as /v1 does: most servers answer
+// nothing below such a one.
+func Unversioned(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && !version.MatchString(u.Path)
+}
 
 // item names an item of a list.
 func item(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/report/chart"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/world"
@@ -67,8 +66,9 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 	out := page.Section{ID: "transcripts", Title: "Transcripts"}
 	var all []page.Transcript
 	left := mostWords
+	begun := s.Run.Episodes.Total - s.Run.Episodes.Waiting
 	for e := range s.Run.All() {
-		if len(all) == most || left <= 0 {
+		if len(all) == min(most, begun) || left <= 0 {
 			break
 		}
 		if e.State == "waiting" {
@@ -78,7 +78,8 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		if err != nil {
 			return out, err
 		}
-		t := newTranscript(e, read, &left)
+		read.Mark(s.Kind)
+		t := newTranscript(e, read, &left, colours)
 		t.ID = anchorOf(run, e.Number)
 		if end, ok := s.Run.Head.Ended[e.Number]; ok {
 			spec, _ := s.Run.Spec(e.Number)
@@ -90,8 +91,8 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		}
 		all = append(all, t)
 	}
-	if n := s.Run.Episodes.Total - s.Run.Episodes.Waiting; n > len(all) {
-		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N has any of them, whole.", page.Grouped(len(all)), page.Grouped(n))
+	if begun > len(all) {
+		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N has any of them, whole.", page.Grouped(len(all)), page.Grouped(begun))
 	}
 	if len(all) > 0 {
 		out.Blocks = []page.Block{{Transcripts: all}}
@@ -99,7 +100,7 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 	return out, nil
 }
 
-func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transcript {
+func newTranscript(e view.Episode, read *view.Transcript, left *int, colours *palette) page.Transcript {
 	t := page.Transcript{
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
@@ -121,12 +122,13 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int) page.Transc
 			line.Right, most = true, mostAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
-			line.Class, line.Right = chart.Class(at), at%2 == 1
+			line.Class, line.Right = colours.seat(l.Seat, at), at%2 == 1
 		}
 		text := l.Text
 		if l.Said == view.SaidAnswer {
 			text = readable(text)
 		}
+		line.Data = l.Said != view.SaidAsked && data(text)
 		line.Text = cut(text, min(most, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)

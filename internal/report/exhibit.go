@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"strings"
 
 	"parley/internal/report/chart"
@@ -74,7 +73,7 @@ func estimates(e world.Estimates, colours *palette) *page.Table {
 		}
 		c := page.Quantity(q)
 		if len(row) > 0 {
-			c.Class = colours.class(row[len(row)-1].Text)
+			c.Look = colours.look(row[len(row)-1].Text)
 		}
 		t.Rows = append(t.Rows, append(row, c, page.Whole(r.Sample.Episodes()), page.Whole(q.N)))
 	}
@@ -87,7 +86,6 @@ func heat(h world.HeatMap) (*page.Heat, *page.Table) {
 	for _, c := range h.Columns {
 		t.Columns = append(t.Columns, page.Number(c))
 	}
-	low, high := math.Inf(1), math.Inf(-1)
 	values := make([][]stats.Quantity, len(h.Rows))
 	for i := range h.Rows {
 		values[i] = make([]stats.Quantity, len(h.Columns))
@@ -96,41 +94,21 @@ func heat(h world.HeatMap) (*page.Heat, *page.Table) {
 			if i < len(h.Cells) && j < len(h.Cells[i]) {
 				s = h.Cells[i][j]
 			}
-			q := page.Sample(s, h.Share)
-			values[i][j] = q
-			if q.Known() {
-				low, high = min(low, q.Value), max(high, q.Value)
-			}
+			values[i][j] = page.Sample(s, h.Share)
 		}
 	}
-	if h.Share {
-		low, high = 0, 1
-	}
-	m := &page.Heat{Row: h.Row, Column: h.Column, Columns: h.Columns, Low: page.Digits(low), High: page.Digits(high)}
-	if low > high {
-		m.Low, m.High = "–", "–"
-	}
+	scale := newHeatScale(h, values)
+	m := &page.Heat{Row: h.Row, Column: h.Column, Columns: h.Columns, Low: page.Digits(scale.low), High: page.Digits(scale.high), Ramp: scale.ramp()}
 	for i, name := range h.Rows {
 		row, cells := page.HeatRow{Name: name}, []page.Cell{page.Word(name)}
 		for j, q := range values[i] {
-			row.Cells = append(row.Cells, heatCell(q, low, high, fmt.Sprintf("%s, %s: %s", name, h.Columns[j], page.Interval(q))))
+			row.Cells = append(row.Cells, scale.cell(q, fmt.Sprintf("%s, %s: %s", name, h.Columns[j], page.Interval(q))))
 			cells = append(cells, page.Quantity(q))
 		}
 		m.Rows = append(m.Rows, row)
 		t.Rows = append(t.Rows, cells)
 	}
 	return m, t
-}
-
-func heatCell(q stats.Quantity, low, high float64, tip string) page.HeatCell {
-	if !q.Known() {
-		return page.HeatCell{Text: "–", Tip: tip, Level: -1}
-	}
-	c := page.HeatCell{Text: page.Digits(math.Round(q.Value*100) / 100), Tip: fmt.Sprintf("%s (n = %d)", tip, q.N), Level: page.HeatLevels / 2}
-	if high > low {
-		c.Level = int(math.Round((q.Value - low) / (high - low) * page.HeatLevels))
-	}
-	return c
 }
 
 func figure(b *page.Block, f world.Figure) {

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"math"
+	"strings"
 
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
@@ -15,17 +17,34 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
 	for _, k := range c.Curves {
 		line := chart.Line{Name: k.Name, Level: k.Level}
 		if !k.Level { // it is drawn with its name
-			line.Class = colours.class(k.Name)
-			b.Legend = append(b.Legend, page.Series{Name: k.Name, Class: line.Class})
+			line.Look = colours.look(k.Name)
+			b.Legend = append(b.Legend, page.Series{Name: k.Name, Look: line.Look})
 		}
 		for _, p := range k.Points {
 			q := page.Sample(p.Sample, c.Share)
+			y := page.Quantity(q)
+			if p.Given && q.Known() {
+				q.Interval = stats.Interval{Low: q.Value, High: q.Value}
+				y = page.Cell{Text: page.Digits(q.Value), Value: q}
+			}
 			line.Points = append(line.Points, chart.Point{X: p.X, Y: q})
-			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), page.Real(p.X), page.Quantity(q), page.Whole(p.Sample.Episodes()), page.Whole(q.N)})
+			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), place(p.X), y, page.Whole(p.Sample.Episodes()), page.Whole(q.N)})
 		}
 		lines = append(lines, line)
 	}
+	if !chart.Banded(lines) {
+		b.Caption = strings.TrimSpace(b.Caption + " There are too many lines to draw their intervals: they are in the numbers.")
+	}
 	b.Drawing = plot(e.Title, c.X, c.Y, c.Share).Lines(lines)
+}
+
+// place is a place on the x axis, written as on the axis: 1901, not 1,901.
+func place(x float64) page.Cell {
+	c := page.Real(x)
+	if x == math.Trunc(x) && math.Abs(x) < 10_000 {
+		c.Text = chart.Tick(x)
+	}
+	return c
 }
 
 func scatter(b *page.Block, e world.Exhibit, s world.Scatter, colours *palette) {
@@ -33,7 +52,8 @@ func scatter(b *page.Block, e world.Exhibit, s world.Scatter, colours *palette) 
 	var spots []chart.Spot
 	for _, p := range s.Points {
 		x, y := page.Sample(p.X, s.Share), page.Sample(p.Y, s.Share)
-		spots = append(spots, chart.Spot{Name: p.Name, Class: colours.class(p.Name), X: x, Y: y})
+		spots = append(spots, chart.Spot{Name: p.Name, Look: colours.look(p.Name), X: x, Y: y})
+		b.Legend = append(b.Legend, page.Series{Name: p.Name, Look: colours.look(p.Name)})
 		b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(p.Name), page.Quantity(x), page.Quantity(y), page.Whole(max(p.X.Episodes(), p.Y.Episodes())), page.Whole(max(x.N, y.N))})
 	}
 	b.Drawing = plot(e.Title, s.X, s.Y, s.Share).Scatter(spots, s.Share)
@@ -43,14 +63,14 @@ func bars(b *page.Block, e world.Exhibit, s world.Bars, colours *palette) {
 	b.Table = &page.Table{Track: -1, Columns: []page.Column{page.Key(s.X)}}
 	var groups []chart.Group
 	for _, g := range s.Series {
-		name, class := g.Name, colours.class(g.Name)
+		name, look := g.Name, colours.look(g.Name)
 		if name == "" {
-			name = s.Y
+			name, look = s.Y, chart.Series(0)
 		} else {
-			b.Legend = append(b.Legend, page.Series{Name: name, Class: class})
+			b.Legend = append(b.Legend, page.Series{Name: name, Look: look, Bar: true})
 		}
 		b.Table.Columns = append(b.Table.Columns, page.Number(name))
-		groups = append(groups, chart.Group{Name: g.Name, Class: class, Values: g.Values})
+		groups = append(groups, chart.Group{Name: g.Name, Look: look, Values: g.Values})
 	}
 	for i, label := range s.Labels {
 		row := []page.Cell{page.Word(label)}

@@ -28,7 +28,7 @@ func ratings(s Source, colours *palette) (b page.Block) {
 	}}
 	for _, st := range table.Standings {
 		c := page.Quantity(st.Rating)
-		c.Class = colours.class(st.Player)
+		c.Look = colours.look(st.Player)
 		t.Rows = append(t.Rows, []page.Cell{page.Word(st.Player), c, page.Whole(st.Group), page.Whole(st.Rating.N), page.Real(st.Score), page.Word(st.Why)})
 	}
 	return page.Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode: who has more %s wins. 1,500 is the mean of a group; a difference of 400 means "+

@@ -40,7 +40,7 @@ func TestRatings(t *testing.T) {
 		}
 		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
 		r := view.Outcomes(head, kind)
-		return ratings(Source{Run: r, Kind: kind}, newPalette(r))
+		return ratings(Source{Run: r, Kind: kind}, newPalette(r, kind))
 	}
 	b := of(kind, "weakest", "strongest", "stronger")
 	if b.Table == nil || len(b.Table.Rows) != 3 {

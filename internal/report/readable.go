@@ -24,6 +24,12 @@ func readable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
+// data says whether a text is JSON with a structure, which is for programs to read.
+func data(text string) bool {
+	text = strings.TrimSpace(text)
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
+}
+
 // mostDeep is how deep an answer is followed: nobody reads further, and a hostile one has no end.
 const mostDeep = 8
 

@@ -47,14 +47,28 @@ type Options struct {
 	Tool        string // what makes the report
 	Episodes    int    // rows of the table of episodes
 	Transcripts int    // episodes whose transcripts are there
+	// By are the factors to group scores by: see view.Factors. Default: none.
+	By []string
 }
 
 // Build makes a report of one run, or of several side by side.
 func Build(ctx context.Context, sources []Source, o Options) (*page.Document, error) {
 	d := &page.Document{Title: title(sources), Made: o.Tool}
 	names := Names(sources)
+	runs := make([]*view.Run, len(sources))
 	for i, s := range sources {
-		sections, err := build(ctx, s, o, names[i], len(sources) > 1)
+		runs[i] = s.Run
+	}
+	factors, err := view.FactorsOf(runs, names, o.By)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range sources {
+		colours := newPalette(s.Run, s.Kind)
+		if style := colours.style(); !strings.Contains(string(d.Style), string(style)) {
+			d.Style += style
+		}
+		sections, err := build(ctx, s, o, factors.Only(i), names[i], len(sources) > 1, colours)
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +121,13 @@ func (s Source) parts() []Part {
 }
 
 // build makes the sections of one run.
-func build(ctx context.Context, s Source, o Options, name string, several bool) ([]page.Section, error) {
-	colours := newPalette(s.Run)
+func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *palette) ([]page.Section, error) {
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
+	}
+	if len(o.By) > 0 {
+		sections = append(sections, byFactors(s.Run, factors, colours))
 	}
 	switch b := s.Run.Head.Begun; {
 	case s.Run.Gateway():

@@ -168,6 +168,23 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
+// TestLongRun: a report is about what was played, however much waits.
+func TestLongRun(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.Repeat(world.Spec{}, world.MaxEpisodes)}, &journal.Ended{Episode: 0}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables := built(t, Options{Episodes: 3, Transcripts: 3}, Source{Run: r, Journal: j})
+	if rows := len(tables["episodes"].Rows); rows != 3 {
+		t.Errorf("%d episodes", rows)
+	}
+}
+
 // TestCosts: what each seat took and what calls were for, whoever sat there, adds up to the whole.
 func TestCosts(t *testing.T) {
 	t.Parallel()
@@ -234,7 +251,7 @@ func TestCuts(t *testing.T) {
 		read.Lines = append(read.Lines, view.Line{Seat: "left", Said: view.SaidAnswer, Text: strings.Repeat("é", mostLine+1)})
 	}
 	left := 3 * mostLine
-	got := newTranscript(view.Episode{}, read, &left)
+	got := newTranscript(view.Episode{}, read, &left, &palette{})
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
@@ -248,7 +265,37 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	left = mostWords
-	if got := newTranscript(view.Episode{}, read, &left); len(got.Lines) != mostLines {
+	if got := newTranscript(view.Episode{}, read, &left, &palette{}); len(got.Lines) != mostLines {
 		t.Errorf("%d lines", len(got.Lines))
+	}
+}
+
+// TestByFactors: a report by factors has means, effects and charts of them, in every form, whatever
+// the levels are called.
+func TestByFactors(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x.parley", 12)
+	for i := range s.Run.Head.Begun.Agents {
+		s.Run.Head.Begun.Agents[i].Tags = map[string]string{"style": []string{hostile, "plain"}[i]}
+	}
+	d, err := Build(t.Context(), []Source{s}, Options{By: []string{"style", "seat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"name":"scores-by-factor"`, `"name":"effects"`, `"factor":"style × seat"`, `style=plain, seat=left"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	var page bytes.Buffer
+	if err := d.WriteHTML(&page); err != nil || strings.Contains(page.String(), "<script>alert") || !strings.Contains(page.String(), "cannot be estimated") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean "style"?`) {
+		t.Errorf("%v", err)
 	}
 }

@@ -271,7 +271,7 @@ func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.
 			}
 		}
 		c := page.Quantity(q)
-		c.Class = colours.class(cmp.Or(s.Agent, s.Model))
+		c.Look = colours.look(cmp.Or(s.Agent, s.Model))
 		t.Rows = append(t.Rows, append(row, c, page.Whole(s.Sample.Episodes()), page.Whole(q.N)))
 	}
 	return t

@@ -32,6 +32,19 @@ func BenjaminiHochberg(ps []float64) []float64 {
 	return adjusted
 }
 
+// Adjust adjusts the P of several tests by a method of that name: holm or bh. By any other they
+// stay as they are.
+func Adjust(method string, ps []float64) []float64 {
+	switch method {
+	case "holm":
+		return Holm(ps)
+	case "bh":
+		return BenjaminiHochberg(ps)
+	default:
+		return slices.Clone(ps)
+	}
+}
+
 // ranked returns room for as many as ps, not known yet, and the indices of what is known
 // from small to large.
 func ranked(ps []float64) (adjusted []float64, order []int) {

@@ -13,6 +13,8 @@
 //   - Did A do better than B? On the same deals: PairedDifference for how much,
 //     Permutation.SignFlip for whether, McNemar for whether where the score is 0 or 1. On
 //     different deals: MeanDifference, Welch or Permutation.Shuffle, and Fisher.
+//   - Several things vary at once, such as prompt and model: Design, whose contrasts are main
+//     effects and interactions.
 //   - Several of these at once: Holm where one false claim is too many, BenjaminiHochberg
 //     where a share of false ones may stand.
 //

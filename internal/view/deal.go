@@ -71,15 +71,25 @@ func (d *Deals) read(raw json.RawMessage) (g given) {
 	return g
 }
 
-// units numbers what episodes depend on.
-type units struct {
+// Units numbers what episodes of one run or of several depend on.
+type Units struct {
 	deals map[Deal]int
 	plays map[journal.Digest]int
 }
 
-func newUnits() *units { return &units{map[Deal]int{}, map[journal.Digest]int{}} }
+// NewUnits returns units that know of no episode yet.
+func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}} }
 
-func (u *units) of(d Deal, e journal.Ended) (unit world.Unit) {
+// Of returns what an episode of r depends on; d are the deals of r.
+func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
+	unit := u.of(d.Of(p.Spec), r.Head.Ended[p.Episode])
+	if r.Head.Begun.Fork != nil {
+		unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
+	}
+	return unit
+}
+
+func (u *Units) of(d Deal, e journal.Ended) (unit world.Unit) {
 	unit.Deal = number(u.deals, d)
 	if !e.Chance && e.Play != (journal.Digest{}) {
 		unit.Play = number(u.plays, e.Play)

@@ -114,3 +114,20 @@ func TestTranscript(t *testing.T) {
 		t.Errorf("%d notes", len(tr.Notes))
 	}
 }
+
+// TestMarks: what a note says about words stands beside the last reply of its seat that said them.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	kind := world.Kind{Mark: func(n world.Note) (words, mark string) { return "a word", string(n.Data) }}
+	reply := func(seat, text string) world.Told { return world.Told{Seat: seat, Reply: world.Reply{Text: text}} }
+	note := func(seat, mark string) world.Told {
+		return world.Told{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
+	}
+	told := []world.Told{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
+	if got := Marks(kind, told); len(got) != 1 || got[1] != "slip" {
+		t.Errorf("%v", got)
+	}
+	if got := Marks(world.Kind{}, told); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+}

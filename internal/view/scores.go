@@ -20,6 +20,8 @@ type Group struct {
 	Agent string `json:"agent,omitempty"`
 	Model string `json:"model,omitempty"`
 	Seat  string `json:"seat,omitempty"`
+	// Levels are those of the factors that ScoresBy was given, one pointer for the same; else nil.
+	Levels *Levels `json:"-"`
 }
 
 // Score is the sample of a group.
@@ -35,11 +37,36 @@ func (s Score) Estimate() stats.Quantity { return s.Sample.Estimate(Confidence) 
 // has taken out of a score's group what is not asked for. Scores come in the order in which
 // worlds name them, then cells, agents and seats as they first occur.
 func (r *Run) Scores(by func(Group) Group) []Score {
-	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
 	models := map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
 		models[a.Name] = r.Model(a.Name)
 	}
+	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
+		agent := spec.Lineup[s.Seat]
+		return by(Group{Score: s.Name, Cell: spec.Cell, Agent: agent, Model: models[agent], Seat: s.Seat}), true
+	})
+}
+
+// ScoresBy does the same by factors, of which it is the only run, and by seat where no factor is of agents or seats. Scores
+// that lack a level are left out.
+func (r *Run) ScoresBy(f *Factors) []Score {
+	apart := !f.Any(OfAgent, OfSeat)
+	known := map[Levels]*Levels{}
+	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
+		levels, ok := f.Of(0, spec, s.Seat)
+		if known[levels] == nil {
+			known[levels] = &levels
+		}
+		g := Group{Score: s.Name, Levels: known[levels]}
+		if apart {
+			g.Seat = s.Seat
+		}
+		return g, ok
+	})
+}
+
+func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score {
+	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
 	var own []ownScore // of one episode
 	r.Each(func(p world.Played) {
 		if p.Outcome.Failed != "" {
@@ -50,8 +77,10 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 				continue // nothing can be said about it
 			}
-			agent := p.Spec.Lineup[s.Seat]
-			g := by(Group{Score: s.Name, Cell: p.Spec.Cell, Agent: agent, Model: models[agent], Seat: s.Seat})
+			g, ok := group(p.Spec, s)
+			if !ok {
+				continue
+			}
 			i := slices.IndexFunc(own, func(o ownScore) bool { return o.group == g })
 			if i < 0 {
 				i = len(own)

@@ -22,6 +22,8 @@ type Transcript struct {
 	Lines   []Line
 	Notes   []world.Note // all of them
 	Told    []world.Told // all of it, for a kind's own story
+
+	lines []int // of Told: the line after the last of its lines
 }
 
 // Line is something that was said, done or noted.
@@ -32,6 +34,7 @@ type Line struct {
 	Label string // what was asked for, or the kind of the note
 	Said  Said
 	Text  string // of a failure: its kind, never its words
+	Mark  string // what the words do, as the kind says it: see world.Kind
 }
 
 // Said is what a line is.
@@ -60,7 +63,7 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
-				t.Told = append(t.Told, world.Told{Note: &n})
+				t.Told, t.lines = append(t.Told, world.Told{Note: &n}), append(t.lines, 0)
 				if r.wire(n) {
 					continue
 				}
@@ -78,9 +81,37 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 				said[strings.TrimSpace(l.Text)] = true
 				t.Lines = append(t.Lines, l)
 			}
+			t.lines = append(t.lines, len(t.Lines))
 		}
 	}
 	return t, nil
+}
+
+// Mark puts beside the lines what notes of the kind say about them.
+func (t *Transcript) Mark(kind world.Kind) {
+	for i, mark := range Marks(kind, t.Told) {
+		t.Lines[t.lines[i]-1].Mark = mark
+	}
+}
+
+// Marks finds which replies of a transcript notes say something about: index to what they say.
+func Marks(kind world.Kind, told []world.Told) map[int]string {
+	marks := map[int]string{}
+	if kind.Mark == nil {
+		return marks
+	}
+	last := map[[2]string]int{} // by seat and words
+	for i, t := range told {
+		if t.Note == nil {
+			last[[2]string{t.Seat, strings.TrimSpace(t.Reply.Text)}] = i
+			continue
+		}
+		words, mark := kind.Mark(*t.Note)
+		if at, ok := last[[2]string{t.Note.Seat, strings.TrimSpace(words)}]; ok && mark != "" {
+			marks[at] = mark
+		}
+	}
+	return marks
 }
 
 // Story is what there is to look at of an episode, as its kind tells it; nothing where the

@@ -137,23 +137,14 @@ func (r *Run) Each(f func(world.Played)) {
 	if fork := r.Head.Begun.Fork; fork != nil {
 		past = fork.Turn
 	}
-	deals, units := r.Deals(), newUnits()
-	for _, st := range r.Head.Stages {
-		for i, spec := range st.Specs.All() {
-			n := st.First + i
-			e, ok := r.Head.Ended[n]
-			if !ok {
-				continue
-			}
-			p := world.Played{Episode: n, Spec: spec, Outcome: e.Outcome, Unit: units.of(deals.Of(spec), e), Past: past}
-			if r.Head.Begun.Fork != nil {
-				p.Unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
-			}
-			if n < len(r.took) {
-				p.Took = r.took[n]
-			}
-			f(p)
+	deals, units := r.Deals(), NewUnits()
+	for spec, e := range r.Head.Played() {
+		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Past: past}
+		p.Unit = units.Of(r, deals, p)
+		if e.Episode < len(r.took) {
+			p.Took = r.took[e.Episode]
 		}
+		f(p)
 	}
 }
 

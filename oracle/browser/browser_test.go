@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"parley/world"
 )
 
 // tab opens a browser, or skips where there is none.
@@ -131,6 +133,27 @@ func TestFits(t *testing.T) {
 		eval[bool](t, ctx, `document.querySelectorAll("details").forEach((d) => { d.open = true; }); true`)
 		if got := eval[int64](t, ctx, `document.documentElement.scrollWidth`); got > width {
 			t.Errorf("at %d the page is %d wide", width, got)
+		}
+	}
+}
+
+// TestRoom: words of charts do not cover each other, and no column of an ordinary table is out of sight.
+func TestRoom(t *testing.T) {
+	ctx := tab(t)
+	page := saved(t, "report.html", pageOf(t, func() world.Exhibitor { return &crowd{} }))
+	for _, width := range []int64{390, 800, 1200} {
+		do(t, ctx, chromedp.EmulateViewport(width, 900), chromedp.Navigate(page))
+		for _, pair := range eval[[]string](t, ctx, `[...document.querySelectorAll("#kind .drawing>svg")].flatMap((svg) => {
+			const texts = [...svg.querySelectorAll("text")].map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
+			return texts.flatMap(([a, r], i) => texts.slice(i + 1).filter(([, o]) => r.left < o.right - 1 && o.left < r.right - 1 && r.top < o.bottom - 3 && o.top < r.bottom - 3).map(([b]) => a + " covers " + b));
+		})`) {
+			t.Errorf("at %d: %s", width, pair)
+		}
+		if n := eval[int](t, ctx, `document.querySelectorAll("#kind .drawing text").length`); n < 30 {
+			t.Errorf("%d words in charts", n)
+		}
+		if over := eval[int](t, ctx, `{const s = document.querySelector("#t-wide").parentElement; s.scrollWidth - s.clientWidth}`); width != 800 && over > 0 {
+			t.Errorf("at %d a table is wider than its room by %d", width, over)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package browser
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,12 @@ func hostile() string {
 // hostilePage is a report of a run in which everything that can be said is hostile.
 func hostilePage(t *testing.T) string {
 	t.Helper()
+	return pageOf(t, func() world.Exhibitor { return &gallery{} })
+}
+
+// pageOf is a report with these exhibits.
+func pageOf(t *testing.T, exhibitor func() world.Exhibitor) string {
+	t.Helper()
 	j := &journal.Memory{}
 	if err := j.Append(t.Context(), entries()...); err != nil {
 		t.Fatal(err)
@@ -33,7 +40,7 @@ func hostilePage(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind := world.Kind{Name: "duel", Exhibitor: func() world.Exhibitor { return &gallery{} }, Replay: replay}
+	kind := world.Kind{Name: "duel", Exhibitor: exhibitor, Replay: replay}
 	d, err := report.Build(t.Context(), []report.Source{{Run: r, Journal: j, Kind: kind}}, report.Options{Tool: "parley test", Episodes: 100, Transcripts: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +82,7 @@ type gallery struct{ points world.Sample }
 
 func (g *gallery) Add(p world.Played) {
 	for _, s := range p.Outcome.Scores {
-		g.points.Add(s.Value)
+		g.points.Add(p.Unit, s.Value)
 	}
 }
 
@@ -98,4 +105,41 @@ func replay(world.Played, []world.Note) []world.Exhibit {
 		return world.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []world.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
 	}
 	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: `<svg viewBox="0 0 9 9"><rect width="9" height="9"/></svg>`, Frames: []world.Frame{frame("spring"), frame("autumn")}}}}
+}
+
+// crowd shows twelve agents with ordinary, long names that did nearly the same.
+type crowd struct{ gallery }
+
+func (c *crowd) Exhibits() []world.Exhibit {
+	var spots []world.ScatterPoint
+	var curves []world.Curve
+	var bars []world.BarSeries
+	var names []string
+	wide := world.Grid{Columns: []string{"agent"}}
+	for i := range 12 {
+		name := fmt.Sprintf("provider-%d-large-instruct", i)
+		s := func(shift int) *world.Sample {
+			out := &world.Sample{Bounds: world.Share()}
+			for j := range 20 {
+				out.Add(world.Unit{}, float64((i+j*shift)%20)/20)
+			}
+			return out
+		}
+		names = append(names, name)
+		spots = append(spots, world.ScatterPoint{Name: name, X: s(1), Y: s(3)})
+		curves = append(curves, world.Curve{Name: name, Points: []world.CurvePoint{{X: 1901, Sample: s(1)}, {X: 1902, Sample: s(3)}}})
+		bars = append(bars, world.BarSeries{Name: name, Values: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}})
+	}
+	row := []any{"agent"}
+	for i := range 9 {
+		wide.Columns = append(wide.Columns, fmt.Sprintf("measure %d", i))
+		row = append(row, spots[i].X)
+	}
+	wide.Rows = [][]any{row, row}
+	return []world.Exhibit{
+		{Name: "spots", Title: "spots", Show: world.Scatter{X: "x", Y: "y", Share: true, Points: spots}},
+		{Name: "curves", Title: "curves", Show: world.Curves{X: "year", Y: "y", Curves: append(curves, world.Curve{Name: "low", Level: true, Points: curves[0].Points[:1]}, world.Curve{Name: "lower", Level: true, Points: curves[0].Points[:1]})}},
+		{Name: "bars", Title: "bars", Show: world.Bars{X: "x", Y: "y", Labels: names, Series: bars}},
+		{Name: "wide", Title: "wide", Show: wide},
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	picture "parley/worlds/diplomacy/board"
 	"parley/worlds/diplomacy/bot"
 	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules"
@@ -53,6 +54,7 @@ func Kind() world.Kind {
 		Bots:      bot.All(k.rules),
 		Exhibitor: show.Exhibitor,
 		Replay:    show.Replay,
+		Colours:   picture.Colours(),
 		Files:     k.files,
 		Example:   example,
 	}

@@ -86,7 +86,7 @@ func TestConductIsScores(t *testing.T) {
 		}
 		for k, list := range values {
 			if want[k] == nil {
-				want[k] = &world.Sample{Bounds: show.Bounds(strings.Fields(k)[1])}
+				want[k] = &world.Sample{Bounds: show.Bounds(strings.Fields(k)[1], record.ScoreGame)}
 			}
 			want[k].Add(p.Unit, list...)
 		}

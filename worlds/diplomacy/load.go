@@ -1,7 +1,9 @@
 package diplomacy
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -18,44 +20,49 @@ func (k *kind) load(params any, files world.Files) ([]string, error) {
 	if !ok || p == nil {
 		return nil, fmt.Errorf("diplomacy: params are %T, want *diplomacy.Params", params)
 	}
-	if err := loadTemplates(p, files); err != nil {
-		return nil, err
-	}
-	return nil, loadPosition(p, files)
+	return nil, errors.Join(loadTemplates(p, files), loadPosition(p, files))
 }
 
 func loadTemplates(p *Params, files world.Files) error {
 	keys, err := keysOf("templates", p.Templates)
-	if err != nil {
-		return err
-	}
 	for _, key := range keys {
 		folder := p.Templates[key]
 		names := files.Match(path.Join(folder, "*.txt"))
 		if len(names) == 0 {
-			return wrong("templates."+key, "there is no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(prompt.Names(), ", "))
+			err = errors.Join(err, wrong("templates."+key, "there is no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(prompt.Names(), ", ")))
+			continue
 		}
 		if p.Prompts == nil {
 			p.Prompts = map[string]map[string]string{}
 		}
 		texts := map[string]string{}
+		var bad []string // what is wrong, file by file
 		for _, name := range names {
 			what := strings.TrimSuffix(path.Base(name), ".txt")
-			if !slices.Contains(prompt.Names(), what) {
-				return wrong("templates."+key, "%s: %q is no template: use %s", name, what, strings.Join(prompt.Names(), ", "))
+			text, failed := files.Text(name)
+			if failed == nil {
+				failed = checkTemplate(what, text)
 			}
-			text, err := files.Text(name)
-			if err != nil {
-				return err
-			}
-			if err := prompt.Check(text); err != nil {
-				return wrong("templates."+key, "%s: %v", name, err)
+			if failed != nil {
+				bad = append(bad, fmt.Sprintf("%s: %v", name, failed))
+				continue
 			}
 			texts[what] = text
 		}
+		if len(bad) > 0 {
+			err = errors.Join(err, wrong("templates."+key, "%s", strings.Join(bad, "; ")))
+		}
 		p.Prompts[key] = texts
 	}
-	return nil
+	return err
+}
+
+// checkTemplate says what is wrong with a template.
+func checkTemplate(name, text string) error {
+	if !slices.Contains(prompt.Names(), name) {
+		return fmt.Errorf("%.40q is no template: use %s", name, strings.Join(prompt.Names(), ", "))
+	}
+	return prompt.Check(text)
 }
 
 func loadPosition(p *Params, files world.Files) error {
@@ -69,7 +76,7 @@ func loadPosition(p *Params, files world.Files) error {
 	}
 	text, err := files.Text(p.Start)
 	if err != nil {
-		return err
+		return wrong("start", "%w", err)
 	}
 	state, err := saved.Position([]byte(text), p.StartPhase)
 	if err != nil {
@@ -81,17 +88,23 @@ func loadPosition(p *Params, files world.Files) error {
 
 // sets are the templates of each power. Those who are told the same share one.
 func (k *kind) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
-	if _, err := keysOf("prompts", p.Prompts); err != nil {
+	keys, err := keysOf("prompts", p.Prompts)
+	for _, key := range keys {
+		for _, name := range slices.Sorted(maps.Keys(p.Prompts[key])) {
+			if bad := checkTemplate(name, p.Prompts[key][name]); bad != nil {
+				err = errors.Join(err, wrong("prompts."+key+"."+name, "%w", bad))
+			}
+		}
+	}
+	if err != nil {
 		return sets, err
 	}
-	all, err := k.prompts.With(p.Prompts[everybody])
-	if err != nil {
-		return sets, wrong("prompts."+everybody, "%v", err)
+	if sets[board.None], err = k.prompts.With(p.Prompts[everybody]); err != nil {
+		return sets, wrong("prompts."+everybody, "%w", err)
 	}
-	sets[board.None] = all
 	for _, w := range board.Powers() {
-		if sets[w], err = all.With(p.Prompts[w.String()]); err != nil {
-			return sets, wrong("prompts."+w.String(), "%v", err)
+		if sets[w], err = sets[board.None].With(p.Prompts[w.String()]); err != nil {
+			return sets, wrong("prompts."+w.String(), "%w", err)
 		}
 	}
 	return sets, nil

@@ -7,25 +7,19 @@ import (
 	"parley/worlds/diplomacy/show"
 )
 
-// How games are scored.
-const (
-	scoreGame    = "game"
-	scoreShare   = "share"
-	scoreDraw    = "draw"
-	scoreWelfare = "welfare"
-)
-
-func scorings() []string { return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare} }
+func scorings() []string {
+	return []string{record.ScoreGame, record.ScoreShare, record.ScoreDraw, record.ScoreWelfare}
+}
 
 // scoringText tells players what counts.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
 	switch scoring {
-	case scoreShare:
+	case record.ScoreShare:
 		return solo + "Without a winner, your share of the centres at the end is your score."
-	case scoreDraw:
+	case record.ScoreDraw:
 		return solo + "Without a winner, all who are left share the victory equally: the fewer, the better."
-	case scoreWelfare:
+	case record.ScoreWelfare:
 		return "After each winter you score a point for every supply centre that you keep no unit for; the sum of these points is all that counts, and nobody wins by conquest."
 	}
 	return solo + "Without a winner, every year you survive and every centre you own at the end count."
@@ -36,7 +30,7 @@ func (g *game) score(p *player) float64 {
 	centres := g.pos.Centres(p.power)
 	won := g.won(p)
 	switch g.Scoring {
-	case scoreShare:
+	case record.ScoreShare:
 		if won {
 			return 1
 		}
@@ -44,7 +38,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return float64(centres) / board.Centres
-	case scoreDraw:
+	case record.ScoreDraw:
 		switch {
 		case won:
 			return 1
@@ -52,7 +46,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return 1 / float64(len(g.alive()))
-	case scoreWelfare:
+	case record.ScoreWelfare:
 		return float64(p.stats.Welfare)
 	}
 	last := g.MaxYear - 1900
@@ -106,7 +100,8 @@ func (k *kind) measures(params any) []world.Measure {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
 		}
-		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: show.Bounds(name), Rivals: name == "score" && p.Scoring != scoreWelfare})
+		rivals := name == "score" && p.Scoring != record.ScoreWelfare // of welfare nobody has less because another has more
+		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: show.Bounds(name, p.Scoring), Rivals: rivals})
 	}
 	return all
 }

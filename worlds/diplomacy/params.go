@@ -1,11 +1,14 @@
 package diplomacy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"parley/world"
+	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 )
@@ -44,7 +47,7 @@ type Params struct {
 
 func defaults() *Params {
 	return &Params{
-		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: scoreGame, Diary: true,
+		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
 		Position: rules.State{Units: map[string][]string{}, Retreats: map[string]map[string][]string{}, Centers: map[string][]string{}},
 	}
@@ -55,58 +58,49 @@ const everybody = "ALL"
 
 // wrong is an error about a param.
 func wrong(param, format string, args ...any) error {
-	return fmt.Errorf("diplomacy: params.%s: %s", param, fmt.Sprintf(format, args...))
+	return fmt.Errorf("diplomacy: params.%s: %w", param, fmt.Errorf(format, args...))
 }
 
 // maxYears is how long a game may be.
 const maxYears = 100
 
-// check says what is wrong with p, naming the param.
+// check says what is wrong with p, all of it, naming the params.
 func (k *kind) check(p *Params) error {
+	c := &world.Complaints{Kind: "diplomacy"}
 	start, err := k.start(p)
 	if err != nil {
-		return err
+		c.Add(err)
+		start = k.rules.Start()
 	}
 	first := start.Phase.Year
-	for _, c := range []struct {
-		param            string
-		value, low, high int
-	}{
-		{"rounds", p.Rounds, 0, 10},
-		{"messages", p.Messages, 1, 20},
-		{"max_year", p.MaxYear, first, first + maxYears},
-	} {
-		if c.value < c.low || c.value > c.high {
-			return wrong(c.param, "%d: want %d to %d", c.value, c.low, c.high)
-		}
-	}
-	if !slices.Contains(scorings(), p.Scoring) {
-		return wrong("scoring", "%.40q is none: use %s", p.Scoring, strings.Join(scorings(), ", "))
-	}
+	c.Whole("rounds", p.Rounds, 0, 10)
+	c.Whole("messages", p.Messages, 1, 20)
+	c.Whole("max_year", p.MaxYear, first, first+maxYears)
+	c.OneOf("scoring", p.Scoring, scorings())
 	if p.DrawFrom != 0 && (p.DrawFrom < first || p.DrawFrom > p.MaxYear) {
-		return wrong("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
+		c.Say("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
 	}
 	if p.EndPhase != "" {
-		end, err := rules.ParsePhase(p.EndPhase)
-		if err != nil {
-			return wrong("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
-		}
-		if rank(end) < rank(start.Phase) || end.Year > p.MaxYear {
-			return wrong("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
+		switch end, err := rules.ParsePhase(p.EndPhase); {
+		case err != nil:
+			c.Say("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
+		case rank(end) < rank(start.Phase) || end.Year > p.MaxYear:
+			c.Say("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
 		}
 	}
 	if p.Judge && p.Rounds == 0 {
-		return wrong("judge", "there is nothing to judge without talks: set rounds to 1 or more")
+		c.Say("judge", "there is nothing to judge without talks: set rounds to 1 or more")
 	}
 	_, err = k.sets(p)
-	return err
+	c.Add(err)
+	return c.Err()
 }
 
 // start is the position the game begins with.
 func (k *kind) start(p *Params) (rules.Position, error) {
 	if p.Position.Name == "" {
 		if p.Start != "" {
-			return rules.Position{}, wrong("start", "%q was not read: a matrix cannot vary it", p.Start)
+			return rules.Position{}, wrong("start", "%q %w: a matrix cannot vary it", p.Start, world.ErrUnread)
 		}
 		return k.rules.Start(), nil
 	}
@@ -121,17 +115,16 @@ func (k *kind) start(p *Params) (rules.Position, error) {
 }
 
 // keysOf lists whom templates are for, everybody first, and wants them to exist.
-func keysOf[T any](param string, m map[string]T) ([]string, error) {
-	var keys []string
+func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if key != everybody && !slices.Contains(Seats(), key) {
-			return nil, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(Seats(), ", "), everybody)
-		}
-		if key == everybody {
+		switch {
+		case key == everybody:
 			keys = slices.Insert(keys, 0, key)
-		} else {
+		case slices.Contains(Seats(), key):
 			keys = append(keys, key)
+		default:
+			err = errors.Join(err, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(Seats(), ", "), everybody))
 		}
 	}
-	return keys, nil
+	return keys, err
 }

@@ -29,14 +29,14 @@ func TestParamsAreChecked(t *testing.T) {
 		{"rounds", func(p *Params) { p.Rounds = 11 }, "params.rounds: 11: want 0 to 10"},
 		{"messages", func(p *Params) { p.Messages = 0 }, "params.messages: 0: want 1 to 20"},
 		{"year", func(p *Params) { p.MaxYear = 1900 }, "params.max_year: 1900: want 1901 to 2001"},
-		{"scoring", func(p *Params) { p.Scoring = "points" }, `params.scoring: "points" is none: use game, share, draw, welfare`},
+		{"scoring", func(p *Params) { p.Scoring = "points" }, `params.scoring: "points": want one of game, share, draw, welfare`},
 		{"draw", func(p *Params) { p.DrawFrom = 1950 }, "params.draw_from: 1950: want a year from 1901 to 1910, or 0"},
 		{"phase", func(p *Params) { p.EndPhase = "1903" }, `params.end_phase: "1903": a phase is written like`},
 		{"phase too late", func(p *Params) { p.EndPhase = "S1911M" }, "params.end_phase: S1911M: want a phase from S1901M to the end of 1910"},
 		{"judge", func(p *Params) { p.Judge, p.Rounds = true, 0 }, "params.judge: there is nothing to judge"},
 		{"prompts of nobody", func(p *Params) { p.Prompts = map[string]map[string]string{"france": {}} }, "params.prompts.france: is no power: use AUSTRIA,"},
-		{"prompt", func(p *Params) { p.Prompts = map[string]map[string]string{"FRANCE": {"orders": "a\n{{x}}"}} }, "params.prompts.FRANCE: orders: line 2: {{x}} is no variable"},
-		{"no template", func(p *Params) { p.Prompts = map[string]map[string]string{"ALL": {"dance": ""}} }, `params.prompts.ALL: "dance" is no template`},
+		{"prompt", func(p *Params) { p.Prompts = map[string]map[string]string{"FRANCE": {"orders": "a\n{{x}}"}} }, "params.prompts.FRANCE.orders: line 2: {{x}} is no variable"},
+		{"no template", func(p *Params) { p.Prompts = map[string]map[string]string{"ALL": {"dance": ""}} }, `params.prompts.ALL.dance: "dance" is no template`},
 		{"position", func(p *Params) {
 			p.Position = rules.State{Name: "S1901M", Units: map[string][]string{"FRANCE": {"A XXX"}}}
 		}, "params.position: "},

@@ -1,13 +1,13 @@
 package evolve
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"parley/world"
 	"parley/worlds/evolve/arithmetic"
 	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
@@ -16,44 +16,45 @@ import (
 
 // check says what is wrong with params. Each line names the param.
 func (p *Params) check() error {
-	var c complaints
+	c := complaints{world.Complaints{Kind: "evolve"}}
 	n := p.numbers()
-	c.oneOf("preset", p.Preset, presets())
-	c.whole("population_size", n.population, 4, 1000)
-	c.whole("max_generations", n.generations, 0, 1000)
-	c.whole("tournament_size", n.tournament, 1, 100)
-	c.whole("convergence_patience", n.patience, 0, 1000)
-	c.whole("elite_size", n.elite, 0, max(0, n.population/max(1, p.Islands.Count)-2))
-	c.part("crossover_rate", n.crossover)
-	c.part("mutation_rate", n.mutation)
-	c.part("target_fitness", n.target)
-	c.between("selection_pressure", p.Pressure, 1, 2)
-	c.oneOf("selection", p.Selection, selection.Methods())
+	c.OneOf("preset", p.Preset, presets())
+	c.Whole("population_size", n.population, 4, 1000)
+	c.Whole("max_generations", n.generations, 0, 1000)
+	c.Whole("tournament_size", n.tournament, 1, 100)
+	c.Whole("convergence_patience", n.patience, 0, 1000)
+	each := n.population / max(1, p.Islands.Count) // of an island
+	c.say(n.population >= 4 && each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
+	c.Between("crossover_rate", n.crossover, 0, 1)
+	c.Between("mutation_rate", n.mutation, 0, 1)
+	c.Between("target_fitness", n.target, 0, 1)
+	c.Between("selection_pressure", p.Pressure, 1, 2)
+	c.OneOf("selection", p.Selection, selection.Methods())
 	c.weights("crossover", p.Crossover, append(genome.Crossovers(), byModel))
 	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
-	c.whole("max_insertions", p.MaxInsertions, 1, 20)
-	c.whole("min_genome_length", p.MinSpans, 0, 1000)
-	c.whole("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
-	c.whole("max_prompt_length", p.MaxLength, 20, 100_000)
-	c.whole("breeder_calls", p.BreederCalls, 0, math.MaxInt32)
-	c.whole("failed_cases", p.FailedCases, 1, 20)
-	c.whole("islands.count", p.Islands.Count, 1, min(50, n.population/4))
-	c.whole("islands.migration_interval", p.Islands.Interval, 1, 1000)
-	c.whole("islands.migrants", p.Islands.Migrants, 0, 100)
-	c.whole("race.minibatch", p.Race.Minibatch, 0, math.MaxInt32)
-	c.between("race.confidence", p.Race.Confidence, 0.51, 0.9999)
-	c.part("race.keep", p.Race.Keep)
-	c.between("improvement_threshold", p.Improvement, 0, 1)
-	c.between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1)
-	c.whole("fitness_plateau_generations", p.PlateauGenerations, 0, 1000)
-	c.part("diversity_threshold", p.DiversityThreshold)
-	c.whole("max_calls", p.MaxCalls, 0, math.MaxInt32)
-	c.whole("finalists", p.Finalists, 1, 50)
-	c.whole("baselines.seeds", p.Baselines.Seeds, 0, 1000)
+	c.Whole("max_insertions", p.MaxInsertions, 1, 20)
+	c.Whole("min_genome_length", p.MinSpans, 0, 1000)
+	c.Whole("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
+	c.Whole("max_prompt_length", p.MaxLength, 20, 100_000)
+	c.Whole("breeder_calls", p.BreederCalls, 0, math.MaxInt32)
+	c.Whole("failed_cases", p.FailedCases, 1, 20)
+	c.Whole("islands.count", p.Islands.Count, 1, min(50, max(1, n.population/4)))
+	c.Whole("islands.migration_interval", p.Islands.Interval, 1, 1000)
+	c.Whole("islands.migrants", p.Islands.Migrants, 0, 100)
+	c.Whole("race.minibatch", p.Race.Minibatch, 0, math.MaxInt32)
+	c.Between("race.confidence", p.Race.Confidence, 0.51, 0.9999)
+	c.Between("race.keep", p.Race.Keep, 0, 1)
+	c.Between("improvement_threshold", p.Improvement, 0, 1)
+	c.Between("fitness_plateau_threshold", p.PlateauThreshold, 0, 1)
+	c.Whole("fitness_plateau_generations", p.PlateauGenerations, 0, 1000)
+	c.Between("diversity_threshold", p.DiversityThreshold, 0, 1)
+	c.Whole("max_calls", p.MaxCalls, 0, math.MaxInt32)
+	c.Whole("finalists", p.Finalists, 1, 50)
+	c.Whole("baselines.seeds", p.Baselines.Seeds, 0, 1000)
 	p.checkTexts(&c, n.population)
 	p.checkAsking(&c)
 	p.checkProblems(&c, n.train)
-	return errors.Join(c...)
+	return c.Err()
 }
 
 func (p *Params) checkTexts(c *complaints, population int) {
@@ -68,14 +69,16 @@ func (p *Params) checkTexts(c *complaints, population int) {
 
 func (p *Params) checkAsking(c *complaints) {
 	c.say(!strings.Contains(p.Ask, question), "ask", "%q: want a text with %s in it", p.Ask, question)
-	c.oneOf("checker.type", p.Checker.Type, checker.Types())
+	c.Marks("ask", p.Ask, question, prompted)
+	c.Marks("checker.template", p.Checker.Template, checker.Answer)
+	c.OneOf("checker.type", p.Checker.Type, checker.Types())
 	if err := p.Checker.Check(); err != nil {
-		*c = append(*c, fmt.Errorf("evolve: params.checker.%w", err))
+		c.Add(fmt.Errorf("evolve: params.checker.%w", err))
 	}
-	c.whole("solvers", p.Solvers, 1, 20)
-	c.whole("samples", p.Samples, 1, 100)
+	c.Whole("solvers", p.Solvers, 1, 20)
+	c.Whole("samples", p.Samples, 1, 100)
 	f := p.Fitness
-	c.oneOf("fitness.by", f.By, []string{"weighted", "accuracy"})
+	c.OneOf("fitness.by", f.By, []string{"weighted", "accuracy"})
 	for _, w := range []struct {
 		name  string
 		value float64
@@ -83,9 +86,9 @@ func (p *Params) checkAsking(c *complaints) {
 		{"accuracy", f.Accuracy}, {"consistency", f.Consistency}, {"efficiency", f.Efficiency}, {"diversity", f.Diversity},
 		{"word_penalty", f.WordPenalty}, {"max_penalty", f.MaxPenalty},
 	} {
-		c.between("fitness."+w.name, w.value, 0, 1e6)
+		c.Between("fitness."+w.name, w.value, 0, 1e6)
 	}
-	c.whole("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
+	c.Whole("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
 	unused := f
 	unused.By = defaults().Fitness.By
 	c.say(f.By == "accuracy" && unused != defaults().Fitness, "fitness", "weights and penalties have no effect by accuracy: set fitness.by to weighted")
@@ -94,12 +97,12 @@ func (p *Params) checkAsking(c *complaints) {
 
 func (p *Params) checkProblems(c *complaints, train int) {
 	q := p.Problems
-	c.oneOf("problems.source", q.Source, []string{"arithmetic", "file"})
-	c.whole("problems.train", train, 2, 100_000)
-	c.whole("problems.validation", q.Validation, 0, 100_000)
-	c.whole("problems.test", q.Test, 2, 100_000)
-	c.whole("problems.difficulty[0]", q.Difficulty[0], arithmetic.Easiest, arithmetic.Hardest)
-	c.whole("problems.difficulty[1]", q.Difficulty[1], max(arithmetic.Easiest, q.Difficulty[0]), arithmetic.Hardest)
+	c.OneOf("problems.source", q.Source, []string{"arithmetic", "file"})
+	c.Whole("problems.train", train, 2, 100_000)
+	c.Whole("problems.validation", q.Validation, 0, 100_000)
+	c.Whole("problems.test", q.Test, 2, 100_000)
+	c.Whole("problems.difficulty[0]", q.Difficulty[0], arithmetic.Easiest, arithmetic.Hardest)
+	c.Whole("problems.difficulty[1]", q.Difficulty[1], max(arithmetic.Easiest, q.Difficulty[0]), arithmetic.Hardest)
 	c.say(q.Question == "" || q.Answer == "", "problems", "question and answer are what the file calls them: neither can be empty")
 	if q.Source == "arithmetic" {
 		c.say(q.File != "" || q.TestFile != "", "problems.file", "stands beside source: arithmetic: set source: file")
@@ -109,7 +112,7 @@ func (p *Params) checkProblems(c *complaints, train int) {
 	case q.Set == nil && q.File == "":
 		c.say(true, "problems.file", "is missing: the file of the problems")
 	case q.Set == nil:
-		c.say(true, "problems.file", "%q was not read: a matrix cannot vary it", q.File)
+		c.Say("problems.file", "%q %w: a matrix cannot vary it", q.File, world.ErrUnread)
 	default:
 		c.say(len(q.Set.Train) != train || len(q.Set.Validation) != q.Validation || len(q.Set.Test) != q.Test, "problems",
 			"%d, %d and %d problems were read for train, validation and test, and %d, %d and %d are wanted: a matrix cannot vary how many",
@@ -118,31 +121,12 @@ func (p *Params) checkProblems(c *complaints, train int) {
 }
 
 // complaints are what is wrong.
-type complaints []error
+type complaints struct{ world.Complaints }
 
 func (c *complaints) say(wrong bool, param, format string, args ...any) {
 	if wrong {
-		*c = append(*c, fmt.Errorf("evolve: params.%s: %s", param, fmt.Sprintf(format, args...)))
+		c.Say(param, format, args...)
 	}
-}
-
-func (c *complaints) whole(param string, n, low, high int) {
-	switch {
-	case high == math.MaxInt32:
-		c.say(n < low || n > high, param, "%d: want %d or more", n, low)
-	default:
-		c.say(n < low || n > high, param, "%d: want %d to %d", n, low, high)
-	}
-}
-
-func (c *complaints) part(param string, x float64) { c.between(param, x, 0, 1) }
-
-func (c *complaints) between(param string, x, low, high float64) {
-	c.say(!(x >= low && x <= high), param, "%v: want %v to %v", x, low, high)
-}
-
-func (c *complaints) oneOf(param, is string, allowed []string) {
-	c.say(!slices.Contains(allowed, is), param, "%q: want one of %s", is, strings.Join(allowed, ", "))
 }
 
 // weights checks the weights of operators: known ones, none below 0, not all 0.

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"parley/world"
 )
 
 var (
@@ -21,12 +23,13 @@ func checked(params any) (*Params, error) {
 	if !ok || p == nil {
 		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
 	}
-	for _, check := range []func() error{p.checkEnv, p.checkServers, p.checkSizes, p.checkSeats, p.checkPool, p.checkExperience} {
-		if err := check(); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
+	c := &world.Complaints{Kind: "rollout"}
+	p.checkEnv(c)
+	p.checkServers(c)
+	p.checkSizes(c)
+	p.checkSeats(c)
+	p.checkExperience(c)
+	return p, c.Err()
 }
 
 // wrong is an error about a param.
@@ -34,18 +37,17 @@ func wrong(param, format string, args ...any) error {
 	return fmt.Errorf("rollout: params.%s: %s", param, fmt.Sprintf(format, args...))
 }
 
-func (p *Params) checkEnv() error {
-	switch {
-	case !envName.MatchString(p.Env):
-		return wrong("env", "%.40q: want a name of letters, digits and _ . -", p.Env)
-	case !isObject(p.EnvParams):
-		return wrong("env_params", "want an object of the environment's own keys")
-	case p.Protocol != V1 && p.Protocol != ProtocolOpenEnv:
-		return wrong("protocol", "%.40q is none: use %s, %s", p.Protocol, V1, ProtocolOpenEnv)
-	case p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0:
-		return wrong("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
+func (p *Params) checkEnv(c *world.Complaints) {
+	if !envName.MatchString(p.Env) {
+		c.Say("env", "%.40q: want a name of letters, digits and _ . -", p.Env)
 	}
-	return nil
+	if !isObject(p.EnvParams) {
+		c.Say("env_params", "want an object of the environment's own keys")
+	}
+	c.OneOf("protocol", p.Protocol, []string{V1, ProtocolOpenEnv})
+	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
+		c.Say("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
+	}
 }
 
 func isObject(raw json.RawMessage) bool {
@@ -53,74 +55,48 @@ func isObject(raw json.RawMessage) bool {
 	return json.Valid(raw) && raw[0] == '{'
 }
 
-func (p *Params) checkServers() error {
+func (p *Params) checkServers(c *world.Complaints) {
 	schemes := []string{"http://", "https://"}
 	if p.Protocol == ProtocolOpenEnv {
 		schemes = append(schemes, "ws://", "wss://")
 	}
 	for i, s := range p.Servers {
 		param := fmt.Sprintf("servers[%d]", i)
-		if !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }) {
-			return wrong(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))
-		}
-		if strings.ContainsAny(s, "@?# \t\n") {
-			return wrong(param, "want a plain address: a user, a key or a query would be kept in the run file")
-		}
-		if slices.Contains(p.Servers[:i], s) {
-			return wrong(param, "%s is listed twice", s)
-		}
-	}
-	return nil
-}
-
-func (p *Params) checkSizes() error {
-	for _, c := range []struct {
-		param            string
-		value, low, high int
-	}{
-		{"max_steps", p.MaxSteps, 1, 100_000},
-		{"message_cut", p.MessageCut, -1, 100_000},
-		{"group", p.Group, 0, 10_000},
-		{"retries", p.Retries, 0, 100},
-		{"pool.per_server", p.Pool.PerServer, 1, 100_000},
-		{"pool.startup", p.Pool.Startup, 1, 10_000},
-		{"pool.warm", p.Pool.Warm, 0, 10_000},
-	} {
-		if c.value < c.low || c.value > c.high {
-			return wrong(c.param, "%d: want %d to %d", c.value, c.low, c.high)
+		switch {
+		case !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }):
+			c.Say(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))
+		case strings.ContainsAny(s, "@?# \t\n"):
+			c.Say(param, "want a plain address: a user, a key or a query would be kept in the run file")
+		case slices.Contains(p.Servers[:i], s):
+			c.Say(param, "%s is listed twice", s)
 		}
 	}
-	return nil
 }
 
-func (p *Params) checkSeats() error {
+func (p *Params) checkSizes(c *world.Complaints) {
+	c.Whole("max_steps", p.MaxSteps, 1, 100_000)
+	c.Whole("message_cut", p.MessageCut, -1, 100_000)
+	c.Whole("group", p.Group, 0, 10_000)
+	c.Whole("retries", p.Retries, 0, 100)
+	c.Whole("pool.per_server", p.Pool.PerServer, 1, 100_000)
+	c.Whole("pool.startup", p.Pool.Startup, 1, 10_000)
+	c.Whole("pool.warm", p.Pool.Warm, 0, 10_000)
+	c.Between("pool.timeout", p.Pool.Timeout, 0.001, 86_400)
+	c.Between("pool.patience", p.Pool.Patience, 0, 86_400)
+	c.Between("pool.jitter", p.Pool.Jitter, 0, 3_600)
+}
+
+func (p *Params) checkSeats(c *world.Complaints) {
 	if len(p.Seats) == 0 || len(p.Seats) > 1000 {
-		return wrong("seats", "%d: want 1 to 1000", len(p.Seats))
+		c.Say("seats", "%d: want 1 to 1000", len(p.Seats))
+		return
 	}
 	for i, seat := range p.Seats {
-		if !seatName.MatchString(seat) {
-			return wrong(fmt.Sprintf("seats[%d]", i), "%.40q: want a name of letters, digits and _ . : -", seat)
-		}
-		if slices.Contains(p.Seats[:i], seat) {
-			return wrong(fmt.Sprintf("seats[%d]", i), "%s is listed twice", seat)
-		}
-	}
-	return nil
-}
-
-func (p *Params) checkPool() error {
-	for _, c := range []struct {
-		param     string
-		value     float64
-		low, high float64
-	}{
-		{"pool.timeout", p.Pool.Timeout, 0.001, 86_400},
-		{"pool.patience", p.Pool.Patience, 0, 86_400},
-		{"pool.jitter", p.Pool.Jitter, 0, 3_600},
-	} {
-		if !(c.value >= c.low && c.value <= c.high) {
-			return wrong(c.param, "%v: want %v to %v seconds", c.value, c.low, c.high)
+		switch at := fmt.Sprintf("seats[%d]", i); {
+		case !seatName.MatchString(seat):
+			c.Say(at, "%.40q: want a name of letters, digits and _ . : -", seat)
+		case slices.Contains(p.Seats[:i], seat):
+			c.Say(at, "%s is listed twice", seat)
 		}
 	}
-	return nil
 }

@@ -66,17 +66,14 @@ type lessonFiles interface {
 	Lessons(name string) ([]json.RawMessage, error)
 }
 
-func (p *Params) checkExperience() error {
+func (p *Params) checkExperience(c *world.Complaints) {
 	x := p.Experience
-	switch {
-	case !slices.Contains([]string{PickBest, PickUCB, PickRandom}, x.Pick):
-		return wrong("experience.pick", "%.40q is none: use %s, %s, %s", x.Pick, PickBest, PickUCB, PickRandom)
-	case x.Count < 1 || x.Count > mostTaught:
-		return wrong("experience.count", "%d: want 1 to %d", x.Count, mostTaught)
-	case !strings.Contains(x.Template, lessonsMark):
-		return wrong("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
+	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
+	c.Whole("experience.count", x.Count, 1, mostTaught)
+	c.Marks("experience.template", x.Template, lessonsMark)
+	if !strings.Contains(x.Template, lessonsMark) {
+		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
 	}
-	return nil
 }
 
 // learn puts the lessons of the files into params: those that paid most, each once.

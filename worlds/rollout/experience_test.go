@@ -196,7 +196,7 @@ func TestBadExperience(t *testing.T) {
 		}
 	}
 	for params, want := range map[string]string{
-		`{"experience":{"pick":"first"}}`:               "experience.pick: \"first\" is none: use best, ucb, random",
+		`{"experience":{"pick":"first"}}`:               "experience.pick: \"first\": want one of best, ucb, random",
 		`{"experience":{"count":0}}`:                    "experience.count: 0: want 1 to 20",
 		`{"experience":{"template":"nothing to tell"}}`: "experience.template",
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,25 @@ func TestGroupsWithoutAFile(t *testing.T) {
 	specs := episodes(t, p, world.Spec{Deal: 7, Cell: "c", Lineup: map[string]string{"agent": "x"}})
 	if len(specs) != 3 || specs[0].Deal != 7 || specs[2].Deal != 7 || specs[2].Cell != "c" {
 		t.Errorf("%v", specs)
+	}
+}
+
+// TestAlike: where every deal is said to make the same, it does; with tasks and lessons it is not said.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+	p := defaults()
+	p.Group = 3
+	first, later := episodes(t, p, world.Spec{Deal: 0}), episodes(t, p, world.Spec{Deal: 8})
+	for i := range later {
+		later[i].Deal -= 8
+	}
+	if !alike(p) || !reflect.DeepEqual(first, later) {
+		t.Errorf("%v, %v", first, later)
+	}
+	tasks, lessons := *p, *p
+	tasks.Tasks, lessons.Experience.Lessons = "x", "x"
+	if alike(&tasks) || alike(&lessons) || alike(3) {
+		t.Error("tasks and lessons depend on the deal")
 	}
 }
 

@@ -20,6 +20,7 @@ package scenario
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"parley/world"
 	"parley/worlds/scenario/folder"
@@ -85,7 +86,7 @@ func (p *Params) script() (*script.Script, error) {
 	case s == nil && p.Folder == "":
 		return nil, errors.New("scenario: params.folder: is missing: the folder of the scenario's files")
 	case s == nil:
-		return nil, fmt.Errorf("scenario: params.folder: %q was not read", p.Folder)
+		return nil, fmt.Errorf("scenario: params.folder: %q %w", p.Folder, world.ErrUnread)
 	case s.From != p.Folder && p.Folder != "":
 		return nil, fmt.Errorf("scenario: params.folder: %q was not read, only %q: a matrix can vary turns and set, not the folder", p.Folder, s.From)
 	}
@@ -99,28 +100,33 @@ func (p *Params) script() (*script.Script, error) {
 			set[key] = v
 		}
 	}
-	if len(set) > 0 {
-		changed, err := s.Change(set)
-		if err != nil {
-			return nil, fmt.Errorf("scenario: params.set: %w", err)
-		}
-		s = changed
-	}
-	problems := s.Problems()
-	if len(problems) == 0 {
-		return s, nil
-	}
+	c := world.Complaints{Kind: "scenario"}
 	// What is read was checked where it stands, so that only what is set can be wrong, or
 	// a script that was written into the plan.
-	where, named := "set", s.Called
+	asWritten := func(key string) string { return key }
 	if len(set) == 0 {
-		where, named = "script", func(key string) string { return key }
+		p.complain(&c, "script.", s.Problems(), asWritten)
+	} else {
+		changed, problems := s.Change(set)
+		p.complain(&c, "set.", problems, asWritten)
+		p.complain(&c, "set.", changed.Problems(), changed.Called)
+		s = changed
 	}
-	all := make([]error, len(problems))
-	for i, wrong := range problems {
-		all[i] = fmt.Errorf("scenario: params.%s: %s: %s", where, named(wrong.Key), wrong.What)
+	if err := c.Err(); err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(all...)
+	return s, nil
+}
+
+// complain tells of problems at the params that brought them.
+func (p *Params) complain(c *world.Complaints, where string, problems []script.Problem, named func(string) string) {
+	for _, wrong := range problems {
+		at := where + named(wrong.Key)
+		if p.Turns != 0 && at == "set.turns" {
+			at = "turns"
+		}
+		c.Say(strings.TrimSuffix(at, "."), "%s", wrong.What)
+	}
 }
 
 func checked(params any) (*script.Script, error) {

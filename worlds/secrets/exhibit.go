@@ -221,7 +221,7 @@ func (g *gallery) showSlips() world.Curves {
 				}
 				s.Add(episode.unit, values...)
 			}
-			curve.Points = append(curve.Points, world.CurvePoint{X: float64(m), Sample: s})
+			curve.Points = append(curve.Points, world.CurvePoint{X: float64(m), Sample: s, Given: m == 0})
 		}
 		c.Curves = append(c.Curves, curve)
 	}

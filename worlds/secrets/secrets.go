@@ -36,6 +36,7 @@ func Kind() world.Kind {
 		Seats:     seats,
 		Scores:    measures,
 		Exhibitor: exhibitor,
+		Mark:      mark,
 		World:     newWorld,
 		Bots:      bots(),
 		Example:   example,

@@ -1,6 +1,8 @@
 package secrets
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 
 	"parley/llm"
@@ -39,6 +41,15 @@ type message struct {
 	Text    string      `json:"text"`
 	Reveals reveal.Form `json:"reveals,omitempty"` // how it gives the speaker's secret away
 	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
+}
+
+// mark says of the note of a message whether it gives the speaker's secret away, by the rule.
+func mark(n world.Note) (words, does string) {
+	var m message
+	if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil || m.Reveals == "" {
+		return "", ""
+	}
+	return m.Text, fmt.Sprintf("gives its own secret away (%s)", m.Reveals)
 }
 
 // silence is the note of a turn in which nothing was.

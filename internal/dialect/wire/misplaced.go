@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"parley/internal/provider"
 	"parley/llm"
 )
 
@@ -29,7 +30,7 @@ func advice(at *url.URL) string {
 	switch {
 	case strings.Contains(path, "/v1/v1/"):
 		return "; base_url should end in one /v1"
-	case !strings.Contains(path, "/v1"):
+	case provider.Unversioned(at.String()):
 		return "; does base_url lack the /v1 at its end?"
 	case strings.Count(path, "/chat/completions")+strings.Count(path, "/messages")+strings.Count(path, "/responses") > 1:
 		return "; base_url is everything before the endpoint, and should end in /v1"

@@ -22,6 +22,7 @@ func TestMisplaced(t *testing.T) {
 		{"http://me:secret@h/v1/files/x?key=secret", 404, "no", "404 from http://me:xxxxx@h/v1/files/x: no"},
 		{"http://h/v1/chat/completions", 404, "The model `x` does not exist", "The model `x` does not exist"},
 		{"http://h/chat/completions", 400, "no", "no"},
+		{"http://h/api/paas/v4/chat/completions", 404, "no", "404 from http://h/api/paas/v4/chat/completions: no"},
 	} {
 		u, err := url.Parse(c.at)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 // Group is the bars of one series, one for every label.
 type Group struct {
 	Name   string
-	Class  string // see Class
+	Look   Look
 	Values []float64
 }
 
@@ -21,31 +21,37 @@ func (p Plot) Bars(labels []string, groups []Group) template.HTML {
 	for _, g := range groups {
 		ys = append(ys, g.Values...)
 	}
-	f := p.frame(Scale{Min: 0, Max: 1}, p.yScale(ys))
+	f := p.frame(Scale{Min: 0, Max: 1}, p.yScale(ys, wholes(ys)))
 	room := (right - left) / float64(len(labels))
-	wide := room * 0.8 / float64(len(groups))
-	every := (len(labels) + 11) / 12
-	for i, label := range labels {
-		from := left + float64(i)*room
+	wide := min(room*0.8/float64(len(groups)), mostBar)
+	step := every(len(labels), mostLabels)
+	var names []label
+	for i, words := range labels {
+		middle := left + (float64(i)+0.5)*room
+		from := middle - wide*float64(len(groups))/2
 		for j, g := range groups {
-			if i >= len(g.Values) || !finite(g.Values[i]) {
-				continue
+			if i < len(g.Values) && finite(g.Values[i]) {
+				f.bar(g, words, g.Values[i], from+float64(j)*wide, wide)
 			}
-			v := g.Values[i]
-			top, foot := f.yAt(max(v, 0)), f.yAt(min(v, 0))
-			tip := label + ": " + Tick(v)
-			if g.Name != "" {
-				tip = g.Name + ", " + tip
-			}
-			f.c.put("rect", tip, "x", pct(from+room*0.1+float64(j)*wide), "y", px(top), "width", pct(wide*0.96), "height", px(foot-top), "class", "area "+g.Class)
 		}
-		if i%every == 0 {
-			class := "tick"
-			if i/every%2 == 1 && len(labels) > 4 {
-				class = "tick minor"
-			}
-			f.c.text(pct(from+room/2), px(f.bottom()+16), class, "middle", label)
+		if i%step == 0 {
+			names = append(names, label{x: middle, y: f.bottom() + 18, words: words, class: "tick", spots: []spot{{0, 0, "middle"}, {0, 14, "middle"}}})
 		}
 	}
+	f.c.labels(0, names, nil)
 	return f.c.done()
+}
+
+const (
+	mostBar    = 0.12 // the width of a bar
+	mostLabels = 24
+)
+
+func (f *frame) bar(g Group, words string, v, from, wide float64) {
+	top, foot := f.yAt(max(v, 0)), f.yAt(min(v, 0))
+	tip := words + ": " + Tick(v)
+	if g.Name != "" {
+		tip = g.Name + ", " + tip
+	}
+	f.c.put("rect", tip, "x", pct(from), "y", px(top), "width", pct(wide*0.96), "height", px(foot-top), "class", "area "+g.Look.Class)
 }

@@ -1,9 +1,9 @@
 // Package chart draws the charts of a report as SVG.
 //
 // What it promises: what is drawn is text and shapes and nothing else, whatever labels
-// say; it is as wide as the room there is, and its words keep their size; colours are
-// classes (s0 to s7 for series, ink, grid and the like) for a page to choose, in light
-// and in dark; the same input gives the same bytes; numbers that are not finite are
+// say; it is as wide as the room there is, and its words keep their size and do not cover each
+// other; colours are classes (s0 to s7 for series, ink, grid and the like) for a page to
+// choose, in light and in dark; the same input gives the same bytes; numbers that are not finite are
 // left out.
 //
 // It is not for computing: what is drawn comes with its interval.
@@ -16,25 +16,14 @@ import (
 	"strings"
 )
 
-// colours is how many series have a colour of their own; then they are used again.
-const colours = 8
-
-// Class is the class of the i-th series; -1 is the grey of what is nobody's.
-func Class(i int) string {
-	if i < 0 {
-		i = colours - 1
-	}
-	return "s" + strconv.Itoa(i%colours)
-}
-
 // canvas is SVG being written. Every text and attribute is escaped.
 type canvas struct{ b strings.Builder }
 
 // open begins a picture as wide as there is room. One without a label only shows what is
 // written beside it.
-func open(height int, label string) *canvas {
+func open(height int, label, class string) *canvas {
 	c := &canvas{}
-	c.b.WriteString(`<svg class="chart" width="100%" height="` + strconv.Itoa(height) + `"`)
+	c.b.WriteString(`<svg class="` + strings.TrimSpace("chart "+class) + `" width="100%" height="` + strconv.Itoa(height) + `"`)
 	if label == "" {
 		c.b.WriteString(` aria-hidden="true">`)
 	} else {
@@ -65,12 +54,23 @@ func (c *canvas) put(name, tip string, attributes ...string) {
 // mostText is how many characters of a label are written: words of a drawing do not wrap.
 const mostText = 32
 
-// text writes words. anchor is start, middle or end.
-func (c *canvas) text(x, y, class, anchor, words string) {
+func shortened(words string) string {
 	if r := []rune(words); len(r) > mostText {
-		words = string(r[:mostText-1]) + "…"
+		return string(r[:mostText-1]) + "…"
 	}
-	c.b.WriteString(`<text x="` + x + `" y="` + y + `" class="` + class + `" text-anchor="` + anchor + `">` + template.HTMLEscapeString(words) + "</text>")
+	return words
+}
+
+// text writes words. anchor is start, middle or end.
+func (c *canvas) text(x, y, class, anchor, words string) { c.textAt(x, y, "0", class, anchor, words) }
+
+// textAt writes words dx beside x, which may be a share of the width.
+func (c *canvas) textAt(x, y, dx, class, anchor, words string) {
+	c.b.WriteString(`<text x="` + x + `" y="` + y + `"`)
+	if dx != "0" {
+		c.b.WriteString(` dx="` + dx + `"`)
+	}
+	c.b.WriteString(` class="` + class + `" text-anchor="` + anchor + `">` + template.HTMLEscapeString(shortened(words)) + "</text>")
 }
 
 // line draws one.

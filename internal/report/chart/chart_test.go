@@ -58,11 +58,11 @@ func TestDrawings(t *testing.T) {
 	var spots []Spot
 	for i, x := range odd {
 		points = append(points, Point{X: float64(i), Y: quantity(x)}, Point{X: x, Y: quantity(1)})
-		spots = append(spots, Spot{Name: name, Class: "s0", X: quantity(x), Y: quantity(odd[len(odd)-1-i])})
+		spots = append(spots, Spot{Name: name, Look: Series(0), X: quantity(x), Y: quantity(odd[len(odd)-1-i])})
 	}
 	p := Plot{Label: name, X: name, Y: name}
 	drawings := map[string]template.HTML{
-		"lines":     p.Lines([]Line{{Name: name, Class: "s1", Points: points}, {Name: "empty"}}),
+		"lines":     p.Lines([]Line{{Name: name, Look: Series(1), Points: points}, {Name: "empty"}}),
 		"no lines":  p.Lines(nil),
 		"scatter":   p.Scatter(spots, false),
 		"shares":    p.Scatter(spots, true),
@@ -70,8 +70,8 @@ func TestDrawings(t *testing.T) {
 		"area":      p.Area(2, odd, "s0", func(int) string { return name }),
 		"histogram": p.Histogram([]float64{0.1, 1, 10}, []float64{3, 4}, []Mark{{X: 1, Name: name}}),
 		"axis":      Axis(NewScale(4, odd...)),
-		"track":     Track(stats.Unknown(0, ""), Unit(), "s0", name),
-		"half":      Track(stats.Quantity{Value: 0.5, Interval: stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}}, Unit(), "s0", name),
+		"track":     Track(stats.Unknown(0, ""), Unit(), Series(2), name),
+		"half":      Track(stats.Quantity{Value: 0.5, Interval: stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}}, Unit(), Series(2), name),
 	}
 	for what, d := range drawings {
 		elements, _ := parsed(t, d)

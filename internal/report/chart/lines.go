@@ -3,7 +3,9 @@ package chart
 import (
 	"fmt"
 	"html/template"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"parley/internal/stats"
 )
@@ -11,7 +13,7 @@ import (
 // Line is a series of a line chart.
 type Line struct {
 	Name   string
-	Class  string  // see Class
+	Look   Look
 	Points []Point // from left to right
 	// Level means that it is no series but a value to compare with: drawn through, with its
 	// name.
@@ -35,7 +37,7 @@ type Plot struct {
 
 // The room around a plot, and how much of the width is left of it for the ticks.
 const (
-	above, below = 22.0, 38.0
+	above, below = 22.0, 48.0
 	left, right  = 0.08, 0.985
 )
 
@@ -47,35 +49,50 @@ func (p Plot) Lines(lines []Line) template.HTML {
 			xs, ys = append(xs, q.X), append(ys, q.Y.Value, q.Y.Low, q.Y.High)
 		}
 	}
-	f := p.frame(NewScale(6, xs...), p.yScale(ys))
-	for _, l := range lines {
-		f.band(l)
+	x := NewScale(6, xs...)
+	if wholes(xs) {
+		x = NewWholeScale(6, xs...)
 	}
-	levels := 0
+	f := p.frame(x, p.yScale(ys, false))
+	if Banded(lines) {
+		for _, l := range lines {
+			f.band(l)
+		}
+	}
+	var names []label
 	for _, l := range lines {
 		if l.Level {
-			f.level(l, levels)
-			levels++
+			names = append(names, f.level(l)...)
 			continue
 		}
 		f.path(l)
 		f.dots(l)
 	}
+	f.c.labels(left, names, nil)
 	return f.c.done()
 }
 
-// level draws a value to compare with. Names of two that are close stand at different ends.
-func (f *frame) level(l Line, n int) {
+// Banded says whether intervals of lines are drawn. Bands of many would hide each other.
+func Banded(lines []Line) bool {
+	const most = 5
+	n := 0
+	for _, l := range lines {
+		if !l.Level {
+			n++
+		}
+	}
+	return n <= most
+}
+
+// level draws a value to compare with, and returns its name.
+func (f *frame) level(l Line) []label {
 	if len(l.Points) == 0 || !finite(l.Points[0].Y.Value) {
-		return
+		return nil
 	}
 	y := f.yAt(l.Points[0].Y.Value)
 	f.c.line(pct(left), px(y), pct(right), px(y), "mark")
-	if n%2 == 0 {
-		f.c.text(pct(right), px(y-4), "marked", "end", l.Name)
-	} else {
-		f.c.text(pct(left+0.01), px(y-4), "marked", "start", l.Name)
-	}
+	w := wordsWidth(l.Name)
+	return []label{{x: right, y: y, words: l.Name, class: "marked", spots: []spot{{0, -4, "end"}, {0, 13, "end"}, {-w - 12, -4, "end"}, {-w - 12, 13, "end"}}}}
 }
 
 // Area draws one series as a filled step over equal parts of the x axis, as a rate over
@@ -84,7 +101,7 @@ func (p Plot) Area(width float64, values []float64, class string, tip func(i int
 	if len(values) == 0 {
 		return ""
 	}
-	f := p.frame(NewScale(6, 0, width*float64(len(values))), p.yScale(values))
+	f := p.frame(NewScale(6, 0, width*float64(len(values))), p.yScale(values, false))
 	for i, v := range values {
 		from, to := f.x(float64(i)*width), f.x(float64(i+1)*width)
 		y := f.y(v)
@@ -98,17 +115,19 @@ func (p Plot) Area(width float64, values []float64, class string, tip func(i int
 
 // Histogram draws bars over ranges of a logarithmic axis; edges has one more than counts.
 func (p Plot) Histogram(edges, counts []float64, marks []Mark) template.HTML {
-	f := p.frame(NewLogScale(edges...), p.yScale(counts))
+	f := p.frame(NewLogScale(edges...), p.yScale(counts, true))
 	for i, n := range counts {
 		from, to := f.x(edges[i]), f.x(edges[i+1])
 		tip := fmt.Sprintf("%s to %s: %s", p.xTick(edges[i]), p.xTick(edges[i+1]), Tick(n))
 		f.c.put("rect", tip, "x", pct(from), "y", f.y(n), "width", pct(max(0.002, to-from-0.001)), "height", px(f.bottom()-f.yAt(n)), "class", "area s0")
 	}
-	for i, m := range marks {
-		at := pct(f.x(m.X))
-		f.c.line(at, px(above), at, px(f.bottom()), "mark")
-		f.c.text(at, px(above+10+13*float64(i%2)), "marked", "middle", m.Name)
+	var names []label
+	for _, m := range marks {
+		at := f.x(m.X)
+		f.c.line(pct(at), px(above), pct(at), px(f.bottom()), "mark")
+		names = append(names, label{x: at, y: above, words: m.Name, class: "marked", spots: []spot{{0, 10, "middle"}, {0, 24, "middle"}, {-4, 10, "end"}, {-4, 24, "end"}}})
 	}
+	f.c.labels(left, names, nil)
 	return f.c.done()
 }
 
@@ -118,9 +137,12 @@ type Mark struct {
 	Name string
 }
 
-func (p Plot) yScale(values []float64) Scale {
+func (p Plot) yScale(values []float64, whole bool) Scale {
 	if p.YScale != nil {
 		return *p.YScale
+	}
+	if whole {
+		return NewWholeScale(4, append(values, 0)...)
 	}
 	return NewScale(4, append(values, 0)...)
 }
@@ -142,13 +164,17 @@ type frame struct {
 func (p Plot) frame(xs, ys Scale) *frame {
 	height := p.Height
 	if height == 0 {
-		height = 260
+		height = 270
 	}
-	f := &frame{c: open(height, p.Label), xs: xs, ys: ys, height: float64(height) - above - below}
 	tick := p.YTick
 	if tick == nil {
 		tick = Tick
 	}
+	longest := 0
+	for _, t := range ys.Ticks {
+		longest = max(longest, utf8.RuneCountInString(tick(t)))
+	}
+	f := &frame{c: open(height, p.Label, "y"+strconv.Itoa(min(longest, 9))), xs: xs, ys: ys, height: float64(height) - above - below}
 	f.c.text("0", "12", "axis", "start", p.Y)
 	for _, t := range ys.Ticks {
 		y := f.yAt(t)
@@ -159,14 +185,16 @@ func (p Plot) frame(xs, ys Scale) *frame {
 		f.c.line(pct(left), px(y), pct(right), px(y), class)
 		f.c.text(pct(left-0.008), px(y+4), "tick", "end", tick(t))
 	}
+	var ticks []label
 	for i, t := range xs.Ticks {
-		side := "middle"
+		side := spot{0, 0, "middle"}
 		if i == len(xs.Ticks)-1 {
-			side = "end" // there is no room beyond
+			side.anchor = "end" // there is no room beyond
 		}
-		f.c.text(pct(f.x(t)), px(f.bottom()+16), "tick", side, p.xTick(t))
+		ticks = append(ticks, label{x: f.x(t), y: f.bottom() + 18, words: p.xTick(t), class: "tick", spots: []spot{side}})
 	}
-	f.c.text(pct(right), px(f.bottom()+33), "axis", "end", p.X)
+	f.c.labels(0, ticks, nil)
+	f.c.text(pct(right), px(f.bottom()+below-4), "axis", "end", p.X)
 	return f
 }
 
@@ -203,7 +231,7 @@ func (f *frame) band(l Line) {
 		}
 	}
 	if len(there) > 1 {
-		f.stretched("M"+strings.Join(append(there, back...), "L")+"Z", "band "+l.Class)
+		f.stretched("M"+strings.Join(append(there, back...), "L")+"Z", "band "+l.Look.Class)
 	}
 }
 
@@ -215,7 +243,7 @@ func (f *frame) path(l Line) {
 		}
 	}
 	if len(at) > 1 {
-		f.stretched("M"+strings.Join(at, "L"), "line "+l.Class)
+		f.stretched("M"+strings.Join(at, "L"), "line "+l.Look.Class)
 	}
 }
 
@@ -228,7 +256,7 @@ func (f *frame) dots(l Line) {
 	}
 	for _, q := range l.Points {
 		if y := f.y(q.Y.Value); y != "" && finite(q.X) {
-			f.c.put("circle", l.Name+" at "+Tick(q.X)+": "+q.Y.String(), "cx", pct(f.x(q.X)), "cy", y, "r", "3", "class", "dot "+l.Class)
+			f.c.marker(l.Look, pct(f.x(q.X)), y, 3.2, l.Name+" at "+Tick(q.X)+": "+q.Y.String())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -17,7 +18,14 @@ const most = 1e300
 
 // NewScale makes a scale that holds all values, with about n round ticks. Values that are
 // not finite do not count.
-func NewScale(n int, values ...float64) Scale {
+func NewScale(n int, values ...float64) Scale { return newScale(n, 0, values) }
+
+// NewWholeScale makes a scale whose ticks are whole numbers: for what is counted, such as turns
+// and years.
+func NewWholeScale(n int, values ...float64) Scale { return newScale(n, 1, values) }
+
+// newScale makes a scale with steps of at least least.
+func newScale(n int, least float64, values []float64) Scale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if finite(v) {
@@ -29,9 +37,12 @@ func NewScale(n int, values ...float64) Scale {
 		low, high = 0, 1
 	}
 	if low == high {
-		low, high = low-0.5, high+0.5
+		low, high = low-max(0.5, least), high+max(0.5, least)
 	}
 	step := roundStep((high - low) / float64(max(n, 1)))
+	if least > 0 {
+		step = max(least, math.Ceil(step))
+	}
 	if !finite(step) || step <= 0 {
 		return Scale{Min: low, Max: high}
 	}
@@ -47,6 +58,11 @@ func NewScale(n int, values ...float64) Scale {
 		s.Ticks = append(s.Ticks, t)
 	}
 	return s
+}
+
+// wholes says whether all values that are finite are whole numbers, which are written as such.
+func wholes(values []float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return finite(v) && (v != math.Trunc(v) || math.Abs(v) > 1e9) })
 }
 
 // Unit is the scale of shares.

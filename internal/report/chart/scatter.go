@@ -8,13 +8,13 @@ import (
 
 // Spot is a named point with an interval in both directions.
 type Spot struct {
-	Name  string
-	Class string // see Class
-	X, Y  stats.Quantity
+	Name string
+	Look Look
+	X, Y stats.Quantity
 }
 
 // Scatter draws spots. With shares, both axes go from 0 to 1 and equal shares are on a
-// dashed line.
+// dashed line. A name that has no room is left out: a legend has them all.
 func (p Plot) Scatter(spots []Spot, shares bool) template.HTML {
 	var xs, ys []float64
 	for _, s := range spots {
@@ -31,18 +31,20 @@ func (p Plot) Scatter(spots []Spot, shares bool) template.HTML {
 	for _, s := range spots {
 		f.whiskers(s)
 	}
+	var names []label
+	var points []obstacle
 	for _, s := range spots {
 		if !finite(s.X.Value) || !finite(s.Y.Value) {
 			continue
 		}
 		at, height := f.x(s.X.Value), f.yAt(s.Y.Value)
-		f.c.put("circle", s.Name+": "+p.X+" "+s.X.String()+"; "+p.Y+" "+s.Y.String(), "cx", pct(at), "cy", px(height), "r", "5", "class", "dot "+s.Class)
-		side, shift := "start", 0.012
-		if at > 0.75 {
-			side, shift = "end", -0.012
-		}
-		f.c.text(pct(at+shift), px(height-8), "marked", side, s.Name)
+		f.c.marker(s.Look, pct(at), px(height), 5, s.Name+": "+p.X+" "+s.X.String()+"; "+p.Y+" "+s.Y.String())
+		points = append(points, obstacle{at, height, 5})
+		names = append(names, label{x: at, y: height, words: s.Name, class: "marked", spots: []spot{
+			{9, -7, "start"}, {9, 15, "start"}, {-9, -7, "end"}, {-9, 15, "end"}, {0, -11, "middle"}, {0, 20, "middle"}, {12, 4, "start"}, {-12, 4, "end"},
+		}})
 	}
+	f.c.labels(left, names, points)
 	return f.c.done()
 }
 
@@ -52,9 +54,9 @@ func (f *frame) whiskers(s Spot) {
 		return
 	}
 	if finite(s.X.Low) && finite(s.X.High) {
-		f.c.line(pct(f.x(s.X.Low)), px(f.yAt(y)), pct(f.x(s.X.High)), px(f.yAt(y)), "whisker "+s.Class)
+		f.c.line(pct(f.x(s.X.Low)), px(f.yAt(y)), pct(f.x(s.X.High)), px(f.yAt(y)), "whisker "+s.Look.Class)
 	}
 	if finite(s.Y.Low) && finite(s.Y.High) {
-		f.c.line(pct(f.x(x)), px(f.yAt(s.Y.Low)), pct(f.x(x)), px(f.yAt(s.Y.High)), "whisker "+s.Class)
+		f.c.line(pct(f.x(x)), px(f.yAt(s.Y.Low)), pct(f.x(x)), px(f.yAt(s.Y.High)), "whisker "+s.Look.Class)
 	}
 }

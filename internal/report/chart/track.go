@@ -9,9 +9,9 @@ import (
 
 // Track draws one number with its interval on a scale: a row of a table that is a chart
 // too. An end that is not known runs out of the picture.
-func Track(q stats.Quantity, s Scale, class, tip string) template.HTML {
+func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
 	const middle = "11"
-	c := open(22, "")
+	c := open(22, "", "")
 	for _, t := range s.Ticks {
 		c.line(pct(s.At(t)), "0", pct(s.At(t)), "22", "grid")
 	}
@@ -28,19 +28,19 @@ func Track(q stats.Quantity, s Scale, class, tip string) template.HTML {
 	if math.IsInf(q.High, 1) {
 		high = 1
 	}
-	c.line(pct(low), middle, pct(high), middle, "whisker "+class)
+	c.line(pct(low), middle, pct(high), middle, "whisker "+look.Class)
 	for _, end := range []struct{ at, value float64 }{{low, q.Low}, {high, q.High}} {
 		if finite(end.value) {
-			c.line(pct(end.at), "7", pct(end.at), "15", "whisker "+class)
+			c.line(pct(end.at), "7", pct(end.at), "15", "whisker "+look.Class)
 		}
 	}
-	c.put("circle", tip, "cx", pct(s.At(q.Value)), "cy", middle, "r", "4.5", "class", "dot "+class)
+	c.marker(look, pct(s.At(q.Value)), middle, 4.5, tip)
 	return c.done()
 }
 
 // Axis is the ticks of a scale, for the head of a column of tracks.
 func Axis(s Scale) template.HTML {
-	c := open(16, "")
+	c := open(16, "", "")
 	for i, t := range s.Ticks {
 		class := "tick"
 		if i > 0 && i < len(s.Ticks)-1 {

@@ -1,9 +1,12 @@
 package compare
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"parley/internal/view"
 	"parley/world"
@@ -42,14 +45,18 @@ type collection struct {
 }
 
 // collect groups the scores of all runs.
-func collect(runs []*view.Run, names []string, c Config) *collection {
+func collect(runs []*view.Run, names []string, c Config) (*collection, error) {
 	if c.By == ByFile {
 		names = together(runs, names)
 	}
+	factors, err := view.FactorsOf(runs, names, strings.Split(c.By, ","))
+	if err != nil {
+		return nil, err
+	}
 	out, from := &collection{}, pasts(runs)
 	at := map[[2]string]*series{}
-	subject := subjects(runs, c.By)
-	settings, plays := map[string]int{}, plays{}
+	subject, where := subjects(runs, factors), placeOf(factors)
+	plays := plays{}
 	episodes := 0
 	for i, r := range runs {
 		deals := r.Deals()
@@ -57,11 +64,6 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 			episodes++
 			if p.Outcome.Failed != "" {
 				return
-			}
-			setting, ok := settings[string(p.Spec.Params)]
-			if !ok {
-				setting = len(settings)
-				settings[string(p.Spec.Params)] = setting
 			}
 			deal, play := deals.Of(p.Spec), plays.of(r, p)
 			for _, s := range p.Outcome.Scores {
@@ -71,10 +73,11 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || (len(c.Scores) > 0 && !slices.Contains(c.Scores, s.Name)) {
 					continue
 				}
-				group, where := placeOf(r, names[i], p.Spec, setting, s.Seat, c.By)
-				if group == "" {
+				levels, ok := factors.Of(i, p.Spec, s.Seat)
+				if !ok {
 					continue
 				}
+				group := strings.Join(levels[:len(factors.Names)], ", ")
 				key := [2]string{s.Name, subject(p.Spec, s.Seat)}
 				if at[key] == nil {
 					at[key] = &series{score: key[0], of: key[1], share: true, by: map[string][]observation{}}
@@ -82,7 +85,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 				}
 				at[key].share = at[key].share && (s.Value == 0 || s.Value == 1)
 				at[key].by[group] = append(at[key].by[group], observation{
-					deal: deal, play: play, stratum: where, episode: episodes, value: s.Value,
+					deal: deal, play: play, stratum: where(p.Spec, s.Seat), episode: episodes, value: s.Value,
 					self: ref{r.Head.Begun.Run, p.Episode}, from: from[i],
 				})
 				if !slices.Contains(out.groups, group) {
@@ -92,7 +95,7 @@ func collect(runs []*view.Run, names []string, c Config) *collection {
 		})
 	}
 	out.sort()
-	return out
+	return out, nil
 }
 
 // sort puts the series of one score together, scores in the order that worlds name them.
@@ -106,32 +109,65 @@ func (c *collection) sort() {
 	slices.SortStableFunc(c.series, func(a, b *series) int { return first[a.score] - first[b.score] })
 }
 
-// placeOf says what group a score is in, and where. A whole episode's is no agent's.
-func placeOf(r *view.Run, name string, spec world.Spec, setting int, seat, by string) (group string, at stratum) {
-	switch by {
-	case ByFile:
-		return name, stratum{cell: spec.Cell, seat: seat}
-	case ByCell:
-		return spec.Cell, stratum{seat: seat}
+// placeOf says what has to be the same beside the deal for two scores to be a pair: whatever is
+// neither a factor nor follows from one.
+func placeOf(factors *view.Factors) func(world.Spec, string) stratum {
+	settings := settings{of: factors, known: map[string]int{}, numbers: map[string]int{}}
+	whose := factors.Any(view.OfAgent, view.OfLineup, view.OfFile) // the lineup follows
+	seats, cells, variations := factors.Any(view.OfSeat), factors.Any(view.OfCell), factors.Any(view.OfVariation)
+	params, files := factors.Any(view.OfParam), factors.Any(view.OfFile) && len(factors.Names) == 1
+	return func(spec world.Spec, seat string) (at stratum) {
+		if at.seat = seat; seats {
+			at.seat = ""
+		}
+		switch {
+		case cells:
+		case variations:
+			if !whose && !params {
+				at.cell = strings.TrimPrefix(spec.Cell, world.VariationOf(spec.Cell))
+			}
+		case files:
+			at.cell = spec.Cell
+		default:
+			at.setting = settings.number(spec.Params)
+			if !whose {
+				at.cell = fmt.Sprint(spec.Lineup)
+			}
+		}
+		return at
 	}
-	agent := spec.Lineup[seat]
-	if seat == "" || agent == "" {
-		return "", stratum{}
+}
+
+// settings numbers params, without those that are factors.
+type settings struct {
+	of      *view.Factors
+	known   map[string]int // by params as they are
+	numbers map[string]int // by what is left of them
+}
+
+func (s settings) number(params json.RawMessage) int {
+	n, ok := s.known[string(params)]
+	if ok {
+		return n
 	}
-	if by == ByModel {
-		agent = r.Model(agent)
+	left := s.of.WithoutParams(params)
+	n, ok = s.numbers[left]
+	if !ok {
+		n = len(s.numbers)
+		s.numbers[left] = n
 	}
-	return agent, stratum{setting: setting, seat: seat}
+	s.known[string(params)] = n
+	return n
 }
 
 // subjects says whose score a score is, where groups do not: an agent's if all files have
 // an agent in common, else a seat's. A fork may put another agent into a seat, so of branches
 // it is the seat's.
-func subjects(runs []*view.Run, by string) func(world.Spec, string) string {
-	switch by {
-	case ByAgent, ByModel:
+func subjects(runs []*view.Run, factors *view.Factors) func(world.Spec, string) string {
+	switch {
+	case factors.Any(view.OfAgent, view.OfSeat):
 		return func(world.Spec, string) string { return "" }
-	case ByFile:
+	case factors.Any(view.OfFile):
 		common := agentsOf(runs[0])
 		for _, r := range runs[1:] {
 			names := agentsOf(r)

@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ import (
 	"parley/world"
 )
 
-// The things that can be compared with each other.
+// Some of the things that can be compared with each other: see view.Factors for all.
 const (
 	ByFile  = "file"
 	ByAgent = "agent"
@@ -49,10 +50,11 @@ var ErrUnknown = errors.New("unknown name")
 
 // Config says what to compare.
 type Config struct {
-	By      string   // default: file where there are several, else agent
+	By      string   // factors, with commas between: see view.Factors; default: file where there are several, else agent
 	Correct string   // default: holm
 	Scores  []string // only these; default: all
 	Against string   // compare all groups with this one; default: each with each
+	All     bool     // show every comparison, however many there are
 }
 
 const (
@@ -98,14 +100,22 @@ func (c *Comparison) Differs() bool { return c.Adjusted < alpha }
 type Result struct {
 	By, Correct string
 	Groups      []string
-	Comparisons []Comparison
-	Copies      []string // which runs have copies of episodes, why, and what to do
+	Comparisons []Comparison // of more than shown, those of most interest first
+	Copies      []string     // which runs have copies of episodes, why, and what to do
+
+	all bool // are to be shown
 }
+
+// shown is how many comparisons are shown where there are more, unless all are asked for.
+const shown = 20
 
 // Runs compares. The names tell runs apart.
 func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	c = c.resolved(len(runs))
-	found := collect(runs, names, c)
+	found, err := collect(runs, names, c)
+	if err != nil {
+		return nil, err
+	}
 	if err := known("score", c.Scores, found.scores); err != nil {
 		return nil, err
 	}
@@ -119,7 +129,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	if len(matches) == 0 {
 		return nil, fmt.Errorf("compare: by %s: %w: no score is there for two of them", c.By, ErrOne)
 	}
-	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups}
+	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
 		if note := view.CopiesNote(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
@@ -130,7 +140,22 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	r.adjust()
 	r.plan()
+	if len(r.Comparisons) > shown {
+		slices.SortStableFunc(r.Comparisons, byInterest)
+	}
 	return r, nil
+}
+
+// byInterest puts the smallest adjusted P first, of equal ones the largest effect, and what is
+// not known last.
+func byInterest(a, b Comparison) int {
+	known := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return math.Inf(1)
+		}
+		return x
+	}
+	return cmp.Or(cmp.Compare(known(a.Adjusted), known(b.Adjusted)), cmp.Compare(known(-math.Abs(a.Effect.Value)), known(-math.Abs(b.Effect.Value))))
 }
 
 // match is two groups of a score.
@@ -220,13 +245,7 @@ func (r *Result) adjust() {
 	for i, c := range r.Comparisons {
 		ps[i] = c.Test.P
 	}
-	adjusted := ps
-	switch r.Correct {
-	case Holm:
-		adjusted = stats.Holm(ps)
-	case BH:
-		adjusted = stats.BenjaminiHochberg(ps)
-	}
+	adjusted := stats.Adjust(r.Correct, ps)
 	for i := range r.Comparisons {
 		r.Comparisons[i].Adjusted = adjusted[i]
 	}

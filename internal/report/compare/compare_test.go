@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -241,5 +242,102 @@ func TestDocument(t *testing.T) {
 	}
 	if rows := d.Tables()[0].Rows; len(rows) != 4 || rows[3][13].Text != "open" {
 		t.Errorf("%+v", rows)
+	}
+}
+
+// TestInterest: of many comparisons people are shown those of most interest, under one heading a
+// score, and files have all.
+func TestInterest(t *testing.T) {
+	t.Parallel()
+	r := &Result{By: ByCell, Correct: Holm, Groups: []string{"a", "b", "c"}}
+	for i := range 50 {
+		c := Comparison{Score: []string{"points", "won"}[i%2], A: "a", B: fmt.Sprint(i), N: 9, Adjusted: float64(50-i) / 50, More: -1}
+		switch {
+		case i == 7:
+			c.Adjusted = math.NaN()
+		case i >= 40:
+			c.Adjusted, c.Effect.Value = 0.001, float64(i-45) // as sure, and of another size
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	slices.SortStableFunc(r.Comparisons, byInterest)
+	if first, last := r.Comparisons[0].B, r.Comparisons[49].B; first != "40" || last != "7" {
+		t.Errorf("%s first, %s last", first, last)
+	}
+	table := r.Document("").Tables()[0]
+	people := table.Trimmed()
+	scores := ""
+	for _, row := range people.Rows {
+		if !strings.HasSuffix(scores, row[0].Text+" ") {
+			scores += row[0].Text + " "
+		}
+	}
+	if len(table.Rows) != 50 || len(people.Rows) != shown || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, of less interest: all without a finding") {
+		t.Errorf("%d of %d, %s, %s", len(people.Rows), len(table.Rows), scores, people.Rest)
+	}
+	r.all = true
+	if all := r.Document("").Tables()[0].Trimmed(); len(all.Rows) != 50 || all.Rest != "" {
+		t.Errorf("%d, %s", len(all.Rows), all.Rest)
+	}
+}
+
+// TestByFactors compares by tags and params, alone and together: the deal, the seat and whatever
+// is no factor are the same on both sides.
+func TestByFactors(t *testing.T) {
+	t.Parallel()
+	luck := rand.New(rand.NewPCG(4, 4))
+	j := &journal.Memory{}
+	begun := &journal.Begun{Version: 1, Run: "r", Kind: "k", Seed: 1}
+	for _, prompt := range []string{"terse", "long"} {
+		for _, family := range []string{"gpt", "llama"} {
+			begun.Agents = append(begun.Agents, world.Agent{Name: prompt + family, Model: "lab/" + family, Tags: map[string]string{"prompt": prompt, "family": family}})
+		}
+	}
+	var specs []world.Spec
+	var ends []journal.Entry
+	for deal := range 20 {
+		luckOfDeal := 3 * luck.NormFloat64()
+		for i, a := range begun.Agents {
+			for _, n := range []int{2, 10} {
+				value := luckOfDeal + 0.1*float64(n) - float64(i/2) + 0.2*luck.NormFloat64() // long is worse by 1, and 10 better than 2 by 0.8
+				ends = append(ends, &journal.Ended{Episode: len(specs), Outcome: world.Outcome{Scores: []world.Score{{Seat: "x", Name: "points", Value: value}}}})
+				specs = append(specs, world.Spec{Kind: "k", Params: json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)), Lineup: map[string]string{"x": a.Name}, Deal: deal})
+			}
+		}
+	}
+	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		by, a, b, of string
+		difference   float64
+		comparisons  int
+	}{
+		{"prompt", "terse", "long", "", 1, 1},
+		{"family", "gpt", "llama", "", 0, 1},
+		{"n", "2", "10", "x", -0.8, 1},
+		{"prompt,n", "terse, 2", "long, 10", "", 0.2, 6},
+		{"lineup", "x=tersegpt", "x=longgpt", "x", 1, 6},
+	} {
+		res, err := Runs([]*view.Run{r}, []string{"x"}, Config{By: c.by, Correct: None})
+		if err != nil || len(res.Comparisons) != c.comparisons {
+			t.Fatalf("by %s: %+v, %v", c.by, res, err)
+		}
+		found := false
+		for _, got := range res.Comparisons {
+			if got.A == c.a && got.B == c.b {
+				found = true
+				if !got.Paired || got.N != 20 || got.Of != c.of || math.Abs(got.Difference.Value-c.difference) > 0.2 || got.Difference.Half() > 0.2 {
+					t.Errorf("by %s: %+v", c.by, got)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("by %s: %s and %s are not compared: %+v", c.by, c.a, c.b, res.Groups)
+		}
 	}
 }

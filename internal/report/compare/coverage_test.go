@@ -60,14 +60,14 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 	return view.Outcomes(head, kind)
 }
 
-// shown is the mean of the score as run and report show it.
-func shown(r *view.Run) stats.Quantity {
+// estimated is the mean of the score as run and report show it.
+func estimated(r *view.Run) stats.Quantity {
 	return r.Scores(func(g view.Group) view.Group { return view.Group{Score: g.Score} })[0].Estimate()
 }
 
 // difference is that of agents a and b as compare shows it.
 func difference(r *view.Run) stats.Quantity {
-	found := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent})
+	found, _ := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
 
@@ -85,7 +85,7 @@ func alone(bounds world.Bounds, n int, one func(r *rand.Rand) float64, truth flo
 		for i := range n {
 			all = append(all, drawn{deal: i, value: one(r)})
 		}
-		return shown(scored(bounds, 1, all...)), truth
+		return estimated(scored(bounds, 1, all...)), truth
 	}
 }
 
@@ -99,7 +99,7 @@ func clustered(bounds world.Bounds, deals, each int, one func(r *rand.Rand, luck
 				all = append(all, drawn{deal: d, value: one(r, luck)})
 			}
 		}
-		return shown(scored(bounds, 1, all...)), truth
+		return estimated(scored(bounds, 1, all...)), truth
 	}
 }
 
@@ -167,7 +167,7 @@ func means95() []setup {
 			for i := range 40 {
 				all = append(all, drawn{deal: i, play: 1 + i%10, value: plays[i%10]})
 			}
-			return shown(scored(anything, 1, all...)), 0
+			return estimated(scored(anything, 1, all...)), 0
 		}},
 	}
 }

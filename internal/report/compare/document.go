@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"parley/internal/report/page"
+	"parley/internal/view"
 )
 
 // Document puts the result into words and tables.
@@ -22,6 +23,9 @@ func (r *Result) Document(tool string) *page.Document {
 func title(r *Result) string {
 	if len(r.Groups) == 2 {
 		return r.Groups[0] + " and " + r.Groups[1]
+	}
+	if !slices.Contains(view.OwnFactors(), r.By) {
+		return fmt.Sprintf("%d groups by %s", len(r.Groups), strings.ReplaceAll(r.By, ",", ", "))
 	}
 	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
 }
@@ -57,7 +61,7 @@ func (r *Result) words() page.Section {
 			}
 		}
 		if n > mostWords {
-			lines = append(lines, fmt.Sprintf("and %d more: the table has them all", n-mostWords))
+			lines = append(lines, fmt.Sprintf("and %d more", n-mostWords))
 		}
 		if n > 0 {
 			s.Blocks = append(s.Blocks, page.Block{Title: part.title, List: lines})
@@ -187,7 +191,26 @@ func (r *Result) table() page.Section {
 			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(), page.Some(c.Least), page.Whole(c.Played), page.Word(c.Note),
 		})
 	}
+	if !r.all && len(t.Rows) > shown {
+		t.Most, t.Rest = shown, fmt.Sprintf("%s more comparisons, of less interest: %s without a finding. --all shows them; --json and --csv have them all.",
+			page.Grouped(len(t.Rows)-shown), r.without())
+	}
+	t.Regroup()
 	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were made", List: r.method()}}}
+}
+
+// without says how many of the comparisons that are not shown found nothing.
+func (r *Result) without() string {
+	n := 0
+	for i := range r.Comparisons[shown:] {
+		if !r.Comparisons[shown+i].Differs() {
+			n++
+		}
+	}
+	if n == len(r.Comparisons)-shown {
+		return "all"
+	}
+	return page.Grouped(n)
 }
 
 func detail(c page.Column) page.Column {

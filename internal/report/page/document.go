@@ -11,6 +11,8 @@ package page
 import (
 	"encoding/json"
 	"html/template"
+
+	"parley/internal/report/chart"
 )
 
 // Document is a report before it is shown: sections of blocks. Everything that is drawn
@@ -19,6 +21,7 @@ type Document struct {
 	Title    string
 	Made     string // by what
 	Sections []Section
+	Style    template.CSS // of colours that are not the page's own
 }
 
 // Section is a part of the report with a heading.
@@ -46,7 +49,11 @@ type Block struct {
 }
 
 // Series is something that has a colour of its own in a drawing.
-type Series struct{ Name, Class string }
+type Series struct {
+	Name string
+	Look chart.Look
+	Bar  bool // it is drawn as bars
+}
 
 // Fact is something to know at once.
 type Fact struct{ Name, Value, More string }
@@ -64,9 +71,15 @@ type Table struct {
 	// Grouped means that rows with the same first cell stand under a heading of their own,
 	// with a scale of their own.
 	Grouped bool
+	// Sketch means that the terminal draws the tracked column too.
+	Sketch bool
 	// Quiet tables are left out in the terminal: they are long, or data of a drawing.
 	Quiet  bool
 	Filter bool // the page has a field to filter rows by
+	// Most is how many rows people are shown, 0 for all, and Rest what is said of the others.
+	// Files have all.
+	Most int
+	Rest string
 }
 
 // Column is the head of a column.
@@ -80,13 +93,19 @@ type Column struct {
 // Cell is a value, as people and as programs read it.
 type Cell struct {
 	Text  string
-	Value any    // string, int, float64, bool, llm.Money, stats.Quantity, or nil where nothing is known
-	Link  string // an anchor of the page
-	Class string // of what is drawn
+	Value any        // string, int, float64, bool, llm.Money, stats.Quantity, or nil where nothing is known
+	Link  string     // an anchor of the page
+	Look  chart.Look // of what is drawn
 }
 
-// Trimmed is the table without the columns that say nothing, for people to read.
+// Trimmed is the table without the columns that say nothing and without the rows beyond Most,
+// for people to read.
 func (t *Table) Trimmed() *Table {
+	if t.Most > 0 && len(t.Rows) > t.Most {
+		cut := *t
+		cut.Rows = t.Rows[:t.Most]
+		t = &cut
+	}
 	says := make([]bool, len(t.Columns))
 	for i := range t.Columns {
 		says[i] = i == 0 || len(t.Rows) == 0

@@ -50,6 +50,9 @@ func (d *Document) WriteHTML(w io.Writer) error {
 // styles lists the style sheets of the page: ours, and those of drawings, once each.
 func (d *Document) styles() []string {
 	sheets := []string{styleText}
+	if d.Style != "" {
+		sheets = append(sheets, string(d.Style))
+	}
 	add := func(b Block) {
 		if sheet := string(b.Style); sheet != "" && !slices.Contains(sheets, sheet) {
 			sheets = append(sheets, sheet)
@@ -84,13 +87,8 @@ func functions() template.FuncMap {
 		"sortable":   sortable,
 		"isTrack":    func(t *Table, i int) bool { return t.Track == i },
 		"plus":       func(a, b int) int { return a + b },
-		"heatScale": func() []int {
-			levels := make([]int, HeatLevels+1)
-			for i := range levels {
-				levels[i] = i
-			}
-			return levels
-		},
+		"swatch":     chart.Swatch,
+		"interval":   splitInterval,
 	}
 }
 
@@ -112,11 +110,23 @@ func track(g *group, c Cell) template.HTML {
 	if !ok {
 		return ""
 	}
-	class := c.Class
-	if class == "" {
-		class = chart.Class(0)
+	look := c.Look
+	if look.Class == "" {
+		look = chart.Series(0)
 	}
-	return chart.Track(q, g.scale, class, fmt.Sprintf("%s, n = %d, %s", Interval(q), q.N, q.Method))
+	return chart.Track(q, g.scale, look, fmt.Sprintf("%s, n = %d, %s", Interval(q), q.N, q.Method))
+}
+
+// splitInterval splits what a cell says before an interval, so that a narrow column can break there.
+func splitInterval(c Cell) [2]string {
+	if _, ok := c.Value.(stats.Quantity); !ok {
+		return [2]string{c.Text}
+	}
+	value, rest, found := strings.Cut(c.Text, " ")
+	if !found {
+		return [2]string{value}
+	}
+	return [2]string{value, rest}
 }
 
 // sortable is what a cell is sorted by: a number, or "" where its text is.

@@ -61,20 +61,25 @@ func (s *Section) join(b Block) {
 		}
 		t.Rows = append(t.Rows, b.Table.Rows...)
 		if t.Grouped {
-			t.regroup()
+			t.Regroup()
 		}
 		return
 	}
 	s.Blocks = append(s.Blocks, b)
 }
 
-// regroup puts rows of one group together again, groups in the order they came in.
-func (t *Table) regroup() {
+// Regroup puts rows of one group together again, groups in the order they came in. Rows that are
+// shown stay before those that are not.
+func (t *Table) Regroup() {
 	place := map[string]int{}
 	for _, r := range t.Rows {
 		if _, ok := place[r[0].Text]; !ok {
 			place[r[0].Text] = len(place)
 		}
 	}
-	slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return place[a[0].Text] - place[b[0].Text] })
+	rows := t.Rows
+	if t.Most > 0 {
+		rows = rows[:min(len(rows), t.Most)]
+	}
+	slices.SortStableFunc(rows, func(a, b []Cell) int { return place[a[0].Text] - place[b[0].Text] })
 }

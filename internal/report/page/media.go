@@ -12,7 +12,8 @@ type Heat struct {
 	Row, Column string
 	Columns     []string
 	Rows        []HeatRow
-	Low, High   string // what the ends of the colours stand for
+	Low, High   string     // what the ends of the colours stand for
+	Ramp        []HeatCell // the colours from Low to High
 }
 
 // HeatRow is a row of a Heat.
@@ -21,10 +22,12 @@ type HeatRow struct {
 	Cells []HeatCell
 }
 
-// HeatCell is a value and its colour: a level from 0 to HeatLevels, or -1 for none.
+// HeatCell is a value and its colour: a level from 0 to HeatLevels, or -1 for none. What is below
+// 0 on a scale that goes both ways has another colour.
 type HeatCell struct {
 	Text, Tip string
 	Level     int
+	Below     bool
 }
 
 // HeatLevels is the level of the strongest colour.
@@ -59,6 +62,7 @@ type Transcript struct {
 type TranscriptLine struct {
 	view.Line
 	Class string // the colour of its seat
+	Data  bool   // it is data for programs, which is folded away
 	Right bool   // it stands at the right: every other seat does
 	Cut   bool   // it was longer
 }

@@ -11,20 +11,35 @@ type power struct {
 	unit [2]string // its units
 	mark [2]string // what is drawn on them
 	tint [2]string // its provinces
+	line [2]string // its lines in charts; empty: as its units
 }
 
 // powers in the usual, alphabetical order, in the usual colours.
 func powers() []power {
 	white := [2]string{"#fff", "#fff"}
 	return []power{
-		{"Austria", [2]string{"#c5322a", "#d8473d"}, white, [2]string{"#f0b3a6", "#6d322c"}},
-		{"England", [2]string{"#233f92", "#3f60c9"}, white, [2]string{"#a9b5e2", "#2b3a70"}},
-		{"France", [2]string{"#2590c9", "#35a3dd"}, white, [2]string{"#9bd4ef", "#1d5674"}},
-		{"Germany", [2]string{"#4a4a4a", "#7b7b7b"}, white, [2]string{"#c2bfb8", "#56544f"}},
-		{"Italy", [2]string{"#2b8a4b", "#36a35b"}, white, [2]string{"#aedba8", "#28583a"}},
-		{"Russia", [2]string{"#f8f5ff", "#efe8fb"}, [2]string{"#5a3d8a", "#5a3d8a"}, [2]string{"#d9c8ea", "#57456f"}},
-		{"Turkey", [2]string{"#e3b21c", "#e6ba33"}, [2]string{"#3d2f00", "#3d2f00"}, [2]string{"#f5dd82", "#75621f"}},
+		{"Austria", [2]string{"#c5322a", "#d8473d"}, white, [2]string{"#f0b3a6", "#6d322c"}, [2]string{}},
+		{"England", [2]string{"#233f92", "#3f60c9"}, white, [2]string{"#a9b5e2", "#2b3a70"}, [2]string{}},
+		{"France", [2]string{"#2590c9", "#35a3dd"}, white, [2]string{"#9bd4ef", "#1d5674"}, [2]string{}},
+		{"Germany", [2]string{"#4a4a4a", "#7b7b7b"}, white, [2]string{"#c2bfb8", "#56544f"}, [2]string{}},
+		{"Italy", [2]string{"#2b8a4b", "#36a35b"}, white, [2]string{"#aedba8", "#28583a"}, [2]string{}},
+		{"Russia", [2]string{"#f8f5ff", "#efe8fb"}, [2]string{"#5a3d8a", "#5a3d8a"}, [2]string{"#d9c8ea", "#57456f"}, [2]string{"#5a3d8a", "#efe8fb"}},
+		{"Turkey", [2]string{"#e3b21c", "#e6ba33"}, [2]string{"#3d2f00", "#3d2f00"}, [2]string{"#f5dd82", "#75621f"}, [2]string{"#967200", "#e6ba33"}},
 	}
+}
+
+// Colours are those of the powers in charts, by name in capitals: light and dark. They are
+// those of their units, darker where these would hardly be seen on a light page.
+func Colours() map[string][2]string {
+	out := map[string][2]string{}
+	for _, p := range powers() {
+		c := p.line
+		if c[0] == "" {
+			c = p.unit
+		}
+		out[strings.ToUpper(p.name)] = c
+	}
+	return out
 }
 
 func findPower(name string) (power, bool) {

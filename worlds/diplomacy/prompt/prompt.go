@@ -14,6 +14,7 @@ package prompt
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -155,23 +156,40 @@ func parse(text string) ([]paragraph, error) {
 	return out, nil
 }
 
-// known wants every variable of a text to be one, and no brace left over.
+// single is a name in single braces.
+var single = regexp.MustCompile(`\{\s*(\w+)\s*\}`)
+
+// known wants every variable of a text to be one, no brace left over, and no variable in single
+// braces. Other texts in single braces, such as JSON, are only texts.
 func known(text string) error {
-	var names []string
+	var names, bad []string
 	for _, v := range Variables() {
 		names = append(names, v.Name)
 	}
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
+		say := func(format string, args ...any) {
+			bad = append(bad, fmt.Sprintf("line %d: ", number)+fmt.Sprintf(format, args...))
+		}
 		for _, m := range variable.FindAllStringSubmatch(line, -1) {
 			if !slices.Contains(names, m[1]) {
-				return fmt.Errorf("line %d: {{%.40s}} is no variable: use %s", number, m[1], strings.Join(names, ", "))
+				say("{{%.40s}} is no variable: use %s", m[1], strings.Join(names, ", "))
 			}
 		}
-		if rest := variable.ReplaceAllString(line, ""); strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
-			return fmt.Errorf("line %d: a variable is written {{name}} on one line", number)
+		rest := variable.ReplaceAllString(line, "")
+		if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
+			say("a variable is written {{name}} on one line")
+			continue
 		}
+		for _, m := range single.FindAllStringSubmatch(rest, -1) {
+			if slices.Contains(names, m[1]) {
+				say("%s is in single braces: write {{%s}}", m[0], m[1])
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return errors.New(strings.Join(bad, "; "))
 	}
 	return nil
 }

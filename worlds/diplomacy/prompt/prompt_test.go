@@ -26,13 +26,18 @@ func TestFill(t *testing.T) {
 func TestTemplatesAreChecked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"fine":                 "",
-		"a\nb {{gaols}}":       "line 2: {{gaols}} is no variable: use power,",
-		"{{}}":                 "line 1: {{}} is no variable",
-		"{{goals}":             "line 1: a variable is written {{name}} on one line",
-		"{{goals\n}}":          "line 1: a variable is written",
-		"{{range .}}x{{end}}":  "is no variable",
-		"{{printf \"%s\" .X}}": "is no variable",
+		"fine":                  "",
+		"a\nb {{gaols}}":        "line 2: {{gaols}} is no variable: use power,",
+		"{{}}":                  "line 1: {{}} is no variable",
+		"{{goals}":              "line 1: a variable is written {{name}} on one line",
+		"{{goals\n}}":           "line 1: a variable is written",
+		"{{range .}}x{{end}}":   "is no variable",
+		"{{printf \"%s\" .X}}":  "is no variable",
+		"a\nYou are {power}.":   "line 2: {power} is in single braces: write {{power}}",
+		"{{power}} and { end }": "{ end } is in single braces: write {{end}}",
+		"{{gaols}}\n{{x}}":      "; line 2: {{x}} is no variable",
+		`{"power": "x"} {name}`: "",
+		`{{{power}}}`:           "",
 	} {
 		switch err := Check(text); {
 		case want == "" && err != nil:

@@ -23,6 +23,7 @@ import (
 type gallery struct {
 	agents []string // in the order they came in
 	years  []int
+	later  map[int]bool // years that are not the start of some game
 
 	scores    samples               // by agent and power
 	curves    map[string]*yearCurve // centres over years, by power
@@ -69,9 +70,11 @@ func Scores() []string {
 }
 
 // Bounds are what a score of a power can be.
-func Bounds(score string) world.Bounds {
+func Bounds(score, scoring string) world.Bounds {
 	switch score {
-	case "score", "messages", "betrayals":
+	case "score":
+		return record.ScoreBounds(scoring)
+	case "messages", "betrayals":
 		return world.AtLeast0()
 	case "centres":
 		return centres()
@@ -89,7 +92,7 @@ type sighting struct {
 // Exhibitor begins the kind's part of a report.
 func Exhibitor() world.Exhibitor {
 	return &gallery{
-		scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
+		later: map[int]bool{}, scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
 		ends: map[string]int{}, conduct: samples{}, invalid: map[string]map[string]int{},
 	}
 }
@@ -120,11 +123,11 @@ func (g *gallery) Add(p world.Played) {
 	for agent, list := range byAgent {
 		g.addAgent(p.Unit, agent, list)
 	}
-	g.addScores(p)
+	g.addScores(p, s.Scoring)
 	g.addCurves(p.Unit, s.Centres)
 	for a, row := range s.Relations {
 		for b, v := range row {
-			g.relations.at(a, b, world.Bounds{}).Add(p.Unit, v)
+			g.relations.at(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
 		}
 	}
 	for _, m := range s.Moments {
@@ -135,7 +138,7 @@ func (g *gallery) Add(p world.Played) {
 
 // addScores takes in what the game scored, as every other table does: a power that never gave a legal order
 // has no scores.
-func (g *gallery) addScores(p world.Played) {
+func (g *gallery) addScores(p world.Played, scoring string) {
 	values := map[key][]float64{}
 	for _, s := range p.Outcome.Scores {
 		agent := p.Spec.Lineup[s.Seat]
@@ -147,11 +150,11 @@ func (g *gallery) addScores(p world.Played) {
 		}
 		values[key{agent, s.Name}] = append(values[key{agent, s.Name}], s.Value)
 		if s.Name == "score" {
-			g.scores.at(agent, s.Seat, Bounds(s.Name)).Add(p.Unit, s.Value)
+			g.scores.at(agent, s.Seat, Bounds(s.Name, scoring)).Add(p.Unit, s.Value)
 		}
 	}
 	for k, list := range values {
-		g.conduct.at(k[0], k[1], Bounds(k[1])).Add(p.Unit, list...)
+		g.conduct.at(k[0], k[1], Bounds(k[1], scoring)).Add(p.Unit, list...)
 	}
 }
 
@@ -165,7 +168,10 @@ func (g *gallery) trim() {
 }
 
 func (g *gallery) addCurves(u world.Unit, counts []record.Count) {
-	for _, c := range counts {
+	for i, c := range counts {
+		if i > 0 {
+			g.later[c.Year] = true
+		}
 		if !slices.Contains(g.years, c.Year) {
 			g.years = append(g.years, c.Year)
 		}
@@ -303,7 +309,7 @@ func (g *gallery) showCurves() world.Curves {
 		curve := world.Curve{Name: power}
 		for _, year := range g.years {
 			if s := (*g.curves[power])[year]; s != nil {
-				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s})
+				curve.Points = append(curve.Points, world.CurvePoint{X: float64(year), Sample: s, Given: !g.later[year]})
 			}
 		}
 		c.Curves = append(c.Curves, curve)
@@ -325,7 +331,7 @@ func (g *gallery) showOrders(from samples, what string) world.Estimates {
 
 func (g *gallery) showEnds() world.Bars {
 	b := world.Bars{X: "end", Y: "games", Labels: slices.Sorted(maps.Keys(g.ends))}
-	s := world.BarSeries{Name: "games"}
+	s := world.BarSeries{}
 	for _, l := range b.Labels {
 		s.Values = append(s.Values, float64(g.ends[l]))
 	}

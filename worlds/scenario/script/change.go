@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,42 +17,55 @@ import (
 // actors, metrics and events go by name: turns, actors.north-port.goals,
 // metrics.tension.range, events.strike.probability. Keys of scenario.yaml that stand
 // elsewhere in a Script, as enable_coalition_formation, are understood too, and so are
-// mappings in the place of dots. Errors name the key.
-func (s *Script) Change(set map[string]any) (*Script, error) {
+// mappings in the place of dots. What cannot be changed is told, and left as it is.
+func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	begin := *s
 	if talk := &begin.Talk; !talk.Bilateral && !talk.Coalitions {
 		talk.Most, talk.Rounds = DefaultMost, DefaultRounds // for whoever switches it on
 	}
-	b, err := json.Marshal(begin)
-	if err != nil {
-		return nil, err
-	}
 	var tree map[string]any
-	if err := json.Unmarshal(b, &tree); err != nil {
-		return nil, err
+	if err := remarshal(begin, &tree); err != nil {
+		return s, []Problem{{What: err.Error()}}
 	}
+	var problems []Problem
 	set = flat(set)
+	change := func(key string) error {
+		return put(tree, scriptKeys(), strings.Split(cmp.Or(filed(key), key), "."), set[key])
+	}
+	var done []string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		path := key
-		if here := filed(key); here != "" {
-			path = here
-		}
-		if err := put(tree, scriptKeys(), strings.Split(path, "."), set[key]); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
+		err := change(key)
 		// Decoding after each change tells which of them does not fit.
-		if err := decode(tree, &Script{}); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+		if err == nil {
+			err = decode(tree, &Script{})
+		}
+		if err == nil {
+			done = append(done, key)
+			continue
+		}
+		problems, tree = append(problems, Problem{Key: key, What: err.Error()}), nil
+		_ = remarshal(begin, &tree) // as above
+		for _, again := range done {
+			_ = change(again)
 		}
 	}
 	changed := &Script{}
 	if err := decode(tree, changed); err != nil {
-		return nil, err
+		return s, append(problems, Problem{What: err.Error()})
 	}
 	if talk := &changed.Talk; !talk.Bilateral && !talk.Coalitions {
 		talk.Most, talk.Rounds = 0, 0
 	}
-	return changed, nil
+	return changed, problems
+}
+
+// remarshal copies a value by its JSON.
+func remarshal(from, to any) error {
+	b, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(b, to)
 }
 
 // flat writes mappings within set as paths: a Script has none with names of one's own.

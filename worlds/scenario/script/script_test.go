@@ -91,7 +91,7 @@ func TestChange(t *testing.T) {
 		"name":              "name: wants a text, found a number",
 		"actors.east.goals": "actors.east.goals: wants a list, found a number",
 	} {
-		if _, err := s.Change(map[string]any{key: 7}); err == nil || err.Error() != want {
+		if _, err := s.Change(map[string]any{key: 7}); len(err) != 1 || err[0].Key+": "+err[0].What != want {
 			t.Errorf("%s: %v, want %s", key, err, want)
 		}
 	}
@@ -133,7 +133,7 @@ func TestChangeNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := &Script{Name: "n", Turns: 3, Actors: []Actor{{ShortName: "east"}}, Metrics: []Metric{{Name: "tension", Type: Continuous, Range: []float64{0, 10}}}}
 	for key, want := range map[string]string{"turnz": "did you mean turns?", "actors.east.goal": "did you mean goals?", "metrics.tensoin.range": "did you mean tension?"} {
-		if _, err := s.Change(map[string]any{key: 7}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.Change(map[string]any{key: 7}); len(err) != 1 || !strings.Contains(err[0].What, want) {
 			t.Errorf("%s: %v, want %s", key, err, want)
 		}
 	}

@@ -43,7 +43,7 @@ func (a *Sessions) Meet(s *Session, c *format.Call, client Client) (_ *Session, 
 		return s, "", nil
 	}
 	for {
-		to, told, err := a.meet(s, c)
+		to, told, err := a.meet(s, c, client.Hold(s, s.left))
 		if err != nil {
 			return nil, "", err
 		}
@@ -56,11 +56,6 @@ func (a *Sessions) Meet(s *Session, c *format.Call, client Client) (_ *Session, 
 		}
 		a.mu.Unlock()
 		s = to
-	}
-	if client.Hold(s, s.left) {
-		s.mu.Lock()
-		s.program.clients++
-		s.mu.Unlock()
 	}
 	if note != "" {
 		a.tell("session %s: %s", s.ID, note)
@@ -75,13 +70,17 @@ func (s *Session) left() {
 	s.program.clients--
 }
 
-// meet returns s, or the session to ask next.
-func (a *Sessions) meet(s *Session, c *format.Call) (_ *Session, note string, err error) {
+// meet returns s, or the session to ask next. connects says that the call is the first of s over its
+// connection.
+func (a *Sessions) meet(s *Session, c *format.Call, connects bool) (_ *Session, note string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.program
 	quiet := p.met && len(s.active) == 0 && s.state == Open
-	alone := quiet && p.clients == 0
+	alone := quiet && connects && p.clients == 0
+	if connects {
+		p.clients++ // until left
+	}
 	again := quiet && p.more && (alone || !p.told) && a.isFirst(p, c.Turn(), string(c.API), &c.Request)
 	switch {
 	case s.next != nil:

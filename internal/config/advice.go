@@ -1,0 +1,24 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/internal/provider"
+)
+
+// adviseVersion tells of addresses of the plan that most servers would not answer at.
+func (r *resolver) adviseVersion(p provider.Provider) {
+	here := path{"providers", p.Name}
+	at := map[string]path{p.BaseURL: here.to("base_url")}
+	for i, u := range p.BaseURLs {
+		at[u] = here.to("base_urls").to(index(i))
+	}
+	for _, u := range slices.Sorted(maps.Keys(at)) {
+		if r.tree.has(at[u]) && provider.Unversioned(u) {
+			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: it names no version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"parley/internal/view"
+)
+
+// Variation is settings that belong together, in a matrix.
+type Variation struct {
+	// Params are put over those of the plan; mappings are merged. Default: none.
+	Params map[string]any `json:"params,omitempty"`
+	// Lineup is put over that of the plan: seat to agent. Default: none.
+	Lineup map[string]string `json:"lineup,omitempty"`
+	// Tags are what to group scores by. Default: none.
+	Tags map[string]string `json:"tags,omitempty"`
+}
+
+// variations lists the names of the variations, sorted; one without a name where there are none.
+func (m *Matrix) variations() []string {
+	if len(m.Variations) == 0 {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(m.Variations))
+}
+
+// ownSeats are the seats that Lineup, Lineups or Variations fill.
+func (m *Matrix) ownSeats() map[string]bool {
+	seats := map[string]bool{}
+	for seat := range m.Lineup {
+		seats[seat] = true
+	}
+	for _, l := range m.Lineups {
+		for seat := range l {
+			seats[seat] = true
+		}
+	}
+	for _, v := range m.Variations {
+		for seat := range v.Lineup {
+			seats[seat] = true
+		}
+	}
+	return seats
+}
+
+// agentsNamed lists the agents that the matrix puts into seats, as often as it names them.
+func (m *Matrix) agentsNamed() []string {
+	names := slices.Concat(m.Agents, slices.Concat(slices.Collect(maps.Values(m.Lineup))...))
+	for _, l := range m.Lineups {
+		names = slices.AppendSeq(names, maps.Values(l))
+	}
+	for _, v := range m.Variations {
+		names = slices.AppendSeq(names, maps.Values(v.Lineup))
+	}
+	return names
+}
+
+// merged is base with over put over it: mappings key by key, all else as a whole. Neither is
+// changed.
+func merged(base, over any) any {
+	b, ok := base.(map[string]any)
+	o, ok2 := over.(map[string]any)
+	if !ok || !ok2 {
+		return over
+	}
+	out := maps.Clone(b)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, v := range o {
+		if old, there := out[name]; there {
+			v = merged(old, v)
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// rotated lists the lineups of Lineups, or those that put Agents into Seats by the rows of a
+// square, at most maxCells and one, none twice.
+func (m *Matrix) rotated(order []string) []map[string]string {
+	var all []map[string]string
+	for _, l := range m.Lineups {
+		seats := slices.DeleteFunc(slices.Clone(order), func(seat string) bool { return l[seat] == "" })
+		turns := 1
+		if m.Rotate != "" {
+			turns = len(seats)
+		}
+		for by := range turns {
+			moved := make(map[string]string, len(seats))
+			for i, seat := range seats {
+				moved[seat] = l[seats[(i+by)%len(seats)]]
+			}
+			all = append(all, moved)
+		}
+	}
+	if len(m.Lineups) == 0 && len(m.Agents) <= maxCells {
+		for _, row := range square(len(m.Agents), len(m.Seats), m.Rotate == "williams") {
+			lineup := make(map[string]string, len(m.Seats))
+			for i, seat := range m.Seats {
+				lineup[seat] = m.Agents[row[i]]
+			}
+			all = append(all, lineup)
+		}
+	}
+	if len(m.Lineups) == 0 && len(all) == 0 {
+		return []map[string]string{{}}
+	}
+	return distinctLineups(all)
+}
+
+func distinctLineups(all []map[string]string) (out []map[string]string) {
+	seen := map[string]bool{}
+	for _, l := range all {
+		key := lineupText(l)
+		if !seen[key] && len(out) <= maxCells {
+			seen[key] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func lineupText(l map[string]string) string {
+	parts := make([]string, 0, len(l))
+	for _, seat := range slices.Sorted(maps.Keys(l)) {
+		parts = append(parts, seat+": "+l[seat])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// square returns rows of the numbers below n, each with so many places, in which every number
+// stands in every place equally often: a Latin square, or as much of it as there are places. It
+// is the one of Williams (1949), whose rows are 0, 1, n-1, 2, n-2 … moved up by a number each:
+// for an even n every number follows every other one equally often. For an odd n it takes the
+// rows in reverse too, which both adds.
+func square(n, places int, both bool) (rows [][]int) {
+	if n == 0 {
+		return nil
+	}
+	first := make([]int, max(n, places))
+	for i := range first {
+		switch k := i % n; {
+		case k%2 == 1:
+			first[i] = (k + 1) / 2
+		default:
+			first[i] = (n - k/2) % n
+		}
+	}
+	for by := range n {
+		row := make([]int, places)
+		for i := range row {
+			row[i] = (first[i] + by) % n
+		}
+		rows = append(rows, row)
+	}
+	if both && n%2 == 1 {
+		for by := range n {
+			row := make([]int, places)
+			for i := range row {
+				row[i] = (first[n-1-i%n] + by) % n
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// tagName is what can stand in --by and as the head of a column.
+var tagName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_-]{0,63}$`)
+
+// tags checks the tags of an agent or a variation.
+func (r *resolver) tags(tags map[string]string, here path) {
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		at := here.to(name)
+		switch {
+		case !tagName.MatchString(name):
+			r.complainOfKey(at, "the name of a tag is one word of letters, digits, _ and -, at most 64 long")
+		case slices.Contains(view.OwnFactors(), name):
+			r.complainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, anyOf(view.OwnFactors()))
+		}
+		if len(tags[name]) > 64 || strings.ContainsFunc(tags[name], unicode.IsControl) {
+			r.complain(at, "the value of a tag is one line of at most 64 bytes")
+		}
+	}
+}
+
+// design checks explicit lineups, variations and rotation.
+func (r *resolver) design(m *Matrix, here path) {
+	r.matrixLineups(m, here.to("lineups"))
+	r.rotation(m, here.to("rotate"))
+	ofAgents := map[string]string{}
+	for _, a := range r.plan.Agents {
+		for tag := range a.Tags {
+			ofAgents[tag] = a.Name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Variations)) {
+		v, at := m.Variations[name], here.to("variations").to(name)
+		if !agentName.MatchString(name) {
+			r.complainOfKey(at, "the name of a variation is one word of letters, digits and _ . @ + / -, at most 64 long")
+		}
+		r.variationSeats(m, v, at.to("lineup"))
+		r.tags(v.Tags, at.to("tags"))
+		for _, tag := range slices.Sorted(maps.Keys(v.Tags)) {
+			if agent, both := ofAgents[tag]; both {
+				r.complainOfKey(at.to("tags").to(tag), "agent %s has a tag of that name: a tag is of agents or of variations", r.quote(agent))
+			}
+		}
+		for _, param := range slices.Sorted(maps.Keys(m.Params)) {
+			head, _, _ := strings.Cut(param, ".")
+			if _, both := v.Params[head]; both {
+				r.complainOfKey(at.to("params").to(head), "plan.matrix.params varies it too: leave it out there or here")
+			}
+		}
+	}
+}
+
+// matrixLineups checks the explicit lineups: all fill the same seats, each a different way.
+func (r *resolver) matrixLineups(m *Matrix, here path) {
+	if len(m.Lineups) == 0 {
+		return
+	}
+	if len(m.Agents) > 0 || len(m.Seats) > 0 {
+		r.complain(here, "stands beside agents or seats, which make lineups too: leave these out or lineups")
+	}
+	seen := map[string]bool{}
+	for i, l := range m.Lineups {
+		at := here.to(index(i))
+		for _, seat := range slices.Sorted(maps.Keys(l)) {
+			if r.matrixSeat(seat, at.to(seat)) && m.Lineup[seat] != nil {
+				r.complainOfKey(at.to(seat), "stands under lineup too: leave it out there or here")
+			}
+			r.agentKnown(l[seat], at.to(seat))
+		}
+		if first := slices.Sorted(maps.Keys(m.Lineups[0])); !slices.Equal(slices.Sorted(maps.Keys(l)), first) {
+			r.complain(at, "fills %s: every lineup of the list fills the same seats, and the first one fills %s", anyOf(slices.Sorted(maps.Keys(l))), anyOf(first))
+		}
+		if text := lineupText(l); seen[text] {
+			r.complain(at, "is listed twice")
+		} else {
+			seen[text] = true
+		}
+	}
+}
+
+func (r *resolver) rotation(m *Matrix, here path) {
+	switch {
+	case m.Rotate == "":
+	case len(m.Agents) == 0 && len(m.Lineups) == 0:
+		r.complain(here, "moves agents or lineups round the seats, and there are none: name agents or lineups")
+	case !m.Swap:
+		r.complain(path{"plan", "matrix", "swap"}, "is false, and rotate moves agents to other seats: leave one of them out")
+	case m.Rotate == "williams" && (len(m.Lineups) > 0 || len(m.Agents) < len(m.Seats)):
+		r.complain(here, "williams wants agents, at least one for each of the %d seats it fills: use latin", max(len(m.Seats), len(m.ownSeats())))
+	}
+}
+
+// variationSeats checks who a variation puts where.
+func (r *resolver) variationSeats(m *Matrix, v Variation, here path) {
+	for _, seat := range slices.Sorted(maps.Keys(v.Lineup)) {
+		at := here.to(seat)
+		switch {
+		case !r.seatKnown(seat):
+			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		case slices.Contains(m.Seats, seat) || m.Lineup[seat] != nil || len(m.Lineups) > 0 && m.Lineups[0][seat] != "":
+			r.complainOfKey(at, "the matrix fills that seat in every variation: leave it out there or here")
+		}
+		r.agentKnown(v.Lineup[seat], at)
+	}
+}

@@ -1,0 +1,80 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+)
+
+// Look is how a series is drawn. Series differ in their colour and in the shape of their
+// markers, and where there are more of them than colours also in the dashes of their lines,
+// so they can be told apart without seeing colours.
+type Look struct {
+	Class  string // its colour and dashes, for a page to choose
+	Marker int    // the shape of its points: see marker
+}
+
+// How many colours, dashes and shapes there are. The numbers of colours and of shapes have no
+// common divisor, so that series of one colour differ in shape.
+const (
+	colours = 7
+	dashes  = 4
+	shapes  = 6
+)
+
+// Series is the look of the i-th series; -1 is the grey of what is nobody's.
+func Series(i int) Look {
+	if i < 0 {
+		return Look{Class: "s" + strconv.Itoa(colours)}
+	}
+	return Look{Class: fmt.Sprintf("s%d d%d", i%colours, i/colours%dashes), Marker: i % shapes}
+}
+
+// Own is the look of the i-th series that has a colour of its own, which is the page's class.
+func Own(class string, i int) Look { return Look{Class: class, Marker: max(0, i) % shapes} }
+
+// marker draws a point of a series. A circle has shares of the width; other shapes are drawn
+// in a picture of their own, which has.
+func (c *canvas) marker(l Look, x, y string, r float64, tip string) {
+	class := "dot " + l.Class
+	if l.Marker == 0 {
+		c.put("circle", tip, "cx", x, "cy", y, "r", px(r), "class", class)
+		return
+	}
+	c.b.WriteString(`<svg x="` + x + `" y="` + y + `" overflow="visible" class="` + template.HTMLEscapeString(class) + `"`)
+	if tip != "" {
+		c.b.WriteString(` data-tip="` + template.HTMLEscapeString(tip) + `"`)
+	}
+	c.b.WriteString(`><path d="` + shape(l.Marker, r) + `"/></svg>`)
+}
+
+// shape is the outline of a marker around 0, 0.
+func shape(marker int, r float64) string {
+	f := func(x float64) string { return px(x * r) }
+	switch marker {
+	case 1: // a square
+		return "M" + f(-0.95) + " " + f(-0.95) + "h" + f(1.9) + "v" + f(1.9) + "h" + f(-1.9) + "z"
+	case 2: // a triangle
+		return "M0 " + f(-1.3) + "L" + f(1.25) + " " + f(0.95) + "H" + f(-1.25) + "z"
+	case 3: // a diamond
+		return "M0 " + f(-1.4) + "L" + f(1.4) + " 0L0 " + f(1.4) + "L" + f(-1.4) + " 0z"
+	case 4: // a triangle upside down
+		return "M0 " + f(1.3) + "L" + f(1.25) + " " + f(-0.95) + "H" + f(-1.25) + "z"
+	default: // a cross
+		return "M" + f(-0.5) + " " + f(-1.4) + "h" + f(1) + "v" + f(0.9) + "h" + f(0.9) + "v" + f(1) + "h" + f(-0.9) + "v" + f(0.9) +
+			"h" + f(-1) + "v" + f(-0.9) + "h" + f(-0.9) + "v" + f(-1) + "h" + f(0.9) + "z"
+	}
+}
+
+// Swatch is a series in a legend: its line with a marker, or a piece of its bar.
+func Swatch(l Look, bar bool) template.HTML {
+	c := &canvas{}
+	c.b.WriteString(`<svg class="swatch" width="28" height="12" aria-hidden="true">`)
+	if bar {
+		c.put("rect", "", "x", "6", "y", "1", "width", "16", "height", "10", "class", "area "+l.Class)
+	} else {
+		c.line("0", "6", "28", "6", "line "+l.Class)
+		c.marker(l, "14", "6", 4, "")
+	}
+	return c.done()
+}

@@ -1,0 +1,385 @@
+// Package factorial estimates the effects of factors on scores: how much a level of a factor,
+// such as a prompt, adds over another level (a main effect), and whether it adds more with one
+// level of another factor than with the next (an interaction).
+//
+// What it promises: an effect is a difference of means of cells, in which every cell weighs the
+// same however many episodes it has; an episode counts once in a cell; episodes of one deal, and
+// copies of one play, are one cluster, in whatever cells they are; P is adjusted for the number
+// of effects; where a cell is empty, the effects that need it say so; the same runs give the same
+// digits.
+//
+// It is not for statistics of its own: they are package stats'. Groups are compared with each
+// other by package compare.
+package factorial
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/world"
+)
+
+// Bounds of what is worked out. What is beyond is left out, and Result says so.
+const (
+	mostCells   = 512
+	mostEffects = 400 // of one score
+)
+
+// Effect is what a factor does, or what two do together.
+type Effect struct {
+	Score string
+	Of    string // whose score: a seat; empty where the factors say it
+	// Factor names one factor, or two of which it is the interaction: prompt × model.
+	Factor      string
+	Interaction bool
+	// Levels are what is compared: terse − verbose, or of an interaction
+	// (terse − verbose) with small − with large.
+	Levels     string
+	Difference stats.Quantity
+	Test       stats.Test
+	Adjusted   float64 // P for all effects together; NaN where it is not known
+	// Missing are cells without episodes, for lack of which it cannot be estimated.
+	Missing []string
+}
+
+// Result is all effects.
+type Result struct {
+	Factors []string
+	Correct string
+	Effects []Effect
+	Notes   []string // what was left out, and why
+}
+
+// Analyze works out the effects of factors on the scores of runs. Of no scores: on all.
+func Analyze(runs []*view.Run, factors *view.Factors, scores []string, correct string) *Result {
+	r := &Result{Factors: factors.Names, Correct: correct}
+	for _, d := range collect(runs, factors, scores) {
+		r.add(d)
+	}
+	ps := make([]float64, len(r.Effects))
+	for i := range r.Effects {
+		ps[i] = r.Effects[i].Test.P
+	}
+	adjusted := stats.Adjust(correct, ps)
+	for i := range r.Effects {
+		r.Effects[i].Adjusted = adjusted[i]
+	}
+	return r
+}
+
+// add works out the effects on one score: each factor's, then those of each two.
+func (r *Result) add(d *design) {
+	if d.cells() > mostCells {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s have %d combinations of levels: effects are worked out for at most %d", d.name(), strings.Join(r.Factors, ", "), d.cells(), mostCells))
+		return
+	}
+	design, contrast := d.fold()
+	n := 0
+	for c := range d.contrasts() {
+		if n++; n > mostEffects {
+			break
+		}
+		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Interaction: c.interaction, Levels: c.levels, Missing: d.missing(design, c.weights)}
+		e.Difference, e.Test = contrast(c.weights)
+		within := d.bounds.Difference()
+		if c.interaction {
+			within = within.Difference()
+		}
+		e.Difference = within.Quantity(e.Difference)
+		r.Effects = append(r.Effects, e)
+	}
+	if all := d.effects(); all > mostEffects {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), all-mostEffects, all))
+	}
+}
+
+// contrast is an effect as weights of cells.
+type contrast struct {
+	factor, levels string
+	interaction    bool
+	weights        []float64
+}
+
+// effects is how many contrasts there are.
+func (d *design) effects() (n int) {
+	for f, levels := range d.levels {
+		n += len(pairs(len(levels)))
+		for _, others := range d.levels[f+1:] {
+			n += len(pairs(len(levels))) * len(pairs(len(others)))
+		}
+	}
+	return n
+}
+
+// contrasts gives the effects: of each two levels of a factor, and of each two levels of one with
+// each two of another. Cells that differ in other factors weigh the same.
+func (d *design) contrasts() iter.Seq[contrast] {
+	return func(yield func(contrast) bool) {
+		for f := range d.levels {
+			for _, p := range pairs(len(d.levels[f])) {
+				if !yield(contrast{factor: d.factors[f], levels: d.between(f, p), weights: d.weights(map[int][2]int{f: p})}) {
+					return
+				}
+			}
+		}
+		for f := range d.levels {
+			for g := f + 1; g < len(d.levels); g++ {
+				for _, p := range pairs(len(d.levels[f])) {
+					for _, q := range pairs(len(d.levels[g])) {
+						if !yield(contrast{
+							factor: d.factors[f] + " × " + d.factors[g], interaction: true,
+							levels:  fmt.Sprintf("(%s) with %s − with %s", d.between(f, p), d.levels[g][q[0]], d.levels[g][q[1]]),
+							weights: d.weights(map[int][2]int{f: p, g: q}),
+						}) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func (d *design) between(factor int, levels [2]int) string {
+	return d.levels[factor][levels[0]] + " − " + d.levels[factor][levels[1]]
+}
+
+// pairs lists each two of n.
+func pairs(n int) (out [][2]int) {
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			out = append(out, [2]int{i, j})
+		}
+	}
+	return out
+}
+
+// weights are those of the difference between two levels of each of the factors given, over all
+// levels of the others alike.
+func (d *design) weights(of map[int][2]int) []float64 {
+	out := make([]float64, d.cells())
+	others := 1
+	for f := range d.levels {
+		if _, varies := of[f]; !varies {
+			others *= len(d.levels[f])
+		}
+	}
+	for cell := range out {
+		w := 1 / float64(others)
+		rest := cell
+		for f, levels := range slices.Backward(d.levels) {
+			level := rest % len(levels)
+			rest /= len(levels)
+			switch p, varies := of[f]; {
+			case !varies || level == p[0]:
+			case level == p[1]:
+				w = -w
+			default:
+				w = 0
+			}
+		}
+		out[cell] = w
+	}
+	return out
+}
+
+// missing names the empty cells that a contrast needs.
+func (d *design) missing(of *stats.Design, weights []float64) (out []string) {
+	for cell, w := range weights {
+		if w == 0 || !of.Empty(cell) {
+			continue
+		}
+		parts := make([]string, len(d.levels))
+		rest := cell
+		for f, levels := range slices.Backward(d.levels) {
+			parts[f] = d.factors[f] + "=" + levels[rest%len(levels)]
+			rest /= len(levels)
+		}
+		out = append(out, strings.Join(parts, ", "))
+	}
+	return out
+}
+
+// design is what was seen of one score.
+type design struct {
+	score, of string
+	bounds    world.Bounds
+	factors   []string
+	levels    [][]string // by factor
+	seen      []seen
+}
+
+// seen is the scores of one episode in one cell.
+type seen struct {
+	levels  view.Levels
+	episode int // of all runs, counted from 1
+	unit    world.Unit
+	sum, n  float64
+}
+
+func (d *design) name() string {
+	if d.of == "" {
+		return d.score
+	}
+	return d.score + " of " + d.of
+}
+
+func (d *design) cells() int {
+	n := 1
+	for _, l := range d.levels {
+		if n *= len(l); n > mostCells {
+			return n
+		}
+	}
+	return n
+}
+
+// fold makes a design with deals as clusters, and what estimates contrasts of it. Where some plays
+// are copies of each other, they are clusters too.
+func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity, stats.Test)) {
+	deals, plays, both := &stats.Design{}, &stats.Design{}, &stats.Design{}
+	numbers, copies := map[world.Unit]int{}, slices.ContainsFunc(d.seen, func(s seen) bool { return s.unit.Play != 0 })
+	if copies {
+		d.collapse()
+	}
+	for _, s := range d.seen {
+		cell := 0
+		for f, levels := range d.levels {
+			cell = cell*len(levels) + slices.Index(levels, s.levels[f])
+		}
+		// An episode that shares nothing is a cluster of its own.
+		u, mean := world.Unit{Deal: cmp.Or(s.unit.Deal, -s.episode), Play: cmp.Or(s.unit.Play, -s.episode)}, s.sum/s.n
+		if numbers[u] == 0 {
+			numbers[u] = len(numbers) + 1
+		}
+		deals.Add(cell, u.Deal, mean)
+		plays.Add(cell, u.Play, mean)
+		both.Add(cell, numbers[u], mean)
+	}
+	return deals, func(weights []float64) (stats.Quantity, stats.Test) {
+		if !copies {
+			return deals.Contrast(weights, view.Confidence)
+		}
+		return stats.ContrastTwoWay(deals, plays, both, weights, view.Confidence)
+	}
+}
+
+// collapse gives deals in which everything was played word for word as in an earlier one the
+// number of that one.
+func (d *design) collapse() {
+	plays, chance := map[int][]string{}, map[int]bool{}
+	var order []int
+	for _, s := range d.seen {
+		deal := s.unit.Deal
+		if plays[deal] == nil {
+			order = append(order, deal)
+		}
+		plays[deal] = append(plays[deal], fmt.Sprint(s.levels, s.unit.Play))
+		chance[deal] = chance[deal] || s.unit.Play == 0 || deal == 0
+	}
+	first, same := map[string]int{}, map[int]int{}
+	for _, deal := range order {
+		slices.Sort(plays[deal])
+		key := fmt.Sprint(plays[deal])
+		if earlier, ok := first[key]; ok && !chance[deal] {
+			same[deal] = earlier
+			continue
+		}
+		first[key] = deal
+	}
+	for i, s := range d.seen {
+		d.seen[i].unit.Deal = cmp.Or(same[s.unit.Deal], s.unit.Deal)
+	}
+}
+
+// collect gathers scores. Levels are sorted, and scores come in the order that worlds name them.
+func collect(runs []*view.Run, factors *view.Factors, scores []string) []*design {
+	apart := !factors.Any(view.OfAgent, view.OfSeat)
+	at, order := map[[2]string]*design{}, []*design(nil)
+	place := map[string]int{}
+	units := view.NewUnits()
+	episode := 0
+	for i, r := range runs {
+		deals := r.Deals()
+		r.Each(func(p world.Played) {
+			episode++
+			if p.Outcome.Failed != "" {
+				return
+			}
+			unit := units.Of(r, deals, p)
+			for _, s := range p.Outcome.Scores {
+				levels, ok := factors.Of(i, p.Spec, s.Seat)
+				if !ok || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || len(scores) > 0 && !slices.Contains(scores, s.Name) {
+					continue
+				}
+				if _, ok := place[s.Name]; !ok {
+					place[s.Name] = len(place)
+				}
+				key := [2]string{s.Name}
+				if apart {
+					key[1] = s.Seat
+				}
+				d := at[key]
+				if d == nil {
+					d = &design{score: key[0], of: key[1], bounds: r.Bounds[s.Name], factors: factors.Names}
+					at[key], order = d, append(order, d)
+				}
+				d.bounds = d.bounds.Join(r.Bounds[s.Name])
+				d.add(seen{levels: levels, episode: episode, unit: unit, sum: s.Value, n: 1})
+			}
+		})
+	}
+	for _, d := range order {
+		d.sort()
+	}
+	slices.SortStableFunc(order, func(a, b *design) int { return place[a.score] - place[b.score] })
+	return order
+}
+
+// add takes in a score. Those of one episode in one cell are one observation: their mean.
+func (d *design) add(s seen) {
+	for i := len(d.seen) - 1; i >= 0 && d.seen[i].episode == s.episode; i-- {
+		if d.seen[i].levels == s.levels {
+			d.seen[i].sum += s.sum
+			d.seen[i].n++
+			return
+		}
+	}
+	d.seen = append(d.seen, s)
+}
+
+// sort lists the levels of each factor in order.
+func (d *design) sort() {
+	d.levels = make([][]string, len(d.factors))
+	for f := range d.factors {
+		there := map[string]bool{}
+		for _, s := range d.seen {
+			there[s.levels[f]] = true
+		}
+		d.levels[f] = slices.SortedFunc(maps.Keys(there), CompareLevels)
+	}
+}
+
+// CompareLevels orders levels of a factor: numbers by size, and before all else.
+func CompareLevels(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	switch {
+	case errX == nil && errY == nil:
+		return cmp.Or(cmp.Compare(x, y), cmp.Compare(a, b))
+	case errX == nil:
+		return -1
+	case errY == nil:
+		return 1
+	default:
+		return cmp.Compare(a, b)
+	}
+}

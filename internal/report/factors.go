@@ -1,0 +1,167 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/internal/report/chart"
+	"parley/internal/report/factorial"
+	"parley/internal/report/page"
+	"parley/internal/view"
+)
+
+// mostCharts is how many scores are drawn by factors.
+const mostCharts = 8
+
+// byFactors is the section of the factors that a run is to be reported by: means, charts of them
+// where there are two factors or more, and effects.
+func byFactors(r *view.Run, factors *view.Factors, colours *palette) page.Section {
+	s := page.Section{ID: "factors", Title: "By " + strings.Join(factors.Names, ", "), Text: "No score has a level of every factor."}
+	all := r.ScoresBy(factors)
+	if len(all) == 0 {
+		return s
+	}
+	s.Text = "Means of each combination of levels, and how much each level adds."
+	table := factorTable(factors, all)
+	s.Blocks = append(s.Blocks, page.Block{Title: table.Title, Table: table})
+	effects := Effects(factorial.Analyze([]*view.Run{r}, factors, nil, "holm"))
+	s.Blocks = append(append(s.Blocks, effects.Blocks...), factorCharts(factors, all, colours)...)
+	return s
+}
+
+// factorTable is the mean of every combination of levels.
+func factorTable(f *view.Factors, all []view.Score) *page.Table {
+	t := &page.Table{Name: "scores-by-factor", Title: "Means by " + strings.Join(f.Names, ", "), Grouped: true, Filter: len(all) > 30, Columns: []page.Column{page.Key("score"), page.Key("of")}}
+	for _, name := range f.Names {
+		t.Columns = append(t.Columns, page.Key(name))
+	}
+	t.Track = len(t.Columns)
+	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"), page.Number("clusters"))
+	for _, s := range all {
+		q := s.Estimate()
+		row := []page.Cell{page.Word(s.Score), page.Word(s.Seat)}
+		for i := range f.Names {
+			row = append(row, page.Word(s.Levels[i]))
+		}
+		t.Rows = append(t.Rows, append(row, page.Quantity(q), page.Whole(s.Sample.Episodes()), page.Whole(q.N)))
+	}
+	slices.SortStableFunc(t.Rows, func(a, b []page.Cell) int {
+		if a[0].Text != b[0].Text {
+			return 0 // scores stay in their order
+		}
+		for i := range t.Track {
+			if c := factorial.CompareLevels(a[i].Text, b[i].Text); c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	return t
+}
+
+// factorCharts draw the means of each score: the levels of the first factor from left to right,
+// and a line for each combination of the others. Lines that are not parallel are an interaction.
+func factorCharts(f *view.Factors, all []view.Score, colours *palette) (out []page.Block) {
+	if len(f.Names) < 2 {
+		return nil
+	}
+	type key struct{ score, seat string }
+	var order []key
+	of := map[key][]view.Score{}
+	for _, s := range all {
+		k := key{s.Score, s.Seat}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		of[k] = append(of[k], s)
+	}
+	for _, k := range order[:min(len(order), mostCharts)] {
+		b := page.Block{Title: strings.TrimSuffix(k.score+" of "+k.seat, " of ")}
+		var levels []string
+		for _, s := range of[k] {
+			if !slices.Contains(levels, s.Levels[0]) {
+				levels = append(levels, s.Levels[0])
+			}
+		}
+		slices.SortFunc(levels, factorial.CompareLevels)
+		var lines []chart.Line
+		for _, s := range of[k] {
+			name := strings.Join(s.Levels[1:len(f.Names)], ", ")
+			i := slices.IndexFunc(lines, func(l chart.Line) bool { return l.Name == name })
+			if i < 0 {
+				i = len(lines)
+				lines = append(lines, chart.Line{Name: name, Look: colours.look(name)})
+				b.Legend = append(b.Legend, page.Series{Name: name, Look: lines[i].Look})
+			}
+			lines[i].Points = append(lines[i].Points, chart.Point{X: float64(slices.Index(levels, s.Levels[0])), Y: s.Estimate()})
+		}
+		for i := range lines {
+			slices.SortFunc(lines[i].Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+		}
+		b.Drawing = chart.Plot{Label: b.Title + " by " + strings.Join(f.Names, ", "), X: f.Names[0], Y: k.score, XTick: func(x float64) string {
+			if i := int(x); float64(i) == x && i >= 0 && i < len(levels) {
+				return levels[i]
+			}
+			return ""
+		}}.Lines(lines)
+		out = append(out, b)
+	}
+	return out
+}
+
+// Effects is a section of main effects and interactions: a table that is a chart too, and how
+// they were worked out.
+func Effects(r *factorial.Result) page.Section {
+	s := page.Section{ID: "effects", Title: "Effects", Text: "No effect can be worked out: every factor has one level only."}
+	if len(r.Effects) > 0 {
+		s.Text = ""
+		s.Blocks = append(s.Blocks, page.Block{Title: "Effects of " + strings.Join(r.Factors, ", "), Table: effectTable(r)})
+	}
+	list := slices.Clone(r.Notes)
+	for _, e := range r.Effects {
+		if len(e.Missing) > 0 && len(list) < len(r.Notes)+mostCharts {
+			list = append(list, fmt.Sprintf("%s, %s, %s cannot be estimated: no episodes with %s", e.Score, e.Factor, e.Levels, strings.Join(e.Missing, "; ")))
+		}
+	}
+	if len(list) > 0 {
+		s.Blocks = append(s.Blocks, page.Block{Title: "Left out", List: list})
+	}
+	if len(r.Effects) > 0 {
+		s.Blocks = append(s.Blocks, page.Block{Title: "How effects were worked out", List: []string{
+			"A main effect is the difference between the means of two levels, over all levels of the other factors alike, however many episodes each has. An interaction is the difference between two such differences.",
+			"Episodes of one deal are one cluster, and so are copies of one play. Intervals are 95%, from a linear model with a mean for each combination of levels, the cluster-robust variance CR2, and Satterthwaite's degrees of freedom.",
+			fmt.Sprintf("P is %s, over %d effects.", map[string]string{"holm": "adjusted by Holm's method", "bh": "adjusted by Benjamini and Hochberg's method"}[r.Correct], len(r.Effects)),
+		}})
+	}
+	return s
+}
+
+func effectTable(r *factorial.Result) *page.Table {
+	t := &page.Table{Name: "effects", Title: "Effects", Grouped: true, Track: 4, Sketch: true, Filter: len(r.Effects) > 30, Columns: []page.Column{
+		page.Key("score"), page.Key("of"), page.Key("factor"), page.Key("levels"), page.Number("difference"),
+		{Name: "p", Number: true, Detail: true}, page.Number("adjusted p"), page.Number("clusters"), {Name: "missing", Detail: true},
+	}}
+	for _, e := range r.Effects {
+		t.Rows = append(t.Rows, []page.Cell{
+			page.Word(e.Score), page.Word(e.Of), page.Word(e.Factor), page.Word(e.Levels), page.Quantity(e.Difference),
+			pCell(e.Test.P), pCell(e.Adjusted), page.Some(e.Difference.N), page.Word(strings.Join(e.Missing, "; ")),
+		})
+	}
+	return t
+}
+
+// pCell is a P to three places.
+func pCell(p float64) page.Cell {
+	switch {
+	case math.IsNaN(p):
+		return page.Cell{Text: "–"}
+	case p < 0.001:
+		return page.Cell{Text: "< 0.001", Value: p}
+	default:
+		return page.Cell{Text: strconv.FormatFloat(p, 'f', 3, 64), Value: p}
+	}
+}

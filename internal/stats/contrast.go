@@ -1,0 +1,208 @@
+package stats
+
+import "math"
+
+// Design folds observations of the cells of an experiment, such as those of two prompts with
+// two models. Observations of one cluster are not independent of each other, also where they
+// are of different cells: deals that every cell was given. It keeps a number for each two cells.
+// The zero value is empty.
+type Design struct {
+	cells    []designCell
+	clusters map[int]int // id to index
+	crossed  []float64   // see products; nil: not worked out yet
+}
+
+// designCell is what was seen in one cell.
+type designCell struct {
+	n, sum float64
+	at     map[int]int // index of a cluster to a place in parts
+	parts  []designPart
+}
+
+// designPart is what one cluster gave in one cell.
+type designPart struct {
+	cluster int // index
+	n, sum  float64
+}
+
+// Add takes in an observation of a cell, from 0 on.
+func (d *Design) Add(cell, cluster int, x float64) {
+	for len(d.cells) <= cell {
+		d.cells = append(d.cells, designCell{at: map[int]int{}})
+	}
+	if d.clusters == nil {
+		d.clusters = map[int]int{}
+	}
+	index, ok := d.clusters[cluster]
+	if !ok {
+		index = len(d.clusters)
+		d.clusters[cluster] = index
+	}
+	d.crossed = nil
+	c := &d.cells[cell]
+	i, ok := c.at[index]
+	if !ok {
+		i = len(c.parts)
+		c.at[index] = i
+		c.parts = append(c.parts, designPart{cluster: index})
+	}
+	c.parts[i].n++
+	c.parts[i].sum += x
+	c.n++
+	c.sum += x
+}
+
+// Empty says whether a cell has no observations.
+func (d *Design) Empty(cell int) bool { return cell >= len(d.cells) || d.cells[cell].n == 0 }
+
+// Contrast returns the sum of the means of cells, each times its weight, and tests whether it
+// is 0. It is the estimate of a linear model with a mean for each cell. The variance is
+// cluster-robust and corrected for bias (CR2), and the degrees of freedom are Satterthwaite's
+// as in Bell and McCaffrey (2002); see Pustejovsky and Tipton (2018). Where every cluster has
+// as many observations in every cell, it is Student's interval and test of the contrasts of
+// clusters. N is the number of clusters. Nothing is known where a cell with a weight is empty,
+// and nothing of the spread where it has one cluster only, or where nothing varies.
+func (d *Design) Contrast(weights []float64, confidence float64) (Quantity, Test) {
+	e := d.estimate(weights)
+	return e.judge(confidence)
+}
+
+// ContrastTwoWay does the same where observations depend on each other in two ways: a and b have
+// the same observations in clusters of one sort and of the other, and both has those in common to
+// a cluster of each as one. The variance is the sum of both sorts' less that of the clusters in
+// common (Cameron, Gelbach and Miller 2011), or the larger of the two where that is not more than
+// 0. The degrees of freedom and N are the smaller ones.
+func ContrastTwoWay(a, b, both *Design, weights []float64, confidence float64) (Quantity, Test) {
+	x, y, z := a.estimate(weights), b.estimate(weights), both.estimate(weights)
+	e := x
+	if e.variance = x.variance + (y.variance - z.variance); !(e.variance > 0) {
+		e.variance = max(x.variance, y.variance)
+	}
+	if y.clusters < z.clusters { // some of b is in several clusters of a
+		e.df, e.clusters = min(x.df, y.df), min(x.clusters, y.clusters)
+	}
+	e.single = x.single || y.single
+	return e.judge(confidence)
+}
+
+// contrasted is a contrast before it is judged.
+type contrasted struct {
+	value, variance, df float64
+	clusters            int
+	single              bool // a cell has one cluster only
+}
+
+// judge puts an interval around a contrast and tests it.
+func (e contrasted) judge(confidence float64) (Quantity, Test) {
+	const method = "cluster t"
+	q, test := Quantity{e.value, everything(), e.clusters, method}, Test{math.NaN(), e.clusters, method}
+	if !q.Known() || e.single || !(e.variance > 0) || !isFinite(e.variance) || !(e.df > 0) {
+		return q, test
+	}
+	se := math.Sqrt(e.variance)
+	q.Interval = student(e.value, se, e.df, confidence)
+	test.P = tTails(e.value/se, e.df)
+	return q, test
+}
+
+// estimate works out a contrast; its value is NaN where a cell is empty.
+func (d *Design) estimate(weights []float64) contrasted {
+	var used []int
+	e, seen := contrasted{}, map[int]bool{}
+	for cell, w := range weights {
+		if w == 0 {
+			continue
+		}
+		if d.Empty(cell) {
+			return contrasted{value: math.NaN()}
+		}
+		c := &d.cells[cell]
+		e.value += w * (c.sum / c.n)
+		e.single = e.single || len(c.parts) < 2
+		used = append(used, cell)
+		for _, p := range c.parts {
+			seen[p.cluster] = true
+		}
+	}
+	e.clusters = len(seen)
+	if !isFinite(e.value) || len(used) == 0 {
+		e.value = math.NaN()
+		return e
+	}
+	if !e.single {
+		e.variance, e.df = d.spread(used, weights)
+	}
+	return e
+}
+
+// spread returns the variance of a contrast and its degrees of freedom. With a mean for each
+// cell, the residuals of a cluster are adjusted cell by cell: divided by the root of 1 less the
+// share of the cell that the cluster is. The degrees of freedom are those of the variance as a
+// quadratic form, were observations independent and of one variance.
+func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
+	n := len(d.clusters)
+	sums := make([]float64, n)  // of adjusted residuals, by cluster
+	own := make([]float64, n)   // of squares of their weights, an observation each
+	taken := make([]float64, n) // of these, what the cell means take away
+	for _, cell := range used {
+		c := &d.cells[cell]
+		mean := c.sum / c.n
+		for _, p := range c.parts {
+			l := weights[cell] * c.lever(p)
+			sums[p.cluster] += l * (p.sum/p.n - mean)
+			own[p.cluster] += l * l / p.n
+			taken[p.cluster] += l * l / c.n
+		}
+	}
+	// P'P of Bell and McCaffrey is own on its diagonal, less the products of levers.
+	var trace, squares float64
+	for g := range n {
+		variance += sums[g] * sums[g]
+		trace += own[g] - taken[g]
+		squares += own[g]*own[g] - 2*own[g]*taken[g]
+	}
+	products := d.products()
+	for _, i := range used {
+		for _, j := range used {
+			cross := weights[i] * weights[j] * products[i*len(d.cells)+j]
+			squares += cross * cross
+		}
+	}
+	return variance, trace * trace / squares
+}
+
+// lever is what the adjusted residuals of a cluster count for in the mean of a cell.
+func (c *designCell) lever(p designPart) float64 {
+	share := p.n / c.n
+	return share / math.Sqrt(1-share)
+}
+
+// products are the sums over clusters of the products of their levers in each two cells, each
+// divided by the root of the cell's size. They are the same for every contrast.
+func (d *Design) products() []float64 {
+	if d.crossed != nil {
+		return d.crossed
+	}
+	type place struct {
+		cell  int
+		lever float64
+	}
+	of := make([][]place, len(d.clusters))
+	for cell := range d.cells {
+		c := &d.cells[cell]
+		for _, p := range c.parts {
+			if len(c.parts) > 1 {
+				of[p.cluster] = append(of[p.cluster], place{cell, c.lever(p) / math.Sqrt(c.n)})
+			}
+		}
+	}
+	d.crossed = make([]float64, len(d.cells)*len(d.cells))
+	for _, places := range of {
+		for _, a := range places {
+			for _, b := range places {
+				d.crossed[a.cell*len(d.cells)+b.cell] += a.lever * b.lever
+			}
+		}
+	}
+	return d.crossed
+}
