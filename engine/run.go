@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -350,30 +349,6 @@ func (r *run) advance() {
 	}
 	r.watch(Event{Staged: st})
 	r.wake.Broadcast()
-}
-
-// sameStage makes sure that the plan still asks for what the journal says it did. Params
-// that are outside of play may have changed.
-func sameStage(kind world.Kind, was, is journal.Staged) error {
-	if was.Specs.Len() != is.Specs.Len() {
-		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
-	}
-	ids := world.NewCellIDs(kind)
-	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
-		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
-	})
-	if i >= 0 {
-		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
-	}
-	return nil
-}
-
-func asJSON(spec world.Spec) []byte {
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return fmt.Append(nil, err)
-	}
-	return b
 }
 
 // fork makes the strands of a fork ready; s waits for them.
