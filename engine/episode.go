@@ -20,6 +20,7 @@ type episode struct {
 	number  int
 	attempt int
 	spec    world.Spec
+	draw    draw
 	lineup  world.Lineup
 	// recorded is what the journal has of this attempt; a turn is taken out as it is played
 	// again.
@@ -50,8 +51,8 @@ type strand struct {
 }
 
 // begin makes episode n of the run ready to be played, with what is recorded of it.
-func (r *run) begin(ctx context.Context, n int, spec world.Spec) (*strand, error) {
-	ep := &episode{number: n, spec: spec, lineup: world.Lineup{}, strands: map[*strand]struct{}{}}
+func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*strand, error) {
+	ep := &episode{number: n, spec: spec, draw: d, lineup: world.Lineup{}, strands: map[*strand]struct{}{}}
 	for seat, name := range spec.Lineup {
 		a, ok := r.agents[name]
 		if !ok {
@@ -252,7 +253,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			out[i].bot = bot
 		default:
 			req := a.Request(c.Ask)
-			req.Sample = r.sample(at, i)
+			req.Sample = r.sample(ep.draw, at, i)
 			req.Order = int64(ep.number)
 			if r.Released != nil {
 				req.Session = r.session(ep.number, ep.attempt)
@@ -264,10 +265,11 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 }
 
 // sample tells equal questions at different places apart, and is the same for the same
-// place whenever it is asked.
-func (r *run) sample(at journal.Turn, index int) int {
-	b := binary.BigEndian.AppendUint64(make([]byte, 0, 64), r.Begun.Seed)
-	for _, n := range []int{at.Episode, at.Attempt, at.Turn, index} {
+// place whenever it is asked, whatever the episode's number.
+func (r *run) sample(d draw, at journal.Turn, index int) int {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
+	b = append(b, d.cell[:]...)
+	for _, n := range []int{d.deal, d.nth, at.Attempt, at.Turn, index} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	b = append(b, at.Strand...)

@@ -141,7 +141,7 @@ func TestEpisodeBudgetSays(t *testing.T) {
 		400: "is left, and word of b in turn 4.",
 	} {
 		j := &journal.Memory{}
-		if _, err := Run(t.Context(), frugal(&models{width: 9}, j, budget*unit, 20)); err != nil {
+		if _, err := Run(t.Context(), frugal(&models{width: 9}, j, budget*unit, 60)); err != nil {
 			t.Fatal(err)
 		}
 		head, err := j.Head(t.Context())

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,6 +48,7 @@ type run struct {
 	played  []world.Played
 	ended   int // of the stage
 	stages  int
+	draws   *draws
 	outcome []journal.Ended        // of the run, by episode
 	plays   map[journal.Digest]int // numbers the plays that would be copies if they came again
 
@@ -77,7 +77,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), todo: make(chan *call), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}, plays: map[journal.Digest]int{}}
+	r := &run{Config: c, head: head, rec: newRecorder(c.Journal), todo: make(chan *call), lanes: map[string]*lane{}, live: map[*episode]struct{}{}, agents: map[string]world.Agent{}, plays: map[journal.Digest]int{}, draws: newDraws(c.Kind)}
 	r.wake = sync.NewCond(&r.mu)
 	r.recalled.have, r.recalled.parts = map[int]recorded{}, make(chan map[int]recorded)
 	if head.Begun != nil {
@@ -212,11 +212,12 @@ func (r *run) work(ctx context.Context) {
 			n := r.first + r.next
 			spec := r.stage.At(r.next)
 			r.next++
+			d := r.draws.of(spec)
 			if e, ok := r.head.Ended[n]; ok {
 				r.count(e)
 				continue
 			}
-			r.start(ctx, n, spec)
+			r.start(ctx, n, spec, d)
 		case r.next == r.stage.Len() && r.ended == r.stage.Len() && r.busy == 0:
 			r.advance()
 		case r.closing != "" && len(r.live) == 0 && r.busy == 0:
@@ -302,10 +303,10 @@ func (r *run) occupy(ep *episode, f func() error) {
 }
 
 // start begins an episode and plays it until it first waits.
-func (r *run) start(ctx context.Context, n int, spec world.Spec) {
+func (r *run) start(ctx context.Context, n int, spec world.Spec, d draw) {
 	r.busy++
 	r.mu.Unlock()
-	s, err := r.begin(ctx, n, spec)
+	s, err := r.begin(ctx, n, spec, d)
 	r.mu.Lock()
 	r.busy--
 	if err != nil {
@@ -357,22 +358,22 @@ func sameStage(kind world.Kind, was, is journal.Staged) error {
 	if was.Specs.Len() != is.Specs.Len() {
 		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
 	}
-	var a, b []byte
+	ids := world.NewCellIDs(kind)
 	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
-		var errA, errB error
-		a, errA = essence(kind, then)
-		b, errB = essence(kind, now)
-		return errA == nil && errB == nil && bytes.Equal(a, b)
+		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
 	})
 	if i >= 0 {
-		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, b, a)
+		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
 	}
 	return nil
 }
 
-func essence(kind world.Kind, spec world.Spec) ([]byte, error) {
-	spec.Params = kind.Essence(spec.Params)
-	return json.Marshal(spec)
+func asJSON(spec world.Spec) []byte {
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Append(nil, err)
+	}
+	return b
 }
 
 // fork makes the strands of a fork ready; s waits for them.

@@ -12,7 +12,7 @@ import (
 type Entry interface{ entry() }
 
 // Begun is the first entry of every run. It is written again when a sitting changes how the
-// run is played: the last one counts.
+// run is played, or plays a larger plan: the last one counts.
 type Begun struct {
 	Version int    // of the format
 	Run     string // the run's id
@@ -27,6 +27,19 @@ type Begun struct {
 	Fork *Origin
 	// Plan is the resolved plan file: what there is to know about how the run was set up.
 	Plan json.RawMessage
+	// Grown is each time that the run was given a larger plan, in order.
+	Grown []Growth `json:",omitempty"`
+	// Cells renames cells of episodes that were recorded before: recorded name to the name in
+	// Plan, whichever plan it was recorded with. A cell is named by what varies, and in a larger
+	// plan more may.
+	Cells map[string]string `json:",omitempty"`
+}
+
+// Growth is a larger plan.
+type Growth struct {
+	At time.Time `json:"at"`
+	// Episodes is how many were recorded by then.
+	Episodes int `json:"episodes"`
 }
 
 // Origin is the place that a run was forked from.
@@ -63,6 +76,9 @@ const (
 	Stopped  State = "stopped"  // by the user or a budget: it can be played on
 	Failed   State = "failed"   // something is wrong that playing on will meet again
 )
+
+// ReasonGrown is why a run that was complete no longer is.
+const ReasonGrown = "the plan has grown"
 
 // Staged is a stage of the plan: its episodes are numbered from First.
 type Staged struct {

@@ -103,7 +103,7 @@ func (h *Head) Add(e Entry) {
 	h.entries++
 	switch e := e.(type) {
 	case *Begun:
-		h.Begun = e
+		h.begin(e)
 	case *Opened:
 		h.Cut, h.Last = true, Closed{}
 		h.Risked = h.Risked.Plus(max(0, e.Cost))
@@ -113,6 +113,7 @@ func (h *Head) Add(e Entry) {
 		h.Owed, h.bound = 0, 0
 	case *Staged:
 		h.Stages = append(h.Stages, *e)
+		h.rename(len(h.Stages) - 1)
 	case *Turned:
 		p := h.Progress(e.Episode)
 		p.Turned(e)
@@ -131,6 +132,39 @@ func (h *Head) Add(e Entry) {
 		h.Batch(h.entries, e)
 	}
 	h.count()
+}
+
+// begin folds in how the run is played from now on. A run that was complete is not when its plan
+// has grown.
+func (h *Head) begin(e *Begun) {
+	if h.Begun != nil && len(e.Grown) > len(h.Begun.Grown) && h.Last.State == Complete {
+		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: ReasonGrown}
+	}
+	h.Begun = e
+	for i := range h.Stages {
+		h.rename(i)
+	}
+}
+
+// rename gives the cells of a stage the names that they have in the plan.
+func (h *Head) rename(stage int) {
+	if h.Begun == nil || len(h.Begun.Cells) == 0 {
+		return
+	}
+	h.Stages[stage].Specs = h.Stages[stage].Specs.Map(func(s world.Spec) world.Spec {
+		s.Cell = h.Begun.Cell(s.Cell)
+		return s
+	})
+}
+
+// Cell is the name of a cell in the plan, given the name that is recorded with an episode.
+func (b *Begun) Cell(recorded string) string {
+	if b != nil {
+		if name, ok := b.Cells[recorded]; ok {
+			return name
+		}
+	}
+	return recorded
 }
 
 // Progress is how far an episode has come.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -59,9 +60,14 @@ func (u Until) Plan() (Plan, error) {
 	case max(u.Min, u.Step) > MaxEpisodes/len(u.Cells):
 		return nil, fmt.Errorf("world: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), MaxEpisodes)
 	}
-	p := &untilPlan{Until: u}
-	for _, c := range u.Cells {
-		p.open = append(p.open, &untilCell{spec: c, sample: Sample{Bounds: u.Bounds}})
+	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
+	for _, spec := range u.Cells {
+		if p.cells[spec.Cell] != nil {
+			return nil, fmt.Errorf("world: until: two cells are named %q", spec.Cell)
+		}
+		c := &untilCell{spec: spec, sample: Sample{Bounds: u.Bounds}}
+		p.cells[spec.Cell] = c
+		p.open = append(p.open, c)
 	}
 	return p, nil
 }
@@ -88,49 +94,85 @@ func (u Until) resolved() Until {
 // untilPlan is an Until being played.
 type untilPlan struct {
 	Until
-	open  []*untilCell // that are not known well enough, in order
-	dealt int          // repetitions asked for, of each that is open
-	found bool         // an episode had the score
-	other []string     // what they had instead, as people write it
+	cells map[string]*untilCell // by name
+	open  []*untilCell          // that are not known well enough, in order
+	began bool                  // Next was called: what is taken in was asked for
+	found bool                  // an episode had the score
+	other []string              // what they had instead, as people write it
 	err   error
 }
 
 type untilCell struct {
 	spec   Spec
 	sample Sample
+	dealt  int // repetitions asked for
+	until  int // and how many there are when it is looked at next
 }
 
 // Next takes in a stage and asks for more of what is not known well enough. A stage is
-// round after round of the open cells.
+// round after round of the open cells. When a cell ends depends on its own episodes alone, and on
+// how many there are: a plan that takes in those of a smaller one ends it where it would have
+// ended it by itself.
 func (p *untilPlan) Next(last []Played) Specs {
-	for i, l := range last {
-		if x := p.values(l); len(x) > 0 && len(p.open) > 0 {
+	for _, l := range last {
+		c := p.cells[l.Spec.Cell]
+		if c == nil {
+			continue // not asked for
+		}
+		if !p.began { // else it was counted when it was asked for
+			c.dealt = max(c.dealt, l.Spec.Deal+1)
+		}
+		if x := p.values(l); len(x) > 0 {
 			p.found = true
-			p.open[i%len(p.open)].sample.Add(l.Unit, x...)
+			c.sample.Add(l.Unit, x...)
 		} else if !p.found {
 			p.others(l.Outcome)
 		}
 	}
+	p.began = true
 	if !p.found && len(p.other) > 0 {
 		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
 		return Specs{}
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
-	n := p.Step
-	if p.dealt == 0 {
-		n = p.Min
+	for _, c := range p.open {
+		c.until = p.check(c.dealt)
 	}
-	if n = min(n, p.Max-p.dealt); n < 1 || len(p.open) == 0 {
-		return Specs{}
-	}
-	cells := make([]Spec, len(p.open))
-	for i, c := range p.open {
-		cells[i] = c.spec
-	}
-	specs, err := rounds(cells, p.dealt, n)
-	p.dealt += n
+	specs, err := p.rounds()
 	p.err = err // none: Plan has checked it
 	return specs
+}
+
+// rounds asks for what is missing of the open cells, in rounds of all of which something is.
+func (p *untilPlan) rounds() (Specs, error) {
+	var blocks []Block
+	for {
+		b := Block{}
+		var missing []*untilCell
+		for _, c := range p.open {
+			if n := c.until - c.dealt; n > 0 {
+				b.Groups = append(b.Groups, Group{c.spec.dealt(c.dealt), 1})
+				missing = append(missing, c)
+				b.Rounds = min(n, cmp.Or(b.Rounds, n))
+			}
+		}
+		if len(missing) == 0 {
+			return Blocks(blocks...)
+		}
+		for _, c := range missing {
+			c.dealt += b.Rounds
+		}
+		blocks = append(blocks, b)
+	}
+}
+
+// check is the next number of repetitions, after so many, at which a cell is looked at.
+func (p *untilPlan) check(dealt int) int {
+	if dealt < p.Min {
+		return p.Min
+	}
+	last := dealt - (dealt-p.Min)%p.Step
+	return last + min(p.Step, p.Max-last)
 }
 
 // Err is why the plan has come to an end that is none, or nil.
@@ -169,8 +211,8 @@ func scoreName(name, whose string) string {
 }
 
 func (p *untilPlan) done(c *untilCell) bool {
-	if p.dealt == 0 {
-		return false
+	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
+		return false // it is not looked at yet
 	}
 	if c.sample.Episodes() == 0 || c.sample.hopeless() {
 		return true

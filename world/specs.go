@@ -129,6 +129,65 @@ func Join(parts ...Specs) Specs {
 	return all
 }
 
+// Cut returns the specs from one place up to and without another.
+func (s Specs) Cut(from, to int) Specs {
+	var out Specs
+	for _, b := range s.blocks {
+		start := b.end - b.size*b.Rounds
+		low, high := max(from, start)-start, min(to, b.end)-start
+		if low >= high {
+			continue
+		}
+		first, last := low/b.size, high/b.size
+		if first == last {
+			out = Join(out, b.round(first, low%b.size, high%b.size))
+			continue
+		}
+		if low%b.size > 0 {
+			out = Join(out, b.round(first, low%b.size, b.size))
+			first++
+		}
+		if first < last {
+			whole := Specs{[]block{b}}.Map(func(s Spec) Spec { return s.dealt(s.Deal + first) })
+			whole.blocks[0].Rounds, whole.blocks[0].end = last-first, b.size*(last-first)
+			out = Join(out, whole)
+		}
+		out = Join(out, b.round(last, 0, high%b.size))
+	}
+	return out
+}
+
+// round is a part of one round of a block, as a sequence.
+func (b block) round(round, from, to int) Specs {
+	made := Block{Rounds: 1}
+	at := 0
+	for i, g := range b.Groups {
+		if n := min(to, at+g.Size) - max(from, at); n > 0 {
+			made.Groups = append(made.Groups, Group{b.spec(i, round), n})
+		}
+		at += g.Size
+	}
+	specs, err := Blocks(made)
+	if err != nil {
+		return Specs{} // not reached, unless it is empty: it is part of a block
+	}
+	return specs
+}
+
+// Map returns the sequence with what f makes of each spec. f must not depend on the deal, but may
+// add a number to it.
+func (s Specs) Map(f func(Spec) Spec) Specs {
+	out := Specs{slices.Clone(s.blocks)}
+	for i := range out.blocks {
+		b := &out.blocks[i]
+		b.Groups = slices.Clone(b.Groups)
+		for j, g := range b.Groups {
+			b.Groups[j].Spec = f(g.Spec)
+		}
+	}
+	return out
+}
+
 // Len returns how many specs there are.
 func (s Specs) Len() int {
 	if len(s.blocks) == 0 {

@@ -155,3 +155,26 @@ func ExampleRepeat() {
 	fmt.Println(specs.Len(), specs.At(1_999_999_999).Deal)
 	// Output: 2000000000 1999999999
 }
+
+// TestSpecsCut: what is cut out of a sequence is that part of the list, and maps keep places.
+func TestSpecsCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		specs, want := drawn(t)
+		from := rapid.IntRange(0, len(want)).Draw(t, "from")
+		to := rapid.IntRange(from, len(want)).Draw(t, "to")
+		cut := specs.Cut(from, to).Map(func(s world.Spec) world.Spec { s.Cell += "!"; return s })
+		if cut.Len() != to-from {
+			t.Fatalf("%d specs from %d to %d", cut.Len(), from, to)
+		}
+		for i, got := range cut.All() {
+			if w := want[from+i]; got.Cell != w.Cell+"!" || got.Deal != w.Deal || !reflect.DeepEqual(got, cut.At(i)) {
+				t.Fatalf("place %d is %v, want %v", i, got, w)
+			}
+		}
+	})
+	large := world.Repeat(world.Spec{}, world.MaxEpisodes).Cut(5, world.MaxEpisodes-5)
+	if n := large.Len(); n != world.MaxEpisodes-10 || large.At(0).Deal != 5 || large.At(n-1).Deal != world.MaxEpisodes-6 {
+		t.Errorf("%d specs", n)
+	}
+}

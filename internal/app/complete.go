@@ -22,11 +22,11 @@ func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
 	if err != nil || !complete(head) {
 		return nil, nil
 	}
-	plan, changed, err := p.plan(head)
-	if err != nil || changed {
+	c, err := p.choose(head)
+	if err != nil || c.begun != nil {
 		return nil, err
 	}
-	return p.sit(ctx, drain, store, head, plan, &waves{})
+	return p.sit(ctx, drain, store, head, c, &waves{})
 }
 
 // complete says whether everything that a run's plan asks for was played.

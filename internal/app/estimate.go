@@ -56,8 +56,17 @@ type Estimate struct {
 	Outside []string `json:"outside_files"`
 	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
 	Balance *config.Balance `json:"balance,omitempty"`
+	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.
+	Recorded *Recorded `json:"recorded,omitempty"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
+}
+
+// Recorded is a run file that a plan would be played into.
+type Recorded struct {
+	File    string  `json:"file"`
+	Grown   *Growth `json:"grown,omitempty"`   // the plan asks for more
+	Refused string  `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
 // EpisodeCount is how many episodes a plan plays, and how many of them were tried.

@@ -1,16 +1,13 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +22,6 @@ import (
 	"parley/internal/trust"
 	"parley/journal"
 	"parley/llm"
-	"parley/world"
-	"parley/worlds"
 )
 
 // Play is a plan to be played into a run file.
@@ -67,6 +62,8 @@ type Opened struct {
 	App  *App
 	Head *journal.Head // as it was found
 	Plan *config.Plan
+	// Grown is set where the plan asks for more than is recorded.
+	Grown *Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
 	// Waiting says what play outside of this process waits for, if it cannot go on: a server
@@ -164,31 +161,30 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
-	plan, changed, err := p.plan(head)
+	c, err := p.choose(head)
 	if err != nil {
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := ready(plan, p.Trust, Needs(plan, p.File, true)); err != nil {
+		if err := ready(c.plan, p.Trust, Needs(c.plan, p.File, true)); err != nil {
 			return nil, err
 		}
 	}
-	w, err := newWaves(ctx, plan, store, head)
+	w, err := newWaves(ctx, c.plan, store, head)
 	if err != nil {
 		return nil, err
 	}
-	if changed {
-		begun := *head.Begun
-		begun.Plan = plan.JSON()
-		if err := store.Append(ctx, &begun); err != nil {
+	if c.begun != nil {
+		if err := store.Append(ctx, c.begun); err != nil {
 			return nil, err
 		}
 	}
-	return p.sit(ctx, drain, store, head, plan, w)
+	return p.sit(ctx, drain, store, head, c, w)
 }
 
-// sit plays plan on from head.
-func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, plan *config.Plan, w *waves) (*Summary, error) {
+// sit plays what was chosen on from head.
+func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
+	plan, over := what.plan, complete(head) && what.grown == nil
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
@@ -203,16 +199,12 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 			return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
 		}
 	}
-	stages, err := stagesOf(plan, head)
-	if err != nil {
-		return nil, errors.Join(err, a.Close())
-	}
 	c := engine.Config{
-		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: stages, Models: a,
+		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: what.stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
-	if complete(head) {
+	if over {
 		c.Journal = closed{store}
 	}
 	if a.sessions() {
@@ -227,7 +219,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		return nil, errors.Join(err, a.Close())
 	}
 	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Complete: complete(head), Waiting: waiting(c.Actor)})
+		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: what.grown, Complete: over, Waiting: waiting(c.Actor)})
 	}
 	res, err := engine.Run(ctx, c)
 	leave(ctx)
@@ -239,6 +231,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
 	err = errors.Join(err, sum.explain(context.WithoutCancel(ctx), store, after, res.Cause, a.Stats()))
 	models := modelsOf(plan)
+	sum.Grown = what.grown
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))
 	return sum, err
@@ -266,8 +259,6 @@ func modelsOf(plan *config.Plan) []string {
 	return models
 }
 
-// plan returns what to play: the plan given or, for a file that is played on, the one it
-// was last played with; and whether that is another. A plan that would change what was
 // outage passes on that a provider cannot be reached, or is back.
 func (p Play) outage(o dispatch.Outage, changed *func()) {
 	if p.Outages != nil {
@@ -276,94 +267,6 @@ func (p Play) outage(o dispatch.Outage, changed *func()) {
 	if changed != nil {
 		(*changed)()
 	}
-}
-
-// begun is refused.
-func (p Play) plan(head *journal.Head) (_ *config.Plan, other bool, _ error) {
-	if head.Begun == nil {
-		if p.Plan == nil {
-			return nil, false, usageError{fmt.Errorf("%s holds no run yet: play a plan into it with run", p.File)}
-		}
-		return p.Plan, false, nil
-	}
-	was, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), nil)
-	if err != nil {
-		return nil, false, err
-	}
-	is := p.Plan
-	if is == nil {
-		if is, err = config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets); err != nil {
-			return nil, false, err
-		}
-		if err := reachable(p.File, p.Reach, head.Begun.Plan, is); err != nil {
-			return nil, false, err
-		}
-	}
-	if is.Budget == 0 && was.Budget > 0 && p.Plan != nil {
-		kept := *is
-		kept.Budget = was.Budget // what was last given holds, where the plan says nothing
-		is = &kept
-	}
-	switch what := changed(was, is); {
-	case what != "" && p.Plan == nil:
-		return nil, false, usageError{fmt.Errorf("what is played cannot change when it is played on, and these sets change the %s: fork an episode, or begin a new run", what)}
-	case what != "":
-		return nil, false, usageError{fmt.Errorf("%s was begun with another %s: give the plan a file of its own with --out, or play the old one on with resume", p.File, what)}
-	}
-	return is, !bytes.Equal(was.JSON(), is.JSON()), nil
-}
-
-// changed names what of a plan is not as it was and cannot change within a run: what is
-// played and by whom. How it is played (limits, budget, pace, cache) may change.
-func changed(was, is *config.Plan) string {
-	for _, part := range []struct {
-		name    string
-		was, is any
-	}{
-		{"kind", was.Kind.Name, is.Kind.Name},
-		{"seed", was.Seed, is.Seed},
-		{"params", was.Kind.Essence(was.ParamsJSON), is.Kind.Essence(is.ParamsJSON)},
-		{"lineup", was.Lineup, is.Lineup},
-		{"number of episodes", was.Episodes, is.Episodes},
-		{"episode_budget", was.EpisodeBudget, is.EpisodeBudget}, // where episodes end depends on it
-		{"plan", []any{was.Matrix, was.Until}, []any{is.Matrix, is.Until}},
-		{"agents", was.Agents, is.Agents}, // last: who has no seat is none
-	} {
-		a, errA := json.Marshal(part.was)
-		b, errB := json.Marshal(part.is)
-		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			return part.name + differing(a, b)
-		}
-	}
-	return ""
-}
-
-// differing names the first keys under which two JSON objects differ, as .key.key.
-func differing(a, b json.RawMessage) string {
-	var was, is map[string]json.RawMessage
-	if json.Unmarshal(a, &was) != nil || json.Unmarshal(b, &is) != nil {
-		return ""
-	}
-	keys := slices.Sorted(maps.Keys(was))
-	for _, k := range slices.Sorted(maps.Keys(is)) {
-		if _, ok := was[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-	for _, k := range keys {
-		if !bytes.Equal(was[k], is[k]) {
-			return "." + k + differing(was[k], is[k])
-		}
-	}
-	return ""
-}
-
-// stagesOf is the world plan. A forked run plays the episodes it was begun with.
-func stagesOf(plan *config.Plan, head *journal.Head) (world.Plan, error) {
-	if head.Begun != nil && head.Begun.Fork != nil && len(head.Stages) > 0 {
-		return head.Stages[0].Specs, nil
-	}
-	return plan.World()
 }
 
 func (p Play) begun(plan *config.Plan) journal.Begun {

@@ -112,11 +112,11 @@ func TestAnotherPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	played(t, Play{Plan: parsed(t, conversations), File: file})
 	for set, want := range map[string]string{
-		"seed=6":                        "another seed",
-		"episodes=70":                   "another number of episodes",
-		"params.messages=3":             "another params.messages:",
-		"agents.small.temperature=0.1":  "another agents",
-		"lineup.second=small":           "another lineup.second:",
+		"seed=6":                        "seed was 5, and is 6 in the plan",
+		"episodes=50":                   "episodes was 60, and is 50 in the plan",
+		"params.messages=3":             "params.messages was 2, and is 3 in the plan",
+		"agents.small.temperature=0.1":  "agents.small.temperature was not set, and is 0.1 in the plan",
+		"lineup.second=small":           `lineup.second was "large", and is "small" in the plan`,
 		"budget=9":                      "",
 		"limits.concurrency=9":          "",
 		"providers.sim.limits.rpm=9000": "",

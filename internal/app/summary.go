@@ -38,6 +38,8 @@ type Summary struct {
 	// are copies of another: see view.Distinct.
 	Distinct int `json:"distinct"`
 	Copies   int `json:"copies"`
+	// Grown is set where the plan asked for more than was recorded before this sitting.
+	Grown *Growth `json:"grown,omitempty"`
 	// CopiesNote says why there are copies and what to do; empty where there are none.
 	CopiesNote string `json:"copies_note"`
 

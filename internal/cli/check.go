@@ -62,13 +62,34 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 		return silent(ExitInterrupted)
 	case err != nil:
 		return usage("%s: %w", c.Plan, err)
-	case c.JSON:
+	}
+	if e.Recorded, err = c.recorded(ctx, plan); err != nil {
+		return err
+	}
+	if c.JSON {
 		return printJSON(s.Stdout, e)
 	}
 	var b strings.Builder
 	c.print(&b, e)
 	_, err = io.WriteString(s.Stdout, b.String())
 	return err
+}
+
+// recorded says how the plan stands to the run file that run would play it into.
+func (c *checkCmd) recorded(ctx context.Context, plan *config.Plan) (*app.Recorded, error) {
+	file, err := c.runFile(plan, c.Plan, "")
+	if err != nil {
+		return nil, err
+	}
+	grown, err := app.Play{Plan: plan, File: file}.Growth(ctx)
+	switch {
+	case err != nil:
+		return &app.Recorded{File: file, Refused: playError(file, err).Error()}, nil
+	case grown != nil:
+		return &app.Recorded{File: file, Grown: grown}, nil
+	default:
+		return nil, nil
+	}
 }
 
 // print writes the table and what to make of it.
@@ -204,6 +225,11 @@ func facts(e *app.Estimate) [][2]string {
 			says = "does not answer: " + oneLine(p.Why)
 		}
 		all = append(all, [2]string{"server", p.Server + " " + says})
+	}
+	if r := e.Recorded; r != nil && r.Grown != nil {
+		all = append(all, [2]string{"file", oneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
+	} else if r != nil {
+		all = append(all, [2]string{"file", "run would refuse the plan: " + oneLine(r.Refused)})
 	}
 	for _, file := range e.Outside {
 		all = append(all, [2]string{"file", oneLine(file) + " is outside the plan's folder, and allowed"})

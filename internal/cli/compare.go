@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
+	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/report/factorial"
@@ -36,6 +39,9 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
+	if sources, err = c.merged(ctx, s, sources); err != nil {
+		return err
+	}
 	runs := make([]*view.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
@@ -62,6 +68,30 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	return leftOut(s, stores...)
+}
+
+// merged reads runs as one where they are not compared with each other, and says which episodes
+// are in several.
+func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source) ([]report.Source, error) {
+	if len(runs) < 2 {
+		return runs, nil
+	}
+	if len(c.By) == 0 || slices.Contains(c.By, compare.ByFile) {
+		_, shared, err := merge.Duplicates(ctx, mergeable(runs))
+		for _, both := range shared {
+			fmt.Fprintf(s.Stderr, "parley: %s in both %s and %s, and counted in both\n", several(both.Episodes, "episode is", "episodes are"), safe(both.First), safe(both.Second))
+		}
+		return runs, err
+	}
+	one, err := oneRun(ctx, runs)
+	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
+		fmt.Fprintf(s.Stderr, "parley: the runs are not parts of one experiment, and their episodes are taken together all the same: %s\n", safe(conflict.What))
+		return runs, nil
+	}
+	for _, note := range one.Notes {
+		fmt.Fprintln(s.Stderr, "parley: "+safe(note))
+	}
+	return []report.Source{one}, err
 }
 
 // factorError says that a name given by --by is not a factor.

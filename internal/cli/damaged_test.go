@@ -73,7 +73,7 @@ func bytesOf(t *testing.T, file string) []byte {
 // say so by their exit code; those that play refuse.
 func TestDamagedRun(t *testing.T) {
 	t.Parallel()
-	file := duel(t, "run.parley", "plan.matrix.repeat=4")
+	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
 	parley(t, State{}, "check", file).want(t, ExitOK).wantOut(t, "is whole")
 	alter(t, file, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1);
 		UPDATE outcomes SET scores = replace(scores, '1', '2') WHERE episode = 3;`)
@@ -115,7 +115,7 @@ func TestDamagedRun(t *testing.T) {
 // that the file is damaged.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
-	file := duel(t, "run.parley", "plan.matrix.repeat=4")
+	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
 	whole := bytesOf(t, file)
 	want, _, _ := readings(t, file)
 	r := rand.New(rand.NewPCG(14, 12))

@@ -9,23 +9,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
 	"parley/internal/export"
+	"parley/internal/merge"
+	"parley/internal/report"
 	"parley/internal/store/sqlite"
 )
 
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
-	File   string `arg:"" placeholder:"FILE" help:"The run file. It may be played meanwhile."`
-	Table  string `default:"calls" enum:"calls,episodes,messages,scores,trajectories,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
-	Format string `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl, csv or parquet; inspect: one log that Inspect's viewer shows; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
-	Out    string `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
-	Force  bool   `help:"Write over files that are there."`
+	Files  []string `arg:"" placeholder:"FILE" help:"Run files. The tables of several are one: the column run tells their rows apart, and an episode that is in two of them is there once. They may be played meanwhile."`
+	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,trajectories,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Format string   `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl, csv or parquet; inspect: one log that Inspect's viewer shows; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
+	Out    string   `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
+	Force  bool     `help:"Write over files that are there."`
 
 	trajectoryFlags
+	File string `kong:"-"` // the first of Files
 }
 
 // tableAll stands for every table but trajectories, which only rollouts have.
@@ -33,7 +37,10 @@ const tableAll = "all"
 
 // Run exports.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
+	c.File = c.Files[0]
 	switch {
+	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect() || c.Table == tableTrajectories):
+		return usage("several run files can be exported together as calls, episodes, messages or scores: name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
 	case c.isInspect():
@@ -53,32 +60,72 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
-	store, about, err := openRun(ctx, c.File)
+	stores, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := c.fits(about.Begun.Kind); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, stores.close()) }()
 	ctx, end := interruptible(ctx, s)
 	defer end()
+	runs, err := c.runs(ctx, s, stores)
+	if err != nil {
+		return err
+	}
 	if c.Out == "" {
-		_, note, err := c.write(ctx, s.Stdout, store, export.Table(c.Table), format)
+		_, note, err := c.write(ctx, s.Stdout, runs, export.Table(c.Table), format)
 		if err == nil && note != "" {
 			fmt.Fprintln(s.Stderr, "parley: trajectories: "+note)
 		}
-		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, store))
+		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
 	}
 	if err := c.folder(); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := c.writeFile(ctx, s, store, f, format); err != nil {
+		if err := c.writeFile(ctx, s, runs, f, format); err != nil {
 			return playError(c.File, err)
 		}
 	}
-	return leftOut(s, store)
+	return leftOut(s, stores...)
+}
+
+// open opens the run files.
+func (c *exportCmd) open(ctx context.Context) (stores runFiles, err error) {
+	for _, file := range c.Files {
+		store, about, err := openRun(ctx, file)
+		if err == nil {
+			stores = append(stores, store)
+			err = c.fits(about.Begun.Kind)
+		}
+		if err != nil {
+			return nil, errors.Join(err, stores.close())
+		}
+	}
+	return stores, nil
+}
+
+// runs are what to write of the run files: of an episode that is in several, the first.
+func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]export.Run, error) {
+	if len(stores) == 1 {
+		return []export.Run{{Store: stores[0]}}, nil
+	}
+	var sources []report.Source
+	err := stores.read(ctx, c.Files, func(runs []report.Source) error { sources = runs; return nil })
+	if err != nil {
+		return nil, err
+	}
+	drop, shared, err := merge.Duplicates(ctx, mergeable(sources))
+	if err != nil {
+		return nil, err
+	}
+	for _, both := range shared {
+		fmt.Fprintln(s.Stderr, "parley: "+safe(both.String()))
+	}
+	runs := make([]export.Run, len(stores))
+	for i, store := range stores {
+		runs[i] = export.Run{Store: store, Without: drop[i]}
+	}
+	return runs, nil
 }
 
 // openRun opens a file that holds a run, to read it.
@@ -132,13 +179,13 @@ type exportFile struct {
 	path  string
 }
 
-func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store, f exportFile, format export.Format) error {
+func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, f exportFile, format export.Format) error {
 	rows, note := 0, ""
 	write := func() error {
-		before := store.Lost()
+		before := lostIn(runs)
 		return c.output(f.path).write(func(w io.Writer) (err error) {
-			rows, note, err = c.write(ctx, w, store, f.table, format)
-			if err == nil && store.Lost() != before {
+			rows, note, err = c.write(ctx, w, runs, f.table, format)
+			if err == nil && !slices.Equal(lostIn(runs), before) {
 				err = sqlite.ErrDamaged // what was found only now may be written already
 			}
 			return err
@@ -146,7 +193,11 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store
 	}
 	err := write()
 	if errors.Is(err, sqlite.ErrDamaged) {
-		_, salvaging := store.Salvage(ctx)
+		var salvaging error
+		for _, r := range runs {
+			_, one := r.Store.Salvage(ctx)
+			salvaging = errors.Join(salvaging, one)
+		}
 		if salvaging == nil {
 			err = write()
 		}
@@ -162,12 +213,20 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, store *sqlite.Store
 }
 
 // write writes a table, and returns how many rows it has and what else is to be said.
-func (c *exportCmd) write(ctx context.Context, w io.Writer, store *sqlite.Store, t export.Table, format export.Format) (rows int, note string, err error) {
+func (c *exportCmd) write(ctx context.Context, w io.Writer, runs []export.Run, t export.Table, format export.Format) (rows int, note string, err error) {
 	if t == tableTrajectories {
-		return c.trajectories(ctx, w, store, format)
+		return c.trajectories(ctx, w, runs[0].Store, format)
 	}
-	rows, err = export.Write(ctx, w, store, t, format)
+	rows, err = export.Write(ctx, w, runs, t, format)
 	return rows, "", err
+}
+
+// lostIn is what is damaged in each run.
+func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
+	for _, r := range runs {
+		lost = append(lost, r.Store.Lost())
+	}
+	return lost
 }
 
 // files lists the files of --out, after a look at what is in their place.
@@ -198,7 +257,7 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 
 // output is a file of --out.
 func (c *exportCmd) output(path string) output {
-	return output{flag: "--out", path: path, force: c.Force, inputs: []string{c.File}, inside: path != c.Out}
+	return output{flag: "--out", path: path, force: c.Force, inputs: c.Files, inside: path != c.Out}
 }
 
 // folder makes the folder of --table all.

@@ -154,7 +154,7 @@ func TestExportBadInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "<file>"},
+		{nil, "<files>"},
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
 		{[]string{recorded(t)}, "holds no run yet"},

@@ -76,6 +76,10 @@ func (v *playView) greet(o app.Opened) {
 		fmt.Fprintf(v.out, "parley: %s is complete: there was nothing left to play\n", o.File)
 		return
 	}
+	if o.Grown != nil {
+		fmt.Fprintln(v.out, "parley: "+grownText(o.Grown))
+		return
+	}
 	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
 		fmt.Fprintf(v.out, "parley: playing on from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
 		return
@@ -86,6 +90,15 @@ func (v *playView) greet(o app.Opened) {
 			fmt.Fprintf(v.out, "parley: it was cut off with %s calls in flight: they are asked again\n", number(o.Head.Lost))
 		}
 	}
+}
+
+// grownText says how many episodes of a plan are new.
+func grownText(g *app.Growth) string {
+	text := fmt.Sprintf("grown: %s recorded, ", several(g.Recorded, "episode", "episodes"))
+	if g.New == nil {
+		return text + "and more as their scores require"
+	}
+	return text + number(*g.New) + " new"
 }
 
 // see takes in what happened.

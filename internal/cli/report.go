@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 
+	"parley/internal/merge"
 	"parley/internal/report"
 	doc "parley/internal/report/page"
 	"parley/journal"
@@ -19,7 +20,8 @@ import (
 
 // reportCmd says what runs came to.
 type reportCmd struct {
-	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several are shown side by side. They may be played meanwhile."`
+	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several that are parts of one experiment are read as one run. They may be played meanwhile."`
+	Apart       bool     `help:"Show several runs side by side, even if they could be read as one."`
 	Episodes    int      `default:"500" placeholder:"N" help:"Most episodes to list on the page. Default: ${default}."`
 	By          []string `placeholder:"FACTOR" help:"Also group scores by this, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Several with commas, or several times, for interactions."`
 	Transcripts int      `default:"20" placeholder:"N" help:"Most episodes whose transcripts are on the page. Default: ${default}."`
@@ -49,6 +51,11 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *doc.Document
 	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) (err error) {
+		if len(runs) > 1 && !c.Apart {
+			if runs, err = c.merged(ctx, s, runs); err != nil {
+				return err
+			}
+		}
 		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
 		return factorError(err)
 	})
@@ -60,6 +67,16 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	return leftOut(s, stores...)
+}
+
+// merged reads runs as one where they are parts of one experiment, and says what became of that.
+func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) ([]report.Source, error) {
+	one, err := oneRun(ctx, runs)
+	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
+		fmt.Fprintf(s.Stderr, "parley: the runs are shown side by side: %s\n", safe(conflict.What))
+		return runs, nil
+	}
+	return []report.Source{one}, err
 }
 
 // kindOf is the kind of a run, if it is one of ours as it was played.

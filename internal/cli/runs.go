@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -62,4 +63,36 @@ func (f runFiles) read(ctx context.Context, files []string, do func([]report.Sou
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}
 	return do(runs)
+}
+
+// oneRun reads runs as one. Where they are not parts of one experiment, the error is a
+// *merge.ConflictError.
+func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
+	out := report.Source{Kind: runs[0].Kind}
+	sources := mergeable(runs)
+	merged, err := merge.New(ctx, sources)
+	if err != nil {
+		return out, err
+	}
+	for i, s := range sources {
+		out.Parts = append(out.Parts, report.Part{Name: s.Name, Run: runs[i].Run, Episodes: merged.Episodes(i)})
+	}
+	for _, shared := range merged.Shared {
+		out.Notes = append(out.Notes, shared.String())
+	}
+	if out.Run, err = view.Fold(ctx, merged, runs[0].Run.File); err != nil {
+		return out, err
+	}
+	out.Run.Know(out.Kind)
+	out.Journal = merged
+	return out, nil
+}
+
+// mergeable is what package merge needs of runs.
+func mergeable(runs []report.Source) []merge.Source {
+	out := make([]merge.Source, len(runs))
+	for i, name := range report.Names(runs) {
+		out[i] = merge.Source{Name: name, Journal: runs[i].Journal, Kind: runs[i].Kind}
+	}
+	return out
 }

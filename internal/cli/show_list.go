@@ -28,10 +28,12 @@ type shownRun struct {
 	Begun       time.Time       `json:"begun"`
 	Closed      time.Time       `json:"closed,omitzero"` // the last sitting, if it was
 	Fork        *journal.Origin `json:"fork,omitempty"`
-	State       string          `json:"state"`
-	Reason      string          `json:"reason,omitempty"`
-	Agents      []world.Agent   `json:"agents"`
-	Episodes    struct {
+	// Grown is each time that the run was given a larger plan.
+	Grown    []journal.Growth `json:"grown,omitempty"`
+	State    string           `json:"state"`
+	Reason   string           `json:"reason,omitempty"`
+	Agents   []world.Agent    `json:"agents"`
+	Episodes struct {
 		Total   int `json:"total"`
 		Ended   int `json:"ended"`
 		Failed  int `json:"failed"`
@@ -60,7 +62,7 @@ func (v *shower) run(ctx context.Context, want sqlite.Listing) (*shownRun, error
 	o, b := v.about, v.about.Begun
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, State: string(o.Last.State), Reason: o.Last.Reason, Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason, Agents: b.Agents,
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []shownEpisode{}, some: want.Failed || want.Cell != "",
 	}
 	switch {
@@ -147,6 +149,9 @@ func (r *shownRun) print(p *page) {
 	p.fact("begun", stamp(r.Begun)+" by "+r.Tool)
 	if f := r.Fork; f != nil {
 		p.fact("forked", fmt.Sprintf("from %s, episode %d, turn %d", f.File, f.Episode, f.Turn))
+	}
+	for _, g := range r.Grown {
+		p.fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), several(g.Episodes, "episode", "episodes")))
 	}
 	p.fact("state", r.state())
 	for _, a := range r.Agents {

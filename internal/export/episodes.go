@@ -39,6 +39,9 @@ func (x *export) each(ctx context.Context, f func(*sqlite.Listed) error) error {
 			return err
 		}
 		for i := range list {
+			if x.without[list[i].Episode] {
+				continue
+			}
 			if err := f(&list[i]); err != nil {
 				return err
 			}

@@ -90,22 +90,39 @@ func Columns(t Table) []Column {
 	}
 }
 
-// Write writes a table of the run in store and returns how many rows it has. Where the file
-// turns out to be damaged it goes on without the episodes that are, see sqlite.Store.Lost;
+// Run is a run to write.
+type Run struct {
+	Store *sqlite.Store
+	// Without are episodes to leave out.
+	Without map[int]bool
+}
+
+// Write writes a table of runs, one after the other, and returns how many rows it has. Where a
+// file turns out to be damaged it goes on without the episodes that are, see sqlite.Store.Lost;
 // what was written of them before is right, and not all there was.
-func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f Format) (rows int, err error) {
-	about, err := store.Outline(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if about.Begun == nil {
-		return 0, fmt.Errorf("export: %s holds no run yet", store.Path())
-	}
+func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format) (rows int, err error) {
 	e, err := newEncoder(w, f, Columns(t))
 	if err != nil {
 		return 0, err
 	}
-	x := &export{store: store, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e}
+	for _, r := range runs {
+		n, err := r.write(ctx, e, t)
+		if rows += n; err != nil {
+			return rows, err
+		}
+	}
+	return rows, e.close()
+}
+
+func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error) {
+	about, err := r.Store.Outline(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if about.Begun == nil {
+		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
+	}
+	x := &export{store: r.Store, without: r.Without, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -118,17 +135,15 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store, t Table, f For
 	default:
 		err = fmt.Errorf("export: there is no table %q", t)
 	}
-	if err != nil {
-		return x.rows, err
-	}
-	return x.rows, e.close()
+	return x.rows, err
 }
 
-// export is a Write under way.
+// export is a Write of one run under way.
 type export struct {
-	store  *sqlite.Store
-	run    string
-	agents []world.Agent
+	store   *sqlite.Store
+	without map[int]bool
+	run     string
+	agents  []world.Agent
 	// variation gives the tags of the variation of a cell.
 	variation func(cell string) map[string]string
 	episodes  int // when it began
@@ -144,6 +159,9 @@ func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Rec
 	read := func() error {
 		return x.store.Replies(ctx, last, prompts, func(e sqlite.Recorded) error {
 			last = e.Call
+			if x.without[e.Episode] {
+				return nil
+			}
 			return each(e)
 		})
 	}

@@ -110,7 +110,7 @@ func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
 func written(t testing.TB, s *sqlite.Store, table Table, f Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	rows, err := Write(t.Context(), &b, s, table, f)
+	rows, err := Write(t.Context(), &b, []Run{{Store: s}}, table, f)
 	if err != nil {
 		t.Fatalf("%s as %s: %v", table, f, err)
 	}

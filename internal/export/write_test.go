@@ -58,7 +58,7 @@ func TestEmpty(t *testing.T) {
 		if got := written(t, begun, table, Parquet); !bytes.HasPrefix(got, []byte("PAR1")) || !bytes.HasSuffix(got, []byte("PAR1")) {
 			t.Errorf("%s: %q", table, got)
 		}
-		if _, err := Write(t.Context(), io.Discard, none, table, JSONL); err == nil || !strings.Contains(err.Error(), "holds no run yet") {
+		if _, err := Write(t.Context(), io.Discard, []Run{{Store: none}}, table, JSONL); err == nil || !strings.Contains(err.Error(), "holds no run yet") {
 			t.Error(err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestEmpty(t *testing.T) {
 		table  Table
 		format Format
 	}{{"nothing", JSONL}, {Calls, "xml"}} {
-		if _, err := Write(t.Context(), io.Discard, begun, bad.table, bad.format); err == nil {
+		if _, err := Write(t.Context(), io.Discard, []Run{{Store: begun}}, bad.table, bad.format); err == nil {
 			t.Errorf("%v is written", bad)
 		}
 	}
@@ -136,11 +136,11 @@ func TestFailures(t *testing.T) {
 	for _, table := range Tables() {
 		for _, f := range Formats() {
 			for _, left := range []int{0, 10, 300} {
-				if _, err := Write(t.Context(), &brokenWriter{left}, s, table, f); !errors.Is(err, errBroken) {
+				if _, err := Write(t.Context(), &brokenWriter{left}, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
 					t.Errorf("%s as %s after %d bytes: %v", table, f, left, err)
 				}
 			}
-			if _, err := Write(ended, io.Discard, s, table, f); !errors.Is(err, errBroken) {
+			if _, err := Write(ended, io.Discard, []Run{{Store: s}}, table, f); !errors.Is(err, errBroken) {
 				t.Errorf("%s as %s: a context that ended: %v", table, f, err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestFlatMemory(t *testing.T) {
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
 	g := &gauge{collect: true}
-	if _, err := Write(t.Context(), g, s, Messages, JSONL); err != nil {
+	if _, err := Write(t.Context(), g, []Run{{Store: s}}, Messages, JSONL); err != nil {
 		t.Fatal(err)
 	}
 	most := int(g.most) - int(before.HeapAlloc)
@@ -250,7 +250,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%s", table, f), func(b *testing.B) {
 				rows, g := 0, &gauge{}
 				for b.Loop() {
-					n, err := Write(context.Background(), g, s, table, f)
+					n, err := Write(context.Background(), g, []Run{{Store: s}}, table, f)
 					if err != nil {
 						b.Fatal(err)
 					}

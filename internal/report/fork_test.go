@@ -28,7 +28,7 @@ func TestForkSays(t *testing.T) {
 		})
 		for _, several := range []bool{false, true} {
 			text := ""
-			for _, b := range headline(s.Run, several).Blocks {
+			for _, b := range headline(s, several).Blocks {
 				text += b.Text
 			}
 			if !strings.Contains(text, test.want) || test.want == "" && text != "" {

@@ -29,6 +29,17 @@ type Source struct {
 	Run     *view.Run
 	Journal journal.Journal
 	Kind    world.Kind // zero: not one that is known
+	// Parts are the runs that Run was merged of. Nil: it is one run.
+	Parts []Part
+	Notes []string // on how they were merged
+}
+
+// Part is a run that is read as one with others.
+type Part struct {
+	Name string
+	Run  *view.Run
+	// Episodes is how many of its episodes count, since no earlier part has them.
+	Episodes int
 }
 
 // Options say how much of a run goes into a report.
@@ -74,7 +85,9 @@ func Build(ctx context.Context, sources []Source, o Options) (*page.Document, er
 func title(sources []Source) string {
 	var names []string
 	for _, s := range sources {
-		names = append(names, filepath.Base(s.Run.File))
+		for _, p := range s.parts() {
+			names = append(names, filepath.Base(p.Run.File))
+		}
 	}
 	if len(names) > 3 {
 		return fmt.Sprintf("%s and %d other runs", names[0], len(names)-1)
@@ -99,9 +112,17 @@ func Names(sources []Source) []string {
 	return out
 }
 
+// parts are the runs of a source: itself, where it is one run.
+func (s Source) parts() []Part {
+	if s.Parts == nil {
+		return []Part{{Run: s.Run}}
+	}
+	return s.Parts
+}
+
 // build makes the sections of one run.
 func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *palette) ([]page.Section, error) {
-	sections := []page.Section{headline(s.Run, several), scores(s.Run, colours)}
+	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
 	}
@@ -123,6 +144,6 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	if err != nil {
 		return nil, err
 	}
-	sections = append(sections, episodes(s.Run, o.Episodes, talk, name), talk, reproduce(s.Run))
+	sections = append(sections, episodes(s.Run, o.Episodes, talk, name), talk, reproduce(s))
 	return sections, nil
 }

@@ -16,7 +16,8 @@ import (
 
 // headline is what ran, how it stands, what it cost: as facts, or as a row of a table
 // where there are several runs.
-func headline(r *view.Run, several bool) page.Section {
+func headline(source Source, several bool) page.Section {
+	r := source.Run
 	s := page.Section{ID: "overview", Title: "Overview"}
 	if !several {
 		s.Blocks = append(s.Blocks, facts(r))
@@ -24,6 +25,11 @@ func headline(r *view.Run, several bool) page.Section {
 	b, all, e := r.Head.Begun, r.Total(), r.Episodes
 	if text := forkText(b.Fork); text != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: text})
+	}
+	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total)} {
+		if text != "" {
+			s.Blocks = append(s.Blocks, page.Block{Text: text})
+		}
 	}
 	if note := view.CopiesNote(r.Head); note != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
@@ -61,6 +67,43 @@ func forkText(from *journal.Origin) string {
 	}
 	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals say how it may go on from there.",
 		from.Episode, filepath.Base(from.File), from.Turn)
+}
+
+// mergedText says which runs are read as one.
+func mergedText(s Source) string {
+	if s.Parts == nil {
+		return ""
+	}
+	var of []string
+	first := 0
+	for _, p := range s.Parts {
+		switch p.Episodes {
+		case 0:
+			of = append(of, "all episodes of "+p.Name+" are in another")
+		case 1:
+			of = append(of, fmt.Sprintf("episode %d is of %s", first, p.Name))
+		default:
+			of = append(of, fmt.Sprintf("episodes %d to %d are of %s", first, first+p.Episodes-1, p.Name))
+		}
+		first += p.Episodes
+	}
+	text := fmt.Sprintf("%d runs are read as one: %s.", len(s.Parts), strings.Join(of, ", "))
+	for _, n := range s.Notes {
+		text += " " + n + "."
+	}
+	return text
+}
+
+// grownText says how a run grew.
+func grownText(grown []journal.Growth, total int) string {
+	if len(grown) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range grown {
+		steps = append(steps, fmt.Sprintf("%s on %s", page.Grouped(g.Episodes), stamp(g.At)))
+	}
+	return fmt.Sprintf("This run was given a larger plan: it had %s episodes, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
 }
 
 func facts(r *view.Run) page.Block {
@@ -259,17 +302,19 @@ func orEveryone(text, part string) string {
 }
 
 // reproduce says how to get the same again.
-func reproduce(r *view.Run) page.Section {
-	b := r.Head.Begun
+func reproduce(source Source) page.Section {
 	s := page.Section{ID: "reproduce", Title: "How to reproduce", Text: "The run file holds everything: what was asked, what was answered, and the plan below, with every default written out. The same plan and seed deal the same; models may answer differently."}
-	facts := []page.Fact{
-		{Name: "run", Value: b.Run, More: "written by " + b.Tool},
-		{Name: "seed", Value: fmt.Sprint(b.Seed)},
-		{Name: "kind", Value: b.Kind, More: fmt.Sprintf("version %d; file format %d", b.KindVersion, b.Version)},
+	for _, p := range source.parts() {
+		b := p.Run.Head.Begun
+		facts := []page.Fact{
+			{Name: "run", Value: b.Run, More: "written by " + b.Tool},
+			{Name: "seed", Value: fmt.Sprint(b.Seed)},
+			{Name: "kind", Value: b.Kind, More: fmt.Sprintf("version %d; file format %d", b.KindVersion, b.Version)},
+		}
+		if f := b.Fork; f != nil {
+			facts = append(facts, page.Fact{Name: "forked from", Value: f.File, More: fmt.Sprintf("run %s, episode %d, turn %d", f.Run, f.Episode, f.Turn)})
+		}
+		s.Blocks = append(s.Blocks, page.Block{Title: p.Name, Facts: facts}, page.Block{Title: "Plan", Text: p.Run.Plan(), Pre: true})
 	}
-	if f := b.Fork; f != nil {
-		facts = append(facts, page.Fact{Name: "forked from", Value: f.File, More: fmt.Sprintf("run %s, episode %d, turn %d", f.Run, f.Episode, f.Turn)})
-	}
-	s.Blocks = append(s.Blocks, page.Block{Facts: facts}, page.Block{Title: "Plan", Text: r.Plan(), Pre: true})
 	return s
 }

@@ -37,6 +37,7 @@ type generator struct {
 	stages   int
 	attempt  map[int]int
 	open     map[int][]journal.Replied // calls without a reply, by episode
+	grown    []journal.Growth
 }
 
 func (g *generator) add(entries ...journal.Entry) { g.entries = append(g.entries, entries...) }
@@ -47,7 +48,9 @@ func (g *generator) step() {
 	case k == 0:
 		g.stage()
 	case k == 1:
-		g.add(&journal.Closed{At: g.time(), State: journal.Stopped, Reason: g.utf()}, &journal.Opened{At: g.time()})
+		g.add(&journal.Closed{At: g.time(), State: []journal.State{journal.Stopped, journal.Complete}[g.IntN(2)], Reason: g.utf()})
+		g.grow()
+		g.add(&journal.Opened{At: g.time()})
 	case k == 2:
 		g.add(&journal.Opened{At: g.time(), Lost: g.IntN(9), Cost: llm.Money(g.Int64N(1 << 60))})
 	case k == 3:
@@ -63,6 +66,18 @@ func (g *generator) step() {
 	default:
 		g.reply(episode)
 	}
+}
+
+// grow gives the run another plan, now and then, in which cells have other names.
+func (g *generator) grow() {
+	if g.IntN(2) == 0 {
+		return
+	}
+	first, _ := g.entries[0].(*journal.Begun)
+	larger := *first
+	g.grown = append(g.grown, journal.Growth{At: g.time(), Episodes: g.episodes})
+	larger.Grown, larger.Cells = slices.Clone(g.grown), map[string]string{"": "alone", "a×b": "a×b, n=1"}
+	g.add(&larger)
 }
 
 // batch takes a batch a step further, or begins one.

@@ -46,7 +46,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		seed, serr := strconv.ParseUint(d.Seed, 10, 64)
 		return &journal.Begun{
 			Version: d.Version, Run: d.Run, Tool: d.Tool, At: at, Kind: d.Kind, KindVersion: d.KindVersion,
-			Seed: seed, Agents: d.Agents, Fork: d.Fork, Plan: plan,
+			Seed: seed, Agents: d.Agents, Fork: d.Fork, Grown: d.Grown, Cells: d.Cells, Plan: plan,
 		}, errors.Join(err, serr)
 	case "opened":
 		var d openedData

@@ -160,7 +160,11 @@ func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error
 }
 
 func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
-	l := lister{reader: r, want: want, known: newKnownSpecs()}
+	var h journal.Head
+	if _, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }); err != nil {
+		return nil, err
+	}
+	l := lister{reader: r, want: want, known: newKnownSpecs(), begun: h.Begun}
 	if !want.Failed {
 		err := l.list(ctx, span{int64(want.From) - 1, everything().to})
 		return l.out, err

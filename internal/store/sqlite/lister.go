@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"parley/journal"
 )
 
 // lister lists episodes: it reads the blocks that they are in.
@@ -15,7 +17,8 @@ type lister struct {
 	*reader
 	want  Listing
 	known *knownSpecs
-	block []spec // that was read last
+	begun *journal.Begun // says what cells are called
+	block []spec         // that was read last
 	out   []Listed
 }
 
@@ -39,6 +42,7 @@ func (l *lister) list(ctx context.Context, in span) error {
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return err
 		}
+		row.cell = l.begun.Cell(row.cell)
 		return a.add(row)
 	})
 	if err == nil {

@@ -39,7 +39,9 @@ type (
 		Seed        string        `json:"seed"` // a text: it is larger than what many tools read as a number
 		Agents      []world.Agent `json:"agents"`
 
-		Fork *journal.Origin `json:"fork,omitempty"`
+		Fork  *journal.Origin   `json:"fork,omitempty"`
+		Grown []journal.Growth  `json:"grown,omitempty"`
+		Cells map[string]string `json:"cells,omitempty"`
 	}
 	openedData struct {
 		Lost int   `json:"lost"`
@@ -80,7 +82,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	case *journal.Begun:
 		r.str("begun")
 		r.time(e.At)
-		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork}
+		data = begunData{e.Version, e.Run, e.Tool, e.Kind, e.KindVersion, strconv.FormatUint(e.Seed, 10), e.Agents, e.Fork, e.Grown, e.Cells}
 		plan = e.Plan
 	case *journal.Opened:
 		r.str("opened")

@@ -1,0 +1,272 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// plays are the episodes of a run as a set: what was played, and what came of it, whatever the
+// number of the episode.
+func plays(head *journal.Head) map[string]int {
+	set := map[string]int{}
+	for _, st := range head.Stages {
+		for i, s := range st.Specs.All() {
+			e := head.Ended[st.First+i]
+			set[fmt.Sprintf("%s %s %v %d: %x %v %s", s.Cell, s.Params, s.Lineup, s.Deal, e.Play, e.Outcome.Scores, e.Outcome.Data)]++
+		}
+	}
+	return set
+}
+
+const matrixed = `kind: secrets
+seed: 5
+agents:
+  small: {model: sim/small, max_tokens: 120}
+  large: {model: sim/large, max_tokens: 120}
+params: {messages: 2}
+plan: {matrix: {agents: [small, large], repeat: 3}}
+`
+
+const third = "agents.other={model: sim/other, max_tokens: 120}"
+
+const grouped = `kind: rollout
+seed: 1
+episodes: 3
+agents:
+  policy: {model: sim/small, temperature: 1}
+lineup: {agent: policy}
+params: {env: arithmetic, env_params: {problems: 1, terms: 2}, group: 3}
+`
+
+const untilKnown = `kind: secrets
+seed: 5
+agents:
+  small: {model: sim/small, max_tokens: 120}
+  large: {model: sim/large, max_tokens: 120}
+lineup: {first: small, second: large}
+params: {messages: 2}
+plan: {until: {score: points, seat: first, width: 0.4, min: 4, max: 9, step: 3}}
+`
+
+// growing are plans, and what makes them larger.
+func growing() map[string]struct {
+	plan string
+	sets []string
+} {
+	return map[string]struct {
+		plan string
+		sets []string
+	}{
+		"episodes":         {conversations, []string{"episodes=75"}},
+		"repeat":           {matrixed, []string{"plan.matrix.repeat=5"}},
+		"an agent":         {matrixed, []string{third, "plan.matrix.agents=[other, small, large]"}},
+		"a value":          {matrixed, []string{"plan.matrix.params={messages: [1, 2]}"}},
+		"agents and all":   {matrixed, []string{third, "plan.matrix.agents=[small, other, large]", "plan.matrix.repeat=4", "plan.matrix.params={messages: [4, 2]}"}},
+		"a matrix":         {conversations, []string{"episodes=", "plan.matrix={params: {messages: [3, 2]}, repeat: 60}"}},
+		"groups":           {grouped, []string{"episodes=5"}},
+		"a smaller width":  {untilKnown, []string{"plan.until.width=0.2"}},
+		"a larger max":     {strings.Replace(untilKnown, "0.4", "0.1", 1), []string{"plan.until.max=20"}},
+		"until and values": {untilKnown, []string{"plan.until.width=0.3", "plan.until.max=11", "plan.matrix={params: {messages: [2, 3]}}"}},
+	}
+}
+
+// TestGrownIsPlayedAtOnce: a run that grows is in the end the run of the larger plan; what was
+// recorded keeps its numbers and is not asked again.
+func TestGrownIsPlayedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range growing() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			small, large := filepath.Join(dir, "small.parley"), filepath.Join(dir, "large.parley")
+			first := played(t, Play{Plan: parsed(t, c.plan), File: small})
+			before := headOf(t, small)
+			p := Play{Plan: parsed(t, c.plan, c.sets...), File: small}
+			growth, err := p.Growth(t.Context())
+			if err != nil || growth == nil || growth.Recorded != first.Episodes.Total {
+				t.Fatalf("%+v, %v", growth, err)
+			}
+			sum := played(t, p)
+			whole := played(t, Play{Plan: parsed(t, c.plan, c.sets...), File: large})
+			if sum.State != journal.Complete || sum.Grown == nil || whole.Episodes.Total == first.Episodes.Total || sum.Episodes != whole.Episodes || sum.Calls.Total != whole.Calls.Total ||
+				sum.Calls.Asked != whole.Calls.Total-first.Calls.Total || sum.Calls.Replayed != 0 {
+				t.Errorf("grown %+v\nat once %+v", sum, whole)
+			}
+			if n := growth.New; (n == nil) != strings.Contains(c.plan, "until") || n != nil && *n != whole.Episodes.Total-first.Episodes.Total {
+				t.Errorf("%+v", growth)
+			}
+			grown := headOf(t, small)
+			if want, got := plays(headOf(t, large)), plays(grown); !maps.Equal(got, want) {
+				t.Errorf("played other episodes:\n%v\nat once:\n%v", got, want)
+			}
+			for n, e := range before.Ended {
+				if is := grown.Ended[n]; is.Play != e.Play || !is.At.Equal(e.At) {
+					t.Errorf("episode %d is another", n)
+				}
+			}
+			if g := grown.Begun.Grown; len(g) != 1 || g[0].Episodes != first.Episodes.Total {
+				t.Errorf("recorded %+v", g)
+			}
+			if again := played(t, p); again.Calls.Asked != 0 || again.Grown != nil || len(headOf(t, small).Begun.Grown) != 1 {
+				t.Errorf("once more: %+v", again)
+			}
+		})
+	}
+}
+
+// TestGrowthIsCutOff stops a growing run early, or before it begins, and has it played on from
+// the file alone.
+func TestGrowthIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, c := range growing() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			large := parsed(t, c.plan, c.sets...)
+			whole := filepath.Join(dir, "whole.parley")
+			played(t, Play{Plan: large, File: whole})
+			cuts := []func(t *testing.T, file string){recordedOnly(large), stoppedAt(large, 1), stoppedAt(large, 20)}
+			if large.Kind.External {
+				cuts = cuts[:1] // episodes that are cut off are tried again, and draw again
+			}
+			for i, cut := range cuts {
+				file := filepath.Join(dir, fmt.Sprint(i, ".parley"))
+				played(t, Play{Plan: parsed(t, c.plan), File: file})
+				cut(t, file)
+				sum := played(t, Play{File: file, MustExist: true})
+				if got, want := plays(headOf(t, file)), plays(headOf(t, whole)); sum.State != journal.Complete || !maps.Equal(got, want) {
+					t.Errorf("cut %d: %s, with other episodes:\n%v\nat once:\n%v", i, sum.State, got, want)
+				}
+			}
+		})
+	}
+}
+
+// recordedOnly records that a run grows, and no more: as if the process had been killed then.
+func recordedOnly(large *config.Plan) func(*testing.T, string) {
+	return func(t *testing.T, file string) {
+		t.Helper()
+		store, err := sqlite.Open(t.Context(), file, sqlite.Resume)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		head, err := store.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := (Play{Plan: large, File: file}).choose(head)
+		if err == nil {
+			err = store.Append(t.Context(), c.begun)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stoppedAt ends a growing run after so many replies.
+func stoppedAt(large *config.Plan, replies int) func(*testing.T, string) {
+	return func(t *testing.T, file string) {
+		t.Helper()
+		ctx, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		n := 0
+		_, err := Play{Plan: large, File: file, Watch: func(e engine.Event) {
+			if e.Replied == nil {
+				return
+			}
+			if n++; n == replies {
+				stop(errors.New("pulled the plug"))
+			}
+		}}.Run(ctx, context.Background())
+		if err != nil && !strings.Contains(err.Error(), "plug") {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGrowTwice: cells are renamed by each growth, and readers see the last names.
+func TestGrowTwice(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	one := []string{"episodes="}
+	played(t, Play{Plan: parsed(t, conversations, "episodes=2"), File: file})
+	two := append(one, "plan.matrix={params: {messages: [3, 2]}, repeat: 2}")
+	played(t, Play{Plan: parsed(t, conversations, two...), File: file})
+	three := append(one, "plan.matrix={params: {messages: [2, 3], mode: [standard, retained]}, repeat: 2}")
+	if sum := played(t, Play{Plan: parsed(t, conversations, three...), File: file}); sum.Episodes.Total != 8 {
+		t.Fatalf("%+v", sum)
+	}
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	list, err := store.List(t.Context(), sqlite.Listing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, cells := headOf(t, file), map[string]int{}
+	for _, l := range list {
+		st := head.Stages[l.Stage]
+		if spec := st.Specs.At(l.Episode - st.First); spec.Cell != l.Spec.Cell {
+			t.Errorf("episode %d is of cell %q and %q", l.Episode, spec.Cell, l.Spec.Cell)
+		}
+		cells[l.Spec.Cell]++
+	}
+	if len(cells) != 4 || cells["messages=2, mode=standard"] != 2 || len(head.Begun.Grown) != 2 || head.Begun.Grown[1].Episodes != 4 {
+		t.Errorf("%v, %+v", cells, head.Begun.Grown)
+	}
+}
+
+// TestShrinking names what a smaller plan leaves out, and what else cannot change.
+func TestShrinking(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	files := map[string]string{}
+	for _, c := range []struct{ plan, set, want string }{
+		{conversations, "episodes=59", "episodes was 60, and is 59 in the plan: episode 59 (deal 59) is recorded and not in the plan"},
+		{matrixed, "plan.matrix.repeat=2", "plan.matrix.repeat was 3, and is 2"},
+		{matrixed, "plan.matrix.agents=[small, other]", `plan.matrix.agents was ["small","large"], and is ["small","other"] in the plan: episode 0 (deal 0, cell first=small, second=large)`},
+		{matrixed, "params.messages=1", "params.messages was 2, and is 1"},
+		{matrixed, "agents.large.max_tokens=121", "agents.large.max_tokens was 120, and is 121"},
+		{matrixed, "episode_budget=3", "episode_budget was 0, and is 3"},
+		{untilKnown, "plan.until.width=0.5", "plan.until.width was 0.4, and is 0.5"},
+		{untilKnown, "plan.until.max=8", "plan.until.max was 9, and is 8"},
+		{untilKnown, "plan.until.step=2", "plan.until.step was 3, and is 2"},
+		{conversations, "plan.until={score: points, seat: first, width: 0.5}", "plan.until was not set"},
+	} {
+		file := files[c.plan]
+		if file == "" {
+			file = filepath.Join(dir, fmt.Sprint(len(files), ".parley"))
+			files[c.plan] = file
+			played(t, Play{Plan: parsed(t, c.plan), File: file})
+		}
+		sets := []string{c.set}
+		switch {
+		case strings.Contains(c.set, "until="):
+			sets = append(sets, "episodes=")
+		case strings.Contains(c.set, "other"):
+			sets = append(sets, third, "agents.large=")
+		}
+		before := headOf(t, file)
+		_, err := Play{Plan: parsed(t, c.plan, sets...), File: file}.Run(t.Context(), t.Context())
+		if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--out") {
+			t.Errorf("%s: %v, want %q", c.set, err, c.want)
+		}
+		if after := headOf(t, file); len(after.Begun.Grown) > 0 || string(after.Begun.Plan) != string(before.Begun.Plan) {
+			t.Errorf("%s: the file has changed", c.set)
+		}
+	}
+}

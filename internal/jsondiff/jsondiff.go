@@ -1,0 +1,59 @@
+// Package jsondiff finds where two JSON values differ, for errors that name the key and both
+// values. It is not for patches, and stops at the first difference.
+package jsondiff
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Difference is a key under which two values differ, and both values.
+type Difference struct {
+	Key  string // as params.messages
+	A, B json.RawMessage
+}
+
+// First returns the first difference between two values that are known as key, or nil. Values
+// that JSON cannot hold differ from all others.
+func First(key string, a, b any) *Difference {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	if errA == nil && errB == nil && bytes.Equal(x, y) {
+		return nil
+	}
+	return within(key, x, y)
+}
+
+func within(key string, a, b json.RawMessage) *Difference {
+	var as, bs map[string]json.RawMessage
+	if json.Unmarshal(a, &as) != nil || json.Unmarshal(b, &bs) != nil || as == nil || bs == nil {
+		return &Difference{key, a, b}
+	}
+	keys := slices.Sorted(maps.Keys(as))
+	for _, k := range slices.Sorted(maps.Keys(bs)) {
+		if _, ok := as[k]; !ok {
+			keys = append(keys, k)
+		}
+	}
+	for _, k := range keys {
+		if !bytes.Equal(as[k], bs[k]) {
+			return within(key+"."+k, as[k], bs[k])
+		}
+	}
+	return &Difference{key, a, b} // in the order of keys, or in space
+}
+
+// Brief writes a value for an error: at most 80 characters of it.
+func Brief(v json.RawMessage) string {
+	const most = 80
+	switch r := []rune(string(v)); {
+	case len(r) == 0 || string(v) == "null":
+		return "not set"
+	case len(r) > most:
+		return string(r[:most]) + "…"
+	default:
+		return string(r)
+	}
+}

@@ -1,0 +1,317 @@
+// Package merge reads several runs as one: their episodes are numbered through, and an episode
+// that is in two of them is there once.
+//
+// What it promises: Runs is a journal that can only be read, so whatever reads a run reads
+// several; runs that are not parts of one experiment are refused with what differs; episodes
+// with the same seed and deal keep the same deal, and others never share one.
+//
+// It is not for writing a merged run file, and not for comparing runs with each other.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// Source is a run to merge.
+type Source struct {
+	Name    string // for people
+	Journal journal.Journal
+	Kind    world.Kind // zero: not one that is known
+}
+
+// Shared is how many episodes are in two runs. They count once, as episodes of the first.
+type Shared struct {
+	First, Second string
+	Episodes      int
+}
+
+// String says so.
+func (s Shared) String() string {
+	if s.Episodes == 1 {
+		return fmt.Sprintf("1 episode is in both %s and %s; it counts once", s.First, s.Second)
+	}
+	return fmt.Sprintf("%d episodes are in both %s and %s; they count once", s.Episodes, s.First, s.Second)
+}
+
+// Runs is several runs as one journal.
+type Runs struct {
+	parts  []*part
+	head   *journal.Head
+	Shared []Shared
+}
+
+// part is one of the runs.
+type part struct {
+	Source
+	head   *journal.Head
+	cells  map[string]string // new names
+	deals  int               // is added to the number of a deal
+	kept   []int             // its episodes, by their number among all, without first
+	first  int
+	number map[int]int // of those among all, by episode
+}
+
+// New merges runs. It returns a *ConflictError if they are not parts of one experiment.
+func New(ctx context.Context, sources []Source) (*Runs, error) {
+	r := &Runs{}
+	for _, s := range sources {
+		head, err := s.Journal.Head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if head.Begun == nil {
+			return nil, fmt.Errorf("merge: %s holds no run yet", s.Name)
+		}
+		r.parts = append(r.parts, &part{Source: s, head: head, number: map[int]int{}})
+	}
+	if err := r.agree(); err != nil {
+		return nil, err
+	}
+	if err := r.rename(); err != nil {
+		return nil, err
+	}
+	if err := r.renumberDeals(); err != nil {
+		return nil, err
+	}
+	var drop []map[int]bool
+	drop, r.Shared = duplicates(r.parts)
+	r.join(drop)
+	return r, nil
+}
+
+// Duplicates returns, by source, the episodes that are in an earlier one too; and how many these
+// are. The runs need not be parts of one experiment.
+func Duplicates(ctx context.Context, sources []Source) ([]map[int]bool, []Shared, error) {
+	var parts []*part
+	for _, s := range sources {
+		head, err := s.Journal.Head(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, &part{Source: s, head: head})
+	}
+	drop, shared := duplicates(parts)
+	return drop, shared, nil
+}
+
+// renumberDeals keeps the deals of different seeds apart.
+func (r *Runs) renumberDeals() error {
+	const most = 1 << 40
+	from := map[uint64]int{}
+	next := 0
+	for _, p := range r.parts { // those of the first seed keep their numbers
+		seed := p.head.Begun.Seed
+		if _, ok := from[seed]; ok {
+			continue
+		}
+		from[seed] = next
+		high := 0
+		for _, other := range r.parts {
+			if other.head.Begun.Seed != seed {
+				continue
+			}
+			for _, st := range other.head.Stages {
+				for _, s := range st.Specs.All() {
+					if s.Deal < 0 || s.Deal > most {
+						return fmt.Errorf("merge: %s: deal %d cannot be", other.Name, s.Deal)
+					}
+					high = max(high, s.Deal+1)
+				}
+			}
+		}
+		next += high
+	}
+	for _, p := range r.parts {
+		p.deals = from[p.head.Begun.Seed]
+	}
+	return nil
+}
+
+// join makes the head of all.
+func (r *Runs) join(drop []map[int]bool) {
+	first := r.parts[0].head
+	begun := *first.Begun
+	begun.Run, begun.Agents, begun.Grown, begun.Cells = "", nil, nil, nil
+	r.head = &journal.Head{Begun: &begun, Last: first.Last, Ended: map[int]journal.Ended{}, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
+	total := 0
+	for i, p := range r.parts {
+		p.first = total
+		total = p.joinEpisodes(r.head, drop[i])
+		if !p.copy(i) {
+			p.joinRun(r.head)
+		}
+	}
+}
+
+// copy says whether an earlier run has all that the part has.
+func (p *part) copy(i int) bool { return i > 0 && len(p.kept) == 0 }
+
+// joinEpisodes adds the episodes of the part, and returns how many there are then.
+func (p *part) joinEpisodes(h *journal.Head, drop map[int]bool) int {
+	total := p.first
+	for _, st := range p.head.Stages {
+		out := journal.Staged{Stage: len(h.Stages), First: total, Specs: st.Specs.Map(p.spec)}
+		var some []world.Spec // where others are left out
+		for j, spec := range st.Specs.All() {
+			n := st.First + j
+			if drop[n] {
+				continue
+			}
+			if len(drop) > 0 {
+				some = append(some, p.spec(spec))
+			}
+			p.number[n] = total
+			p.kept = append(p.kept, n)
+			if e, ok := p.head.Ended[n]; ok {
+				e.Episode = total
+				h.Ended[total] = e
+			} else if playing, ok := p.head.Playing[n]; ok {
+				h.Playing[total] = playing
+			}
+			total++
+		}
+		if len(drop) > 0 {
+			out.Specs = world.List(some...)
+		}
+		if out.Specs.Len() > 0 {
+			h.Stages = append(h.Stages, out)
+		}
+	}
+	return total
+}
+
+// joinRun adds what is known of the part as a whole.
+func (p *part) joinRun(h *journal.Head) {
+	h.Begun.Run = strings.TrimPrefix(h.Begun.Run+"+"+p.head.Begun.Run, "+")
+	for _, a := range p.head.Begun.Agents {
+		if !slices.ContainsFunc(h.Begun.Agents, func(b world.Agent) bool { return a.Name == b.Name }) {
+			h.Begun.Agents = append(h.Begun.Agents, a)
+		}
+	}
+	h.Calls += p.head.Calls
+	h.Spent, h.Risked = h.Spent.Plus(p.head.Spent), h.Risked.Plus(p.head.Risked)
+	h.Cut = h.Cut || p.head.Cut
+	if p.head.Last.State != journal.Complete && h.Last.State == journal.Complete {
+		h.Last = p.head.Last
+	}
+	for key := range p.head.Batches {
+		h.Batches[key] = 1
+	}
+}
+
+// spec is how a spec of the part reads among all.
+func (p *part) spec(s world.Spec) world.Spec {
+	if name, ok := p.cells[s.Cell]; ok {
+		s.Cell = name
+	}
+	s.Deal += p.deals
+	return s
+}
+
+// Episodes is how many episodes there are of a run; they follow those of the runs before it.
+func (r *Runs) Episodes(run int) int { return len(r.parts[run].kept) }
+
+// Head is of all runs.
+func (r *Runs) Head(context.Context) (*journal.Head, error) { return r.head, nil }
+
+// Append refuses.
+func (r *Runs) Append(context.Context, ...journal.Entry) error {
+	return errors.New("merge: runs that are read as one cannot be written")
+}
+
+// Read reads the entries of a span: all, or those of some episodes.
+func (r *Runs) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	if in.To <= 0 {
+		return r.whole(each, func(p *part, each func(journal.Entry) error) error { return p.Journal.Read(ctx, in, each) })
+	}
+	for _, p := range r.parts {
+		from, to := max(0, in.From-p.first), min(len(p.kept), in.To-p.first)
+		if from >= to {
+			continue
+		}
+		own := in
+		own.From, own.To = p.kept[from], p.kept[to-1]+1
+		if err := p.Journal.Read(ctx, own, p.renumber(each)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Brief reads all entries without what was said, where the journals can.
+func (r *Runs) Brief(ctx context.Context, each func(journal.Entry) error) error {
+	return r.whole(each, func(p *part, each func(journal.Entry) error) error {
+		if b, ok := p.Journal.(interface {
+			Brief(context.Context, func(journal.Entry) error) error
+		}); ok {
+			return b.Brief(ctx, each)
+		}
+		return p.Journal.Read(ctx, journal.Whole(), each)
+	})
+}
+
+// whole reads the runs one after the other.
+func (r *Runs) whole(each func(journal.Entry) error, read func(*part, func(journal.Entry) error) error) error {
+	if err := each(r.head.Begun); err != nil {
+		return err
+	}
+	for i := range r.head.Stages {
+		if err := each(&r.head.Stages[i]); err != nil {
+			return err
+		}
+	}
+	for i, p := range r.parts {
+		if p.copy(i) {
+			continue
+		}
+		if err := read(p, p.renumber(each)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renumber hands on the entries of the part's episodes, with their numbers among all.
+func (p *part) renumber(each func(journal.Entry) error) func(journal.Entry) error {
+	return func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Begun, *journal.Staged:
+			return nil // those of all are known
+		case *journal.Turned:
+			n, ok := p.number[e.Episode]
+			if !ok {
+				return nil
+			}
+			out := *e
+			out.Episode = n
+			return each(&out)
+		case *journal.Replied:
+			n, ok := p.number[e.Episode]
+			if !ok {
+				return nil
+			}
+			out := *e
+			out.Episode = n
+			return each(&out)
+		case *journal.Ended:
+			n, ok := p.number[e.Episode]
+			if !ok {
+				return nil
+			}
+			out := *e
+			out.Episode = n
+			return each(&out)
+		default:
+			return each(e)
+		}
+	}
+}
+
+var _ journal.Journal = (*Runs)(nil)

@@ -1,0 +1,234 @@
+package world
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// ErrCannotGrow is returned by Grow for a plan whose episodes depend on each other.
+var ErrCannotGrow = errors.New("the plan decides which episodes to play from the outcomes of all others")
+
+// Grown is a plan for a run that has recorded stages. It asks for the same episodes again, stage
+// by stage, and then for those that are new. So episodes keep their numbers.
+type Grown struct {
+	Plan
+	// Recorded is how many episodes are recorded, and New how many are new; -1: that depends on
+	// outcomes.
+	Recorded, New int
+	// Renamed are the recorded cells that the plan names differently: recorded name to new name.
+	Renamed map[string]string
+}
+
+// MissingError is about recorded episodes that a plan does not ask for.
+type MissingError struct {
+	Count   int
+	Episode int // the first of them
+	Spec    Spec
+}
+
+// Error names the first.
+func (e *MissingError) Error() string {
+	where := fmt.Sprintf("episode %d (deal %d", e.Episode, e.Spec.Deal)
+	if e.Spec.Cell != "" {
+		where += ", cell " + e.Spec.Cell
+	}
+	if e.Count == 1 {
+		return where + ") is recorded and not in the plan"
+	}
+	return fmt.Sprintf("%s) and %d more are recorded and not in the plan", where, e.Count-1)
+}
+
+// Grow makes p go on from the episodes that a run has recorded, stage by stage. p is a Specs or
+// the plan of an Until, made for the same kind and seed. It must ask for all episodes that are
+// recorded: else the error is a *MissingError.
+func Grow(k Kind, recorded []Specs, p Plan) (*Grown, error) {
+	g := &grower{Grown: Grown{Renamed: map[string]string{}}, ids: NewCellIDs(k)}
+	var err error
+	switch p := p.(type) {
+	case Specs:
+		err = g.list(recorded, p)
+	case *untilPlan:
+		err = g.until(recorded, p)
+	default:
+		return nil, ErrCannotGrow
+	}
+	if err != nil {
+		return nil, err
+	}
+	if g.missing.Count > 0 {
+		return nil, &g.missing
+	}
+	return &g.Grown, nil
+}
+
+// grower matches recorded episodes with those of a plan.
+type grower struct {
+	Grown
+	ids     *CellIDs
+	missing MissingError
+}
+
+// cellDeal is what two episodes have in common that are repetitions of each other.
+type cellDeal struct {
+	cell CellID
+	deal int
+}
+
+func (g *grower) key(s Spec) cellDeal { return cellDeal{g.ids.Of(s), s.Deal} }
+
+// rename notes that a recorded spec is one of the plan.
+func (g *grower) rename(was, is Spec) error {
+	if was.Cell == is.Cell {
+		return nil
+	}
+	if other, ok := g.Renamed[was.Cell]; ok && other != is.Cell {
+		return fmt.Errorf("world: the recorded cell %q is both %q and %q in the plan", was.Cell, other, is.Cell)
+	}
+	g.Renamed[was.Cell] = is.Cell
+	return nil
+}
+
+// stages are the recorded stages in the words of the plan, whose cells are given. One that is
+// none of these stays as it was.
+func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs, err error) {
+	for _, stage := range recorded {
+		stages = append(stages, stage.Map(func(was Spec) Spec {
+			is, ok := cells[g.ids.Of(was)]
+			if !ok {
+				return was
+			}
+			err = cmp.Or(err, g.rename(was, is))
+			return is.dealt(was.Deal)
+		}))
+	}
+	return stages, err
+}
+
+// list takes what is recorded out of l. Mostly l begins with it.
+func (g *grower) list(recorded []Specs, l Specs) error {
+	cells := map[CellID]Spec{}
+	for _, s := range l.Distinct() {
+		cells[g.ids.Of(s)] = s
+	}
+	stages, err := g.stages(recorded, cells)
+	if err != nil {
+		return err
+	}
+	g.Recorded = Join(recorded...).Len()
+	rest, ok := g.after(recorded, l)
+	if !ok {
+		rest = g.others(recorded, l)
+	}
+	g.New = rest.Len()
+	g.Plan = &grownPlan{stages: stages, rest: &onceList{rest}}
+	return nil
+}
+
+// after is what comes in l after what is recorded, if l begins with that.
+func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
+	n := 0
+	for _, stage := range recorded {
+		if stage.Len() > l.Len()-n || l.Cut(n, n+stage.Len()).Diff(stage, func(a, b Spec) bool { return g.key(a) == g.key(b) }) >= 0 {
+			return Specs{}, false
+		}
+		n += stage.Len()
+	}
+	return l.Cut(n, l.Len()), true
+}
+
+// others is what is in l and not recorded, in the order of l.
+func (g *grower) others(recorded []Specs, l Specs) Specs {
+	left, all := map[cellDeal]int{}, Join(recorded...)
+	for _, s := range all.All() {
+		left[g.key(s)]++
+	}
+	var rest []Spec
+	for _, s := range l.All() {
+		k := g.key(s)
+		switch n := left[k]; n {
+		case 0:
+			rest = append(rest, s)
+		case 1:
+			delete(left, k)
+		default:
+			left[k]--
+		}
+	}
+	for n, s := range all.All() { // what is left is not in l
+		if left[g.key(s)] > 0 {
+			g.miss(n, s)
+		}
+	}
+	return List(rest...)
+}
+
+// miss notes that a recorded episode is none of the plan.
+func (g *grower) miss(n int, was Spec) {
+	if g.missing.Count++; g.missing.Count == 1 {
+		g.missing.Episode, g.missing.Spec = n, was
+	}
+}
+
+// until has u take in what is recorded.
+func (g *grower) until(recorded []Specs, u *untilPlan) error {
+	cells := map[CellID]Spec{}
+	for _, c := range u.open {
+		cells[g.ids.Of(c.spec)] = c.spec
+	}
+	for n, was := range Join(recorded...).All() {
+		if _, ok := cells[g.ids.Of(was)]; !ok || was.Deal < 0 || was.Deal >= u.Max {
+			g.miss(n, was)
+		}
+		g.Recorded++
+	}
+	stages, err := g.stages(recorded, cells)
+	g.Plan, g.New = &grownPlan{stages: stages, rest: u, keep: true}, -1
+	return err
+}
+
+// grownPlan plays stages, and then what rest makes of all of them together.
+type grownPlan struct {
+	stages []Specs
+	rest   Plan
+	keep   bool // rest wants to see what was played
+	played []Played
+}
+
+// Next returns the next stage.
+func (p *grownPlan) Next(last []Played) Specs {
+	if p.keep {
+		p.played = append(p.played, last...)
+	}
+	for len(p.stages) > 0 {
+		stage := p.stages[0]
+		p.stages = p.stages[1:]
+		if stage.Len() > 0 { // or the run would end here
+			return stage
+		}
+	}
+	played := p.played
+	p.played, p.keep = nil, false
+	if played == nil {
+		played = last
+	}
+	return p.rest.Next(played)
+}
+
+// Err is why rest failed, or nil.
+func (p *grownPlan) Err() error {
+	if failed, ok := p.rest.(interface{ Err() error }); ok {
+		return failed.Err()
+	}
+	return nil
+}
+
+// onceList plays a list, whatever was played before it.
+type onceList struct{ list Specs }
+
+// Next returns the list, once.
+func (o *onceList) Next([]Played) Specs {
+	l := o.list
+	o.list = Specs{}
+	return l
+}
