@@ -77,12 +77,12 @@ func TestEnds(t *testing.T) {
 		turkey, england float64
 	}{
 		{"solo", func(p *Params) {}, record.Solo, "F1907M", 10 + 3 + 18, 10 + 3},
-		{"solo by share", func(p *Params) { p.Scoring = record.ScoreShare }, record.Solo, "F1907M", 1, 0},
-		{"solo by draw", func(p *Params) { p.Scoring = record.ScoreDraw }, record.Solo, "F1907M", 1, 0},
-		{"welfare goes on", func(p *Params) { p.Scoring, p.MaxYear = record.ScoreWelfare, 1907 }, record.Year, "W1907A", 17, 2},
+		{"solo by share", func(p *Params) { p.Scoring = scoreShare }, record.Solo, "F1907M", 1, 0},
+		{"solo by draw", func(p *Params) { p.Scoring = scoreDraw }, record.Solo, "F1907M", 1, 0},
+		{"welfare goes on", func(p *Params) { p.Scoring, p.MaxYear = scoreWelfare, 1907 }, record.Year, "W1907A", 17, 2},
 		{"phase", func(p *Params) { p.Position.Name, p.EndPhase = "S1907M", "S1907M" }, record.Until, "S1907M", 10 + 17, 10 + 4},
-		{"share", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", record.ScoreShare }, record.Until, "S1907M", 17.0 / 34, 4.0 / 34},
-		{"draw", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", record.ScoreDraw }, record.Until, "S1907M", 0.5, 0.5},
+		{"share", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", scoreShare }, record.Until, "S1907M", 17.0 / 34, 4.0 / 34},
+		{"draw", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", scoreDraw }, record.Until, "S1907M", 0.5, 0.5},
 	}
 	for _, c := range cases {
 		p := play(t, 1, nil, solo, func(p *Params) {
@@ -96,7 +96,7 @@ func TestEnds(t *testing.T) {
 		if a, b := s.Powers["TURKEY"].Score, s.Powers["ENGLAND"].Score; a != c.turkey || b != c.england {
 			t.Errorf("%s: Turkey scores %v, England %v; want %v and %v", c.name, a, b, c.turkey, c.england)
 		}
-		if out := s.Powers["FRANCE"]; out.Survived || s.Scoring == record.ScoreGame && out.Score != 6 {
+		if out := s.Powers["FRANCE"]; out.Survived || s.Scoring == scoreGame && out.Score != 6 {
 			t.Errorf("%s: France, which has nothing, scores %v (survived: %v)", c.name, out.Score, out.Survived)
 		}
 	}

@@ -6,19 +6,25 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-func scorings() []string {
-	return []string{record.ScoreGame, record.ScoreShare, record.ScoreDraw, record.ScoreWelfare}
-}
+// How games are scored.
+const (
+	scoreGame    = "game"
+	scoreShare   = "share"
+	scoreDraw    = "draw"
+	scoreWelfare = "welfare"
+)
+
+func scorings() []string { return []string{scoreGame, scoreShare, scoreDraw, scoreWelfare} }
 
 // scoringText tells players what counts.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
 	switch scoring {
-	case record.ScoreShare:
+	case scoreShare:
 		return solo + "Without a winner, your share of the centres at the end is your score."
-	case record.ScoreDraw:
+	case scoreDraw:
 		return solo + "Without a winner, all who are left share the victory equally: the fewer, the better."
-	case record.ScoreWelfare:
+	case scoreWelfare:
 		return "After each winter you score a point for every supply centre that you keep no unit for; the sum of these points is all that counts, and nobody wins by conquest."
 	}
 	return solo + "Without a winner, every year you survive and every centre you own at the end count."
@@ -29,7 +35,7 @@ func (g *game) score(p *player) float64 {
 	centres := g.pos.Centres(p.power)
 	won := g.won(p)
 	switch g.Scoring {
-	case record.ScoreShare:
+	case scoreShare:
 		if won {
 			return 1
 		}
@@ -37,7 +43,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return float64(centres) / board.Centres
-	case record.ScoreDraw:
+	case scoreDraw:
 		switch {
 		case won:
 			return 1
@@ -45,7 +51,7 @@ func (g *game) score(p *player) float64 {
 			return 0
 		}
 		return 1 / float64(len(g.alive()))
-	case record.ScoreWelfare:
+	case scoreWelfare:
 		return float64(p.stats.Welfare)
 	}
 	last := g.MaxYear - 1900
@@ -99,7 +105,7 @@ func (k *kind) measures(params any) []world.Measure {
 	add := func(name string, b world.Bounds) {
 		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: b})
 	}
-	add("score", record.ScoreBounds(p.Scoring))
+	add("score", count)
 	add("centres", world.Bounds{Low: 0, High: board.Centres})
 	for _, name := range []string{"survived", "solo", "success", "invalid", "kept"} {
 		add(name, share)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"parley/world"
-	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 )
@@ -47,7 +46,7 @@ type Params struct {
 
 func defaults() *Params {
 	return &Params{
-		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
+		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: scoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
 		Position: rules.State{Units: map[string][]string{}, Retreats: map[string]map[string][]string{}, Centers: map[string][]string{}},
 	}

@@ -51,7 +51,7 @@ func (g *game) resolve(t *world.Table) {
 func (g *game) finish() {
 	alive := g.alive()
 	switch winner := g.pos.Winner(); {
-	case winner != board.None && g.Scoring != record.ScoreWelfare:
+	case winner != board.None && g.Scoring != scoreWelfare:
 		g.ends(record.Solo, winner)
 	case len(alive) == 1:
 		g.ends(record.Alone, alive[0].power)

@@ -1,10 +1,6 @@
 package record
 
-import (
-	"strings"
-
-	"parley/world"
-)
+import "strings"
 
 // Summary is the data of an outcome: what a game came to, in short.
 type Summary struct {
@@ -27,22 +23,6 @@ type Summary struct {
 	// Unjudged are phases whose promises the judge gave no answer about.
 	Unjudged int `json:"unjudged,omitempty"`
 }
-
-// ScoreBounds are what the score of a power can be.
-func ScoreBounds(scoring string) world.Bounds {
-	if scoring == ScoreShare || scoring == ScoreDraw {
-		return world.Share()
-	}
-	return world.AtLeast0()
-}
-
-// How games are scored.
-const (
-	ScoreGame    = "game"
-	ScoreShare   = "share"
-	ScoreDraw    = "draw"
-	ScoreWelfare = "welfare"
-)
 
 // Power is what one power did in a game.
 type Power struct {

@@ -114,7 +114,7 @@ func (g *gallery) Add(p world.Played) {
 			g.agents = append(g.agents, agent)
 		}
 		byAgent[agent] = append(byAgent[agent], st)
-		g.scores.at(agent, power, record.ScoreBounds(s.Scoring)).Add(p.Unit, st.Score)
+		g.scores.at(agent, power, world.AtLeast0()).Add(p.Unit, st.Score)
 	}
 	for agent, list := range byAgent {
 		g.addAgent(p.Unit, agent, list)
