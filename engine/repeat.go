@@ -42,12 +42,12 @@ func (f *fingerprint) asked(digest journal.Digest, calls []*call) {
 		case c.req != nil:
 			f.asks++
 		}
-		f.chance = append(f.chance, c.req != nil && samples(c.req))
+		f.chance = append(f.chance, c.req != nil && Samples(c.req))
 	}
 }
 
-// samples says whether a model may answer a request differently when it is asked again.
-func samples(r *llm.Request) bool {
+// Samples says whether a model may answer a request differently when it is asked again.
+func Samples(r *llm.Request) bool {
 	return (r.Temperature == nil || *r.Temperature > 0) && r.Seed == nil
 }
 

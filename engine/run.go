@@ -331,6 +331,12 @@ func (r *run) advance() {
 		r.planned()
 		return
 	}
+	if r.stage.Len() > world.MaxEpisodes-r.first {
+		r.stage = world.Specs{}
+		r.err = fmt.Errorf("engine: the plan asks for more than %d episodes", world.MaxEpisodes)
+		r.stopLocked(journal.Failed, r.err.Error())
+		return
+	}
 	st := &journal.Staged{Stage: r.stages, First: r.first, Specs: r.stage}
 	r.stages++
 	if i := slices.IndexFunc(r.head.Stages, func(s journal.Staged) bool { return s.First == r.first }); i >= 0 {

@@ -45,6 +45,16 @@ func TestPlanThatGoesAstray(t *testing.T) {
 	}
 }
 
+// TestTooManyEpisodes: a stage that is longer than a run can be is refused before anything is played.
+func TestTooManyEpisodes(t *testing.T) {
+	t.Parallel()
+	c := config(&models{width: 3}, &journal.Memory{}, 3)
+	c.Plan = world.Join(world.Repeat(world.Spec{}, world.MaxEpisodes), world.List(world.Spec{}))
+	if res, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "more than 2147483647 episodes") || res.State != journal.Failed || res.Episodes != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 // TestNotFoundStops: where there is no such model, the run stops before the others at the
 // table are paid for nothing, and goes on once it is put right.
 func TestNotFoundStops(t *testing.T) {

@@ -12,6 +12,9 @@ package journal
 import (
 	"context"
 	"errors"
+	"iter"
+	"maps"
+	"slices"
 
 	"parley/llm"
 	"parley/world"
@@ -136,6 +139,25 @@ func (h *Head) Progress(episode int) Progress {
 		return Progress{Attempt: e.Attempt, Ended: true}
 	}
 	return h.Playing[episode]
+}
+
+// Played gives the episodes that ended, in order, with what they were before. It takes no longer
+// for a stage of which few have ended.
+func (h *Head) Played() iter.Seq2[world.Spec, Ended] {
+	return func(yield func(world.Spec, Ended) bool) {
+		ended := slices.Sorted(maps.Keys(h.Ended))
+		for _, st := range h.Stages {
+			from, _ := slices.BinarySearch(ended, st.First)
+			for _, n := range ended[from:] {
+				if n-st.First >= st.Specs.Len() {
+					break
+				}
+				if !yield(st.Specs.At(n-st.First), h.Ended[n]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Live sets how far an episode that began and did not end has come: what its turns and

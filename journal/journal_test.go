@@ -1,11 +1,13 @@
 package journal_test
 
 import (
+	"fmt"
 	"testing"
 
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"
+	"parley/world"
 )
 
 func TestMemory(t *testing.T) {
@@ -103,6 +105,26 @@ func TestHead(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPlayed: episodes that ended come in order, and those that wait cost nothing.
+func TestPlayed(t *testing.T) {
+	t.Parallel()
+	var h journal.Head
+	for _, e := range []journal.Entry{
+		&journal.Staged{Specs: world.Repeat(world.Spec{Cell: "a"}, 10)},
+		&journal.Staged{Stage: 1, First: 10, Specs: world.Repeat(world.Spec{Cell: "b"}, 2_000_000_000)},
+		&journal.Ended{Episode: 1_000_000_010}, &journal.Ended{Episode: 9}, &journal.Ended{Episode: 10}, &journal.Ended{Episode: 3}, &journal.Ended{Episode: 2_000_000_010},
+	} {
+		h.Add(e)
+	}
+	var got []string
+	for spec, e := range h.Played() {
+		got = append(got, fmt.Sprint(e.Episode, spec.Cell, spec.Deal))
+	}
+	if want := "[3a3 9a9 10b0 1000000010b1000000000]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
 	}
 }
 

@@ -50,6 +50,8 @@ func TestSampleUnvaried(t *testing.T) {
 		{"share of copies", world.Share(), 1, true, stats.Wilson(1, 1, 0.95)},
 		{"bounded", world.Bounds{Low: 0, High: 10}, 10, false, stats.Interval{Low: 10 * stats.Wilson(5, 5, 0.95).Low, High: 10}},
 		{"anything", world.Bounds{}, 5.8, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"difference of shares", world.Share().Difference(), 0, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"difference of counts", world.AtLeast0().Difference(), 1, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 		{"count", world.AtLeast0(), 3, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 	} {
 		s := world.Sample{Bounds: c.bounds}

@@ -21,13 +21,17 @@ type Measure struct {
 
 // Bounds are what values can be. The zero value, and one whose ends are the same, is
 // anything.
-type Bounds struct{ Low, High float64 }
+type Bounds struct {
+	Low, High float64
+
+	difference bool // of two values: see Difference
+}
 
 // Share are the bounds of shares, and of what is 0 or 1.
-func Share() Bounds { return Bounds{0, 1} }
+func Share() Bounds { return Bounds{Low: 0, High: 1} }
 
 // AtLeast0 are the bounds of counts.
-func AtLeast0() Bounds { return Bounds{0, math.Inf(1)} }
+func AtLeast0() Bounds { return Bounds{Low: 0, High: math.Inf(1)} }
 
 // Any says whether values can be anything.
 func (b Bounds) Any() bool { return b.Low == b.High }
@@ -57,18 +61,19 @@ func (b Bounds) Quantity(q stats.Quantity) stats.Quantity {
 	return q
 }
 
-// Difference are the bounds of a difference of two values.
+// Difference are the bounds of a difference of two values. A difference is no share, even where it
+// is only ever 0 or 1: its interval is Student's.
 func (b Bounds) Difference() Bounds {
 	if !b.finite() {
-		return Bounds{}
+		return Bounds{difference: true}
 	}
-	return Bounds{b.Low - b.High, b.High - b.Low}
+	return Bounds{Low: b.Low - b.High, High: b.High - b.Low, difference: true}
 }
 
 // Join are bounds that hold whatever either does.
 func (b Bounds) Join(c Bounds) Bounds {
 	if b.Any() || c.Any() {
-		return Bounds{}
+		return Bounds{difference: b.difference || c.difference}
 	}
-	return Bounds{min(b.Low, c.Low), max(b.High, c.High)}
+	return Bounds{min(b.Low, c.Low), max(b.High, c.High), b.difference || c.difference}
 }

@@ -53,8 +53,13 @@ func (s *Sample) mark(list []int, id int) []int {
 	return append(list, id)
 }
 
-// Episodes is how many episodes gave something.
-func (s *Sample) Episodes() int { return len(s.values) }
+// Episodes is how many episodes gave something. A nil sample has none.
+func (s *Sample) Episodes() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.values)
+}
 
 // SD is the standard deviation of what episodes gave; 0 for fewer than two.
 func (s *Sample) SD() float64 { return stats.Mean(s.values, 0.5).SD }
@@ -65,7 +70,7 @@ func (s *Sample) SD() float64 { return stats.Mean(s.values, 0.5).SD }
 //   - Where every value is 0 or 1, and can be nothing else, the interval is Wilson's.
 //   - Where the number has a lowest and a highest value, it is Wilson's between these, for as
 //     many zeros and ones as would vary as much: it never leaves the bounds.
-//   - Elsewhere it is Student's. Where all values are the same it is unknown: they do not tell
+//   - Elsewhere, and of differences, it is Student's, cut to the bounds. Where all values are the same it is unknown: they do not tell
 //     how much others would vary.
 //   - Where several episodes share a deal or are copies of one play, they form clusters, and
 //     the variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey).
@@ -100,7 +105,7 @@ func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
 		return stats.Of(s.values, confidence).Quantity()
 	case s.binary():
 		return c.Between(0, 1, confidence)
-	case s.Bounds.finite() && s.within():
+	case s.Bounds.finite() && !s.Bounds.difference && s.within():
 		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	case s.constant():
 		q := stats.Unknown(c.N(), "t")
@@ -113,7 +118,7 @@ func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
 
 // binary says whether values are only ever 0 or 1.
 func (s *Sample) binary() bool {
-	if !s.Bounds.Any() && s.Bounds != Share() {
+	if s.Bounds.difference || !s.Bounds.Any() && s.Bounds != Share() {
 		return false
 	}
 	return !slices.ContainsFunc(s.values, func(v float64) bool { return v != 0 && v != 1 })
@@ -132,7 +137,7 @@ func (s *Sample) constant() bool {
 // copies of one play, or nothing varies and nothing bounds it.
 func (s *Sample) hopeless() bool {
 	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int) bool { return p == 0 || p != s.plays[0] })
-	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
+	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }
 
 // clusters gathers values with the same id. One with 0 stands for itself.

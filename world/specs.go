@@ -258,24 +258,6 @@ func (b block) shaped(o block) bool {
 	return b.Rounds == o.Rounds && b.size == o.size && slices.Equal(b.ends, o.ends)
 }
 
-// Grouped says whether the same is played several times in a row with the same deal.
-func (s Specs) Grouped() bool {
-	var last Spec
-	for n, b := range s.blocks {
-		for round := range min(b.Rounds, 2) { // the others are like the second
-			for i, g := range b.Groups {
-				is := b.spec(i, round)
-				if g.Size > 1 || n+round+i > 0 && last.equal(is) {
-					return true
-				}
-				last = is
-			}
-		}
-		last = b.spec(len(b.Groups)-1, b.Rounds-1)
-	}
-	return false
-}
-
 func (s Spec) equal(o Spec) bool {
 	return s.Deal == o.Deal && s.Kind == o.Kind && s.Cell == o.Cell && bytes.Equal(s.Params, o.Params) && maps.Equal(s.Lineup, o.Lineup)
 }

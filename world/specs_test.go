@@ -67,13 +67,6 @@ func TestSpecs(t *testing.T) {
 				t.Fatalf("place %d: %v, want %v", i, s, want[i])
 			}
 		}
-		grouped := false
-		for i := 1; i < len(want); i++ {
-			grouped = grouped || reflect.DeepEqual(want[i], want[i-1])
-		}
-		if specs.Grouped() != grouped {
-			t.Fatalf("grouped: %v, want %v", specs.Grouped(), grouped)
-		}
 		same := func(a, b world.Spec) bool { return reflect.DeepEqual(a, b) }
 		if i := specs.Diff(world.List(want...), same); i >= 0 {
 			t.Fatal("differs from its list at", i)

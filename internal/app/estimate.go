@@ -156,11 +156,7 @@ func (c Check) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
 		Outside: append([]string{}, c.Plan.Outside...),
 		Kind:    c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
-		Episodes: EpisodeCount{Cells: len(o.cells), Played: len(t.episodes)},
-	}
-	for _, p := range o.parts {
-		e.Episodes.Low += p.low
-		e.Episodes.High += p.high
+		Episodes: EpisodeCount{Low: o.low, High: o.high, Cells: len(o.cells), Played: len(t.episodes)},
 	}
 	for _, model := range slices.Sorted(maps.Keys(t.models)) {
 		of := t.of(func(m string) bool { return m == model })
@@ -168,26 +164,29 @@ func (c Check) estimate(t *trial, o *outlook) *Estimate {
 		if !priced {
 			e.Unpriced = append(e.Unpriced, model)
 		}
-		e.Models = append(e.Models, ModelUse{Model: model, Use: t.use(of, o.parts, priced), charged: t.amount(of, o.parts, func(s spent) float64 { return s.charged })})
+		e.Models = append(e.Models, ModelUse{Model: model, Use: o.use(of, o.parts, priced), charged: o.amount(o.parts, values(of, func(s spent) float64 { return s.charged }))})
 	}
 	known := len(e.Unpriced) < len(e.Models) || len(e.Models) == 0
-	e.Use = t.use(t.of(func(string) bool { return true }), o.parts, known)
-	if len(o.parts) > 1 {
-		e.Parts = t.partUses(o.parts, known)
+	e.Use = o.use(t.of(func(string) bool { return true }), o.parts, known)
+	if o.foreseen && len(o.parts) > 1 {
+		e.Parts = t.partUses(o, known)
 	}
 	if len(e.Unpriced) > 0 {
 		e.CostMax = nil
 	}
 	e.Unbounded = append(e.Unbounded, slices.Sorted(maps.Keys(t.unbounded))...)
-	e.Time = c.time(t, o.parts, e)
+	e.Time = c.time(t, o, e)
 	e.Budget = c.budget(t, e)
+	if says := c.copies(t, o); says != "" {
+		e.Warnings = append(e.Warnings, says)
+	}
 	c.warn(t, e)
 	return e
 }
 
 // use folds what the episodes spent.
-func (t *trial) use(of []spent, parts []part, priced bool) Use {
-	sum := func(get func(spent) float64) Amount { return t.amount(of, parts, get) }
+func (o *outlook) use(of []spent, parts []part, priced bool) Use {
+	sum := func(get func(spent) float64) Amount { return o.amount(parts, values(of, get)) }
 	maybe := func(known bool, get func(spent) float64) *Amount {
 		if !known {
 			return nil

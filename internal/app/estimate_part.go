@@ -3,7 +3,7 @@ package app
 import (
 	"encoding/json"
 	"fmt"
-	"math"
+	"math/rand/v2"
 
 	"parley/internal/stats"
 	"parley/internal/view"
@@ -36,13 +36,16 @@ type PartExtent struct {
 
 // outlook is what a plan is made of, and which episodes to try to find out what that takes.
 type outlook struct {
-	cells  []world.Spec
-	parts  []part
-	sample []world.Spec
+	specs     world.Specs  // of the first stage
+	cells     []world.Spec // one of each
+	low, high int          // episodes
+	parts     []part       // those that are tried: all, or a random sample of the cells
+	foreseen  bool         // the kind made the parts
+	sample    []world.Spec
 }
 
 // look finds out what the plan is made of. What a kind plans by itself is as the kind
-// foresees it; any other plan is one part.
+// foresees it; any other plan has a part for each cell.
 func (c Check) look() (*outlook, error) {
 	plain := *c.Plan
 	if c.Plan.Kind.Forecast != nil {
@@ -53,26 +56,30 @@ func (c Check) look() (*outlook, error) {
 		return nil, err
 	}
 	first := stages.Next(nil)
-	o := &outlook{cells: cellsOf(first)}
+	o := &outlook{specs: first, cells: cellsOf(first)}
+	r := rand.New(rand.NewPCG(c.Plan.Seed, uint64(first.Len())))
 	if c.Plan.Kind.Plan != nil && c.Plan.Kind.Forecast != nil {
-		return o, c.foresee(o, first)
+		return o, c.foresee(o, r)
 	}
-	o.sample = sampleOf(o.cells, first.Len(), c.Episodes)
-	whole := part{low: first.Len(), high: first.Len(), stages: 1, to: len(o.sample)}
+	o.low, o.high = first.Len(), first.Len()
+	o.draw(c.Episodes, r)
 	if u := c.Plan.Until; u != nil {
-		whole.high = len(o.cells) * u.Max
-		whole.stages += (u.Max - u.Min + u.Step - 1) / u.Step
+		o.high = len(o.cells) * u.Max
+		for i := range o.parts {
+			o.parts[i].high = u.Max
+			o.parts[i].stages += (u.Max - u.Min + u.Step - 1) / u.Step
+		}
 	}
-	o.parts = []part{whole}
 	return o, nil
 }
 
 // foresee asks the kind what becomes of each episode that the plan file asks for. Those of
 // one cell come to the same parts.
-func (c Check) foresee(o *outlook, specs world.Specs) error {
+func (c Check) foresee(o *outlook, r *rand.Rand) error {
+	o.foreseen = true
 	like := [][]world.Spec{}
 	at := map[string]int{} // the first part of a cell
-	for _, spec := range specs.All() {
+	for _, spec := range o.specs.All() {
 		params := c.Plan.Kind.Params()
 		err := json.Unmarshal(spec.Params, params)
 		var parts []world.Part
@@ -105,35 +112,21 @@ func (c Check) foresee(o *outlook, specs world.Specs) error {
 	n := max(1, len(o.parts))
 	each := max(2, c.Episodes/n, min(leastTried, most/n))
 	for i := range o.parts {
-		o.parts[i].from = len(o.sample)
-		o.sample = append(o.sample, some(like[i], each)...)
-		o.parts[i].to = len(o.sample)
+		p := &o.parts[i]
+		o.low, o.high = o.low+p.low, o.high+p.high
+		p.from = len(o.sample)
+		o.sample = append(o.sample, some(world.List(like[i]...), each, r)...)
+		p.to = len(o.sample)
 	}
 	return nil
 }
 
-// some takes so many of specs, evenly from all of them. Where they are too few, they are
-// taken again with other deals.
-func some(specs []world.Spec, n int) []world.Spec {
-	var out []world.Spec
-	for i := range n {
-		at := i
-		if n < len(specs) {
-			at = i * len(specs) / n
-		}
-		s := specs[at%len(specs)]
-		s.Deal += at / len(specs)
-		out = append(out, s)
-	}
-	return out
-}
-
 // partUses sums up parts with the same name, in the order of their first.
-func (t *trial) partUses(parts []part, priced bool) []PartUse {
+func (t *trial) partUses(o *outlook, priced bool) []PartUse {
 	uses := []PartUse{}
 	of := t.of(func(string) bool { return true })
 	byName := map[string][]part{}
-	for _, p := range parts {
+	for _, p := range o.parts {
 		if byName[p.name] == nil {
 			uses = append(uses, PartUse{Name: p.name})
 		}
@@ -147,7 +140,7 @@ func (t *trial) partUses(parts []part, priced bool) []PartUse {
 			u.Episodes.High += p.high
 		}
 		u.Stages = int(inARow(same, func(p part) float64 { return float64(p.stages) }))
-		u.Use = t.use(of, same, priced)
+		u.Use = o.use(of, same, priced)
 	}
 	return uses
 }
@@ -164,62 +157,33 @@ func inARow(parts []part, get func(part) float64) (most float64) {
 }
 
 // amount is the mean over the episodes that were tried, and what it makes of all. The
-// interval is one of prediction: the plan's episodes are taken to be new ones, since a
-// real model's answers are. Of several parts, the mean is by how many episodes each has at
-// most.
-func (t *trial) amount(of []spent, parts []part, get func(spent) float64) Amount {
-	var a Amount
-	var low, high, spread, half, weight float64 // spread and half are squares
-	for _, p := range parts {
-		values := make([]float64, 0, p.to-p.from)
-		for _, s := range of[p.from:p.to] {
-			values = append(values, get(s))
-		}
-		e := stats.Mean(t.withinCells(values, p.from), view.Confidence)
-		sure := func(n int) float64 {
-			h := e.Interval.Half()
-			return h * h * float64(n) * float64(n+len(values))
-		}
-		a.Total.Low += float64(p.low) * e.Mean
-		a.Total.High += float64(p.high) * e.Mean
-		low += sure(p.low)
-		high += sure(p.high)
-		w := float64(p.high)
-		weight += w
-		spread += w * e.SD * e.SD
-		half += w * w * e.Interval.Half() * e.Interval.Half()
-		a.Episode = stats.Estimate{N: a.Episode.N + e.N, Mean: a.Episode.Mean + w*e.Mean, Method: e.Method}
+// interval of the total is one of prediction: the plan's episodes are taken to be new ones,
+// since a real model's answers are. The mean is by how many episodes parts have at most.
+func (o *outlook) amount(parts []part, values []float64) Amount {
+	low, high := o.strata(parts, values, false), o.strata(parts, values, true)
+	return Amount{
+		Episode: high.Mean(view.Confidence),
+		Total:   stats.Interval{Low: max(0, low.Total(view.Confidence).Low), High: high.Total(view.Confidence).High},
 	}
-	if weight > 0 {
-		a.Episode.Mean /= weight
-		a.Episode.SD = math.Sqrt(spread / weight)
-		half = math.Sqrt(half) / weight
-	}
-	a.Episode.Interval = stats.Interval{Low: a.Episode.Mean - half, High: a.Episode.Mean + half}
-	a.Total = stats.Interval{Low: max(0, a.Total.Low-math.Sqrt(low)), High: a.Total.High + math.Sqrt(high)}
-	return a
 }
 
-// withinCells takes away how cells differ from each other: how often each is played is
-// known, and only what differs within one is chance. Each cell was tried equally often.
-// The values are of the episodes from one on.
-func (t *trial) withinCells(values []float64, from int) []float64 {
-	sums, counts, mean := map[string]float64{}, map[string]float64{}, 0.0
-	for i, v := range values {
-		cell := t.episodes[from+i].cell
-		sums[cell] += v
-		counts[cell]++
-		mean += v / float64(len(values))
+// strata returns values, one for each episode that was tried, as a sample of parts: of how many
+// episodes they have at least, or at most.
+func (o *outlook) strata(parts []part, values []float64, most bool) stats.Strata {
+	s := stats.Strata{All: len(parts)}
+	for _, p := range parts {
+		size := p.low
+		if most {
+			size = p.high
+		}
+		s.Size += float64(size)
+		s.Sampled = append(s.Sampled, stats.Stratum{Size: float64(size), Values: values[p.from:p.to]})
 	}
-	n, k := float64(len(values)), float64(len(counts))
-	if k < 2 || n <= k {
-		return values // one cell, or one episode of each: all there is to go by
+	if !o.foreseen { // there may be cells of which none was tried
+		s.All, s.Size = len(o.cells), float64(o.low)
+		if most {
+			s.Size = float64(o.high)
+		}
 	}
-	freedom := math.Sqrt((n - 1) / (n - k))
-	out := make([]float64, len(values))
-	for i, v := range values {
-		cell := t.episodes[from+i].cell
-		out[i] = mean + freedom*(v-sums[cell]/counts[cell])
-	}
-	return out
+	return s
 }

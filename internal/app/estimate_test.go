@@ -204,25 +204,6 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-// TestSampleOf wants every cell tried as often, or cells from all over where there are many.
-func TestSampleOf(t *testing.T) {
-	t.Parallel()
-	cells := make([]world.Spec, 100)
-	for i := range cells {
-		cells[i].Cell = string(rune('a' + i))
-	}
-	for _, c := range []struct{ cells, episodes, most, want int }{
-		{1, 1, 32, leastTried}, {1, 20, 32, 20}, {1, 500, 32, 32}, {3, 300, 32, 33}, {20, 20, 32, 40}, {100, 100, 32, 32}, {1, 10, 2, 2},
-	} {
-		if got := sampleOf(cells[:c.cells], c.episodes, c.most); len(got) != c.want {
-			t.Errorf("%+v: %d", c, len(got))
-		}
-	}
-	if got := sampleOf(cells, 100, 4); got[3].Cell != cells[75].Cell {
-		t.Errorf("%+v", got)
-	}
-}
-
 func testKind(play world.Func) world.Kind {
 	return world.Kind{
 		Name: "test", Version: 1, Doc: "A test.",

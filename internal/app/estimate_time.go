@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/provider"
 	"parley/internal/stats"
+	"parley/internal/view"
 	"parley/llm"
 )
 
@@ -44,18 +45,18 @@ const (
 	callsAtMost  = 10_000
 )
 
-func (c Check) time(t *trial, parts []part, e *Estimate) TimeUse {
+func (c Check) time(t *trial, o *outlook, e *Estimate) TimeUse {
 	lat := c.Latency.Seconds()
 	u := TimeUse{Latency: lat, Assumes: []string{}}
-	turns := make([]int, len(t.episodes))
+	turns := make([]float64, len(t.episodes))
 	for i, ep := range t.episodes {
-		turns[i] = ep.inARow()
-		u.Turns += float64(turns[i]) / float64(len(turns))
-		u.TurnsMax = max(u.TurnsMax, turns[i])
+		turns[i] = float64(ep.inARow())
+		u.TurnsMax = max(u.TurnsMax, ep.inARow())
 	}
+	u.Turns = o.strata(o.parts, turns, true).Mean(view.Confidence).Mean
 	row := bound{"turns in a row", stats.Interval{
-		Low:  lat * inARow(parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
-		High: lat * inARow(parts, func(p part) float64 { return float64(p.stages * slices.Max(turns[p.from:p.to])) }),
+		Low:  lat * inARow(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
+		High: lat * inARow(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
 	}}
 	bounds := c.rates(t, e, &u)
 	if n := c.Plan.Concurrency; n > 0 {
@@ -80,15 +81,11 @@ func (c Check) time(t *trial, parts []part, e *Estimate) TimeUse {
 }
 
 // certain is how many turns there are in a row in a part that is played for sure.
-func certain(p part, turns []int) float64 {
+func certain(p part, turns []float64) float64 {
 	if p.low == 0 {
 		return 0
 	}
-	sum := 0
-	for _, n := range turns {
-		sum += n
-	}
-	return float64(sum) / float64(len(turns))
+	return stats.Mean(turns, view.Confidence).Mean
 }
 
 // rates bounds the time by what each account allows. Models that share limits add up.

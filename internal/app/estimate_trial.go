@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -39,6 +40,8 @@ func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 // tried is one episode of it.
 type tried struct {
 	cell   string
+	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
+	acts   int
 	models map[string]spent
 	turns  map[string]int // with calls, by strand
 	failed string
@@ -82,25 +85,78 @@ const outputUnknown = 128_000
 // show how much they differ.
 const leastTried = 8
 
-// sampleOf chooses about most episodes of a plan that has so many: as many of each cell
-// or, where there are too many cells, one of every so many.
-func sampleOf(cells []world.Spec, episodes, most int) []world.Spec {
-	want := min(max(most, 2), max(episodes, leastTried))
-	if len(cells) > want {
-		var list []world.Spec
-		for i := range want {
-			list = append(list, cells[i*len(cells)/want])
-		}
-		return list
+// draw chooses about most episodes at random: as many of each cell or, where there are more
+// cells than that, two of each of a random sample of cells. Two of a cell are the fewest that
+// show how much its episodes differ.
+func (o *outlook) draw(most int, r *rand.Rand) {
+	want := min(max(most, 2), max(o.specs.Len(), leastTried))
+	cells := r.Perm(len(o.cells))[:min(want, len(o.cells))]
+	slices.Sort(cells)
+	each := 0
+	if len(cells) > 0 {
+		each = max(2, (want+len(cells)-1)/len(cells))
 	}
-	each := max(2, (want+len(cells)-1)/len(cells))
-	var list []world.Spec
-	for _, c := range cells {
-		for _, s := range world.Repeat(c, each).All() {
-			list = append(list, s)
+	byCell := splitCells(o.specs)
+	for _, i := range cells {
+		specs := byCell[o.cells[i].Cell]
+		p := part{cell: o.cells[i].Cell, low: specs.Len(), high: specs.Len(), stages: 1, from: len(o.sample)}
+		o.sample = append(o.sample, some(specs, each, r)...)
+		p.to = len(o.sample)
+		o.parts = append(o.parts, p)
+	}
+}
+
+// splitCells returns the specs of each cell.
+func splitCells(specs world.Specs) map[string]world.Specs {
+	blocks := map[string][]world.Block{}
+	for b := range specs.Blocks() {
+		groups := map[string][]world.Group{}
+		for _, g := range b.Groups {
+			groups[g.Spec.Cell] = append(groups[g.Spec.Cell], g)
+		}
+		for cell, own := range groups {
+			blocks[cell] = append(blocks[cell], world.Block{Groups: own, Rounds: b.Rounds})
 		}
 	}
-	return list
+	out := make(map[string]world.Specs, len(blocks))
+	for cell, own := range blocks {
+		made, err := world.Blocks(own...)
+		if err != nil {
+			continue // a part of what was made of blocks is
+		}
+		out[cell] = made
+	}
+	return out
+}
+
+// some takes n of specs at random, none twice. Where they are too few, they are taken again
+// with other deals.
+func some(specs world.Specs, n int, r *rand.Rand) []world.Spec {
+	var out []world.Spec
+	for again := 0; len(out) < n && specs.Len() > 0; again++ {
+		for _, i := range places(min(n-len(out), specs.Len()), specs.Len(), r) {
+			s := specs.At(i)
+			s.Deal += again * specs.Len()
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// places are n different numbers below most, at random.
+func places(n, most int, r *rand.Rand) []int {
+	if most < 8*n {
+		return r.Perm(most)[:n]
+	}
+	seen := map[int]bool{}
+	out := make([]int, 0, n)
+	for len(out) < n {
+		if i := r.IntN(most); !seen[i] {
+			seen[i] = true
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 // play plays the sample and takes in what was asked.
@@ -111,7 +167,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	}
 	models, err := dispatch.New(dispatch.Config{
 		Open: func(name string) (dispatch.Lane, error) {
-			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: model}, nil
+			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: steady{model}}, nil
 		},
 		Prices: t.prices,
 	})
@@ -154,7 +210,11 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		case *journal.Replied:
 			t.replied(e, seen)
 		case *journal.Ended:
-			t.episodes[e.Episode].failed = e.Outcome.Failed
+			ep := t.episodes[e.Episode]
+			ep.failed = e.Outcome.Failed
+			if alone := len(ep.models) == 0 && ep.acts == 0; ep.failed == "" && (!e.Chance || alone) {
+				ep.play = e.Play
+			}
 		}
 		return nil
 	})
@@ -166,6 +226,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	switch {
 	case e.Act != nil:
 		t.acts++
+		ep.acts++
 		return
 	case req == nil:
 		return // a bot's
@@ -217,6 +278,15 @@ func (t *trial) account(model string) provider.Provider {
 		return provider.Provider{Name: name}
 	}
 	return t.plan.Providers[i]
+}
+
+// values returns a number for each episode that was tried.
+func values(of []spent, get func(spent) float64) []float64 {
+	out := make([]float64, len(of))
+	for i, s := range of {
+		out[i] = get(s)
+	}
+	return out
 }
 
 // of returns what each episode spent on the models that are wanted.

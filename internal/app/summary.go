@@ -38,6 +38,8 @@ type Summary struct {
 	// are copies of another: see view.Distinct.
 	Distinct int `json:"distinct"`
 	Copies   int `json:"copies"`
+	// CopiesNote says why there are copies and what to do; empty where there are none.
+	CopiesNote string `json:"copies_note"`
 
 	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	// Failures are the calls that failed, by model and kind, the commonest first.
@@ -114,6 +116,7 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
 	outcomes := view.Outcomes(head, kind)
 	s.Distinct, s.Copies = view.Distinct(head)
+	s.CopiesNote = view.CopiesNote(head)
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	return s
 }

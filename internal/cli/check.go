@@ -23,7 +23,7 @@ import (
 type checkCmd struct {
 	Plan     string        `arg:"" help:"The plan file; or a run file, to find out whether it is damaged." placeholder:"FILE"`
 	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
-	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider. Default: ${default}."`
+	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider, at least two of each cell that is tried. Default: ${default}."`
 	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
 	Act      bool          `help:"Act on the outside too: play in the environments on the servers that a plan names. Without it they are only asked whether they are there."`
 	JSON     bool          `name:"json" help:"Print JSON."`

@@ -65,7 +65,7 @@ type grammar struct {
 	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
 	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
 	Report     reportCmd     `cmd:"" help:"Say what runs came to: tables with intervals, and a page with charts."`
-	Compare    compareCmd    `cmd:"" help:"Say what differs between runs, agents, models or cells, and what cannot be told yet."`
+	Compare    compareCmd    `cmd:"" help:"Say what differs between runs, agents, models or cells, and what the data cannot show yet."`
 	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
 	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`

@@ -30,18 +30,15 @@ func (v *playView) printAgents(w io.Writer, sum *app.Summary) {
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "agent\tscore\tepisodes\tmean\t95% interval\t")
+	fmt.Fprintln(t, "agent\tscore\tepisodes\tindependent\tmean\t95% interval\t")
 	for _, sc := range sum.Agents {
 		interval := "not known"
 		if !math.IsInf(sc.Interval.Half(), 0) {
 			interval = fmt.Sprintf("%.3f to %.3f", sc.Interval.Low, sc.Interval.High)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.N), sc.Mean, interval)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.3f\t%s\t\n", sc.Agent, sc.Score, number(sc.Episodes), number(sc.N), sc.Mean, interval)
 	}
 	_ = t.Flush()
-	if v.groups {
-		fmt.Fprintln(w, "(episodes of a group are not independent: parley report has intervals by group)")
-	}
 	fmt.Fprintln(w)
 }
 
@@ -61,9 +58,8 @@ func printFigures(w io.Writer, sum *app.Summary) {
 
 // printTrouble prints what failed, what is open, why the run ended, and what to do about it.
 func printTrouble(w io.Writer, sum *app.Summary) {
-	if sum.Copies > 0 {
-		fmt.Fprintf(w, "%s: no evidence of their own, so the intervals above are too narrow. Ask at a temperature above 0, or let episodes differ in what they are dealt\n",
-			several(sum.Copies, "episode is a word-for-word copy of another", "episodes are word-for-word copies of others"))
+	if sum.CopiesNote != "" {
+		fmt.Fprintln(w, safe(sum.CopiesNote))
 	}
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", number(f.Episodes), safe(f.String()))

@@ -12,7 +12,6 @@ import (
 	"parley/internal/batch/office"
 	"parley/internal/dispatch"
 	"parley/internal/replica"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -42,7 +41,6 @@ type playView struct {
 	staged *journal.Staged // the stage that is played
 	stages int             // that were begun in this sitting
 	files  bool            // the kind makes files to read
-	groups bool            // some episodes are dealt the same
 
 	// What the commands of the closing lines need.
 	trust []string // values of --trust
@@ -62,17 +60,13 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	v.files, v.groups = o.Plan.Kind.Files != nil, view.Grouped(o.Head.Stages)
+	v.files = o.Plan.Kind.Files != nil
 	if o.Plan.Kind.Status == nil {
 		return
 	}
 	v.status = o.Plan.Kind.Status(o.Plan.Params)
-	for _, st := range o.Head.Stages {
-		for i, spec := range st.Specs.All() {
-			if e, ok := o.Head.Ended[st.First+i]; ok {
-				v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
-			}
-		}
+	for spec, e := range o.Head.Played() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 	}
 }
 
@@ -102,7 +96,6 @@ func (v *playView) see(e engine.Event) {
 	case e.Staged != nil:
 		v.stages++
 		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
-		v.groups = v.groups || e.Staged.Specs.Grouped()
 	case e.Ended != nil:
 		v.ended++
 		v.left.end(e.Ended.Episode)

@@ -155,7 +155,7 @@ func TestCompare(t *testing.T) {
 		t.Error(got.stdout)
 	}
 	same := parley(t, State{}, "compare", a, again).want(t, ExitOK)
-	if strings.Contains(same.stdout, "Differs") || strings.Contains(same.stdout, "Cannot be told") || !strings.Contains(same.stdout, "exactly the same in all of 20 deals") {
+	if strings.Contains(same.stdout, "Differs") || strings.Contains(same.stdout, "Cannot be shown") || !strings.Contains(same.stdout, "exactly the same in all of 20 deals") {
 		t.Error(same.stdout)
 	}
 }

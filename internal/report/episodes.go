@@ -67,8 +67,9 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 	out := page.Section{ID: "transcripts", Title: "Transcripts"}
 	var all []page.Transcript
 	left := mostWords
+	begun := s.Run.Episodes.Total - s.Run.Episodes.Waiting
 	for e := range s.Run.All() {
-		if len(all) == most || left <= 0 {
+		if len(all) == min(most, begun) || left <= 0 {
 			break
 		}
 		if e.State == "waiting" {
@@ -90,8 +91,8 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		}
 		all = append(all, t)
 	}
-	if n := s.Run.Episodes.Total - s.Run.Episodes.Waiting; n > len(all) {
-		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N has any of them, whole.", page.Grouped(len(all)), page.Grouped(n))
+	if begun > len(all) {
+		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N has any of them, whole.", page.Grouped(len(all)), page.Grouped(begun))
 	}
 	if len(all) > 0 {
 		out.Blocks = []page.Block{{Transcripts: all}}

@@ -61,7 +61,7 @@ func estimates(e world.Estimates, colours *palette) *page.Table {
 	for _, by := range e.By {
 		t.Columns = append(t.Columns, page.Key(by))
 	}
-	t.Columns = append(t.Columns, page.Number(e.What), page.Number("episodes"))
+	t.Columns = append(t.Columns, page.Number(e.What), page.Number("episodes"), page.Number("independent"))
 	for _, r := range e.Rows {
 		q := page.Sample(r.Sample, e.Share)
 		var row []page.Cell
@@ -76,7 +76,7 @@ func estimates(e world.Estimates, colours *palette) *page.Table {
 		if len(row) > 0 {
 			c.Class = colours.class(row[len(row)-1].Text)
 		}
-		t.Rows = append(t.Rows, append(row, c, page.Whole(q.N)))
+		t.Rows = append(t.Rows, append(row, c, page.Whole(r.Sample.Episodes()), page.Whole(q.N)))
 	}
 	return t
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
-	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("series"), page.Number(c.X), page.Number(c.Y), page.Number("episodes")}}
+	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("series"), page.Number(c.X), page.Number(c.Y), page.Number("episodes"), page.Number("independent")}}
 	var lines []chart.Line
 	for _, k := range c.Curves {
 		line := chart.Line{Name: k.Name, Level: k.Level}
@@ -21,7 +21,7 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
 		for _, p := range k.Points {
 			q := page.Sample(p.Sample, c.Share)
 			line.Points = append(line.Points, chart.Point{X: p.X, Y: q})
-			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), page.Real(p.X), page.Quantity(q), page.Whole(q.N)})
+			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), page.Real(p.X), page.Quantity(q), page.Whole(p.Sample.Episodes()), page.Whole(q.N)})
 		}
 		lines = append(lines, line)
 	}
@@ -29,12 +29,12 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
 }
 
 func scatter(b *page.Block, e world.Exhibit, s world.Scatter, colours *palette) {
-	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("name"), page.Number(s.X), page.Number(s.Y), page.Number("episodes")}}
+	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("name"), page.Number(s.X), page.Number(s.Y), page.Number("episodes"), page.Number("independent")}}
 	var spots []chart.Spot
 	for _, p := range s.Points {
 		x, y := page.Sample(p.X, s.Share), page.Sample(p.Y, s.Share)
 		spots = append(spots, chart.Spot{Name: p.Name, Class: colours.class(p.Name), X: x, Y: y})
-		b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(p.Name), page.Quantity(x), page.Quantity(y), page.Whole(max(x.N, y.N))})
+		b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(p.Name), page.Quantity(x), page.Quantity(y), page.Whole(max(p.X.Episodes(), p.Y.Episodes())), page.Whole(max(x.N, y.N))})
 	}
 	b.Drawing = plot(e.Title, s.X, s.Y, s.Share).Scatter(spots, s.Share)
 }

@@ -168,6 +168,23 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
+// TestLongRun: a report is about what was played, however much waits.
+func TestLongRun(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.Repeat(world.Spec{}, world.MaxEpisodes)}, &journal.Ended{Episode: 0}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables := built(t, Options{Episodes: 3, Transcripts: 3}, Source{Run: r, Journal: j})
+	if rows := len(tables["episodes"].Rows); rows != 3 {
+		t.Errorf("%d episodes", rows)
+	}
+}
+
 // TestCosts: what each seat took and what calls were for, whoever sat there, adds up to the whole.
 func TestCosts(t *testing.T) {
 	t.Parallel()

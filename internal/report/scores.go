@@ -25,21 +25,30 @@ func headline(r *view.Run, several bool) page.Section {
 	if text := forkText(b.Fork); text != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: text})
 	}
+	if note := view.CopiesNote(r.Head); note != "" {
+		s.Blocks = append(s.Blocks, page.Block{Text: note})
+	}
 	if f := r.Fault; f != nil {
 		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Episodes that failed: %s, most often (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
 	}
 	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
 		Name: "runs", Title: "Runs", Track: -1,
 		Columns: []page.Column{
-			page.Words("kind"), page.Words("state"), page.Number("episodes"), page.Number("failed"), page.Number("unfinished"), page.Number("calls"),
-			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"),
+			page.Words("kind"), page.Words("state"), page.Number("episodes"), page.Number("distinct plays"), page.Number("failed"), page.Number("unfinished"), page.Number("calls"),
+			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"), {Name: "copies", Detail: true},
 		},
 		Rows: [][]page.Cell{{
-			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
-			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played),
+			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), distinctCell(r.Head), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(view.CopiesNote(r.Head)),
 		}},
 	}})
 	return s
+}
+
+// distinctCell is how many distinct plays there are, where that is known.
+func distinctCell(head *journal.Head) page.Cell {
+	distinct, _ := view.Distinct(head)
+	return page.Some(distinct)
 }
 
 // forkText says of a fork what its intervals are about, and what no repeat adds anything to.
@@ -136,7 +145,7 @@ func stamp(t time.Time) string {
 // scores are what agents and models came to: first by agent, and then by whatever else
 // makes a difference in this run.
 func scores(r *view.Run, colours *palette) page.Section {
-	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; those that failed do not count."}
+	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; those that failed do not count. Independent is how many observations the interval rests on: episodes with one deal, and copies of one play, are one."}
 	byAgent := scoreTable(r, colours, "scores", "By agent", func(g view.Group) view.Group {
 		return view.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
 	})
@@ -145,9 +154,6 @@ func scores(r *view.Run, colours *palette) page.Section {
 		return s
 	}
 	s.Blocks = append(s.Blocks, page.Block{Title: byAgent.Title, Table: byAgent})
-	if view.Grouped(r.Head.Stages) {
-		s.Blocks = append(s.Blocks, page.Block{Text: "Episodes of a group were dealt the same and are not independent of each other. Intervals here are as if they were, and may be too narrow; those of the kind's own tables are by group."})
-	}
 	for _, more := range []struct {
 		name, title string
 		needs       func(view.Group) string // two values of it, or the table says nothing new
@@ -212,7 +218,7 @@ func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.
 		}
 	}
 	t.Track = len(t.Columns)
-	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"))
+	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"), page.Number("independent"))
 	for _, s := range all {
 		q := s.Estimate()
 		var row []page.Cell
@@ -223,7 +229,7 @@ func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.
 		}
 		c := page.Quantity(q)
 		c.Class = colours.class(cmp.Or(s.Agent, s.Model))
-		t.Rows = append(t.Rows, append(row, c, page.Whole(q.N)))
+		t.Rows = append(t.Rows, append(row, c, page.Whole(s.Sample.Episodes()), page.Whole(q.N)))
 	}
 	return t
 }

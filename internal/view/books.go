@@ -22,8 +22,6 @@ type books struct {
 }
 
 func newBooks(r *Run) *books {
-	r.Spent = make([]Spending, r.Episodes.Total)
-	r.took = make([]world.Took, r.Episodes.Total)
 	return &books{
 		run: r, accounts: map[Key]*Account{}, times: map[string]*ModelTimes{},
 		failures: failures{}, batches: map[string]*Batch{},
@@ -58,8 +56,8 @@ func (b *books) reply(e *journal.Replied) {
 	}
 	b.accounts[k].add(e)
 	usage, trail := spentOn(e)
-	if i := e.Episode; i >= 0 && i < len(b.run.Spent) {
-		s := &b.run.Spent[i]
+	if b.has(e.Episode) {
+		s := &b.run.Spent[e.Episode]
 		s.Calls++
 		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
 		s.Cost = s.Cost.Plus(e.Cost())
@@ -79,9 +77,25 @@ func (b *books) reply(e *journal.Replied) {
 	}
 }
 
+// mostApart is how many episodes may begin before one that was planned earlier does.
+const mostApart = 1 << 20
+
+// has makes room for an episode. Episodes begin about in order: one that is far beyond those that began
+// is not one that a run can have.
+func (b *books) has(episode int) bool {
+	r := b.run
+	if most := min(r.Episodes.Total, len(r.Head.Ended)+len(r.Head.Playing)+mostApart); episode < 0 || episode >= most {
+		return false
+	}
+	for len(r.Spent) <= episode {
+		r.Spent, r.took = append(r.Spent, Spending{}), append(r.took, world.Took{})
+	}
+	return true
+}
+
 // took is what is known of an attempt at an episode, if that is the last one so far.
 func (b *books) took(episode, attempt int) *world.Took {
-	if episode < 0 || episode >= len(b.run.took) {
+	if !b.has(episode) {
 		return nil
 	}
 	t := &b.run.took[episode]

@@ -1,6 +1,13 @@
 package view
 
-import "parley/journal"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/world"
+)
 
 // Distinct counts the different plays among the episodes that ended well, and the episodes that
 // are copies of an earlier one: played word for word alike, and not by chance. A copy is no
@@ -17,4 +24,102 @@ func Distinct(head *journal.Head) (distinct, copies int) {
 		seen[e.Play] = true
 	}
 	return len(seen), copies
+}
+
+// CopiesNote says how many distinct plays the episodes of a run are, why, as far as it is known, and what
+// to do about it. It is empty where no episode is a copy.
+func CopiesNote(head *journal.Head) string {
+	distinct, copies := Distinct(head)
+	if copies == 0 {
+		return ""
+	}
+	episodes := 0
+	for _, e := range head.Ended {
+		if e.Outcome.Failed == "" && e.Play != (journal.Digest{}) {
+			episodes++
+		}
+	}
+	why, remedy := whyCopies(head)
+	return fmt.Sprintf("%s are %s: %s of another and count once. %s. To get new plays, %s.",
+		counted(episodes, "episode", "episodes"), counted(distinct, "distinct play", "distinct plays"),
+		counted(copies, "is an exact copy", "are exact copies"), why, remedy)
+}
+
+func counted(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
+// whyCopies says why episodes come out the same, and what to change.
+func whyCopies(head *journal.Head) (why, remedy string) {
+	deals := map[journal.Digest]int{} // of the first episode with the play
+	sameDeal := true
+	agents := map[string]bool{}
+	for _, st := range head.Stages {
+		for i, spec := range st.Specs.All() {
+			e, ok := head.Ended[st.First+i]
+			if !ok || e.Chance || e.Outcome.Failed != "" {
+				continue
+			}
+			deal, known := deals[e.Play]
+			if !known {
+				deals[e.Play] = spec.Deal
+				continue
+			}
+			sameDeal = sameDeal && deal == spec.Deal
+			for _, name := range spec.Lineup {
+				agents[name] = true
+			}
+		}
+	}
+	why, remedy = Unvarying(head.Begun.Agents, func(name string) bool { return agents[name] })
+	if why == "" {
+		why, remedy = "The provider gives the same answer to the same question", "use a temperature above 0, or a provider that samples"
+	}
+	if sameDeal {
+		return why + ", and copies have the same deal", remedy + ", or play more deals"
+	}
+	return why + ", and copies were asked the same though their deals differ", remedy + ", or vary what episodes are about, as with plan.matrix"
+}
+
+// Unvarying says which of the agents that are played answer the same question the same way, and
+// how to change that. It is empty unless all do that ask a model.
+func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy string) {
+	var cold, seeded []string
+	for _, a := range agents {
+		switch {
+		case a.Bot != "" || !played(a.Name):
+		case a.Temperature != nil && *a.Temperature == 0:
+			cold = append(cold, a.Name)
+		case a.Seed != nil:
+			seeded = append(seeded, a.Name)
+		default:
+			return "", ""
+		}
+	}
+	var whys, remedies []string
+	if len(cold) > 0 {
+		whys = append(whys, "temperature is 0 for "+names(cold))
+		remedies = append(remedies, "set agents.NAME.temperature above 0")
+	}
+	if len(seeded) > 0 {
+		whys = append(whys, "a seed is set for "+names(seeded))
+		remedies = append(remedies, "leave out agents.NAME.seed")
+	}
+	if len(whys) == 0 { // bots alone
+		return "All agents are bots", "use a model"
+	}
+	why = strings.Join(whys, " and ")
+	return strings.ToUpper(why[:1]) + why[1:], strings.Join(remedies, " and ")
+}
+
+// names lists a few names.
+func names(all []string) string {
+	const most = 4
+	if slices.Sort(all); len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most-1], ", "), len(all)-most+1)
+	}
+	return strings.Join(all, ", ")
 }

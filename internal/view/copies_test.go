@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 
 	"parley/journal"
@@ -20,5 +21,39 @@ func TestDistinct(t *testing.T) {
 	}}
 	if distinct, copies := Distinct(head); distinct != 2 || copies != 2 {
 		t.Errorf("%d distinct plays and %d copies, want 2 and 2", distinct, copies)
+	}
+}
+
+// TestCopiesNote: where episodes are copies, it says how many plays there are, why, and what to do.
+func TestCopiesNote(t *testing.T) {
+	t.Parallel()
+	zero, one, seed := 0.0, 1.0, int64(7)
+	for name, c := range map[string]struct {
+		agent world.Agent
+		deals [2]int
+		play  byte
+		want  []string
+	}{
+		"cold":          {world.Agent{Temperature: &zero}, [2]int{0, 1}, 1, []string{"3 episodes are 2 distinct plays: 1 is an exact copy", "Temperature is 0 for a", "copies were asked the same though their deals differ", "set agents.NAME.temperature above 0", "plan.matrix"}},
+		"seeded":        {world.Agent{Temperature: &one, Seed: &seed}, [2]int{4, 4}, 1, []string{"A seed is set for a", "have the same deal", "leave out agents.NAME.seed", "play more deals"}},
+		"deterministic": {world.Agent{Temperature: &one}, [2]int{0, 1}, 1, []string{"The provider gives the same answer"}},
+		"all different": {world.Agent{Temperature: &zero}, [2]int{0, 1}, 2, nil},
+	} {
+		c.agent.Name, c.agent.Model = "a", "lab/x"
+		lineup := map[string]string{"s": "a"}
+		head := &journal.Head{
+			Begun:  &journal.Begun{Agents: []world.Agent{c.agent}},
+			Stages: []journal.Staged{{Specs: world.List(world.Spec{Lineup: lineup, Deal: c.deals[0]}, world.Spec{Lineup: lineup, Deal: c.deals[1]}, world.Spec{Lineup: lineup, Deal: 9})}},
+			Ended:  map[int]journal.Ended{0: {Play: journal.Digest{1}}, 1: {Episode: 1, Play: journal.Digest{c.play}}, 2: {Episode: 2, Play: journal.Digest{3}}},
+		}
+		got := CopiesNote(head)
+		if c.want == nil && got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: %q is not in %q", name, part, got)
+			}
+		}
 	}
 }

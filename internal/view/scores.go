@@ -96,17 +96,6 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 	return f.scores()
 }
 
-// Grouped says whether a run plays the same several times with the same deal, as rollouts do
-// in a group: such episodes stand beside each other, and are not independent.
-func Grouped(stages []journal.Staged) bool {
-	for _, st := range stages {
-		if st.Specs.Grouped() {
-			return true
-		}
-	}
-	return false
-}
-
 // Bounds are what the scores of a run can be, by name, as far as its kind declares it.
 func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	if kind.Scores == nil {

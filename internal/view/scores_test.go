@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"testing"
 
 	"parley/journal"
@@ -25,25 +24,4 @@ func TestAnEpisodeCountsOnce(t *testing.T) {
 		return
 	}
 	t.Error("no score")
-}
-
-func TestGrouped(t *testing.T) {
-	t.Parallel()
-	spec := func(deal int, agent, params string) world.Spec {
-		return world.Spec{Deal: deal, Lineup: map[string]string{"s": agent}, Params: json.RawMessage(params)}
-	}
-	for name, c := range map[string]struct {
-		specs []world.Spec
-		want  bool
-	}{
-		"nothing":      {nil, false},
-		"deals":        {[]world.Spec{spec(0, "a", "{}"), spec(1, "a", "{}")}, false},
-		"a group":      {[]world.Spec{spec(0, "a", "{}"), spec(1, "a", "{}"), spec(1, "a", "{}")}, true},
-		"other agents": {[]world.Spec{spec(0, "a", "{}"), spec(0, "b", "{}")}, false},
-		"other params": {[]world.Spec{spec(0, "a", "{}"), spec(0, "a", `{"n":1}`)}, false},
-	} {
-		if got := Grouped([]journal.Staged{{Specs: world.List(c.specs...)}}); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
 }

@@ -138,20 +138,12 @@ func (r *Run) Each(f func(world.Played)) {
 		past = fork.Turn
 	}
 	deals, units := r.Deals(), NewUnits()
-	for _, st := range r.Head.Stages {
-		for i, spec := range st.Specs.All() {
-			n := st.First + i
-			e, ok := r.Head.Ended[n]
-			if !ok {
-				continue
-			}
-			p := world.Played{Episode: n, Spec: spec, Outcome: e.Outcome, Past: past}
-			p.Unit = units.Of(r, deals, p)
-			if n < len(r.took) {
-				p.Took = r.took[n]
-			}
-			f(p)
+	for spec, e := range r.Head.Played() {
+		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Unit: units.of(r, deals.Of(spec), e), Past: past}
+		if e.Episode < len(r.took) {
+			p.Took = r.took[e.Episode]
 		}
+		f(p)
 	}
 }
 

@@ -186,3 +186,19 @@ func TestScores(t *testing.T) {
 		t.Errorf("%v\nwant %v", got, want)
 	}
 }
+
+// TestLongStage: nothing is held of episodes that wait, or of one that cannot have begun yet.
+func TestLongStage(t *testing.T) {
+	t.Parallel()
+	entries := begin(2)
+	entries[2] = &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, world.MaxEpisodes)}
+	r := fold(t, append(entries, ask(turn(1, 0), "left", 1, "x"), end(1, 1, 0), ask(turn(world.MaxEpisodes-1, 0), "left", 2, "y"))...)
+	if r.Episodes.Waiting != world.MaxEpisodes-2 || len(r.Spent) != 2 || r.Spent[1].Calls != 1 {
+		t.Errorf("%+v: %+v", r.Episodes, r.Spent)
+	}
+	n := 0
+	r.Each(func(p world.Played) { n += p.Episode })
+	if n != 1 {
+		t.Errorf("%d", n)
+	}
+}

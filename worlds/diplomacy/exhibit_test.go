@@ -5,11 +5,13 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley/world"
 	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/show"
 )
 
 // ended makes of a game what a report gets.
@@ -24,7 +26,7 @@ func ended(t *testing.T, episode int, p *played) world.Played {
 		lineup[seat] = "crowd"
 	}
 	lineup["FRANCE"] = "hero"
-	return world.Played{Episode: episode, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Data: json.RawMessage(data)}}
+	return world.Played{Episode: episode, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Scores: p.outcome.Scores, Data: json.RawMessage(data)}}
 }
 
 func TestExhibits(t *testing.T) {
@@ -63,6 +65,49 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
+// TestConductIsScores: the table of agents says the same as the table of scores of any report, which leaves
+// out powers that never gave a legal order and counts an agent once in a game.
+func TestConductIsScores(t *testing.T) {
+	t.Parallel()
+	x := Kind().Exhibitor()
+	want := map[string]*world.Sample{}
+	for deal := range 3 {
+		p := ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
+		if deal > 0 { // it never gave a legal order
+			p.Outcome.Scores = slices.DeleteFunc(slices.Clone(p.Outcome.Scores), func(s world.Score) bool { return s.Seat == "AUSTRIA" })
+		}
+		x.Add(p)
+		values := map[string][]float64{}
+		for _, s := range p.Outcome.Scores {
+			if s.Seat != "" {
+				k := p.Spec.Lineup[s.Seat] + " " + s.Name
+				values[k] = append(values[k], s.Value)
+			}
+		}
+		for k, list := range values {
+			if want[k] == nil {
+				want[k] = &world.Sample{Bounds: show.Bounds(strings.Fields(k)[1])}
+			}
+			want[k].Add(p.Unit, list...)
+		}
+	}
+	for _, e := range x.Exhibits() {
+		grid, _ := e.Show.(world.Grid)
+		if e.Name != "diplomacy-conduct" {
+			continue
+		}
+		for _, row := range grid.Rows {
+			for i, column := range grid.Columns[1:] {
+				w, got := want[row[0].(string)+" "+column], row[i+1]
+				sample, ok := got.(*world.Sample)
+				if ok != (w != nil) || ok && sample.Estimate(0.95) != w.Estimate(0.95) {
+					t.Errorf("%v's %s: %+v, want %+v", row[0], column, got, w)
+				}
+			}
+		}
+	}
+}
+
 // TestReplay: a frame for every phase with a picture that is XML, and what was said in it.
 func TestReplay(t *testing.T) {
 	t.Parallel()
@@ -71,12 +116,12 @@ func TestReplay(t *testing.T) {
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}
-	show, _ := list[0].Show.(world.Replay)
+	replay, _ := list[0].Show.(world.Replay)
 	g := record.Read(p.notes)
-	if len(show.Frames) != len(g.Phases)+1 || show.Base == "" {
-		t.Fatalf("%d frames of %d phases", len(show.Frames), len(g.Phases))
+	if len(replay.Frames) != len(g.Phases)+1 || replay.Base == "" {
+		t.Fatalf("%d frames of %d phases", len(replay.Frames), len(g.Phases))
 	}
-	for i, f := range show.Frames {
+	for i, f := range replay.Frames {
 		if err := wellFormed(f.SVG); err != nil || !strings.HasPrefix(f.SVG, "<svg") {
 			t.Errorf("%s: %v: %.60q", f.Title, err, f.SVG)
 		}

@@ -4,6 +4,7 @@ import (
 	"parley/world"
 	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/show"
 )
 
 // How games are scored.
@@ -100,22 +101,12 @@ func (k *kind) measures(params any) []world.Measure {
 	if err != nil {
 		return nil
 	}
-	share, count := world.Bounds{Low: 0, High: 1}, world.AtLeast0()
-	all := []world.Measure{{Name: "solo", Bounds: share}, {Name: "draw", Bounds: share}, {Name: "years", Bounds: count}}
-	add := func(name string, b world.Bounds) {
-		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: b})
-	}
-	add("score", count)
-	all[len(all)-1].Rivals = p.Scoring != scoreWelfare // there nobody has more because another has less
-	add("centres", world.Bounds{Low: 0, High: board.Centres})
-	for _, name := range []string{"survived", "solo", "success", "invalid", "kept"} {
-		add(name, share)
-	}
-	if p.Rounds > 0 {
-		add("messages", count)
-	}
-	if p.Diary {
-		add("betrayals", count)
+	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}
+	for _, name := range show.Scores() {
+		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
+			continue
+		}
+		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: show.Bounds(name), Rivals: name == "score" && p.Scoring != scoreWelfare})
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package evolve
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/stats"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -175,6 +177,7 @@ func TestReadPrompt(t *testing.T) {
 func TestFitness(t *testing.T) {
 	t.Parallel()
 	f := defaults().Fitness
+	f.By = "weighted"
 	even := []Result{{Asked: 1, Correct: 1, Length: 100, CorrectLength: 100}, {Asked: 1, Length: 100, Unread: 1}}
 	got := f.parts(even, "Think.")
 	if got.Accuracy != 0.5 || got.Consistency != 0.7+0.3*0.5 || got.Efficiency != 1 || got.Diversity != 0 || got.Penalty != 0 {
@@ -265,6 +268,32 @@ func TestSilentSolver(t *testing.T) {
 		}
 		if o.Failed != c.failed || (c.failed == "") != (len(o.Scores) == 1) || unread != c.unread {
 			t.Errorf("%s: failed %q, scores %v, %d unread; want %q, %d", c.params, o.Failed, o.Scores, unread, c.failed, c.unread)
+		}
+	}
+}
+
+// TestGainIsADifference: a gain is no share, even where it is 0 or 1. Of one evolution its interval is not known, and of
+// several it is Student's, from -1 to 1.
+func TestGainIsADifference(t *testing.T) {
+	t.Parallel()
+	all := measures(defaults())
+	gain := all[slices.IndexFunc(all, func(m world.Measure) bool { return m.Name == "gain" })]
+	for _, c := range []struct {
+		gains []float64
+		want  stats.Interval
+	}{
+		{[]float64{0}, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{[]float64{1}, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{[]float64{0, 0.1, 0.2, 0.3}, stats.Mean([]float64{0, 0.1, 0.2, 0.3}, 0.95).Interval},
+		{[]float64{0, 1}, stats.Interval{Low: -1, High: 1}},
+	} {
+		s := world.Sample{Bounds: gain.Bounds}
+		for _, g := range c.gains {
+			s.Add(world.Unit{}, g)
+		}
+		got := s.Estimate(0.95)
+		if math.Abs(got.Low-c.want.Low) > 1e-12 || math.Abs(got.High-c.want.High) > 1e-12 {
+			t.Errorf("%v: %v, want %v", c.gains, got, c.want)
 		}
 	}
 }

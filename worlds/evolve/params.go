@@ -21,7 +21,7 @@ type Params struct {
 	Solvers int `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
 	// Samples is how often each is asked. Default: 1.
 	Samples int `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
-	// Fitness is what a prompt is judged by. Default: the weights of old.
+	// Fitness is what a prompt is judged by. Default: accuracy.
 	Fitness Fitness `json:"fitness" doc:"What a prompt is judged by."`
 	// Seeds are prompts to begin with. Default: those of package genome.
 	Seeds []string `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
@@ -133,7 +133,7 @@ func defaults() *Params {
 			Source: "arithmetic", Question: "question", Answer: "answer", ID: "id", Choices: "choices", Test: 100, Seed: 1, Difficulty: [2]int{2, 6},
 		},
 		Ask: "{question}", Checker: checker.Default(), Solvers: 1, Samples: 1,
-		Fitness: Fitness{By: "weighted", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
+		Fitness: Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
 		Seeds:   []string{}, Phrases: []string{},
 		Selection: "tournament", Pressure: 1.5,
 		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, byModel: 0},

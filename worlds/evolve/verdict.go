@@ -247,6 +247,6 @@ func measures(params any) []world.Measure {
 		{Name: "generations", Bounds: world.AtLeast0()},
 		{Name: "winner_accuracy", Bounds: share},
 		{Name: "baseline_accuracy", Bounds: share},
-		{Name: "gain", Bounds: world.Bounds{Low: -1, High: 1}},
+		{Name: "gain", Bounds: world.Share().Difference()},
 	}
 }

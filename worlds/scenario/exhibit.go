@@ -36,8 +36,8 @@ type gallery struct {
 type (
 	// point is a place on a curve.
 	point struct {
-		metric, actor string
-		cell, turn    int
+		score, actor string // see share
+		cell, turn   int
 	}
 	// occurrence is what happened in one episode.
 	occurrence struct {
@@ -126,12 +126,14 @@ func (g *gallery) addCurve(u world.Unit, cell int, c Curve) {
 		if v == nil || turn > script.MaxTurns {
 			continue
 		}
-		at := point{c.Name, c.Actor, cell, turn}
-		if g.points[at] == nil {
-			g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.Categories, c.Boolean)}
-		}
-		if g.points[at].Episodes() == 0 || !g.copied(turn) {
-			g.points[at].Add(u, *v)
+		for _, s := range c.scores(*v) {
+			at := point{s.Name, c.Actor, cell, turn}
+			if g.points[at] == nil {
+				g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.shares())}
+			}
+			if g.points[at].Episodes() == 0 || !g.copied(turn) {
+				g.points[at].Add(u, s.Value)
+			}
 		}
 	}
 }

@@ -69,14 +69,14 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 			continue
 		}
 		shown[title] = true
-		c := world.Curves{X: "turn", Y: m.axis(), Share: m.Boolean}
+		c := world.Curves{X: "turn", Y: m.axis(), Share: m.shares()}
 		for cell, name := range names {
 			if !byActor {
-				c.Curves = append(c.Curves, g.curve(name, point{m.Name, m.Actor, cell, 0}))
+				c.Curves = append(c.Curves, g.metricCurves(name, len(names) == 1, m, m.Actor, cell)...)
 				continue
 			}
 			for _, actor := range g.actors {
-				c.Curves = append(c.Curves, g.curve(actor, point{m.Name, actor, cell, 0}))
+				c.Curves = append(c.Curves, g.metricCurves(actor, false, m, actor, cell)...)
 			}
 		}
 		c.Curves = append(c.Curves, g.thresholds(m)...)
@@ -92,6 +92,26 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 	}
 	return out
 }
+
+// metricCurves are the curve of a metric or, of one with categories, the share of each. alone: there is
+// nothing else to tell these apart from.
+func (g *gallery) metricCurves(name string, alone bool, m Curve, actor string, cell int) []world.Curve {
+	if len(m.Categories) == 0 {
+		return []world.Curve{g.curve(name, point{m.Name, actor, cell, 0})}
+	}
+	var out []world.Curve
+	for _, category := range m.Categories {
+		label := name + ": " + category
+		if alone {
+			label = category
+		}
+		out = append(out, g.curve(label, point{share(m.Name, category), actor, cell, 0}))
+	}
+	return out
+}
+
+// shares says whether what is shown of a metric is shares of episodes.
+func (c Curve) shares() bool { return c.Boolean || len(c.Categories) > 0 }
 
 // pastCaption says what of a fork counts once.
 func (g *gallery) pastCaption() string {
@@ -143,7 +163,7 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 		level string
 		limit *float64
 	}{{"warning", m.Warning}, {"critical", m.Critical}} {
-		if t.limit == nil {
+		if t.limit == nil || len(m.Categories) > 0 {
 			continue
 		}
 		c := world.Curve{Name: t.level + " threshold", Level: true}
@@ -158,6 +178,9 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 }
 
 func (c Curve) axis() string {
+	if len(c.Categories) > 0 {
+		return "share of episodes"
+	}
 	if c.Unit != "" {
 		return c.Unit
 	}
@@ -170,11 +193,7 @@ func (c Curve) legend() string {
 	case c.Boolean:
 		return "The share of episodes in which it is true."
 	case len(c.Categories) > 0:
-		parts := make([]string, len(c.Categories))
-		for i, name := range c.Categories {
-			parts[i] = fmt.Sprintf("%d %s", i, name)
-		}
-		return strings.Join(parts, ", ") + "."
+		return "The share of episodes in which it is so. From least to most: " + strings.Join(c.Categories, ", ") + "."
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/stats"
 	"parley/world"
 )
 
@@ -83,8 +84,19 @@ func TestExhibits(t *testing.T) {
 	if c := got["scenario-metric-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "east" || c[1].Name != "west" {
 		t.Errorf("%+v", c)
 	}
-	if deal := got["scenario-metric-deal"]; !deal.Show.(world.Curves).Share || !strings.Contains(got["scenario-metric-mood"].Caption, "0 low, 1 high") {
+	if deal := got["scenario-metric-deal"]; !deal.Show.(world.Curves).Share {
 		t.Errorf("%+v", deal)
+	}
+	// Categories have no mean: after turn 1 all are high, with Wilson's interval of three of three.
+	mood := got["scenario-metric-mood"]
+	curves := mood.Show.(world.Curves)
+	if len(curves.Curves) != 2 || curves.Curves[0].Name != "low" || curves.Curves[1].Name != "high" || !curves.Share || curves.Y != "share of episodes" || !strings.Contains(mood.Caption, "low, high") {
+		t.Errorf("%+v", mood)
+	}
+	for i, want := range []stats.Interval{stats.Wilson(0, 3, 0.95), stats.Wilson(3, 3, 0.95)} {
+		if q := curves.Curves[i].Points[1].Sample.Estimate(0.95); q.Interval != want {
+			t.Errorf("%s: %v, want %v", curves.Curves[i].Name, q, want)
+		}
 	}
 	ends := got["scenario-ends"].Show.(world.Estimates)
 	if len(ends.Rows) != 2 || ends.Rows[0].Sample.Estimate(0.95).Value != 0.75 || ends.Rows[1].Labels[0] != "halted" {

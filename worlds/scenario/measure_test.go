@@ -98,7 +98,11 @@ func TestModelMetrics(t *testing.T) {
 		}
 		scored := false
 		for _, sc := range out.outcome.Scores {
-			scored = scored || sc.Name == c.metric.Name && sc.Value == c.want
+			name, want := c.metric.Name, c.want
+			if len(c.metric.Categories) > 0 { // the share of each
+				name, want = share(name, c.metric.Categories[int(c.want)]), 1
+			}
+			scored = scored || sc.Name == name && sc.Value == want
 		}
 		if scored != (c.unknown == "") {
 			t.Errorf("%s %v: scores %v", c.metric.Type, c.reply, out.outcome.Scores)

@@ -217,11 +217,16 @@ func measures(params any) []world.Measure {
 	}
 	var all []world.Measure
 	for _, m := range s.Metrics {
-		one := world.Measure{Name: m.Name, Bounds: bounds(m.Range, m.Categories, m.Type == script.Boolean)}
+		var seats []string
 		if m.ActorSpecific {
-			one.Seats = actors
+			seats = actors
 		}
-		all = append(all, one)
+		for _, category := range m.Categories {
+			all = append(all, world.Measure{Name: share(m.Name, category), Seats: seats, Bounds: world.Share()})
+		}
+		if len(m.Categories) == 0 {
+			all = append(all, world.Measure{Name: m.Name, Seats: seats, Bounds: bounds(m.Range, m.Type == script.Boolean)})
+		}
 	}
 	all = append(all, world.Measure{Name: "turns", Bounds: world.Bounds{High: float64(s.Turns)}})
 	if len(s.Validation.Checks) > 0 {
@@ -230,13 +235,15 @@ func measures(params any) []world.Measure {
 	return all
 }
 
-// bounds are what a metric can be.
-func bounds(within []float64, categories []string, boolean bool) world.Bounds {
+// share names the score of one category of a metric. Categories have no mean: each has a score of its
+// own, 1 where the metric is that category and else 0, whose mean is its share of the episodes.
+func share(metric, category string) string { return metric + "=" + category }
+
+// bounds are what a metric that has a mean can be.
+func bounds(within []float64, boolean bool) world.Bounds {
 	switch {
 	case boolean:
-		return world.Bounds{High: 1}
-	case len(categories) > 0:
-		return world.Bounds{High: float64(len(categories) - 1)}
+		return world.Share()
 	case len(within) == 2:
 		return world.Bounds{Low: within[0], High: within[1]}
 	default:
@@ -244,7 +251,7 @@ func bounds(within []float64, categories []string, boolean bool) world.Bounds {
 	}
 }
 
-// outcome scores a scenario: each metric after the last turn, if it is known, the turns
+// outcome scores a scenario: each metric after the last turn, if it is known, or each of its categories, the turns
 // that were played, the issues that were found, if every check is known. One that came to no end
 // of its own has no scores.
 func (g *game) outcome() world.Outcome {
@@ -264,7 +271,7 @@ func (g *game) outcome() world.Outcome {
 		c := g.curve(&g.series[i])
 		rec.Metrics = append(rec.Metrics, c)
 		if last := c.Values[g.now()]; last != nil {
-			o.Scores = append(o.Scores, world.Score{Seat: c.Actor, Name: c.Name, Value: *last})
+			o.Scores = append(o.Scores, c.scores(*last)...)
 		}
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
@@ -275,6 +282,21 @@ func (g *game) outcome() world.Outcome {
 		o.Scores = nil
 	}
 	return o
+}
+
+// scores are those of a value: of a category, one for each.
+func (c Curve) scores(value float64) []world.Score {
+	if len(c.Categories) == 0 {
+		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}
+	}
+	out := make([]world.Score, len(c.Categories))
+	for i, category := range c.Categories {
+		out[i] = world.Score{Seat: c.Actor, Name: share(c.Name, category)}
+		if value == float64(i) {
+			out[i].Value = 1
+		}
+	}
+	return out
 }
 
 // checked says whether checks were made and all of them came to a finding: the issues of the others

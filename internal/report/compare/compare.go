@@ -1,5 +1,5 @@
-// Package compare says what differs between runs, agents, models or cells, what cannot be
-// told yet, and how many more episodes would tell.
+// Package compare says what differs between runs, agents, models or cells, what the data
+// cannot show yet, and how many more episodes would show it.
 //
 // What it promises: groups are compared deal by deal where they were dealt the same, by
 // chance and by what the kind says an episode is about, and as wholes elsewhere, and every comparison says which; what belongs to one deal counts
@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -80,9 +79,16 @@ type Comparison struct {
 	// More is how many more units a difference as it seems would take to show; 0 where it
 	// shows, -1 where nobody can say or it would be noise. Episodes is how many episodes these are.
 	More, Episodes int
-	Note           string // what to bear in mind
+	// Least is the fewest units with which the test can show anything at all, where there are fewer.
+	Least int
+	// Beyond is set where even so many units in all would not show a difference as it seems.
+	Beyond int
+	Played int    // episodes of both sides
+	Note   string // what to bear in mind
 
 	perDeal int // episodes
+	pairs   pairing
+	shares  bool
 }
 
 // Differs says whether the groups differ.
@@ -93,6 +99,7 @@ type Result struct {
 	By, Correct string
 	Groups      []string
 	Comparisons []Comparison
+	Copies      []string // which runs have copies of episodes, why, and what to do
 }
 
 // Runs compares. The names tell runs apart.
@@ -116,10 +123,16 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 		return nil, fmt.Errorf("compare: by %s: %w: no score is there for two of them", c.By, ErrOne)
 	}
 	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups}
+	for i, one := range runs {
+		if note := view.CopiesNote(one.Head); note != "" {
+			r.Copies = append(r.Copies, names[i]+": "+note)
+		}
+	}
 	for _, m := range matches {
 		r.Comparisons = append(r.Comparisons, m.compare(bounds(runs, m.score), len(matches)))
 	}
 	r.adjust()
+	r.plan()
 	return r, nil
 }
 
@@ -154,6 +167,7 @@ func (m match) compare(within world.Bounds, matches int) Comparison {
 	if p.x == nil {
 		p.x, p.y = m.by[m.a], m.by[m.b]
 	}
+	c.Played = len(episodesOf(slices.Concat(p.x, p.y)))
 	c.MeanA, c.MeanB = estimate(p.x, within), estimate(p.y, within)
 	c.judge(p, m.share, within, matches)
 	return c
@@ -203,26 +217,14 @@ func oneGroup(groups []string) string {
 	return fmt.Sprintf("%q is the only one", groups[0])
 }
 
-// adjust corrects P for the number of comparisons, and works out how many more deals the
-// open ones would take: at the level that the first of them has to reach.
+// adjust corrects P for the number of comparisons.
 func (r *Result) adjust() {
 	ps := make([]float64, len(r.Comparisons))
 	for i, c := range r.Comparisons {
 		ps[i] = c.Test.P
 	}
 	adjusted := stats.Adjust(r.Correct, ps)
-	open := 0
 	for i := range r.Comparisons {
 		r.Comparisons[i].Adjusted = adjusted[i]
-		if !r.Comparisons[i].Differs() && !math.IsNaN(adjusted[i]) {
-			open++
-		}
-	}
-	level := alpha
-	if r.Correct == Holm {
-		level /= float64(max(1, open))
-	}
-	for i := range r.Comparisons {
-		r.Comparisons[i].plan(level)
 	}
 }

@@ -25,6 +25,34 @@ func (p plays) of(r *view.Run, played world.Played) int {
 	return p[play]
 }
 
+// alike counts the deals in which two groups that have no episode in common played the same.
+func alike(x, y []observation) (n int) {
+	plays := map[view.Deal]map[int]bool{}
+	episodes := episodesOf(x)
+	for _, o := range x {
+		if plays[o.deal] == nil {
+			plays[o.deal] = map[int]bool{}
+		}
+		plays[o.deal][o.play] = true
+	}
+	same, met := map[view.Deal]bool{}, map[view.Deal]bool{}
+	for _, o := range y {
+		if episodes[o.episode] {
+			return 0
+		}
+		if !met[o.deal] {
+			met[o.deal], same[o.deal] = true, true
+		}
+		same[o.deal] = same[o.deal] && o.play != 0 && plays[o.deal][o.play]
+	}
+	for _, all := range same {
+		if all {
+			n++
+		}
+	}
+	return n
+}
+
 // collapse gives deals in which both groups played exactly as in an earlier deal the name of
 // that one, so that they count once. It returns how many deals there were and how many are left.
 func collapse(x, y []observation) (a, b []observation, deals, left int) {

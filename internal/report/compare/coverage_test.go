@@ -20,9 +20,9 @@ import (
 	"parley/world"
 )
 
-// design is a way to make runs whose truth is known. A trial returns an interval as tables show
+// setup is a way to make runs whose truth is known. A trial returns an interval as tables show
 // it, and the truth that it is to hold.
-type design struct {
+type setup struct {
 	name, size string
 	trial      func(r *rand.Rand) (stats.Quantity, float64)
 	// why says why the interval holds the truth more often than in 97% of trials, or less often than in 93%.
@@ -30,7 +30,7 @@ type design struct {
 	low, high float64 // what is to be expected then, in percent
 }
 
-// drawn is an episode of a design.
+// drawn is an episode of a setup.
 type drawn struct {
 	deal, play int
 	agent      string
@@ -127,10 +127,10 @@ func versus(bounds world.Bounds, deals, each int, same bool, one func(r *rand.Ra
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // means95 are designs for the mean of a score.
-func means95() []design {
+func means95() []setup {
 	anything := world.Bounds{}
 	between := func(r *rand.Rand) float64 { return 0.05 + 0.9*r.Float64() }
-	return []design{
+	return []setup{
 		{name: "share", size: "20 episodes", trial: func(r *rand.Rand) (stats.Quantity, float64) {
 			p := between(r)
 			return alone(world.Share(), 20, func(r *rand.Rand) float64 { return zeroOne(r.Float64() < p) }, p)(r)
@@ -173,10 +173,10 @@ func means95() []design {
 }
 
 // differences95 are designs for differences of two agents.
-func differences95() []design {
+func differences95() []setup {
 	anything := world.Bounds{}
 	normal := func(r *rand.Rand, luck, gain float64) float64 { return luck + gain + r.NormFloat64() }
-	return []design{
+	return []setup{
 		{name: "difference, the same deals", size: "12 deals", trial: versus(anything, 12, 1, true, normal, 1)},
 		{name: "difference, the same deals", size: "4 deals", trial: versus(anything, 4, 1, true, normal, 1)},
 		{name: "difference, the same deals, 5 episodes each", size: "10 deals", trial: versus(anything, 10, 5, true, normal, 1)},
@@ -261,7 +261,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func coverageTable(all []design, held []float64) string {
+func coverageTable(all []setup, held []float64) string {
 	var b strings.Builder
 	b.WriteString("| design | size | holds the truth | where not 93 to 97%: why |\n|---|---|---|---|\n")
 	for i, d := range all {

@@ -33,7 +33,7 @@ func title(r *Result) string {
 // mostWords is how many comparisons of one kind are put into words.
 const mostWords = 12
 
-// words says what differs, what cannot be told yet, and what never will.
+// words says what differs, what cannot be shown yet, and where there is no sign of anything.
 func (r *Result) words() page.Section {
 	s := page.Section{ID: "findings", Title: "Findings"}
 	all := slices.Clone(r.Comparisons)
@@ -48,7 +48,7 @@ func (r *Result) words() page.Section {
 		say   func(*Comparison) string
 	}{
 		{"Differs", (*Comparison).Differs, (*Comparison).difference},
-		{"Cannot be told yet", func(c *Comparison) bool { return !c.Differs() && c.More > 0 }, (*Comparison).open},
+		{"Cannot be shown yet", func(c *Comparison) bool { return !c.Differs() && c.More > 0 }, (*Comparison).open},
 		{"No sign of a difference", func(c *Comparison) bool { return !c.Differs() && c.More < 0 }, (*Comparison).nothing},
 	} {
 		var lines []string
@@ -90,21 +90,37 @@ func (c *Comparison) difference() string {
 }
 
 func (c *Comparison) open() string {
-	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is what it seems, about %s (%s) would show it four times in five%s",
+	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is what it seems, about %s (%s) would show it four times in five%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), c.basis(),
-		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.mind())
+		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.floor(), c.mind())
 }
 
 func (c *Comparison) nothing() string {
 	if !c.Difference.Known() || c.N < 2 {
-		return fmt.Sprintf("%s: %s and %s: there are too few %ss to say anything (%d)%s", c.subject(), c.A, c.B, c.unit(), c.N, c.mind())
+		return fmt.Sprintf("%s: %s and %s: there are too few %ss to say anything (%d)%s%s", c.subject(), c.A, c.B, c.unit(), c.N, c.floor(), c.mind())
 	}
 	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
 		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
 	}
-	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s",
+	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(max(-c.Difference.Low, c.Difference.High)), page.Interval(c.Difference),
-		below(c.Adjusted), c.basis(), c.mind())
+		below(c.Adjusted), c.basis(), c.beyond(), c.mind())
+}
+
+// floor says how many units an exact test needs to find anything, where there are fewer.
+func (c *Comparison) floor() string {
+	if c.Least == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; no difference can be shown with fewer than %s", plural(c.Least, c.unit()))
+}
+
+// beyond says that a difference as it seems is too small to be shown with any number that one would play.
+func (c *Comparison) beyond() string {
+	if c.Beyond == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; to show a difference as small as this takes more than %s", plural(c.Beyond, c.unit()))
 }
 
 // mind is what to bear in mind, behind a sentence.
@@ -120,9 +136,17 @@ func (c *Comparison) unit() string { return cmp.Or(c.Unit, "deal") }
 // basis is what the test rests on: paired, 40 deals.
 func (c *Comparison) basis() string {
 	if c.Paired {
-		return "paired, " + plural(c.N, c.unit())
+		return "paired, " + plural(c.N, c.unit()) + c.played()
 	}
-	return "unpaired, " + plural(c.N, c.unit()) + " or more each"
+	return "unpaired, " + plural(c.N, c.unit()) + " or more each" + c.played()
+}
+
+// played is how many episodes the units are, where that is more.
+func (c *Comparison) played() string {
+	if c.Played <= c.N {
+		return ""
+	}
+	return " in " + plural(c.Played, "episode")
 }
 
 func many(n int) string {
@@ -157,14 +181,14 @@ func below(p float64) string {
 func (r *Result) table() page.Section {
 	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
-		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"),
+		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"), page.Number("needs at least"), page.Number("episodes"), detail(page.Words("note")),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(c.Score), page.Word(c.Of), page.Word(c.A), page.Word(c.B), page.Quantity(c.MeanA), page.Quantity(c.MeanB),
 			page.Quantity(c.Difference), page.Quantity(c.Effect), probability(c.Test.P), probability(c.Adjusted), page.Whole(c.N),
-			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(),
+			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(), page.Some(c.Least), page.Whole(c.Played), page.Word(c.Note),
 		})
 	}
 	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were made", List: r.method()}}}
@@ -216,7 +240,7 @@ func (r *Result) method() []string {
 		BH:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
 		None: "not adjusted: of twenty comparisons without any difference, one will look like one",
 	}[r.Correct]
-	return append(r.pairs(), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
+	return append(append(r.pairs(), r.Copies...), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
 }
 
 // pairs says how much of it is paired, and what that means.

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"math"
 	"slices"
 
 	"parley/internal/stats"
@@ -19,6 +18,7 @@ const seed = 1
 func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
 	c.N = min(len(p.a), len(p.b))
+	c.pairs, c.shares = pairing{paired: p.paired, a: p.a, b: p.b}, shares
 	switch {
 	case p.paired && shares:
 		n := tally(p.a, p.b)
@@ -114,38 +114,4 @@ func ones(xs []float64) (n int) {
 		}
 	}
 	return n
-}
-
-// plan works out how many more deals would tell, if the difference is what it seems.
-func (c *Comparison) plan(level float64) {
-	if c.Differs() {
-		return
-	}
-	var needed int
-	var ok bool
-	switch d := c.Effect.Value; {
-	case math.IsNaN(d) || d == 0:
-	case c.Paired:
-		needed, ok = effect.PairedNeeded(d, level, power)
-	case c.Test.Method == "fisher":
-		needed, ok = effect.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
-	default:
-		needed, ok = effect.MeansNeeded(d, level, power)
-	}
-	if !ok || c.hopeless(needed) {
-		c.More = -1
-		return
-	}
-	c.More = max(1, needed-c.N)
-	c.Episodes = c.More * max(1, c.perDeal)
-}
-
-// hopeless says whether to plan for so many units is to plan for noise: what was seen is as
-// likely as not with no difference at all, or so small that nobody would play for it. Then
-// the interval says what there is to say, and of a single unit nothing does.
-func (c *Comparison) hopeless(needed int) bool {
-	const most = 100 // times what there is
-	half := c.Difference.Half()
-	bounded := half > 0 && !math.IsInf(half, 0)
-	return (bounded || c.N < 2) && (c.Test.P > 0.5 || needed > most*c.N)
 }

@@ -24,6 +24,9 @@ type pairing struct {
 func pair(x, y []observation) pairing {
 	x, y, deals, left := collapse(x, y)
 	p := pairOnce(x, y)
+	if n := alike(x, y); n > 0 {
+		p.note = join(fmt.Sprintf("%d of %d deals were played word for word alike on both sides, as by answers from a cache or by a model that always answers the same", n, left), p.note)
+	}
 	if left < deals {
 		p.note = join(fmt.Sprintf("%d deals are %d distinct plays: the rest are exact copies, and count once", deals, left), p.note)
 	}

@@ -79,28 +79,38 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestWorkers lets the workers of one program share a session: the same first question of each does
-// not make another program.
+// TestWorkers lets the workers of one program share a session. One that begins with the same question
+// as the others, at once with them or while they are busy, is not another program.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	const workers = 8
 	var here sync.WaitGroup
 	here.Add(workers)
+	busy, release := make(chan struct{}), make(chan struct{})
 	var heard told
 	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Header.Get("X-Step"), "first") {
+		switch r.Header.Get("X-Step") {
+		case "together":
 			here.Done()
-			here.Wait() // all of them are in flight
+			here.Wait()
+		case "long":
+			close(busy)
+			<-release
 		}
 		saying("fine")(w, r)
 	}), func(c *Config) { c.Tell, c.Upstreams[0].Limits.Concurrency = heard.tell, workers })
 	var wg sync.WaitGroup
 	for i := range workers {
 		wg.Go(func() {
-			l.post(chatPath, talk("Go."), "X-Step", "first").want(t, 200)
+			l.post(chatPath, talk("Go."), "X-Step", "together").want(t, 200)
 			l.post(chatPath, talk("Go.", "fine", fmt.Sprint("I am ", i))).want(t, 200)
 		})
 	}
+	wg.Wait()
+	wg.Go(func() { l.post(chatPath, talk("Go.", "fine", "A long story."), "X-Step", "long").want(t, 200) })
+	<-busy
+	l.post(chatPath, talk("Go.")).want(t, 200)
+	close(release)
 	wg.Wait()
 	for _, c := range l.calls("s") {
 		if c.Episode != 0 {

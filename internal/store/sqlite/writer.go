@@ -24,6 +24,8 @@ type writer struct {
 	places map[int]*place
 	dirty  []int // places to be stored with this commit
 
+	unfolded int // entries since the size of the log was looked at
+
 	later    bool     // commits are synced by sync, not by SQLite
 	unsynced int      // commits that are not synced yet
 	log      *os.File // to sync them; nil until then
@@ -71,6 +73,8 @@ const (
 	busyFor  = 10 * time.Second // how long to wait for a program that holds the file
 	walPages = 1000             // the log is folded into the file when it has so many pages
 	walMost  = 256 << 20        // and readers are waited for when it is larger than this
+
+	foldEvery = 64 // entries between two looks at its size
 )
 
 func newWriter(path string, k *keys) (_ *writer, err error) {
@@ -159,7 +163,7 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 		w.unsynced++
 	}
 	w.settle()
-	w.fold()
+	w.fold(len(entries))
 	return nil
 }
 
@@ -247,8 +251,13 @@ func (w *writer) settle() {
 }
 
 // fold keeps the log from growing without bound when there is always somebody reading. The
-// entries are safe already: if it cannot be done now, it is done later.
-func (w *writer) fold() {
+// entries are safe already: if it cannot be done now, it is done later. n is how many entries were
+// written; few make no difference, and looking costs as much as writing one.
+func (w *writer) fold(n int) {
+	if w.unfolded += n; w.unfolded < foldEvery {
+		return
+	}
+	w.unfolded = 0
 	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > walMost {
 		_ = run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	}

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"parley/world"
@@ -23,13 +24,13 @@ type gallery struct {
 	agents []string // in the order they came in
 	years  []int
 
-	scores    samples               // by agent and power; "" is any
+	scores    samples               // by agent and power
 	curves    map[string]*yearCurve // centres over years, by power
 	relations samples               // by power and power
 	success   samples               // by agent and kind of order
 	mix       samples               // by agent and kind of order: its share
 	ends      map[string]int
-	conduct   map[string]*conduct // by agent
+	conduct   samples // by agent and score
 	invalid   map[string]map[string]int
 	moments   []sighting
 }
@@ -41,13 +42,6 @@ func seats() []string {
 		names = append(names, w.String())
 	}
 	return names
-}
-
-func number(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }
 
 type key = [2]string
@@ -69,12 +63,21 @@ func centres() world.Bounds { return world.Bounds{High: board.Centres} }
 // yearCurve is a number by year.
 type yearCurve map[int]*world.Sample
 
-// conduct is how an agent behaved, one value for each episode.
-type conduct struct{ score, centres, survived, solo, success, invalid, messages, betrayals, kept world.Sample }
+// Scores are the names of what a game scores of each power.
+func Scores() []string {
+	return []string{"score", "centres", "survived", "solo", "success", "invalid", "messages", "betrayals", "kept"}
+}
 
-func newConduct() *conduct {
-	share, count := world.Sample{Bounds: world.Share()}, world.Sample{Bounds: world.AtLeast0()}
-	return &conduct{count, world.Sample{Bounds: centres()}, share, share, share, share, count, count, share}
+// Bounds are what a score of a power can be.
+func Bounds(score string) world.Bounds {
+	switch score {
+	case "score", "messages", "betrayals":
+		return world.AtLeast0()
+	case "centres":
+		return centres()
+	default:
+		return world.Share()
+	}
 }
 
 // sighting is a moment and the episode it was in.
@@ -87,7 +90,7 @@ type sighting struct {
 func Exhibitor() world.Exhibitor {
 	return &gallery{
 		scores: samples{}, curves: map[string]*yearCurve{}, relations: samples{}, success: samples{}, mix: samples{},
-		ends: map[string]int{}, conduct: map[string]*conduct{}, invalid: map[string]map[string]int{},
+		ends: map[string]int{}, conduct: samples{}, invalid: map[string]map[string]int{},
 	}
 }
 
@@ -113,11 +116,11 @@ func (g *gallery) Add(p world.Played) {
 			g.agents = append(g.agents, agent)
 		}
 		byAgent[agent] = append(byAgent[agent], st)
-		g.scores.at(agent, power, world.AtLeast0()).Add(p.Unit, st.Score)
 	}
 	for agent, list := range byAgent {
 		g.addAgent(p.Unit, agent, list)
 	}
+	g.addScores(p)
 	g.addCurves(p.Unit, s.Centres)
 	for a, row := range s.Relations {
 		for b, v := range row {
@@ -128,6 +131,28 @@ func (g *gallery) Add(p world.Played) {
 		g.moments = append(g.moments, sighting{p.Episode, m})
 	}
 	g.trim()
+}
+
+// addScores takes in what the game scored, as every other table does: a power that never gave a legal order
+// has no scores.
+func (g *gallery) addScores(p world.Played) {
+	values := map[key][]float64{}
+	for _, s := range p.Outcome.Scores {
+		agent := p.Spec.Lineup[s.Seat]
+		if agent == "" {
+			agent = s.Seat
+		}
+		if s.Seat == "" || !slices.Contains(Scores(), s.Name) || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			continue
+		}
+		values[key{agent, s.Name}] = append(values[key{agent, s.Name}], s.Value)
+		if s.Name == "score" {
+			g.scores.at(agent, s.Seat, Bounds(s.Name)).Add(p.Unit, s.Value)
+		}
+	}
+	for k, list := range values {
+		g.conduct.at(k[0], k[1], Bounds(k[1])).Add(p.Unit, list...)
+	}
 }
 
 // mostMoments is how many moments a report shows.
@@ -160,10 +185,8 @@ func (g *gallery) addCurves(u world.Unit, counts []record.Count) {
 
 // addAgent takes in what an agent did in one game, in all the seats it had.
 func (g *gallery) addAgent(u world.Unit, agent string, list []*record.Power) {
-	c := g.conduct[agent]
-	if c == nil {
-		c = newConduct()
-		g.conduct[agent], g.invalid[agent] = c, map[string]int{}
+	if g.invalid[agent] == nil {
+		g.invalid[agent] = map[string]int{}
 	}
 	each := func(s *world.Sample, f func(*record.Power) (float64, bool)) {
 		var values []float64
@@ -174,18 +197,6 @@ func (g *gallery) addAgent(u world.Unit, agent string, list []*record.Power) {
 		}
 		s.Add(u, values...)
 	}
-	whole := func(f func(*record.Power) float64) func(*record.Power) (float64, bool) {
-		return func(p *record.Power) (float64, bool) { return f(p), true }
-	}
-	each(&c.score, whole(func(p *record.Power) float64 { return p.Score }))
-	each(&c.centres, whole(func(p *record.Power) float64 { return float64(p.Centres) }))
-	each(&c.survived, whole(func(p *record.Power) float64 { return number(p.Survived) }))
-	each(&c.solo, whole(func(p *record.Power) float64 { return number(p.Solo) }))
-	each(&c.messages, whole(func(p *record.Power) float64 { return float64(p.Private + p.Public) }))
-	each(&c.betrayals, whole(func(p *record.Power) float64 { return float64(p.Betrayed) }))
-	each(&c.success, func(p *record.Power) (float64, bool) { return share(p.Active()) })
-	each(&c.invalid, func(p *record.Power) (float64, bool) { return share(p.Written()) })
-	each(&c.kept, func(p *record.Power) (float64, bool) { return share(p.Kept+p.Broken, p.Kept) })
 	for _, kind := range orderKinds() {
 		each(g.success.at(agent, kind, world.Share()), func(p *record.Power) (float64, bool) { return share(p.Tried(kind)) })
 		each(g.mix.at(agent, kind, world.Share()), func(p *record.Power) (float64, bool) {
@@ -250,11 +261,11 @@ func (g *gallery) Exhibits() []world.Exhibit {
 }
 
 func (g *gallery) showConduct() world.Grid {
-	grid := world.Grid{Columns: []string{"agent", "score", "centres", "survived", "solo", "success", "invalid", "messages", "betrayals", "kept"}}
+	grid := world.Grid{Columns: append([]string{"agent"}, Scores()...)}
 	for _, a := range g.agents {
-		c := g.conduct[a]
 		row := []any{a}
-		for _, s := range []*world.Sample{&c.score, &c.centres, &c.survived, &c.solo, &c.success, &c.invalid, &c.messages, &c.betrayals, &c.kept} {
+		for _, name := range Scores() {
+			s := g.conduct[key{a, name}]
 			if s.Episodes() == 0 {
 				row = append(row, "–")
 				continue

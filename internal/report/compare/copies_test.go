@@ -1,0 +1,49 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/internal/view"
+	"parley/journal"
+)
+
+// TestCopies: exact copies count once and are named, with what to do about them; and so are two runs that hold
+// the same plays.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	played := func(first byte, plays ...byte) *view.Run {
+		var all []episode
+		for d, p := range plays {
+			all = append(all, episode{"", d, "a", "b", float64(p), 0})
+		}
+		r := run(t, 1, all)
+		for i, p := range plays {
+			e := r.Head.Ended[i]
+			e.Play = journal.Digest{first, p}
+			r.Head.Ended[i] = e
+		}
+		return r
+	}
+	told := func(runs []*view.Run, names ...string) string {
+		res, err := Runs(runs, names, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(res.Document("").Sections)
+	}
+	same := played(1, 1, 2, 1, 2, 1)
+	for _, want := range []string{"x: 5 episodes are 2 distinct plays: 3 are exact copies of another and count once.", "To get new plays, ", "5 deals are 2 distinct plays"} {
+		if text := told([]*view.Run{same}, "x"); !strings.Contains(text, want) {
+			t.Errorf("it does not say %q: %s", want, text)
+		}
+	}
+	const alike = "deals were played word for word alike on both sides"
+	if text := strings.ToLower(told([]*view.Run{played(1, 1, 2, 3, 4), played(1, 1, 2, 5, 6)}, "x", "y")); !strings.Contains(text, "2 of 4 "+alike) {
+		t.Error(text)
+	}
+	if text := told([]*view.Run{played(1, 1, 2, 3, 4), played(2, 1, 2, 5, 6)}, "x", "y"); strings.Contains(text, alike) {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,237 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"parley/internal/stats"
+	"parley/internal/stats/effect"
+)
+
+// design is a comparison as it would be made with more units: its test, and the level that P has
+// to be below.
+type design struct {
+	pairing
+	shares bool
+	level  float64
+	x, y   []float64 // what is drawn from: differences where paired and not shares, else of a and b
+}
+
+// newDesign widens values so that drawing from n of them, with replacement, varies as much as
+// n-1 degrees of freedom say. Zeros stay: they are pairs without a difference.
+func newDesign(p pairing, shares bool, level float64) *design {
+	d := &design{pairing: p, shares: shares, level: level, x: p.a, y: p.b}
+	switch {
+	case shares:
+	case p.paired:
+		d.x, d.y = widened(differences(p)), nil
+	default:
+		d.x, d.y = widened(p.a), widened(p.b)
+	}
+	return d
+}
+
+func widened(xs []float64) []float64 {
+	n := float64(len(xs))
+	mean := stats.Mean(xs, confidence).Mean
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		if x != 0 && n > 1 {
+			out[i] = mean + (x-mean)*math.Sqrt(n/(n-1))
+		}
+	}
+	return out
+}
+
+// The number of simulated tests for one number of units, fewer where each is much work; and
+// up to how many units they are simulated: beyond, the tests are as Student's.
+const (
+	mostTests      = 400
+	leastTests     = 100
+	workOfTests    = 40_000
+	mostSimulated  = 2_000
+	mostOfTheTable = 48 // comparisons that are simulated: those with the smallest P
+)
+
+// enough says whether the test finds the difference often enough with so many more units on each side, if the
+// units are like those seen. Draws are the same each time.
+func (d *design) enough(more int) bool {
+	n := len(d.x) + more
+	tests := min(mostTests, max(leastTests, workOfTests/n))
+	r := rand.New(rand.NewPCG(seed, 2))
+	x, y := make([]float64, n), []float64(nil)
+	if d.y != nil {
+		y = make([]float64, len(d.y)+more)
+	}
+	fisher := map[[2]int]float64{}
+	found := 0
+	for range tests {
+		if d.finds(r, x, y, fisher) {
+			found++
+		}
+	}
+	return float64(found) >= power*float64(tests)
+}
+
+// finds draws units and says whether their test finds a difference.
+func (d *design) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) bool {
+	for i := range x {
+		at := r.IntN(len(d.x))
+		x[i] = d.x[at]
+		if d.paired && d.shares {
+			y[i] = d.y[at]
+		}
+	}
+	for i := range y {
+		if !d.paired {
+			y[i] = d.y[r.IntN(len(d.y))]
+		}
+	}
+	switch {
+	case d.paired && d.shares:
+		return stats.McNemar(tally(x, y)).P < d.level
+	case d.paired:
+		return stats.SignFlipBelow(x, d.level)
+	case d.shares:
+		k := [2]int{ones(x), ones(y)}
+		p, known := fisher[k]
+		if !known {
+			p = stats.Fisher(k[0], len(x), k[1], len(y)).P
+			fisher[k] = p
+		}
+		return p < d.level
+	default:
+		return stats.Welch(x, y).P < d.level
+	}
+}
+
+// least is the fewest units on the smaller side with which the test can find anything at all: an
+// exact test has a least P. There is none for Welch's but two.
+func (d *design) least() int {
+	small, large := min(len(d.a), len(d.b)), max(len(d.a), len(d.b))
+	for n := 2; ; n++ {
+		var p float64
+		switch {
+		case d.paired:
+			p = 2 * math.Pow(0.5, float64(n))
+		case d.shares:
+			p = stats.Fisher(n, n, 0, max(n, n+large-small)).P
+		}
+		if p < d.level || n >= mostSimulated {
+			return n
+		}
+	}
+}
+
+// needed returns how many units the smaller side needs for the test to find the difference four times in
+// five; not ok where even most are too few. A guess saves looking.
+func (d *design) needed(from, guess, most int) (n int, ok bool) {
+	have := min(len(d.a), len(d.b))
+	low, high := from-1, max(from, min(guess, most))
+	for high < mostSimulated && !d.enough(high-have) {
+		if high >= most {
+			return most, false
+		}
+		low, high = high, min(most, high+max(1, high/2))
+	}
+	if high >= mostSimulated {
+		return high, guess <= most && guess > 0
+	}
+	for high-low > max(1, high/50) {
+		if mid := (low + high) / 2; d.enough(mid - have) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
+}
+
+// plan works out how many more units would show the difference, if it is what it seems, and the
+// fewest with which anything can be shown.
+func (c *Comparison) plan(level float64, simulate bool) {
+	if c.Differs() {
+		return
+	}
+	c.More = -1
+	if c.N < 2 || !c.Test.Known() {
+		return
+	}
+	d := newDesign(c.pairs, c.shares, level)
+	if least := d.least(); least > c.N {
+		c.Least = least
+	}
+	if c.Difference.Value == 0 || !c.Difference.Known() || c.noise() {
+		return
+	}
+	const times = 100 // what there is: nobody plays for more
+	most := times * c.N
+	from := max(c.N+1, c.Least)
+	guess := c.guess(level)
+	n, ok := max(from, guess), guess > 0 && guess <= most
+	if simulate {
+		n, ok = d.needed(from, guess, max(from, most))
+	}
+	if !ok {
+		c.Beyond = most
+		return
+	}
+	c.More = n - c.N
+	c.Episodes = c.More * max(1, c.perDeal)
+}
+
+// guess is about how many units it takes by formulas that know nothing of the test; 0 where they
+// say nothing.
+func (c *Comparison) guess(level float64) (n int) {
+	switch d := c.Effect.Value; {
+	case math.IsNaN(d) || d == 0:
+	case c.Paired:
+		n, _ = effect.PairedNeeded(d, level, power)
+	case c.shares:
+		n, _ = effect.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+	default:
+		n, _ = effect.MeansNeeded(d, level, power)
+	}
+	return n
+}
+
+// noise says whether what was seen is as likely as not with no difference at all: the interval says
+// what there is to say.
+func (c *Comparison) noise() bool {
+	half := c.Difference.Half()
+	return c.Test.P > 0.5 && half > 0 && !math.IsInf(half, 0)
+}
+
+// plan works out for all open comparisons how many more units would show a difference, at the level
+// that the next finding has to be below while the others stay as they are.
+func (r *Result) plan() {
+	var open []int
+	found := 0
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		switch {
+		case c.Differs():
+			found++
+		case !math.IsNaN(c.Adjusted):
+			open = append(open, i)
+		}
+	}
+	level := alpha
+	switch r.Correct {
+	case Holm:
+		level /= float64(max(1, len(open)))
+	case BH:
+		level *= float64(found+1) / float64(found+max(1, len(open)))
+	}
+	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(r.Comparisons[i].Test.P, r.Comparisons[j].Test.P) })
+	for rank, i := range open {
+		r.Comparisons[i].plan(level, rank < mostOfTheTable)
+	}
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; math.IsNaN(c.Adjusted) {
+			c.More = -1
+		}
+	}
+}

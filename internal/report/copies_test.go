@@ -1,0 +1,40 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/journal"
+)
+
+// TestCopiesAreNamed: a report says that episodes are copies, and shows how many observations a score rests
+// on beside its episodes.
+func TestCopiesAreNamed(t *testing.T) {
+	t.Parallel()
+	s := played(t, "x.parley", 20)
+	if d, _ := built(t, Options{}, s); strings.Contains(fmt.Sprint(d.Sections), "distinct plays:") {
+		t.Error("there are no copies")
+	}
+	for i := range 20 {
+		e := s.Run.Head.Ended[i]
+		e.Play = journal.Digest{byte(i%5 + 1)}
+		s.Run.Head.Ended[i] = e
+	}
+	d, tables := built(t, Options{}, s)
+	if text := fmt.Sprint(d.Sections[0].Blocks); !strings.Contains(text, "20 episodes are 5 distinct plays: 15 are exact copies of another and count once.") {
+		t.Error(text)
+	}
+	for name, want := range map[string]string{"scores": "20 5", "rates": "20 5", "curves": "20 5", "spots": "20 5"} {
+		table := tables[name]
+		n := len(table.Columns)
+		if row := table.Rows[0]; table.Columns[n-2].Name != "episodes" || table.Columns[n-1].Name != "independent" || row[n-2].Text+" "+row[n-1].Text != want {
+			t.Errorf("%s: %+v %+v, want %s", name, table.Columns, row, want)
+		}
+	}
+	for i, c := range tables["runs"].Columns {
+		if cell := tables["runs"].Rows[0][i]; c.Name == "distinct plays" && cell.Value != 5 || c.Name == "copies" && !strings.HasPrefix(cell.Text, "20 episodes are 5") {
+			t.Errorf("%s: %+v", c.Name, cell)
+		}
+	}
+}

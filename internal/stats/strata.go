@@ -1,0 +1,110 @@
+package stats
+
+import "math"
+
+// Stratum is a part of a whole that was sampled by itself.
+type Stratum struct {
+	Size   float64   // how many units the whole has of it
+	Values []float64 // of those that were sampled: two or more
+}
+
+// Strata is a stratified random sample of a whole whose size is known.
+type Strata struct {
+	Sampled []Stratum
+	// Size is how many units the whole has, those of strata that were not sampled included.
+	Size float64
+	// All is how many strata the whole has. Where it is more than Sampled, these are a random
+	// sample of them.
+	All int
+}
+
+// Total predicts the sum over all units of the whole, if each is a new one of its stratum and not
+// one that was sampled. The estimate is the sum over strata of size times mean; where strata
+// were sampled, it is scaled by the size of the whole, and its variance has two stages: between
+// strata, and within them. See Cochran, Sampling Techniques (1977), chapters 5 and 11.
+func (s Strata) Total(confidence float64) Quantity {
+	mean, parts := s.spread(true)
+	q := Quantity{mean * s.Size, everything(), len(s.Sampled), "strata"}
+	if s.Size == 0 {
+		q.Interval = Interval{}
+	} else if variance, df := welch1947(parts); df > 0 {
+		q.Interval = student(q.Value, math.Sqrt(variance), df, confidence)
+	}
+	return q
+}
+
+// Mean is the mean over all units, with its interval; its SD is that of single units.
+func (s Strata) Mean(confidence float64) Estimate {
+	mean, parts := s.spread(false)
+	e := Estimate{Mean: mean, Interval: everything(), Method: "strata"}
+	size, squares := 0.0, 0.0
+	for _, h := range s.Sampled {
+		t := tallied(h.Values)
+		e.N += t.N()
+		size += h.Size
+		squares += h.Size * (t.variance() + (t.mean-mean)*(t.mean-mean))
+	}
+	if size > 0 {
+		e.SD = math.Sqrt(squares / size)
+	}
+	if variance, df := welch1947(parts); df > 0 && s.Size > 0 {
+		e.Interval = student(mean, math.Sqrt(variance)/s.Size, df, confidence)
+	}
+	return e
+}
+
+// component is a part of a variance, with its degrees of freedom.
+type component struct{ variance, df float64 }
+
+// spread returns the mean over units, and what the variance of the total consists of.
+func (s Strata) spread(predict bool) (mean float64, parts []component) {
+	size, sum := 0.0, 0.0
+	for _, h := range s.Sampled {
+		size += h.Size
+		t := tallied(h.Values)
+		sum += h.Size * t.mean
+	}
+	if !(size > 0) {
+		return 0, nil
+	}
+	mean = sum / size
+	scale, between := s.Size/size, 0.0
+	for _, h := range s.Sampled {
+		if h.Size == 0 {
+			continue
+		}
+		t := tallied(h.Values)
+		n := float64(t.N())
+		factor := h.Size * h.Size / n
+		if predict {
+			factor += h.Size
+		}
+		parts = append(parts, component{scale * factor * t.variance(), n - 1})
+		between += math.Pow(h.Size*(t.mean-mean), 2)
+	}
+	if m, all := float64(len(s.Sampled)), float64(s.All); m < all {
+		parts = append(parts, component{scale * scale * m * (1 - m/all) * between / (m - 1), m - 1})
+	}
+	return mean, parts
+}
+
+// welch1947 adds up components. The degrees of freedom of the sum are Welch's second
+// approximation (Biometrika 34, 1947): unlike the first, it does not mistake the noise in
+// components of few degrees of freedom for a difference between them. 0: the variance is not known.
+func welch1947(parts []component) (variance, df float64) {
+	squares := 0.0
+	for _, p := range parts {
+		if !(p.df > 0) {
+			return 0, 0
+		}
+		variance += p.variance
+		squares += p.variance * p.variance / (p.df + 2)
+	}
+	switch {
+	case len(parts) == 0:
+		return 0, 0
+	case squares == 0: // nothing varies
+		return 0, 1
+	}
+	return variance, variance*variance/squares - 2
+}

@@ -1,0 +1,66 @@
+package worlds_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"parley/worlds"
+)
+
+// TestExamplesShowDefaults: what init writes for a param is what the param is when it is left out, but for
+// those that a first plan wants otherwise.
+func TestExamplesShowDefaults(t *testing.T) {
+	t.Parallel()
+	otherwise := []string{ // a first run is to be short, and to show what there is
+		"diplomacy.max_year", "diplomacy.rounds", "evolve.preset", "evolve.problems.validation", "rollout.group", "rollout.max_steps", "scenario.folder",
+	}
+	for _, k := range worlds.Standard() {
+		var plan struct{ Params map[string]any }
+		if err := yaml.Unmarshal([]byte(k.Example), &plan); err != nil {
+			t.Fatal(k.Name, err)
+		}
+		b, err := json.Marshal(k.Params())
+		if err != nil {
+			t.Fatal(k.Name, err)
+		}
+		var defaults map[string]any
+		if err := json.Unmarshal(b, &defaults); err != nil {
+			t.Fatal(k.Name, err)
+		}
+		for path, pair := range differing(k.Name, plan.Params, defaults) {
+			if !slices.Contains(otherwise, path) {
+				t.Errorf("%s: the example has %v, the default is %v", path, pair[0], pair[1])
+			}
+		}
+	}
+}
+
+// differing finds what two trees both have and differ in.
+func differing(path string, a, b any) map[string][2]any {
+	one, isMap := a.(map[string]any)
+	other, both := b.(map[string]any)
+	out := map[string][2]any{}
+	if isMap && both {
+		for _, key := range slices.Sorted(maps.Keys(one)) {
+			if value, ok := other[key]; ok {
+				maps.Copy(out, differing(path+"."+key, one[key], value))
+			}
+		}
+		return out
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	var left, right any
+	_ = json.Unmarshal(x, &left)
+	_ = json.Unmarshal(y, &right)
+	if !reflect.DeepEqual(left, right) && fmt.Sprint(left) != fmt.Sprint(right) {
+		out[path] = [2]any{string(x), string(y)}
+	}
+	return out
+}
