@@ -15,9 +15,11 @@ import (
 // crowds is a run of n episodes in two cells, of which every seventh failed.
 func crowds(n int) []journal.Entry {
 	specs := make([]world.Spec, n)
-	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "m", Kind: "k", Plan: json.RawMessage(`{}`)}, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}
 	for i := range specs {
 		specs[i] = world.Spec{Kind: "k", Lineup: map[string]string{"a": "x"}, Deal: i, Cell: []string{"short: a=x", "long: a=x"}[i%2]}
+	}
+	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "m", Kind: "k", Plan: json.RawMessage(`{}`)}, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}
+	for i := range n {
 		e := &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Name: "n", Value: float64(i)}}}}
 		if i%7 == 0 {
 			e.Outcome = world.Outcome{Failed: "bad luck"}
