@@ -327,14 +327,8 @@ func (r *run) advance() {
 	r.first += r.stage.Len()
 	r.stage = r.Plan.Next(r.played)
 	r.next, r.ended, r.played = 0, 0, nil
-	if r.stage.Len() == 0 {
+	if n := r.stage.Len(); n == 0 || n > world.MaxEpisodes-r.first {
 		r.planned()
-		return
-	}
-	if r.stage.Len() > world.MaxEpisodes-r.first {
-		r.stage = world.Specs{}
-		r.err = fmt.Errorf("engine: the plan asks for more than %d episodes", world.MaxEpisodes)
-		r.stopLocked(journal.Failed, r.err.Error())
 		return
 	}
 	st := &journal.Staged{Stage: r.stages, First: r.first, Specs: r.stage}

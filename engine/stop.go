@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 func causeOf(ctx context.Context) string { return context.Cause(ctx).Error() }
@@ -97,11 +99,18 @@ func (r *run) fail(err error) {
 	r.stopLocked(journal.Failed, err.Error())
 }
 
-// planned ends the run: the plan asks for no more, and may have a reason that makes the
-// run no complete one.
+// planned ends the run: the plan asks for no more, or for more than a run can have. It may have a
+// reason that makes the run no complete one.
 func (r *run) planned() {
-	if p, ok := r.Plan.(interface{ Err() error }); ok && p.Err() != nil {
-		r.err = p.Err()
+	var err error
+	if r.stage.Len() > 0 {
+		r.stage = world.Specs{}
+		err = fmt.Errorf("engine: the plan asks for more than %d episodes", world.MaxEpisodes)
+	} else if p, ok := r.Plan.(interface{ Err() error }); ok {
+		err = p.Err()
+	}
+	if err != nil {
+		r.err = err
 		r.stopLocked(journal.Failed, r.err.Error())
 		return
 	}

@@ -59,16 +59,17 @@ func (c *Complaints) OneOf(param, value string, allowed []string) {
 // Each wants values that are allowed, each once.
 func (c *Complaints) Each(param string, values, allowed []string) {
 	for i, v := range values {
-		at := fmt.Sprintf("%s[%d]", param, i)
-		c.OneOf(at, v, allowed)
-		if slices.Contains(values[:i], v) {
-			c.Say(at, "%.40q is listed twice", v)
+		switch {
+		case !slices.Contains(allowed, v):
+			c.OneOf(fmt.Sprintf("%s[%d]", param, i), v, allowed)
+		case slices.Contains(values[:i], v):
+			c.Say(fmt.Sprintf("%s[%d]", param, i), "%.40q is listed twice", v)
 		}
 	}
 }
 
-// Marks wants the marks of a text, such as {question}, in single braces.
-func (c *Complaints) Marks(param, text string, marks ...string) {
+// Braces wants the marks of a text, such as {question}, in single braces.
+func (c *Complaints) Braces(param, text string, marks ...string) {
 	for _, mark := range marks {
 		if twice := "{" + mark + "}"; strings.Contains(text, twice) {
 			c.Say(param, "%s is in double braces: write %s", twice, mark)

@@ -20,7 +20,7 @@ import (
 
 // askCmd asks a model one question, or every question of a JSONL file.
 type askCmd struct {
-	Words []string `arg:"" optional:"" name:"prompt" help:"The prompt; - for standard input; or one file of requests, ending in .jsonl."`
+	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - for standard input; or one file of requests, ending in .jsonl."`
 	JSONL bool     `name:"jsonl" help:"The argument (or -) is a file of requests whatever its name."`
 
 	Model       string   `group:"question" default:"sim/small" placeholder:"PROVIDER/MODEL" help:"Who is asked. Default: ${default}, which is built in and needs no key."`

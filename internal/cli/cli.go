@@ -18,10 +18,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"parley/internal/app"
+	"parley/internal/cli/manual"
 )
 
 // State is what the program takes from the outside.
@@ -78,7 +80,9 @@ type grammar struct {
 	Env        envCmd        `cmd:"" help:"List the environments that come with parley, or serve some over HTTP."`
 	Trainer    trainerCmd    `cmd:"" help:"Serve rollouts to a trainer: start, stream or poll, stop."`
 	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
-	Version    versionCmd    `cmd:"" help:"Print the version."`
+	Completion completionCmd `cmd:"" help:"Print completions for a shell: bash, zsh or fish."`
+	Man        manCmd        `cmd:"" help:"Print the man page."`
+	Version    versionCmd    `cmd:"" help:"Print the version, with the commit, Go's version and the platform."`
 }
 
 // helpFlag prints the help and ends the parse. Kong's own would end the process.
@@ -142,7 +146,7 @@ func run(ctx context.Context, s *State) error {
 		return misused(err, args)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
-	return k.Run(s)
+	return k.Run(s, k.Model)
 }
 
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
@@ -150,7 +154,7 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 		kong.Name("parley"),
 		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),
-		kong.Vars{"faults": faultNames()},
+		kong.Vars{"faults": faultNames(), "shells": strings.Join(manual.Shells(), ",")},
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "question", Title: "The question:"},
 			{Key: "provider", Title: "The provider of --model:"},

@@ -158,7 +158,7 @@ func TestVersion(t *testing.T) {
 	}
 	got := parley(t, State{}, "version", "--json").want(t, ExitOK)
 	var b build
-	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != buildOf() {
+	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != thisBuild() {
 		t.Errorf("%q: %+v, %v", got.stdout, b, err)
 	}
 }

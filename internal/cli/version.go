@@ -12,17 +12,20 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// build is what the program was made of.
+// build is what the program was made of. Version is the tag; between tags, and in a clone, it is
+// a version that Go derives from the last tag and the commit.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // the files were not those of the commit
+	Date     string `json:"date,omitempty"`     // of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
 // Run prints one line.
 func (c versionCmd) Run(s *State) error {
-	b := buildOf()
+	b := thisBuild()
 	if c.JSON {
 		return json.NewEncoder(s.Stdout).Encode(b)
 	}
@@ -31,25 +34,40 @@ func (c versionCmd) Run(s *State) error {
 }
 
 func (b build) String() string {
-	revision := ""
-	if b.Revision != "" {
-		revision = " " + b.Revision
+	commit := ""
+	if b.Commit != "" {
+		commit = " commit " + b.Commit
+		if b.Modified {
+			commit += " (modified)"
+		}
+		commit += " " + b.Date
 	}
-	return fmt.Sprintf("parley %s%s %s %s", b.Version, revision, b.Go, b.Platform)
+	return fmt.Sprintf("parley %s%s %s %s", b.Version, commit, b.Go, b.Platform)
 }
 
-func version() string { return buildOf().String() }
+func version() string { return thisBuild().String() }
 
-func buildOf() build {
-	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if info.Main.Version != "" {
-			b.Version = info.Main.Version
-		}
-		for _, kv := range info.Settings {
-			if kv.Key == "vcs.revision" {
-				b.Revision = kv.Value
-			}
+func thisBuild() build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return buildOf(info)
+}
+
+func buildOf(info *debug.BuildInfo) build {
+	b := build{Version: info.Main.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if b.Version == "" {
+		b.Version = "(devel)"
+	}
+	for _, kv := range info.Settings {
+		switch kv.Key {
+		case "vcs.revision":
+			b.Commit = kv.Value
+		case "vcs.modified":
+			b.Modified = kv.Value == "true"
+		case "vcs.time":
+			b.Date = kv.Value
 		}
 	}
 	return b

@@ -82,15 +82,13 @@ func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}}
 
 // Of returns what an episode of r depends on; d are the deals of r.
 func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
-	unit := u.of(d.Of(p.Spec), r.Head.Ended[p.Episode])
-	if r.Head.Begun.Fork != nil {
-		unit.Deal = 0 // all have the deal that was forked: what is asked is how it may go with that one
-	}
-	return unit
+	return u.of(r, d.Of(p.Spec), r.Head.Ended[p.Episode])
 }
 
-func (u *Units) of(d Deal, e journal.Ended) (unit world.Unit) {
-	unit.Deal = number(u.deals, d)
+func (u *Units) of(r *Run, d Deal, e journal.Ended) (unit world.Unit) {
+	if r.Head.Begun.Fork == nil { // else all have one deal: what is asked is how it may go with that one
+		unit.Deal = number(u.deals, d)
+	}
 	if !e.Chance && e.Play != (journal.Digest{}) {
 		unit.Play = number(u.plays, e.Play)
 	}

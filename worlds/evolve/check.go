@@ -69,8 +69,8 @@ func (p *Params) checkTexts(c *complaints, population int) {
 
 func (p *Params) checkAsking(c *complaints) {
 	c.say(!strings.Contains(p.Ask, question), "ask", "%q: want a text with %s in it", p.Ask, question)
-	c.Marks("ask", p.Ask, question, prompted)
-	c.Marks("checker.template", p.Checker.Template, checker.Answer)
+	c.Braces("ask", p.Ask, question, prompted)
+	c.Braces("checker.template", p.Checker.Template, checker.Answer)
 	c.OneOf("checker.type", p.Checker.Type, checker.Types())
 	if err := p.Checker.Check(); err != nil {
 		c.Add(fmt.Errorf("evolve: params.checker.%w", err))

@@ -70,7 +70,7 @@ func (p *Params) checkExperience(c *world.Complaints) {
 	x := p.Experience
 	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
 	c.Whole("experience.count", x.Count, 1, mostTaught)
-	c.Marks("experience.template", x.Template, lessonsMark)
+	c.Braces("experience.template", x.Template, lessonsMark)
 	if !strings.Contains(x.Template, lessonsMark) {
 		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
 	}

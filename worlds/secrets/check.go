@@ -113,19 +113,19 @@ func (p *Params) checkPoints(c *world.Complaints) {
 func (p *Params) checkWords(c *world.Complaints) {
 	seen := map[string]string{}
 	for i, w := range p.Words {
-		at := fmt.Sprintf("words[%d]", i)
+		say := func(format string, args ...any) { c.Say(fmt.Sprintf("words[%d]", i), format, args...) }
 		parts := reveal.Words(w)
 		folded := strings.Join(parts, " ")
 		n := utf8.RuneCountInString(strings.Join(parts, ""))
 		switch {
 		case n < minWord && !reveal.Unspaced(folded) || n == 0:
-			c.Say(at, "%q: want %d letters or more, or it is said by accident", w, minWord)
+			say("%q: want %d letters or more, or it is said by accident", w, minWord)
 		case len(w) > maxWord:
-			c.Say(at, "%.20q…: want at most %d bytes", w, maxWord)
+			say("%.20q…: want at most %d bytes", w, maxWord)
 		case strings.ContainsFunc(w, unicode.IsControl) || !utf8.ValidString(w):
-			c.Say(at, "%q: want plain text on one line", w)
+			say("%q: want plain text on one line", w)
 		case seen[folded] != "":
-			c.Say(at, "%q and %q sound the same: want different ones", seen[folded], w)
+			say("%q and %q sound the same: want different ones", seen[folded], w)
 		default:
 			seen[folded] = w
 		}

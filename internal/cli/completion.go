@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"parley/internal/cli/manual"
+)
+
+// completionCmd prints the completions of a shell.
+type completionCmd struct {
+	Shell string `arg:"" enum:"${shells}" help:"The shell: ${enum}."`
+}
+
+// Run prints a script.
+func (c completionCmd) Run(s *State, app *kong.Application) error {
+	script, ok := manual.Completion(app, c.Shell)
+	if !ok {
+		return usage("completion: no completions for %q; want one of %s", c.Shell, strings.Join(manual.Shells(), ", "))
+	}
+	_, err := io.WriteString(s.Stdout, script)
+	return err
+}
+
+// manCmd prints the man page.
+type manCmd struct{}
+
+// Run prints it as roff.
+func (manCmd) Run(s *State, app *kong.Application) error {
+	b := thisBuild()
+	date, _, _ := strings.Cut(b.Date, "T")
+	_, err := io.WriteString(s.Stdout, manual.Page(app, b.Version, date))
+	return err
+}

@@ -1,0 +1,102 @@
+// Package manual writes what shells and man know about a command line: completions for bash, zsh
+// and fish, and a man page.
+//
+// It promises that every command and every flag of the model is in each of them, except hidden
+// ones, and that the same model gives the same bytes.
+//
+// It is not for the text of --help: that is kong's.
+package manual
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+)
+
+// Shells lists the shells that have completions.
+func Shells() []string { return []string{"bash", "zsh", "fish"} }
+
+// Completion returns the completions of an application for a shell, and false if there are none
+// for it.
+func Completion(app *kong.Application, shell string) (string, bool) {
+	write := map[string]func(app *kong.Application) string{"bash": bash, "zsh": zsh, "fish": fish}[shell]
+	if write == nil {
+		return "", false
+	}
+	return write(app), true
+}
+
+// commands lists a node and the commands below it, parents first.
+func commands(n *kong.Node) []*kong.Node {
+	all := []*kong.Node{n}
+	for _, c := range children(n) {
+		all = append(all, commands(c)...)
+	}
+	return all
+}
+
+func children(n *kong.Node) []*kong.Node {
+	return slices.DeleteFunc(slices.Clone(n.Children), func(c *kong.Node) bool { return c.Hidden || c.Type != kong.CommandNode })
+}
+
+// names returns the name of a command and its aliases.
+func names(n *kong.Node) []string { return append([]string{n.Name}, n.Aliases...) }
+
+// flags lists the flags that a command takes: those of its parents first.
+func flags(n *kong.Node) []*kong.Flag { return slices.Concat(n.AllFlags(true)...) }
+
+// spellings lists how a flag can be written: --out, -o.
+func spellings(f *kong.Flag) []string {
+	out := []string{"--" + f.Name}
+	for _, a := range f.Aliases {
+		out = append(out, "--"+a)
+	}
+	if f.Short != 0 {
+		out = append(out, "-"+string(f.Short))
+	}
+	return out
+}
+
+// takes says whether a flag is followed by a value.
+func takes(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
+
+// choices lists the values that a flag or an argument can have, if it has an enum.
+func choices(v *kong.Value) []string {
+	if v.Enum == "" {
+		return nil
+	}
+	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
+}
+
+// isFile says whether a value is the name of a file or a folder, going by its placeholder.
+func isFile(v *kong.Value) bool {
+	return slices.ContainsFunc(strings.Fields(placeholder(v)), func(w string) bool {
+		return slices.Contains([]string{"FILE", "PLAN", "DIR", "OUT"}, w)
+	})
+}
+
+func placeholder(v *kong.Value) string {
+	switch {
+	case v.Flag != nil && v.Flag.PlaceHolder != "":
+		return v.Flag.PlaceHolder
+	case v.Tag.PlaceHolder != "":
+		return v.Tag.PlaceHolder
+	}
+	return strings.ToUpper(v.Name)
+}
+
+// short is the first sentence of a help text, for a line of a menu.
+func short(help string) string {
+	const most = 80
+	help = strings.Join(strings.Fields(help), " ")
+	if i := strings.Index(help, ". "); i >= 0 {
+		help = help[:i]
+	}
+	help = strings.TrimSuffix(help, ".")
+	if utf8.RuneCountInString(help) > most {
+		help = string([]rune(help)[:most-1]) + "…"
+	}
+	return help
+}

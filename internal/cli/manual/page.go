@@ -1,0 +1,66 @@
+package manual
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Page returns the man page of an application. The version and the date stand at its foot.
+func Page(app *kong.Application, version, date string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(app.Name), roff(date), roff(app.Name), roff(version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(app.Name), roff(strings.TrimSuffix(app.Help, ".")))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.I command\n[flags] [arguments]\n", roff(app.Name))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s\n", text(app.Help))
+	if len(app.Flags) > 0 {
+		b.WriteString(".SH FLAGS\nEvery command takes these:\n")
+		values(&b, app.Node)
+	}
+	b.WriteString(".SH COMMANDS\n")
+	for _, n := range commands(app.Node)[1:] {
+		fmt.Fprintf(&b, ".SS %s\n", roff(n.FullPath()))
+		fmt.Fprintf(&b, ".B %s\n.PP\n%s\n", roff(app.Name+" "+n.Summary()), text(n.Help))
+		if n.Detail != "" {
+			fmt.Fprintf(&b, ".PP\n%s\n", text(n.Detail))
+		}
+		values(&b, n)
+	}
+	return b.String()
+}
+
+// values writes the arguments and the flags of a command itself.
+func values(b *strings.Builder, n *kong.Node) {
+	for _, p := range n.Positional {
+		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(p.Name), text(p.Help))
+	}
+	for _, f := range n.Flags {
+		if f.Hidden {
+			continue
+		}
+		bold := make([]string, len(spellings(f)))
+		for i, s := range spellings(f) {
+			bold[i] = `\fB` + roff(s) + `\fR`
+		}
+		value := ""
+		if takes(f) {
+			value = `=\fI` + roff(placeholder(f.Value)) + `\fR`
+		}
+		fmt.Fprintf(b, ".TP\n%s%s\n%s\n", strings.Join(bold, ", "), value, text(f.Help))
+	}
+}
+
+// text escapes a paragraph for roff: a line of it must not begin like a request.
+func text(s string) string {
+	s = roff(strings.Join(strings.Fields(s), " "))
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}
+
+// roff escapes what roff reads as its own.
+func roff(s string) string {
+	return strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "\n", " ").Replace(s)
+}
