@@ -57,4 +57,3 @@ func asJSON(spec world.Spec) []byte {
 	}
 	return b
 }
-
