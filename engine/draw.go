@@ -2,11 +2,8 @@ package engine
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
 	"slices"
 
-	"parley/journal"
 	"parley/world"
 )
 
@@ -72,28 +69,4 @@ func joined(list []dealt, i int) []dealt {
 	}
 	list[i].last = list[i+1].last
 	return slices.Delete(list, i+1, i+2)
-}
-
-// sameStage makes sure that the plan still asks for what the journal says it did. Params
-// that are outside of play may have changed.
-func sameStage(kind world.Kind, was, is journal.Staged) error {
-	if was.Specs.Len() != is.Specs.Len() {
-		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
-	}
-	ids := world.NewCellIDs(kind)
-	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
-		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
-	})
-	if i >= 0 {
-		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
-	}
-	return nil
-}
-
-func asJSON(spec world.Spec) []byte {
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return fmt.Append(nil, err)
-	}
-	return b
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -318,31 +317,6 @@ func (r *run) start(ctx context.Context, n int, spec world.Spec, d draw) {
 	r.live[s.episode] = struct{}{}
 	r.ready.push(s, n)
 	r.wake.Signal()
-}
-
-// advance asks the plan for the next stage, or finds that the run is complete. The plan
-// runs under the lock: nothing else is going on.
-func (r *run) advance() {
-	slices.SortFunc(r.played, func(a, b world.Played) int { return a.Episode - b.Episode })
-	r.first += r.stage.Len()
-	r.stage = r.Plan.Next(r.played)
-	r.next, r.ended, r.played = 0, 0, nil
-	if n := r.stage.Len(); n == 0 || n > world.MaxEpisodes-r.first {
-		r.planned()
-		return
-	}
-	st := &journal.Staged{Stage: r.stages, First: r.first, Specs: r.stage}
-	r.stages++
-	if i := slices.IndexFunc(r.head.Stages, func(s journal.Staged) bool { return s.First == r.first }); i >= 0 {
-		if err := sameStage(r.Kind, r.head.Stages[i], *st); err != nil {
-			r.err = err
-			r.stopLocked(journal.Failed, err.Error())
-		}
-	} else {
-		r.rec.write(st, nil)
-	}
-	r.watch(Event{Staged: st})
-	r.wake.Broadcast()
 }
 
 // fork makes the strands of a fork ready; s waits for them.
