@@ -124,7 +124,7 @@ func TestWavesWithFaults(t *testing.T) {
 // new batches are wanted.
 func TestOpenBatchesAreCollected(t *testing.T) {
 	t.Parallel()
-	latency, err := sim.ParseDelay("200ms")
+	latency, err := sim.ParseDelay("2s")
 	if err != nil {
 		t.Fatal(err)
 	}
