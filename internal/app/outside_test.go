@@ -71,7 +71,7 @@ func TestServerMoved(t *testing.T) {
 		t.Fatal(sum, err)
 	}
 	_, err = Play{File: file, MustExist: true, Sets: []string{"params.max_steps=3"}}.Run(t.Context(), context.Background())
-	if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "change the params") {
+	if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "params.max_steps was 4, and is 3") {
 		t.Errorf("max_steps: %v", err)
 	}
 	moved := Play{File: file, MustExist: true, Sets: []string{fmt.Sprintf("params.servers=[%q]", second), "params.pool.per_server=5"}}

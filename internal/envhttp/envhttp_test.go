@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			f := newFarm(t, nil)
 			f.fault = func(n int, verb string, w http.ResponseWriter, r *http.Request) bool { return fault(f, n, verb, w, r) }
-			params := fmt.Sprintf(`{%s,"servers":[%q],"pool":{"per_server":4,"timeout":0.2,"patience":20}}`, mazes, f.URL)
+			params := fmt.Sprintf(`{%s,"servers":[%q],"pool":{"per_server":4,"timeout":1,"patience":20}}`, mazes, f.URL)
 			j := &journal.Memory{}
 			res, got := setup{params: params, episodes: 15, journal: j}.play(t.Context(), t)
 			if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
