@@ -18,9 +18,6 @@ import (
 	"testing"
 )
 
-// module is the path that every package's import path begins with.
-const module = "parley"
-
 // root is the project's top folder, seen from this package's.
 const root = "../.."
 
@@ -28,17 +25,20 @@ const root = "../.."
 type goPackage struct {
 	ImportPath string   `json:"ImportPath"`
 	Imports    []string `json:"Imports"`
+	Module     struct {
+		Path string `json:"Path"`
+	} `json:"Module"`
 }
 
 // path is the import path without the module: "" never occurs, since nothing lies
 // in the top folder.
-func (p goPackage) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+func (p goPackage) path() string { return strings.TrimPrefix(p.ImportPath, p.Module.Path+"/") }
 
 // inside returns the packages of this module that p imports, without the module.
 func (p goPackage) inside() []string {
 	var in []string
 	for _, i := range p.Imports {
-		if rest, ok := strings.CutPrefix(i, module+"/"); ok {
+		if rest, ok := strings.CutPrefix(i, p.Module.Path+"/"); ok {
 			in = append(in, rest)
 		}
 	}
@@ -46,7 +46,7 @@ func (p goPackage) inside() []string {
 }
 
 var listOnce = sync.OnceValues(func() ([]goPackage, error) {
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,Module", "./...")
 	cmd.Dir = root
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
