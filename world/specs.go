@@ -1,11 +1,9 @@
 package world
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -315,8 +313,4 @@ func (s Specs) Diff(t Specs, same func(a, b Spec) bool) int {
 // shaped says whether blocks have groups of the same sizes, as often.
 func (b block) shaped(o block) bool {
 	return b.Rounds == o.Rounds && b.size == o.size && slices.Equal(b.ends, o.ends)
-}
-
-func (s Spec) equal(o Spec) bool {
-	return s.Deal == o.Deal && s.Kind == o.Kind && s.Cell == o.Cell && bytes.Equal(s.Params, o.Params) && maps.Equal(s.Lineup, o.Lineup)
 }

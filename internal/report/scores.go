@@ -87,11 +87,11 @@ func mergedText(s Source) string {
 		}
 		first += p.Episodes
 	}
-	text := fmt.Sprintf("%d runs are read as one: %s.", len(s.Parts), strings.Join(of, ", "))
+	text := []string{fmt.Sprintf("%d runs are read as one: %s.", len(s.Parts), strings.Join(of, ", "))}
 	for _, n := range s.Notes {
-		text += " " + n + "."
+		text = append(text, n+".")
 	}
-	return text
+	return strings.Join(text, " ")
 }
 
 // grownText says how a run grew.

@@ -121,7 +121,8 @@ func (a *assembly) add(s spec) error {
 			return err
 		}
 	}
-	at, fits := s.block, true
+	at := s.block
+	var fits bool
 	if n := len(a.rows); n == 0 {
 		if err := a.skip(s.block); err != nil {
 			return err

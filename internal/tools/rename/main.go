@@ -51,7 +51,7 @@ func rename(dir, address string) (old string, files int, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("rename: %w", err)
 	}
-	defer root.Close()
+	defer func() { err = errors.Join(err, root.Close()) }()
 	text, err := root.ReadFile("go.mod")
 	if err != nil {
 		return "", 0, fmt.Errorf("rename: %w: run it at the top of the tree", err)
