@@ -191,9 +191,9 @@ func TestOneHTTPServer(t *testing.T) {
 			what := ""
 			switch n := n.(type) {
 			case *ast.CompositeLit:
-				what = ofHTTP(n.Type, "Server")
+				what = selected(n.Type, "http", "Server")
 			case *ast.CallExpr:
-				what = ofHTTP(n.Fun, "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS")
+				what = selected(n.Fun, "http", "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS")
 			}
 			if what == "Server" && path.Dir(s.path) == "internal/serve/auth" {
 				made++
@@ -208,13 +208,44 @@ func TestOneHTTPServer(t *testing.T) {
 	}
 }
 
-// ofHTTP returns which of the names of package http an expression is, or nothing.
-func ofHTTP(e ast.Expr, names ...string) string {
+// TestOneEstimator wants means and their intervals to be made by world.Sample alone, so that all
+// tables say the same. Differences are package compare's, and forecasts of calls package app's.
+func TestOneEstimator(t *testing.T) {
+	t.Parallel()
+	made := 0
+	for _, s := range sources(t) {
+		dir := path.Dir(s.path)
+		if s.test || strings.HasPrefix(s.path, "oracle/") || strings.HasPrefix(dir, "internal/stats") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			e, ok := n.(ast.Expr)
+			if !ok {
+				return true
+			}
+			switch what := selected(e, "stats", "Mean", "Of", "Share", "Clusters", "Tally", "Wilson", "WilsonShare", "Quantile", "Bootstrap"); {
+			case what == "":
+			case s.path == "world/sample.go":
+				made++
+			case dir == "internal/app", dir == "internal/report/compare": // see above
+			default:
+				t.Errorf("%s:%d: stats.%s: use world.Sample", s.path, s.line(n.Pos()), what)
+			}
+			return true
+		})
+	}
+	if made == 0 {
+		t.Error("world.Sample makes no estimate")
+	}
+}
+
+// selected returns which of the names of a package an expression is, or nothing.
+func selected(e ast.Expr, pkg string, names ...string) string {
 	sel, ok := e.(*ast.SelectorExpr)
 	if !ok || !slices.Contains(names, sel.Sel.Name) {
 		return ""
 	}
-	if pkg, ok := sel.X.(*ast.Ident); !ok || pkg.Name != "http" {
+	if x, ok := sel.X.(*ast.Ident); !ok || x.Name != pkg {
 		return ""
 	}
 	return sel.Sel.Name

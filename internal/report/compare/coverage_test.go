@@ -184,6 +184,28 @@ func differences95() []setup {
 		{name: "difference, deals of their own, 5 episodes each", size: "10 deals each", trial: versus(anything, 10, 5, false, normal, 1)},
 		{name: "difference of shares, the same deals", size: "80 deals", trial: versus(world.Share(), 80, 1, true, func(r *rand.Rand, luck, _ float64) float64 { return zeroOne(r.Float64() < logistic(luck)) }, 0)},
 		{name: "difference of shares, deals of their own", size: "60 deals each", trial: versus(world.Share(), 60, 1, false, func(r *rand.Rand, _, gain float64) float64 { return zeroOne(r.Float64() < 0.3+0.3*gain) }, 0.3)},
+		{name: "median, skewed", size: "150 observations", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+			xs := make([]float64, 150)
+			for i := range xs {
+				xs[i] = r.ExpFloat64()
+			}
+			return stats.Quantile(xs, 0.5, view.Confidence), math.Ln2
+		}},
+		{name: "ratio of two sums", size: "60 units", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+			var cost, points [60]float64
+			for i := range cost {
+				points[i] = 1 + r.Float64()
+				cost[i] = points[i] * (1 + 2*r.Float64())
+			}
+			return stats.Bootstrap{Seed: r.Uint64(), Resamples: 400}.Units(len(cost), func(picked []int) float64 {
+				c, p := 0.0, 0.0
+				for _, i := range picked {
+					c += cost[i]
+					p += points[i]
+				}
+				return c / p
+			}, view.Confidence), 2
+		}},
 		{name: "Elo rating of one agent less another's", size: "3 agents, 15 meetings each", trial: func(r *rand.Rand) (stats.Quantity, float64) {
 			var games []rating.Game
 			strength := map[string]float64{"a": 0.8, "b": 0, "c": 0}
