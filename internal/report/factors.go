@@ -40,7 +40,7 @@ func factorTable(f *view.Factors, all []view.Score) *page.Table {
 		t.Columns = append(t.Columns, page.Key(name))
 	}
 	t.Track = len(t.Columns)
-	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"), page.Number("clusters"))
+	t.Columns = append(t.Columns, page.Number("mean"), page.Number("episodes"), page.Number("independent"))
 	for _, s := range all {
 		q := s.Estimate()
 		row := []page.Cell{page.Word(s.Score), page.Word(s.Seat)}
@@ -143,7 +143,7 @@ func Effects(r *factorial.Result) page.Section {
 func effectTable(r *factorial.Result) *page.Table {
 	t := &page.Table{Name: "effects", Title: "Effects", Grouped: true, Track: 4, Sketch: true, Filter: len(r.Effects) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("factor"), page.Key("levels"), page.Number("difference"),
-		{Name: "p", Number: true, Detail: true}, page.Number("adjusted p"), page.Number("clusters"), {Name: "missing", Detail: true},
+		{Name: "p", Number: true, Detail: true}, page.Number("adjusted p"), page.Number("independent"), {Name: "missing", Detail: true},
 	}}
 	for _, e := range r.Effects {
 		t.Rows = append(t.Rows, []page.Cell{

@@ -153,6 +153,35 @@ def check_compare(folder, name, tables):
         same(f"{name}: {row['score']}", "Holm", {"p": row["adjusted p"]}, {"p": adjusted})
 
 
+def check_effects(folder, name, factors):
+    """Every deal has every combination of levels, so an effect is the mean of what it is in each deal."""
+    table = pd.read_csv(folder / f"{name}.csv")
+    tags = table["tags"].map(json.loads)
+    for factor in factors:
+        table[factor] = tags.map(lambda t: t.get(factor))
+    rows = next(t for t in json.loads((folder / f"{name}.effects.json").read_text())["tables"] if t["name"] == "effects")["rows"]
+    for row in rows:
+        if row["difference"]["low"] is None:
+            continue
+        own = table[(table["name"] == row["score"]) & table[factors].notna().all(axis=1) & table["agent"].notna()]
+        if own.empty:
+            continue
+        means = own.groupby(["deal", "episode", *factors])["value"].mean().groupby(["deal", *factors]).mean().unstack(factors)
+        a, b = factors
+        high, low = (sorted(own[f].unique()) for f in factors)
+        if row["factor"] == a:
+            each = means[high[0]].mean(axis=1) - means[high[1]].mean(axis=1)
+        elif row["factor"] == b:
+            each = means.xs(low[0], axis=1, level=b).mean(axis=1) - means.xs(low[1], axis=1, level=b).mean(axis=1)
+        else:
+            each = (means[high[0]][low[0]] - means[high[1]][low[0]]) - (means[high[0]][low[1]] - means[high[1]][low[1]])
+        test = stats.ttest_1samp(each, 0)
+        interval = test.confidence_interval(0.95)
+        same(f"{name}: {row}", "effects", row["difference"] | dict(p=row["p"]), dict(value=each.mean(), low=interval.low, high=interval.high, p=test.pvalue))
+    for row, adjusted in zip(rows, multipletests([r["p"] for r in rows], method="holm")[1]):
+        same(f"{name}: {row['score']}", "Holm", {"p": row["adjusted p"]}, {"p": adjusted})
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     for file in sorted(folder.glob("*.report.json")):
@@ -164,9 +193,10 @@ def main():
     for name in ("files", "single"):
         check_compare(folder, name, lambda file: files[file.removesuffix(".parley")])
     check_compare(folder, "cells", lambda cell: files["long"][files["long"]["cell"] == cell])
+    check_effects(folder, "factors", ["prompt", "size"])
     for method, n in sorted(checked.items()):
         print(f"statistics: {n} times the same to three digits: {method}")
-    for needed in ("t", "wilson", "cluster t", "cluster wilson", "paired t interval", "sign flips", "Welch", "McNemar", "Newcombe", "Fisher", "Holm"):
+    for needed in ("t", "wilson", "cluster t", "cluster wilson", "paired t interval", "sign flips", "Welch", "McNemar", "Newcombe", "Fisher", "effects", "Holm"):
         if needed not in checked:
             sys.exit(f"statistics: no number was made by {needed}: the studies are too small")
 
