@@ -23,7 +23,7 @@ func ratings(s Source, colours *palette) (b page.Block) {
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
-	t := &page.Table{Name: "ratings", Title: "Ratings", Track: 1, Columns: []page.Column{
+	t := &page.Table{Name: "ratings", Title: "Ratings", Track: 1, Loose: true, Columns: []page.Column{
 		page.Key("agent"), page.Number("rating"), page.Number("group"), page.Number("meetings"), page.Number("won"), page.Words("note"),
 	}}
 	for _, st := range table.Standings {

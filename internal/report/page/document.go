@@ -68,6 +68,8 @@ type Table struct {
 	// that it is a share, and its scale goes from 0 to 1.
 	Track int
 	Share bool
+	// Loose means that the scale of what is drawn need not begin at 0.
+	Loose bool
 	// Grouped means that rows with the same first cell stand under a heading of their own,
 	// with a scale of their own.
 	Grouped bool

@@ -61,5 +61,8 @@ func (t *Table) scale(rows [][]Cell) chart.Scale {
 	if unit {
 		return chart.Unit()
 	}
-	return chart.NewScale(4, append(values, 0)...)
+	if !t.Loose {
+		values = append(values, 0)
+	}
+	return chart.NewScale(4, values...)
 }
