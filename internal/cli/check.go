@@ -289,6 +289,9 @@ func budgetFact(e *app.Estimate) string {
 
 // next is what to do with what was found.
 func (c *checkCmd) next(e *app.Estimate) string {
+	if e.Recorded != nil && e.Recorded.Refused != "" {
+		return "another run file, with --out FILE, or the plan as it was recorded"
+	}
 	var command strings.Builder
 	command.WriteString("parley run " + shellWord(c.Plan))
 	for _, set := range c.Set {

@@ -84,6 +84,9 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 		return out, err
 	}
 	out.Run.Know(out.Kind)
+	for _, r := range runs {
+		out.Run.Plans = append(out.Run.Plans, r.Run.Head.Begun.Plan)
+	}
 	out.Journal = merged
 	return out, nil
 }

@@ -37,7 +37,8 @@ func (c *Clusters) Observations() int { return int(c.n) }
 // Mean returns the mean over all observations, with an interval that holds up with few
 // episodes too: the variance between clusters is corrected for bias (CR2) and the
 // degrees of freedom are those of Bell and McCaffrey. With episodes of one size it is
-// Student's interval of their means. N is the number of episodes.
+// Student's interval of their means. Where all clusters have the same mean it is unknown: they do
+// not tell how much others would vary. N is the number of episodes.
 func (c *Clusters) Mean(confidence float64) Quantity {
 	method := "cluster t"
 	if float64(len(c.sizes)) == c.n {
@@ -47,7 +48,7 @@ func (c *Clusters) Mean(confidence float64) Quantity {
 		return Unknown(len(c.sizes), method)
 	}
 	q := Quantity{c.mean, everything(), len(c.sizes), method}
-	if variance, df := c.spread(); df > 0 && isFinite(variance) {
+	if variance, df := c.spread(); df > 0 && variance > 0 && isFinite(variance) {
 		q.Interval = student(c.mean, math.Sqrt(variance), df, confidence)
 	}
 	return q
@@ -114,5 +115,17 @@ func (c *Clusters) spread() (variance, df float64) {
 		lever += l
 		lever2 += l * l
 	}
-	return variance, 1 / (squares + lever*lever - lever2)
+	return unless(variance, c.means...), 1 / (squares + lever*lever - lever2)
+}
+
+// unless returns a variance, or 0 where it is nothing but rounding of what it is the variance of.
+func unless(variance float64, of ...float64) float64 {
+	most := 0.0
+	for _, x := range of {
+		most = max(most, math.Abs(x))
+	}
+	if math.Sqrt(variance) <= 1e-12*most {
+		return 0
+	}
+	return variance
 }

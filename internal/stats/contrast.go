@@ -141,7 +141,8 @@ func (d *Design) estimate(weights []float64) contrasted {
 // quadratic form, were observations independent and of one variance.
 func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
 	n := len(d.clusters)
-	sums := make([]float64, n)  // of adjusted residuals, by cluster
+	sums := make([]float64, n) // of adjusted residuals, by cluster
+	means := make([]float64, 0, n)
 	own := make([]float64, n)   // of squares of their weights, an observation each
 	taken := make([]float64, n) // of these, what the cell means take away
 	for _, cell := range used {
@@ -150,6 +151,7 @@ func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
 		for _, p := range c.parts {
 			l := weights[cell] * c.lever(p)
 			sums[p.cluster] += l * (p.sum/p.n - mean)
+			means = append(means, l*p.sum/p.n)
 			own[p.cluster] += l * l / p.n
 			taken[p.cluster] += l * l / c.n
 		}
@@ -168,7 +170,7 @@ func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
 			squares += cross * cross
 		}
 	}
-	return variance, trace * trace / squares
+	return unless(variance, means...), trace * trace / squares
 }
 
 // lever is what the adjusted residuals of a cluster count for in the mean of a cell.

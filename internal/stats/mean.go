@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Estimate is what some observations say about the mean of all there could be.
 type Estimate struct {
@@ -52,8 +55,12 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 	for i := range a {
 		t.Add(a[i] - b[i])
 	}
-	q := t.Mean(confidence).Quantity()
+	e := t.Mean(confidence)
+	q := e.Quantity()
 	q.Method = "t, paired"
+	if unless(e.SD*e.SD, append(slices.Clone(a), b...)...) == 0 {
+		q.Interval = everything() // pairs that all differ alike do not tell how much others would vary
+	}
 	return q
 }
 
@@ -62,7 +69,7 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 func MeanDifference(a, b []float64, confidence float64) Quantity {
 	w := compareMeans(a, b)
 	q := Quantity{w.difference, everything(), w.n, "welch"}
-	if w.df > 0 {
+	if w.df > 0 && unless(w.se*w.se, append(slices.Clone(a), b...)...) > 0 {
 		q.Interval = student(w.difference, w.se, w.df, confidence)
 	}
 	return q

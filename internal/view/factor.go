@@ -93,11 +93,22 @@ func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 }
 
 func newRunFactors(r *Run, file string) *runFactors {
-	f := &runFactors{file: file, agents: map[string]world.Agent{}, models: map[string]string{}, variations: variationTags(r.Head.Begun.Plan), params: map[string]map[string]string{}}
+	f := &runFactors{file: file, agents: map[string]world.Agent{}, models: map[string]string{}, variations: r.variationTags(), params: map[string]map[string]string{}}
 	for _, a := range r.Head.Begun.Agents {
 		f.agents[a.Name], f.models[a.Name] = a, r.Model(a.Name)
 	}
 	return f
+}
+
+// variationTags are those of all plans that the run was played by.
+func (r *Run) variationTags() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, plan := range append([]json.RawMessage{r.Head.Begun.Plan}, r.Plans...) {
+		for name, tags := range variationTags(plan) {
+			out[name] = JoinTags(tags, out[name])
+		}
+	}
+	return out
 }
 
 // variationTags reads the tags of variations from a recorded plan, by name of variation.
@@ -124,12 +135,12 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 // Tags returns what gives the tags of an agent and of the variation of a cell together; nil where
 // there are none.
 func (r *Run) Tags() func(agent, cell string) map[string]string {
-	variation, agents := Variations(r.Head.Begun.Plan), map[string]map[string]string{}
+	variations, agents := r.variationTags(), map[string]map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
 		agents[a.Name] = a.Tags
 	}
 	return func(agent, cell string) map[string]string {
-		return JoinTags(agents[agent], variation(cell))
+		return JoinTags(agents[agent], variations[world.VariationOf(cell)])
 	}
 }
 

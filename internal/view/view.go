@@ -53,7 +53,9 @@ type Run struct {
 	took  []world.Took // likewise: how long
 	// Bounds are what scores can be, by name, as far as the kind declares it: see Know.
 	Bounds map[string]world.Bounds
-	kind   world.Kind
+	// Plans are those of the runs that it is made of, where it is several read as one.
+	Plans []json.RawMessage
+	kind  world.Kind
 }
 
 // Know tells the run its kind, which is not in the journal: what scores can be, and what

@@ -28,7 +28,9 @@ func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
 	if math.IsInf(q.High, 1) {
 		high = 1
 	}
-	c.line(pct(low), middle, pct(high), middle, "whisker "+look.Class)
+	if finite(q.Low) || finite(q.High) { // else nothing is known, and a line would look like an interval
+		c.line(pct(low), middle, pct(high), middle, "whisker "+look.Class)
+	}
 	for _, end := range []struct{ at, value float64 }{{low, q.Low}, {high, q.High}} {
 		if finite(end.value) {
 			c.line(pct(end.at), "7", pct(end.at), "15", "whisker "+look.Class)

@@ -35,7 +35,7 @@ func (t *Table) Sketches(width int) []string {
 			if !math.IsInf(q.High, 1) {
 				high = at(q.High)
 			}
-			for i := low; i <= high; i++ {
+			for i := low; i <= high && (!math.IsInf(q.Low, -1) || !math.IsInf(q.High, 1)); i++ {
 				line[i] = '─'
 			}
 			for i, end := range map[int]float64{low: q.Low, high: q.High} {
