@@ -91,3 +91,23 @@ func TestSampleOfNothing(t *testing.T) {
 		t.Errorf("something is known of nothing: %v", s.Estimate(0.95))
 	}
 }
+
+// TestSampleOfEqualDeals: deals whose means are equal do not tell how much others would differ; and
+// a score that can be anything is no share, even where it was only ever 0 or 1.
+func TestSampleOfEqualDeals(t *testing.T) {
+	t.Parallel()
+	var deals world.Sample
+	anything := world.Sample{Bounds: world.Anything()}
+	for i := range 6 {
+		for _, x := range []float64{0.1, 0.2, 0.7} { // their sums round otherwise in another order
+			deals.Add(world.Unit{Deal: i + 1}, x*float64(3+i%2)/float64(3+i%2))
+		}
+		anything.Add(world.Unit{Deal: i + 1}, float64(i%2))
+	}
+	if got := deals.Estimate(0.95); !math.IsInf(got.Half(), 1) {
+		t.Errorf("equal deals: %v", got)
+	}
+	if got := anything.Estimate(0.95); got.Method != "t" || got.Low >= 0 {
+		t.Errorf("0 and 1 of anything: %v", got)
+	}
+}

@@ -33,7 +33,11 @@ func Share() Bounds { return Bounds{Low: 0, High: 1} }
 // AtLeast0 are the bounds of counts.
 func AtLeast0() Bounds { return Bounds{Low: 0, High: math.Inf(1)} }
 
-// Any says whether values can be anything.
+// Anything are the bounds of what can be any number. Bounds that are not declared are the zero
+// value: there a score that was only ever 0 or 1 is taken for a share.
+func Anything() Bounds { return Bounds{Low: math.Inf(-1), High: math.Inf(1)} }
+
+// Any says whether nothing is declared of values.
 func (b Bounds) Any() bool { return b.Low == b.High }
 
 // finite says whether values have a lowest and a highest.

@@ -18,6 +18,8 @@ type Grown struct {
 	Recorded, New int
 	// Renamed are the recorded cells that the plan names differently: recorded name to new name.
 	Renamed map[string]string
+	// Cells are the names of the plan's cells.
+	Cells []string
 }
 
 // MissingError is about recorded episodes that a plan does not ask for.
@@ -92,6 +94,9 @@ func (g *grower) rename(was, is Spec) error {
 // stages are the recorded stages in the words of the plan, whose cells are given. One that is
 // none of these stays as it was.
 func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs, err error) {
+	for _, s := range cells {
+		g.Cells = append(g.Cells, s.Cell)
+	}
 	for _, stage := range recorded {
 		stages = append(stages, stage.Map(func(was Spec) Spec {
 			is, ok := cells[g.ids.Of(was)]

@@ -134,6 +134,13 @@ func grow(was, is *config.Plan, head *journal.Head) (*chosen, error) {
 	}
 	if c.grown != nil || !bytes.Equal(was.JSON(), is.JSON()) {
 		c.begun = c.begin(head.Begun, g)
+		for recorded, name := range c.begun.Cells {
+			// Names in the file stay as they are, so that no name can be one of two cells.
+			if g != nil && larger != nil && slices.Contains(g.Cells, recorded) {
+				larger.why = fmt.Errorf("the recorded cell %q is now %q, and another cell has its name: give that one a new name", recorded, name)
+				return nil, larger
+			}
+		}
 	}
 	return c, nil
 }
@@ -200,8 +207,12 @@ type planPart struct {
 func keptParts(p *config.Plan) []planPart {
 	parts := []planPart{{"kind", p.Kind.Name}, {"seed", p.Seed}, {"episode_budget", p.EpisodeBudget}} // where episodes end depends on the last
 	for _, a := range p.Agents {
-		a.Tags = nil // for readers alone
 		parts = append(parts, planPart{"agents." + a.Name, a})
+	}
+	if p.Matrix != nil {
+		for _, name := range slices.Sorted(maps.Keys(p.Matrix.Variations)) {
+			parts = append(parts, planPart{"plan.matrix.variations." + name + ".tags", p.Matrix.Variations[name].Tags})
+		}
 	}
 	return parts
 }

@@ -55,7 +55,7 @@ agents:
   large: {model: sim/large, max_tokens: 120}
 lineup: {first: small, second: large}
 params: {messages: 2}
-plan: {until: {score: points, seat: first, width: 0.4, min: 4, max: 9, step: 3}}
+plan: {until: {score: revealed, seat: first, width: 0.4, min: 4, max: 9, step: 3}}
 `
 
 // growing are plans, and what makes them larger.
@@ -245,7 +245,7 @@ func TestShrinking(t *testing.T) {
 		{untilKnown, "plan.until.width=0.5", "plan.until.width was 0.4, and is 0.5"},
 		{untilKnown, "plan.until.max=8", "plan.until.max was 9, and is 8"},
 		{untilKnown, "plan.until.step=2", "plan.until.step was 3, and is 2"},
-		{conversations, "plan.until={score: points, seat: first, width: 0.5}", "plan.until was not set"},
+		{conversations, "plan.until={score: revealed, seat: first, width: 0.5}", "plan.until was not set"},
 	} {
 		file := files[c.plan]
 		if file == "" {
@@ -267,6 +267,25 @@ func TestShrinking(t *testing.T) {
 		}
 		if after := headOf(t, file); len(after.Begun.Grown) > 0 || string(after.Begun.Plan) != string(before.Begun.Plan) {
 			t.Errorf("%s: the file has changed", c.set)
+		}
+	}
+}
+
+// TestNamesOfCells: a recorded cell may get another name, and no other cell its old one: names in
+// the file stay, and would be those of two cells.
+func TestNamesOfCells(t *testing.T) {
+	t.Parallel()
+	const small = "plan.matrix={agents: [small, large], variations: {low: {params: {messages: 3}}, high: {params: {messages: 5}}}}"
+	file := filepath.Join(t.TempDir(), "run.parley")
+	played(t, Play{Plan: parsed(t, matrixed, small), File: file})
+	for _, c := range []struct{ set, want string }{
+		{"plan.matrix={agents: [small, large], variations: {low: {params: {messages: 1}}, mid: {params: {messages: 3}}, high: {params: {messages: 5}}}}", "another cell has its name"},
+		{"plan.matrix={agents: [small, large], variations: {high: {params: {messages: 3}}, low: {params: {messages: 5}}, mid: {params: {messages: 4}}}}", "another cell has its name"},
+		{"plan.matrix={agents: [small, large], variations: {least: {params: {messages: 3}}, most: {params: {messages: 5}}, mid: {params: {messages: 4}}}}", ""},
+	} {
+		_, err := Play{Plan: parsed(t, matrixed, c.set), File: file}.Run(t.Context(), context.Background())
+		if (err == nil) != (c.want == "") || err != nil && (!IsUsage(err) || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v", c.set, err)
 		}
 	}
 }

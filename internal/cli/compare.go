@@ -11,6 +11,7 @@ import (
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/report/factorial"
+	doc "parley/internal/report/page"
 	"parley/internal/view"
 )
 
@@ -39,7 +40,8 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	if sources, err = c.merged(ctx, s, sources); err != nil {
+	sources, notes, err := c.merged(ctx, s, sources)
+	if err != nil {
 		return err
 	}
 	runs := make([]*view.Run, len(sources))
@@ -57,6 +59,9 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return factorError(err)
 	}
 	d := result.Document(version())
+	if len(notes) > 0 {
+		d.Sections[0].Blocks = append([]doc.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
+	}
 	if len(c.By) > 1 {
 		factors, err := view.FactorsOf(runs, report.Names(sources), c.By)
 		if err != nil {
@@ -72,26 +77,27 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 
 // merged reads runs as one where they are not compared with each other, and says which episodes
 // are in several.
-func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source) ([]report.Source, error) {
+func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source) (_ []report.Source, notes []string, err error) {
+	defer func() {
+		for _, note := range notes {
+			fmt.Fprintln(s.Stderr, "parley: "+safe(note))
+		}
+	}()
 	if len(runs) < 2 {
-		return runs, nil
+		return runs, nil, nil
 	}
 	if len(c.By) == 0 || slices.Contains(c.By, compare.ByFile) {
 		_, shared, err := merge.Duplicates(ctx, mergeable(runs))
 		for _, both := range shared {
-			fmt.Fprintf(s.Stderr, "parley: %s in both %s and %s, and counted in both\n", several(both.Episodes, "episode is", "episodes are"), safe(both.First), safe(both.Second))
+			notes = append(notes, fmt.Sprintf("%s in both %s and %s, and counted in both", several(both.Episodes, "episode is", "episodes are"), both.First, both.Second))
 		}
-		return runs, err
+		return runs, notes, err
 	}
 	one, err := oneRun(ctx, runs)
 	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
-		fmt.Fprintf(s.Stderr, "parley: the runs are not parts of one experiment, and their episodes are taken together all the same: %s\n", safe(conflict.What))
-		return runs, nil
+		return runs, []string{"The runs are not parts of one experiment, and their episodes are taken together all the same: " + conflict.What}, nil
 	}
-	for _, note := range one.Notes {
-		fmt.Fprintln(s.Stderr, "parley: "+safe(note))
-	}
-	return []report.Source{one}, err
+	return []report.Source{one}, one.Notes, err
 }
 
 // factorError says that a name given by --by is not a factor.

@@ -258,3 +258,31 @@ func digestIn(t *testing.T, closing string) string {
 	}
 	return sum.Digest
 }
+
+// TestReportOfParts knows the variations of all runs that it reads as one.
+func TestReportOfParts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plan := write(t, "plan.yaml", duelPlan)
+	var files []string
+	for name, messages := range map[string]string{"short": "1", "long": "2"} {
+		file := filepath.Join(dir, name+".parley")
+		files = append(files, file)
+		set := "plan.matrix={agents: [small, large], repeat: 3, variations: {" + name + ": {params: {messages: " + messages + "}, tags: {length: " + name + "}}}}"
+		parley(t, State{}, "run", plan, "--out", file, "--quiet", "--set", set).want(t, ExitOK)
+	}
+	got := parley(t, State{}, "report", files[0], files[1], "--by", "length", "--json").want(t, ExitOK)
+	var d tables
+	d.read(t, got.stdout)
+	levels := map[string]bool{}
+	for _, table := range d.Tables {
+		for _, row := range table.Rows {
+			if table.Name == "scores-by-factor" {
+				levels[word(row["length"])] = true
+			}
+		}
+	}
+	if len(levels) != 2 {
+		t.Errorf("levels %v, want short and long", levels)
+	}
+}

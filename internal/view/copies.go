@@ -40,9 +40,13 @@ func CopiesNote(head *journal.Head) string {
 		}
 	}
 	why, remedy := whyCopies(head)
-	return fmt.Sprintf("%s are %s: %s of another and count once. %s. To get new plays, %s.",
+	chance := ""
+	if n := episodes - distinct - copies; n > 0 {
+		chance = fmt.Sprintf(" %s, since models wrote little of them.", counted(n, "more is alike by chance and counts", "more are alike by chance and count"))
+	}
+	return fmt.Sprintf("%s are %s: %s of another and count once.%s %s. To get new plays, %s.",
 		counted(episodes, "episode", "episodes"), counted(distinct, "distinct play", "distinct plays"),
-		counted(copies, "is an exact copy", "are exact copies"), why, remedy)
+		counted(copies, "is an exact copy", "are exact copies"), chance, why, remedy)
 }
 
 func counted(n int, one, several string) string {

@@ -79,7 +79,7 @@ func (g *gallery) Add(p world.Played) {
 		k := key{r.Mode, e.agent(seat)}
 		points[k] = append(points[k], r.Points[seat])
 	}
-	g.points.add(p.Unit, world.Bounds{}, points)
+	g.points.add(p.Unit, world.Anything(), points)
 	if !slices.Contains(g.modes, r.Mode) {
 		g.modes = append(g.modes, r.Mode)
 	}

@@ -192,6 +192,9 @@ func (m match) compare(within world.Bounds, matches int) Comparison {
 	c.Played = len(episodesOf(slices.Concat(p.x, p.y)))
 	c.MeanA, c.MeanB = estimate(p.x, within), estimate(p.y, within)
 	c.judge(p, m.share, within, matches)
+	if d := c.MeanA.Value - c.MeanB.Value - c.Difference.Value; math.Abs(d) > 1e-9*(math.Abs(c.MeanA.Value)+math.Abs(c.MeanB.Value)) {
+		c.Note = join("the means are over all of their episodes, and the difference over what both played alike", c.Note)
+	}
 	return c
 }
 

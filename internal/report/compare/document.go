@@ -99,8 +99,13 @@ func (c *Comparison) nothing() string {
 	if !c.Difference.Known() || c.N < 2 {
 		return fmt.Sprintf("%s: %s and %s: there are too few %ss to say anything (%d)%s%s", c.subject(), c.A, c.B, c.unit(), c.N, c.floor(), c.mind())
 	}
-	if math.IsInf(c.Difference.Half(), 0) || c.Difference.Half() == 0 {
+	switch half := c.Difference.Half(); {
+	case !math.IsInf(half, 0) && half != 0:
+	case c.Difference.Value == 0:
 		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
+	default:
+		return fmt.Sprintf("%s: %s and %s, %s against %s: the same difference in all of %s, so its spread is not known (%s)%s%s",
+			c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), plural(c.N, c.unit()), c.basis(), c.floor(), c.mind())
 	}
 	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), short(max(-c.Difference.Low, c.Difference.High)), page.Interval(c.Difference),

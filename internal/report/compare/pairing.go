@@ -147,10 +147,11 @@ func matched(x, y []observation) pairing {
 		}
 	}
 	p.paired = len(p.a) >= 2 && 2*len(p.a) >= min(len(order), len(deals))
-	p.episodes = perDeal(len(order), x) + perDeal(len(deals), y)
-	if sameEpisodes(x, y) {
-		p.episodes = perDeal(len(order), x) // they meet in the same ones
+	all := map[view.Deal]bool{}
+	for _, d := range append(order, deals...) {
+		all[d] = true
 	}
+	p.episodes = perDeal(len(all), append(slices.Clone(x), y...)) // they may meet in the same ones
 	return p
 }
 
@@ -176,17 +177,6 @@ func perDeal(deals int, all []observation) int {
 		return 0
 	}
 	return (len(episodesOf(all)) + deals - 1) / deals
-}
-
-func sameEpisodes(x, y []observation) bool {
-	one, other := episodesOf(x), episodesOf(y)
-	shared := 0
-	for e := range one {
-		if other[e] {
-			shared++
-		}
-	}
-	return 2*shared > len(one)
 }
 
 func episodesOf(all []observation) map[int]bool {

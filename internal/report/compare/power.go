@@ -20,26 +20,37 @@ type design struct {
 }
 
 // newDesign widens values so that drawing from n of them, with replacement, varies as much as
-// n-1 degrees of freedom say. Zeros stay: they are pairs without a difference.
+// n-1 degrees of freedom say. Of pairs, zeros stay: they are without a difference.
 func newDesign(p pairing, shares bool, level float64) *design {
 	d := &design{pairing: p, shares: shares, level: level, x: p.a, y: p.b}
 	switch {
 	case shares:
 	case p.paired:
-		d.x, d.y = widened(differences(p)), nil
+		d.x, d.y = widened(differences(p), true), nil
 	default:
-		d.x, d.y = widened(p.a), widened(p.b)
+		d.x, d.y = widened(p.a, false), widened(p.b, false)
 	}
 	return d
 }
 
-func widened(xs []float64) []float64 {
-	n := float64(len(xs))
-	mean := stats.Mean(xs, confidence).Mean
+// widened spreads values about their mean; zeros too, unless they are to stay.
+func widened(xs []float64, zeros bool) []float64 {
+	var some []float64
+	for _, x := range xs {
+		if x != 0 || !zeros {
+			some = append(some, x)
+		}
+	}
+	n := float64(len(some))
+	mean := stats.Mean(some, confidence).Mean
 	out := make([]float64, len(xs))
 	for i, x := range xs {
-		if x != 0 && n > 1 {
+		switch {
+		case x == 0 && zeros:
+		case n > 1:
 			out[i] = mean + (x-mean)*math.Sqrt(n/(n-1))
+		default:
+			out[i] = x
 		}
 	}
 	return out

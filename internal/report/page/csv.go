@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"parley/internal/stats"
 	"parley/llm"
@@ -76,7 +78,17 @@ func plain(v any) string {
 			return ""
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64)
+	case string:
+		return guarded(v)
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// guarded puts a ' before a text that a spreadsheet would take for a formula, as exports do.
+func guarded(s string) string {
+	if r, _ := utf8.DecodeRuneInString(s); strings.ContainsRune("=+-@\t\r\n＝＋－＠'", r) && s != "" {
+		return "'" + s
+	}
+	return s
 }

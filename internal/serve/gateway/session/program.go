@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/maphash"
+	"maps"
 
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
@@ -110,6 +111,7 @@ func (a *Sessions) renew(s *Session) (*Session, error) {
 	}
 	to.ready.Store(true)
 	to.past = s.past
+	to.steps = maps.Clone(s.steps) // a limit on steps is the session's, however many programs there are
 	to.program.note = fmt.Sprintf("its first call is asked again, and the program that asked it is gone: episode %d begins, and episode %d is left as it was", to.Episode, s.Episode)
 	return to, nil
 }
