@@ -289,3 +289,15 @@ func TestNamesOfCells(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreached: a run that ends at its most episodes says that the score is not known well enough.
+func TestUnreached(t *testing.T) {
+	t.Parallel()
+	for width, want := range map[string]int{"0.4": 0, "0.05": 1} {
+		plan := parsed(t, untilKnown, "plan.until.width="+width)
+		sum := played(t, Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
+		if len(sum.Unreached) != want || want > 0 && !strings.Contains(sum.Unreached[0], "after 9 episodes, and plan.until asks for ±0.05") {
+			t.Errorf("width %s: %v", width, sum.Unreached)
+		}
+	}
+}

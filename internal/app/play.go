@@ -229,6 +229,9 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		return nil, errors.Join(err, headErr)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
+	if plan.Until != nil && res.State == journal.Complete {
+		sum.Unreached = unreached(after, plan)
+	}
 	err = errors.Join(err, sum.explain(context.WithoutCancel(ctx), store, after, res.Cause, a.Stats()))
 	models := modelsOf(plan)
 	sum.Grown = what.grown

@@ -42,6 +42,8 @@ type Summary struct {
 	Grown *Growth `json:"grown,omitempty"`
 	// CopiesNote says why there are copies and what to do; empty where there are none.
 	CopiesNote string `json:"copies_note"`
+	// Unreached says which cells ended though their score is not known as well as plan.until asks.
+	Unreached []string `json:"unreached,omitempty"`
 
 	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	// Failures are the calls that failed, by model and kind, the commonest first.

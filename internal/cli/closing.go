@@ -58,6 +58,14 @@ func printFigures(w io.Writer, sum *app.Summary) {
 
 // printTrouble prints what failed, what is open, why the run ended, and what to do about it.
 func printTrouble(w io.Writer, sum *app.Summary) {
+	const most = 5
+	for i, text := range sum.Unreached {
+		if i == most {
+			fmt.Fprintf(w, "not reached: %d more cells\n", len(sum.Unreached)-most)
+			break
+		}
+		fmt.Fprintln(w, "not reached: "+safe(text))
+	}
 	if sum.CopiesNote != "" {
 		fmt.Fprintln(w, safe(sum.CopiesNote))
 	}

@@ -26,7 +26,7 @@ func TestGrow(t *testing.T) {
 		t.Error(again.stderr)
 	}
 	parley(t, State{}, "show", file).want(t, ExitOK).wantOut(t, "grown", ", from 4 episodes")
-	parley(t, State{}, "report", file).want(t, ExitOK).wantOut(t, "This run was given a larger plan: it had 4 on ", "and has 6 now.")
+	parley(t, State{}, "report", file).want(t, ExitOK).wantOut(t, "This run was given a larger plan: it had 4 episodes until ", "and has 6 now.")
 	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, ExitOK).wantOut(t, "run would refuse the plan: "+file+": seed was 5, and is 9 in the plan")
 	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, ExitUsage).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
 	if sum, _ := summed(t, ExitOK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {

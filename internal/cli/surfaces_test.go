@@ -225,3 +225,10 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 		}
 	}
 }
+
+// TestFactorsLeaveOut: what has no level of every factor is named.
+func TestFactorsLeaveOut(t *testing.T) {
+	t.Parallel()
+	file := duel(t, "x.parley", "agents.small={model: sim/small, tags: {size: s}}")
+	parley(t, State{}, "report", file, "--by", "size").want(t, ExitOK).wantOut(t, "Left out, since they have no level of every factor", "scores of large")
+}

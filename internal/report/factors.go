@@ -12,6 +12,7 @@ import (
 	"parley/internal/report/factorial"
 	"parley/internal/report/page"
 	"parley/internal/view"
+	"parley/world"
 )
 
 // mostCharts is how many scores are drawn by factors.
@@ -26,11 +27,44 @@ func byFactors(r *view.Run, factors *view.Factors, colours *palette) page.Sectio
 		return s
 	}
 	s.Text = "Means of each combination of levels, and how much each level adds."
+	if note := leftOut(r, factors); note != "" {
+		s.Blocks = append(s.Blocks, page.Block{Text: note})
+	}
 	table := factorTable(factors, all)
 	s.Blocks = append(s.Blocks, page.Block{Title: table.Title, Table: table})
 	effects := Effects(factorial.Analyze([]*view.Run{r}, factors, nil, "holm"))
 	s.Blocks = append(append(s.Blocks, effects.Blocks...), factorCharts(factors, all, colours)...)
 	return s
+}
+
+// leftOut names what has no level of every factor: scores of whole episodes, and agents.
+func leftOut(r *view.Run, factors *view.Factors) string {
+	var scores, agents []string
+	r.Each(func(p world.Played) {
+		for _, s := range p.Outcome.Scores {
+			if _, ok := factors.Of(0, p.Spec, s.Seat); ok || p.Outcome.Failed != "" {
+				continue
+			}
+			list, name := &scores, s.Name
+			if s.Seat != "" {
+				list, name = &agents, p.Spec.Lineup[s.Seat]
+			}
+			if !slices.Contains(*list, name) {
+				*list = append(*list, name)
+			}
+		}
+	})
+	var parts []string
+	if len(scores) > 0 {
+		parts = append(parts, "scores of whole episodes ("+strings.Join(scores, ", ")+")")
+	}
+	if len(agents) > 0 {
+		parts = append(parts, "scores of "+strings.Join(agents, ", "))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "Left out, since they have no level of every factor: " + strings.Join(parts, "; ") + "."
 }
 
 // factorTable is the mean of every combination of levels.

@@ -101,9 +101,9 @@ func grownText(grown []journal.Growth, total int) string {
 	}
 	var steps []string
 	for _, g := range grown {
-		steps = append(steps, fmt.Sprintf("%s on %s", page.Grouped(g.Episodes), stamp(g.At)))
+		steps = append(steps, fmt.Sprintf("%s episodes until %s", page.Grouped(g.Episodes), stamp(g.At)))
 	}
-	return fmt.Sprintf("This run was given a larger plan: it had %s episodes, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
+	return fmt.Sprintf("This run was given a larger plan: it had %s, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
 }
 
 func facts(r *view.Run) page.Block {

@@ -170,7 +170,8 @@ func TestDrawnIsNearExact(t *testing.T) {
 	}
 }
 
-// TestClustersOfOneSize: then the interval is Student's of their means, exactly.
+// TestClustersOfOneSize: then the interval is Student's of their means, exactly; unknown where these
+// are equal.
 func TestClustersOfOneSize(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -185,6 +186,9 @@ func TestClustersOfOneSize(t *testing.T) {
 			c.Add(xs...)
 		}
 		got, want := c.Mean(0.95), Mean(means, 0.95)
+		if math.IsInf(got.Half(), 1) && want.SD <= 1e-9*(1+math.Abs(want.Mean)) {
+			return
+		}
 		if !near(got.Low, want.Interval.Low, 1e-6) || !near(got.High, want.Interval.High, 1e-6) || got.N != len(means) {
 			t.Fatalf("%v, want %+v", got, want)
 		}

@@ -175,10 +175,16 @@ func (w *writer) syncLater() error {
 	if err == nil {
 		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|syncedLater), nil)
 	}
+	begun := false // the log begins anew, so that nothing of an earlier process lies behind what is written
 	if err == nil {
-		err = run(w.conn, `PRAGMA wal_checkpoint(PASSIVE)`)
+		w.conn.SetBusyTimeout(0)
+		err = sqlitex.ExecuteTransient(w.conn, `PRAGMA wal_checkpoint(RESTART)`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+			begun = s.ColumnInt(0) == 0
+			return nil
+		}})
+		w.conn.SetBusyTimeout(busyFor)
 	}
-	if err != nil || !markedLater(w.path) {
+	if err != nil || !begun || !markedLater(w.path) {
 		return err
 	}
 	w.later = true
