@@ -95,7 +95,7 @@ func TestPositionOfAnotherRun(t *testing.T) {
 	if b := s.batch(""); len(b.Data.Data) != 2 {
 		t.Errorf("%+v", b)
 	}
-	c := l.config()
+	c := newLab(t, 2).config() // nobody else writes there
 	if err := os.WriteFile(c.Position, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}

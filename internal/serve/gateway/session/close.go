@@ -186,11 +186,20 @@ func (a *Sessions) idle(since time.Time) (out []*Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.byID {
-		s.mu.Lock()
-		if s.state == Open && len(s.active) == 0 && s.ID != Default && s.info.LastSeen.Before(since) {
-			out = append(out, s)
+		for at := &s; *at != nil; {
+			one := *at
+			one.mu.Lock()
+			open := one.state == Open
+			if open && len(one.active) == 0 && one.ID != Default && one.info.LastSeen.Before(since) {
+				out = append(out, one)
+			}
+			one.mu.Unlock()
+			if one != s && !open {
+				*at = one.before
+				continue
+			}
+			at = &one.before
 		}
-		s.mu.Unlock()
 	}
 	return out
 }

@@ -51,17 +51,26 @@ func (a *Sessions) Meet(s *Session, c *format.Call, client Client) (_ *Session, 
 		if note = told; to == s {
 			break
 		}
-		a.mu.Lock()
-		if a.byID[s.Name] == s {
-			a.byID[s.Name] = to
-		}
-		a.mu.Unlock()
+		a.replace(s, to)
 		s = to
 	}
 	if note != "" {
 		a.tell("session %s: %s", s.ID, note)
 	}
 	return s, note, nil
+}
+
+// replace gives the name of s to the session that comes after it. Sweep still closes s.
+func (a *Sessions) replace(s, to *Session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byID[s.Name] != s {
+		return
+	}
+	a.byID[s.Name] = to
+	if a.cfg.Idle > 0 {
+		to.before = s
+	}
 }
 
 // left counts a connection out.

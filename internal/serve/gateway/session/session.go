@@ -90,6 +90,7 @@ type Session struct {
 	info    Status
 	program program
 	next    *Session // of the program that came after; nil: none did
+	before  *Session // of the program that came before and is open, for Sweep; guarded by Sessions.mu
 	sealed  *Closing // how it is to end once nothing is in flight; nil: somebody waits for that
 	ending  bool     // somebody writes its end
 }

@@ -84,6 +84,38 @@ func TestIdle(t *testing.T) {
 	})
 }
 
+// TestIdleProgram closes the session of a program whose name another one took, too.
+func TestIdleProgram(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all, done := running(t, Config{Journal: &journal.Memory{}, Idle: time.Minute})
+		defer done()
+		chain := []*Session{nil, nil, nil}
+		var err error
+		if chain[0], err = all.Find(t.Context(), ledger.Name{ID: "x"}, true); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 2 {
+			if chain[i+1], err = all.renew(chain[i]); err != nil {
+				t.Fatal(err)
+			}
+			all.replace(chain[i], chain[i+1])
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		for i, s := range chain {
+			if got := s.Status().Status; got != Closed {
+				t.Errorf("session %d is %s", i, got)
+			}
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if chain[2].before != nil {
+			t.Error("sessions that are closed are kept")
+		}
+	})
+}
+
 // TestRevive brings a session of an earlier sitting to where it was.
 func TestRevive(t *testing.T) {
 	t.Parallel()
