@@ -151,7 +151,8 @@ func (g *gallery) curve(name string, at point) world.Curve {
 			s = &world.Sample{}
 			s.Add(world.Unit{}, mean)
 		}
-		c.Points = append(c.Points, world.CurvePoint{X: float64(at.turn), Sample: s})
+		given := at.turn == 0 && s.SD() == 0 // what the scenario starts from
+		c.Points = append(c.Points, world.CurvePoint{X: float64(at.turn), Sample: s, Given: given})
 	}
 	return c
 }
@@ -170,7 +171,7 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 		for _, x := range []float64{0, float64(g.turns)} {
 			s := &world.Sample{}
 			s.Add(world.Unit{}, *t.limit)
-			c.Points = append(c.Points, world.CurvePoint{X: x, Sample: s})
+			c.Points = append(c.Points, world.CurvePoint{X: x, Sample: s, Given: true})
 		}
 		out = append(out, c)
 	}
