@@ -65,7 +65,7 @@ func TestServerStaysAway(t *testing.T) {
 	if err != nil || sum.State != journal.Stopped || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	for _, text := range []string{"lab is unreachable", "connection refused at " + dies.url(), "start the server", "--unreachable"} {
+	for _, text := range []string{"lab is unreachable", " at " + dies.url(), "start the server", "--unreachable"} {
 		if !strings.Contains(sum.Reason, text) {
 			t.Errorf("the reason does not say %q: %s", text, sum.Reason)
 		}
