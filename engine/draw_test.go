@@ -85,7 +85,7 @@ func outcomes(t *testing.T, j journal.Journal) map[string]string {
 	return out
 }
 
-// TestGrowthCutAnywhere kills a growing run at every entry. Played on, its episodes come to what
+// TestGrowthCutAnywhere kills a growing run at every entry. Resumed, its episodes come to what
 // they come to in a run of the larger plan, though they have other numbers there.
 func TestGrowthCutAnywhere(t *testing.T) {
 	t.Parallel()

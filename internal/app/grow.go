@@ -56,7 +56,7 @@ func (p Play) Growth(ctx context.Context) (_ *Growth, err error) {
 	return c.grown, nil
 }
 
-// choose returns what to play: the plan given or, for a file that is played on, the one it was
+// choose returns what to play: the plan given or, for a file that is resumed, the one it was
 // last played with. A plan that would change what was played is refused.
 func (p Play) choose(head *journal.Head) (*chosen, error) {
 	if head.Begun == nil {

@@ -124,7 +124,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 	}
 }
 
-// TestGrowthIsCutOff stops a growing run early, or before it begins, and has it played on from
+// TestGrowthIsCutOff stops a growing run early, or before it begins, and resumes it from
 // the file alone.
 func TestGrowthIsCutOff(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ type Summary struct {
 	// model's is.
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
-	Batches  int        `json:"batches_open"` // are with their providers, and are collected when the run is played on
+	Batches  int        `json:"batches_open"` // are with their providers, and are collected when the run is resumed
 	Risked   llm.Money  `json:"risked_usd"`   // what calls may have cost besides that were cut off in flight; it counts against the budget
 	Servers  []Server   `json:"servers"`      // of models that have several
 	Wall     float64    `json:"wall_s"`

@@ -76,7 +76,7 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 		fmt.Fprintln(w, line)
 	}
 	if sum.Batches > 0 {
-		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is played on\n", several(sum.Batches, "batch is", "batches are"))
+		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is resumed\n", several(sum.Batches, "batch is", "batches are"))
 	}
 	if sum.Risked > 0 {
 		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)

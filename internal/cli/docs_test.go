@@ -162,3 +162,21 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%q: %+v, %v", got.stdout, b, err)
 	}
 }
+
+// TestReadmeShowsTheRun: what README.md says that its first command prints is what it prints.
+func TestReadmeShowsTheRun(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "../../README.md")
+	_, shown, ok := strings.Cut(readme, "and ends like this:\n\n")
+	shown, _, found := strings.Cut(shown, "\n    run file:")
+	if !ok || !found {
+		t.Fatal("README.md does not show how the run ends")
+	}
+	got := parley(t, State{}, "run", "../../examples/secrets.yaml", "--out", filepath.Join(t.TempDir(), "run.parley")).want(t, ExitOK)
+	for line := range strings.Lines(shown) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "…") // the time it takes, and more rows
+		if !strings.Contains(got.stdout+got.stderr, line) {
+			t.Errorf("README.md shows %q; the run printed\n%s", line, got.stdout)
+		}
+	}
+}

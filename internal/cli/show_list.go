@@ -164,7 +164,7 @@ func (r *shownRun) print(p *page) {
 		p.fact([]string{"failed", "", ""}[i], line)
 	}
 	if r.Batches > 0 {
-		p.fact("batches", several(r.Batches, "is", "are")+" with the providers: they are collected when the run is played on")
+		p.fact("batches", several(r.Batches, "is", "are")+" with the providers: they are collected when the run is resumed")
 	}
 	switch {
 	case len(r.List) > 0:

@@ -278,6 +278,16 @@ func (r *Runs) whole(each func(journal.Entry) error, read func(*part, func(journ
 	return nil
 }
 
+// among hands on an entry of an episode with the episode's number among all, unless it is left out.
+func (p *part) among(episode *int, e journal.Entry, each func(journal.Entry) error) error {
+	n, ok := p.number[*episode]
+	if !ok {
+		return nil
+	}
+	*episode = n
+	return each(e)
+}
+
 // renumber hands on the entries of the part's episodes, with their numbers among all.
 func (p *part) renumber(each func(journal.Entry) error) func(journal.Entry) error {
 	return func(e journal.Entry) error {
@@ -285,29 +295,14 @@ func (p *part) renumber(each func(journal.Entry) error) func(journal.Entry) erro
 		case *journal.Begun, *journal.Staged:
 			return nil // those of all are known
 		case *journal.Turned:
-			n, ok := p.number[e.Episode]
-			if !ok {
-				return nil
-			}
 			out := *e
-			out.Episode = n
-			return each(&out)
+			return p.among(&out.Episode, &out, each)
 		case *journal.Replied:
-			n, ok := p.number[e.Episode]
-			if !ok {
-				return nil
-			}
 			out := *e
-			out.Episode = n
-			return each(&out)
+			return p.among(&out.Episode, &out, each)
 		case *journal.Ended:
-			n, ok := p.number[e.Episode]
-			if !ok {
-				return nil
-			}
 			out := *e
-			out.Episode = n
-			return each(&out)
+			return p.among(&out.Episode, &out, each)
 		default:
 			return each(e)
 		}

@@ -104,7 +104,7 @@ func TestDuplicatesCountOnce(t *testing.T) {
 		"copies within a run stay": {func(t *testing.T) []Source {
 			return []Source{run(t, "a", 1, said{0, "A"}, said{0, "A"}), run(t, "b", 1, said{0, "A"}, said{0, "A"}, said{0, "A"})}
 		}, "0A 0A 0A", "[2 episodes are in both a.parley and b.parley; they count once]"},
-		"a copy of the file, played on": {func(t *testing.T) []Source {
+		"a copy of the file, resumed": {func(t *testing.T) []Source {
 			return []Source{run(t, "a", 1, said{0, "yes"}, said{1, ""}), run(t, "a", 1, said{0, "yes"}, said{1, "no"}, said{2, "no"})}
 		}, "0yes 1no 2no", "[2 episodes are in both a.parley and a.parley; they count once]"},
 		"other seeds": {func(t *testing.T) []Source {

@@ -61,7 +61,7 @@ func TestContrast(t *testing.T) {
 }
 
 // TestSeatColours: the seats of a kind have its colours, agents those of the page, and a colour
-// that is none is not written into a style sheet.
+// that is not a colour is not written into a style sheet.
 func TestSeatColours(t *testing.T) {
 	t.Parallel()
 	r := &view.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}

@@ -125,7 +125,7 @@ func leftError(t *ticket) *llm.Error {
 		return drainError()
 	}
 	return &llm.Error{Kind: llm.KindCanceled, Message: fmt.Sprintf(
-		"draining: batch %s stays at the provider, and is collected when the run is played on", t.ID)}
+		"draining: batch %s stays at the provider, and is collected when the run is resumed", t.ID)}
 }
 
 // carry takes a batch from where it stands to its results.
