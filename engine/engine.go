@@ -51,14 +51,6 @@ type Prices interface {
 	List(req *llm.Request, u llm.Usage) llm.Money
 }
 
-// Actor carries out acts. An error that is not an *llm.Error is one of transport. One that holds
-// something for episodes also has a method Leave(ctx, episode): it is told of those that end
-// before their world does, by a panic or a budget. One that lets acts wait also has a method
-// Drain: from then on it answers those that nothing was done for with llm.KindCanceled.
-type Actor interface {
-	Act(ctx context.Context, turn journal.Turn, index int, seat string, act world.Act) (*llm.Response, error)
-}
-
 // Config is what a run is made of.
 type Config struct {
 	Journal journal.Journal
@@ -69,7 +61,7 @@ type Config struct {
 	// Models makes asks. Required unless every agent is a bot.
 	Models Models
 	// Actor carries out acts. Default: none, and an act fails.
-	Actor Actor
+	Actor world.Actor
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of
 	// them together. Default: false, an episode goes on as soon as its own turn is answered.
 	Wave bool

@@ -133,9 +133,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 
 // leave says that an episode ends though its world has not.
 func (r *run) leave(ctx context.Context, ep *episode) {
-	if a, ok := r.Actor.(interface {
-		Leave(ctx context.Context, episode int)
-	}); ok {
+	if a, ok := r.Actor.(world.Leaver); ok {
 		a.Leave(ctx, ep.number)
 	}
 }

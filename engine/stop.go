@@ -36,7 +36,7 @@ func (r *run) drain(reason string) {
 	}
 	r.wake.Broadcast()
 	r.mu.Unlock()
-	if d, ok := r.Actor.(interface{ Drain() }); ok {
+	if d, ok := r.Actor.(world.Drainer); ok {
 		d.Drain()
 	}
 	if n > 0 {
@@ -84,7 +84,7 @@ func (r *run) stopLocked(state journal.State, reason string) {
 	if r.Models != nil && state != journal.Complete {
 		go r.Models.Drain() // returns at once, but takes locks that a caller of ours may hold
 	}
-	if d, ok := r.Actor.(interface{ Drain() }); ok && state != journal.Complete {
+	if d, ok := r.Actor.(world.Drainer); ok && state != journal.Complete {
 		go d.Drain()
 	}
 }

@@ -87,11 +87,7 @@ type Staged struct {
 }
 
 // Turn names a turn of a strand of an attempt at an episode.
-type Turn struct {
-	Episode, Attempt int
-	Strand           string
-	Turn             int
-}
+type Turn = world.TurnID
 
 // Turned says what a strand did up to its next rest. It is written before the turn's
 // calls are made.

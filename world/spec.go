@@ -205,6 +205,8 @@ type Kind struct {
 	// External means that an unfinished episode cannot be played on, since something
 	// outside has forgotten it: it starts again as a new attempt.
 	External bool
+	// Actor connects to what carries out acts. Nil: there is nothing outside.
+	Actor func(params any, run string) (Actor, error)
 	// Outside names params that say where and how fast episodes are played, and never change
 	// what they come to: they may be others when a run is played on. Nil: none are.
 	Outside []string
@@ -212,6 +214,8 @@ type Kind struct {
 	Example string
 	// ExampleFiles are the files that Example names, by name: they are written beside it.
 	ExampleFiles map[string]string
+
+	definition any // what Define was given
 }
 
 // Essence is params without those that are Outside: what makes two plans the same.

@@ -109,3 +109,14 @@ type Note struct {
 	Seat string          `json:"seat,omitempty"`
 	Data json.RawMessage `json:"data"`
 }
+
+// NotesOf picks the notes of what was told of an episode.
+func NotesOf(told []Told) []Note {
+	var notes []Note
+	for _, t := range told {
+		if t.Note != nil {
+			notes = append(notes, *t.Note)
+		}
+	}
+	return notes
+}

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"testing"
 
-	"parley/internal/env"
-	"parley/internal/env/trajectory"
-	"parley/internal/envhttp/server"
 	"parley/internal/store/sqlite"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/trajectory"
 )
 
 // arena is an environment server that counts the steps it is sent, by session and key.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"parley/internal/config"
-	"parley/internal/envhttp"
 	"parley/internal/stats"
 	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/envhttp"
 )
 
 // Check is a plan to be looked at before it is played. Nothing is asked of a provider.

@@ -7,8 +7,9 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
-	"parley/internal/envhttp"
-	"parley/worlds/rollout"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/envhttp"
 )
 
 // leaveTime is how long environments are given back for when a run ends.
@@ -17,7 +18,7 @@ const leaveTime = 20 * time.Second
 // outside gives the run what carries out its acts, where its kind has any: the environments
 // of a rollout. leave gives them back.
 func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	params, ok := plan.Params.(*rollout.Params)
+	params, ok := plan.Params.(*rules.Params)
 	if !ok {
 		return func(context.Context) {}, nil
 	}
@@ -26,7 +27,7 @@ func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Contex
 		return nil, usageError{err}
 	}
 	c.Actor = actor
-	if n := actor.Capacity(); n > 0 && (c.Live == 0 || c.Live > n) {
+	if n := actor.Room(); n > 0 && (c.Live == 0 || c.Live > n) {
 		c.Live = n // more would only wait for an environment
 	}
 	return func(ctx context.Context) {
@@ -37,8 +38,8 @@ func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Contex
 }
 
 // waiting is what an actor says that it waits for.
-func waiting(a engine.Actor) func() string {
-	if w, ok := a.(interface{ Waiting() string }); ok {
+func waiting(a world.Actor) func() string {
+	if w, ok := a.(world.Waiter); ok {
 		return w.Waiting
 	}
 	return func() string { return "" }
@@ -47,7 +48,7 @@ func waiting(a engine.Actor) func() string {
 // inside is outside for who must touch nothing: environments of this process are played,
 // and acts on anything else fail.
 func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	if params, ok := plan.Params.(*rollout.Params); ok && len(params.Servers) == 0 {
+	if params, ok := plan.Params.(*rules.Params); ok && len(params.Servers) == 0 {
 		return outside(c, plan)
 	}
 	c.Actor = noActor{}
@@ -57,7 +58,7 @@ func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context
 // servers asks the environment servers of a plan whether they are there. all is whether each
 // of them is.
 func servers(ctx context.Context, plan *config.Plan) (there []envhttp.Presence, all bool) {
-	params, ok := plan.Params.(*rollout.Params)
+	params, ok := plan.Params.(*rules.Params)
 	if !ok || len(params.Servers) == 0 {
 		return []envhttp.Presence{}, true
 	}

@@ -15,10 +15,10 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
-	"parley/internal/env"
-	"parley/internal/envhttp/server"
 	"parley/journal"
 	"parley/worlds"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/server"
 )
 
 // arena serves environments and counts steps.

@@ -18,10 +18,10 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/env/trajectory"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/worlds"
+	"parley/worlds/rollout/trajectory"
 )
 
 // rig is a simulated server over HTTP in front of which things go wrong.

@@ -11,9 +11,9 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/env/trajectory"
 	"parley/internal/provider"
 	"parley/llm"
+	"parley/worlds/rollout/trajectory"
 )
 
 // after makes something happen to every answer from the n-th on.

@@ -14,9 +14,9 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/config"
-	"parley/internal/envhttp"
 	"parley/internal/stats"
 	"parley/llm"
+	"parley/worlds/rollout/envhttp"
 )
 
 // checkCmd validates a plan and estimates what it will come to, or verifies a run file.

@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/internal/env"
-	"parley/internal/envhttp/server"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/server"
 )
 
 // envCmd serves the environments that come with parley, or lists them.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/env/trajectory"
 	"parley/internal/export"
 	"parley/internal/store/sqlite"
+	"parley/worlds/rollout/trajectory"
 )
 
 // tableTrajectories is the training data of a run of rollouts.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/env"
-	"parley/internal/envhttp/server"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/server"
 )
 
 // TestRollouts: a run of rollouts can be looked at, step by step and as a whole, and learned

@@ -9,14 +9,14 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/config"
-	"parley/internal/env/trajectory"
 	"parley/internal/export"
-	"parley/internal/serve/trainer"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/journal"
 	"parley/worlds"
-	"parley/worlds/rollout"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trainer"
+	"parley/worlds/rollout/trajectory"
 )
 
 // trainerCmd serves rollouts to trainers.
@@ -120,7 +120,7 @@ func (c *trainerCmd) load(ctx context.Context, sets []string) (*config.Plan, err
 
 // rollouts makes sure that a plan is of these.
 func (c *trainerCmd) rollouts(plan *config.Plan) error {
-	if _, ok := plan.Params.(*rollout.Params); !ok {
+	if _, ok := plan.Params.(*rules.Params); !ok {
 		return fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want rollout", c.Plan, plan.Kind.Name)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (c *trainerCmd) config(ctx context.Context, s *State, keys *trust.Gate, pla
 			return r, r.Close, nil
 		},
 	}
-	if p, ok := plan.Params.(*rollout.Params); ok {
+	if p, ok := plan.Params.(*rules.Params); ok {
 		cfg.Group = p.Group
 	}
 	if c.Patience < 0 || c.Grace < 0 {

@@ -11,9 +11,9 @@ import (
 	"parley/engine"
 	"parley/internal/app"
 	"parley/internal/config"
-	"parley/internal/serve/trainer"
 	"parley/internal/trust"
 	"parley/worlds"
+	"parley/worlds/rollout/trainer"
 )
 
 // sitting is what is played when a client starts the run. One that has begun is played on

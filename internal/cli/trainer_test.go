@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
-	"parley/internal/env/trajectory"
+	"parley/worlds/rollout/trajectory"
 )
 
 // rolloutPlan is a plan of six groups of two, without a server.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/env/dataset"
+	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
 	"parley/world"

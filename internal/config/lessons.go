@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/env/experience"
 	"parley/internal/store/sqlite"
+	"parley/worlds/rollout/experience"
 )
 
 // Lessons reads what a run file of rollouts teaches. Like Rows it is beyond what world.Files

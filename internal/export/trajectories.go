@@ -3,9 +3,9 @@ package export
 import (
 	"context"
 
-	"parley/internal/env/trajectory"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/worlds/rollout/trajectory"
 )
 
 // Rollouts is a run file as package trajectory reads it: in parts, and by the order in which

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"parley/internal/env/trajectory"
+	"parley/worlds/rollout/trajectory"
 )
 
 // TestRollouts: what is looked up in a run file is what reading all of it finds, also while

@@ -15,13 +15,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/env"
-	"parley/internal/envhttp"
-	envserver "parley/internal/envhttp/server"
 	"parley/journal"
 	"parley/world"
-	"parley/worlds/rollout"
-	"parley/worlds/rollout/protocol"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp"
+	envserver "parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/rules/protocol"
 )
 
 // environmentsMain serves the environments that come with parley, and a model that answers
@@ -71,7 +71,7 @@ func (b *bench) environments() (*server, error) {
 // them while all are there.
 func (b *bench) sessions(url string) error {
 	n := 2000 * runtime.NumCPU()
-	params := rollout.Kind().Params().(*rollout.Params)
+	params := rules.Kind().Params().(*rules.Params)
 	params.Env, params.Servers = "maze", []string{url}
 	params.Pool.PerServer, params.Pool.Startup = n, 64
 	actor, err := envhttp.New(params, "bench")

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/env"
 	"parley/llm"
-	"parley/worlds/rollout/protocol"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/rules/protocol"
 )
 
 // TestLearner: the simulated provider plays environments unless it is told otherwise.

@@ -20,10 +20,10 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/persona"
-	"parley/internal/dialect/sim/persona/learner"
 	"parley/internal/dialect/sim/prose"
 	"parley/internal/dialect/sim/quota"
 	"parley/llm"
+	"parley/worlds/rollout/learner"
 )
 
 // Config is how the simulation behaves. The zero value answers at once, without

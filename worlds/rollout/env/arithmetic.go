@@ -1,0 +1,140 @@
+package env
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// arithmeticParams are what it is made with.
+type arithmeticParams struct {
+	Problems int `json:"problems"` // one after the other
+	Terms    int `json:"terms"`    // numbers in each
+	Largest  int `json:"largest"`
+	// Dataset is one question, in place of problems that are drawn.
+	Dataset *question `json:"dataset"`
+}
+
+// question is a row of a dataset of questions with one right answer.
+type question struct {
+	Problem  string `json:"problem"`
+	Question string `json:"question"` // the same under another name
+	Answer   string `json:"answer"`
+}
+
+// UnmarshalJSON reads a row. Whatever else it has does not matter here, and an answer may
+// be a number.
+func (q *question) UnmarshalJSON(b []byte) error {
+	var row struct {
+		Problem, Question string
+		Answer            any
+	}
+	if err := json.Unmarshal(b, &row); err != nil {
+		return err
+	}
+	*q = question{Problem: row.Problem, Question: row.Question, Answer: fmt.Sprint(row.Answer)}
+	if row.Problem == "" {
+		q.Problem = row.Question
+	}
+	if q.Problem == "" || row.Answer == nil {
+		return errors.New("dataset: want a problem (or question) and an answer")
+	}
+	if text, ok := row.Answer.(string); ok {
+		if all := boxed.FindAllStringSubmatch(text, -1); len(all) > 0 {
+			q.Answer = all[len(all)-1][1]
+		}
+	} else if x, ok := row.Answer.(float64); ok {
+		q.Answer = strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return nil
+}
+
+// arithmetic asks problems one after the other and pays 1 for each that is right.
+type arithmetic struct {
+	arithmeticParams
+	talk
+	rand  *rand.Rand
+	right string // the answer to the present problem
+	asked int
+}
+
+func newArithmetic(params json.RawMessage) (Env, error) {
+	p := arithmeticParams{Problems: 1, Terms: 2, Largest: 20}
+	err := decode("arithmetic", params, &p)
+	for _, c := range []struct {
+		param            string
+		value, low, high int
+	}{{"problems", p.Problems, 1, 1000}, {"terms", p.Terms, 2, 10}, {"largest", p.Largest, 1, 1_000_000}} {
+		if err == nil {
+			err = within("arithmetic", c.param, c.value, c.low, c.high)
+		}
+	}
+	if p.Dataset != nil {
+		p.Problems = 1
+	}
+	return &arithmetic{arithmeticParams: p}, err
+}
+
+func (a *arithmetic) Reset(seed int64) {
+	a.rand, a.asked = chance(seed), 0
+	a.talk = newTalk("Solve the problem. Think as long as you like, and put the final answer last, in \\boxed{}.", a.problem())
+}
+
+// problem draws the next one.
+func (a *arithmetic) problem() string {
+	a.asked++
+	if a.Dataset != nil {
+		a.right = plain(a.Dataset.Answer)
+		return a.Dataset.Problem
+	}
+	var text strings.Builder
+	sum, product := 0, 1
+	for i := range a.Terms {
+		n := 1 + a.rand.IntN(a.Largest)
+		op := ""
+		if i > 0 {
+			op = []string{" + ", " - ", " * "}[a.rand.IntN(3)]
+		}
+		switch op { // products bind: the last summand is kept apart until it is complete
+		case " * ":
+			product *= n
+		case " - ":
+			sum, product = sum+product, -n
+		case " + ":
+			sum, product = sum+product, n
+		default:
+			product = n
+		}
+		text.WriteString(op + strconv.Itoa(n))
+	}
+	a.right = strconv.Itoa(sum + product)
+	return "What is " + text.String() + "?"
+}
+
+func (a *arithmetic) Prompt() protocol.Prompt {
+	if a.right == "" {
+		return nil
+	}
+	return protocol.Ask(a.talk...)
+}
+
+func (a *arithmetic) Step(action protocol.Action) protocol.Result {
+	if a.right == "" {
+		return result(0, true, false)
+	}
+	text, reward, verdict := only(action), 0.0, "That is wrong: it is "+a.right+"."
+	if final(text) == a.right {
+		reward, verdict = 1, "That is right."
+	}
+	a.right = ""
+	if a.asked == a.Problems {
+		return result(reward, true, false)
+	}
+	a.answered(text, verdict+" "+a.problem())
+	return result(reward, false, false)
+}

@@ -1,0 +1,186 @@
+package env
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// mazeParams are what it is made with.
+type mazeParams struct {
+	Size     int     `json:"size"`      // rooms a side
+	Moves    int     `json:"moves"`     // when it is cut off; 0: four for each room
+	StepCost float64 `json:"step_cost"` // taken from the reward of each move
+}
+
+// maze is a square of rooms with one way between any two.
+type maze struct {
+	mazeParams
+	talk
+	open  map[[2]int]bool // doors, by room*2 of one side plus the other's: see door
+	at    int
+	moves int
+	done  bool
+}
+
+func newMaze(params json.RawMessage) (Env, error) {
+	p := mazeParams{Size: 4}
+	err := decode("maze", params, &p)
+	if err == nil {
+		err = within("maze", "size", p.Size, 2, 30)
+	}
+	if err == nil {
+		err = within("maze", "moves", p.Moves, 0, 100_000)
+	}
+	if err == nil && !(p.StepCost >= 0 && p.StepCost <= 1) {
+		err = fmt.Errorf("env: maze: params.step_cost: %v: want 0 to 1", p.StepCost)
+	}
+	if p.Moves == 0 {
+		p.Moves = 4 * p.Size * p.Size
+	}
+	return &maze{mazeParams: p}, err
+}
+
+// compass is the four directions in the order they are told.
+func compass() []struct {
+	name   string
+	dx, dy int
+} {
+	return []struct {
+		name   string
+		dx, dy int
+	}{{"north", 0, -1}, {"east", 1, 0}, {"south", 0, 1}, {"west", -1, 0}}
+}
+
+// door names the wall between two rooms.
+func door(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
+
+// beside is the room in a direction, if there is one.
+func (m *maze) beside(room, dx, dy int) (int, bool) {
+	x, y := room%m.Size+dx, room/m.Size+dy
+	return y*m.Size + x, x >= 0 && y >= 0 && x < m.Size && y < m.Size
+}
+
+func (m *maze) Reset(seed int64) {
+	m.at, m.moves, m.done = 0, 0, false
+	m.dig(chance(seed))
+	m.talk = newTalk("You are in a maze of rooms. Answer with the direction you walk: north, east, south or west. "+
+		"The way out is in the room furthest to the south-east.", m.look())
+}
+
+// dig opens doors until every room can be reached, by walking at random.
+func (m *maze) dig(r *rand.Rand) {
+	m.open = map[[2]int]bool{}
+	seen := map[int]bool{0: true}
+	path := []int{0}
+	for len(path) > 0 {
+		room := path[len(path)-1]
+		var next []int
+		for _, d := range compass() {
+			if to, ok := m.beside(room, d.dx, d.dy); ok && !seen[to] {
+				next = append(next, to)
+			}
+		}
+		if len(next) == 0 {
+			path = path[:len(path)-1]
+			continue
+		}
+		to := next[r.IntN(len(next))]
+		m.open[door(room, to)], seen[to] = true, true
+		path = append(path, to)
+	}
+}
+
+// look says where one is and which doors there are.
+func (m *maze) look() string {
+	var doors []string
+	for _, d := range compass() {
+		if to, ok := m.beside(m.at, d.dx, d.dy); ok && m.open[door(m.at, to)] {
+			doors = append(doors, d.name)
+		}
+	}
+	return fmt.Sprintf("You are in column %d, row %d of %d by %d. There are doors to the %s.",
+		m.at%m.Size+1, m.at/m.Size+1, m.Size, m.Size, strings.Join(doors, " and the "))
+}
+
+func (m *maze) Prompt() protocol.Prompt {
+	if m.done {
+		return nil
+	}
+	return protocol.Ask(m.talk...)
+}
+
+var direction = regexp.MustCompile(`(?i)\b(north|east|south|west)\b`)
+
+func (m *maze) Step(action protocol.Action) protocol.Result {
+	if m.done {
+		return result(0, true, false)
+	}
+	text := only(action)
+	m.moves++
+	said := m.walk(text)
+	won := m.at == m.Size*m.Size-1
+	m.done = won || m.moves == m.Moves
+	reward := 0.0
+	if won {
+		reward = 1
+	}
+	if !m.done {
+		m.answered(text, said+" "+m.look())
+	}
+	return result(reward-m.StepCost, won, m.done && !won)
+}
+
+// walk goes where the last direction in text points, and says how that went.
+func (m *maze) walk(text string) string {
+	named := direction.FindAllString(text, -1)
+	if len(named) == 0 {
+		return "That is no direction."
+	}
+	last := strings.ToLower(named[len(named)-1])
+	for _, d := range compass() {
+		if to, ok := m.beside(m.at, d.dx, d.dy); d.name == last && ok && m.open[door(m.at, to)] {
+			m.at = to
+			return "You walk " + last + "."
+		}
+	}
+	return "There is a wall to the " + last + "."
+}
+
+// Draw shows the rooms from above: @ is where one is, X the way out.
+func (m *maze) Draw() string {
+	var b strings.Builder
+	b.WriteString(strings.Repeat("+---", m.Size) + "+\n")
+	for y := range m.Size {
+		row, below := "|", "+"
+		for x := range m.Size {
+			room := y*m.Size + x
+			row += m.inside(room) + m.side(room, 1, 0, " ", "|")
+			below += m.side(room, 0, 1, "   ", "---") + "+"
+		}
+		b.WriteString(row + "\n" + below + "\n")
+	}
+	return b.String()
+}
+
+func (m *maze) inside(room int) string {
+	switch room {
+	case m.at:
+		return " @ "
+	case m.Size*m.Size - 1:
+		return " X "
+	}
+	return "   "
+}
+
+// side is what stands on a side of a room.
+func (m *maze) side(room, dx, dy int, open, wall string) string {
+	if to, ok := m.beside(room, dx, dy); ok && m.open[door(room, to)] {
+		return open
+	}
+	return wall
+}

@@ -1,0 +1,33 @@
+package envhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/journal"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// TestLeave: what an episode had that ends before its time is there for the next.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	f := newFarm(t, nil)
+	params := rules.Kind().Params().(*rules.Params)
+	must(t, json.Unmarshal(fmt.Appendf(nil, `{%s,"servers":[%q],"pool":{"per_server":1,"patience":0.05}}`, mazes, f.URL), params))
+	a, err := New(params, "run")
+	must(t, err)
+	t.Cleanup(func() { a.Close(t.Context()) })
+	body := json.RawMessage(fmt.Sprintf(`{"env":%q,"seed":1}`, params.Env))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // or it would wait for the first for ever
+	t.Cleanup(cancel)
+	for episode := range 3 {
+		_, err := a.Act(ctx, journal.Turn{Episode: episode}, 0, "", world.Act{Name: "open", Body: body})
+		must(t, err)
+		a.Leave(ctx, episode)
+		a.Leave(ctx, episode) // it has nothing any more
+	}
+}

@@ -1,0 +1,205 @@
+// Package openenv speaks the protocol of OpenEnv servers, as a client: over a WebSocket, one
+// session each, or over plain HTTP, where a server has one environment for all.
+//
+// OpenEnv's actions and observations are objects of the environment's own; a Mapping says
+// how they become a conversation. What the package promises: an action is sent at most once;
+// a socket is read at all times, so that a server's pings are answered however long a model
+// thinks, and one that the server has closed is known to be; closing a session closes its
+// socket, so that no place on a server is held by nobody.
+//
+// It is not for trying again, or for choosing a server: that is package pool.
+package openenv
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+
+	"parley/llm"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/envhttp/exchange"
+	"parley/worlds/rollout/envhttp/pool"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// Host is an OpenEnv server.
+type Host struct {
+	*exchange.Client
+	socket  string // address of its sockets; empty: HTTP is spoken
+	mapping rules.OpenEnv
+}
+
+// New returns the server at an address: ws:// and wss:// for sockets, http:// and https:// for
+// plain HTTP. most is the most sessions it can have; 0: as many as it allows.
+func New(address string, m rules.OpenEnv) (h *Host, most int) {
+	address = strings.TrimRight(address, "/")
+	if rest, ok := strings.CutPrefix(address, "ws"); ok {
+		return &Host{Client: exchange.New("http"+rest, 1), socket: address + "/ws", mapping: m}, 0
+	}
+	return &Host{Client: exchange.New(address, 1), mapping: m}, 1
+}
+
+// New returns a session.
+func (h *Host) New(id string, o protocol.Opening) pool.Session {
+	s := &session{host: h, id: id, params: o.Params}
+	if h.socket != "" {
+		s.peer = &socket{address: h.socket}
+	} else {
+		s.peer = plain{h.Client}
+	}
+	return s
+}
+
+// Check asks whether the server is well. Sessions that were left behind went with their
+// sockets.
+func (h *Host) Check(ctx context.Context, _ func(string) bool) error {
+	return h.Do(ctx, http.MethodGet, "/health", "", nil, nil)
+}
+
+// peer is the other side of a session.
+type peer interface {
+	// send sends a message (reset, step) and returns what it is answered with.
+	send(ctx context.Context, what string, data any, key string) (answer, error)
+	close(ctx context.Context) error
+}
+
+// answer is what a server says of a reset or a step.
+type answer struct {
+	Observation json.RawMessage   `json:"observation"`
+	Reward      *protocol.Rewards `json:"reward"`
+	Done        bool              `json:"done"`
+}
+
+// session is an environment and its conversation.
+type session struct {
+	host   *Host
+	peer   peer
+	id     string
+	params json.RawMessage
+	talk   []llm.Message
+	done   bool
+}
+
+// Reset begins anew. What the environment is made with goes to its reset, which picks out
+// what it knows.
+func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error) {
+	data := map[string]any{}
+	var params map[string]any
+	if json.Unmarshal(s.params, &params) == nil {
+		maps.Copy(data, params)
+	}
+	data["seed"], data["episode_id"] = seed, s.id
+	a, err := s.peer.send(ctx, "reset", data, "")
+	if err != nil {
+		return nil, err
+	}
+	s.talk, s.done = nil, a.Done
+	if s.host.mapping.System != "" {
+		s.talk = append(s.talk, llm.System(s.host.mapping.System))
+	}
+	s.talk = append(s.talk, llm.User(s.shown(a.Observation)))
+	return nil, nil
+}
+
+// Prompt is the conversation so far.
+func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
+	if s.done {
+		return nil, nil
+	}
+	return protocol.Ask(s.talk...), nil
+}
+
+// Step sends an answer as an action. One that is no action, or that the server refuses as
+// none, changes nothing: the agent is told.
+func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
+	text := a[protocol.Default]
+	for _, other := range a {
+		text = other // there is one agent, whatever it is called
+	}
+	action, ok := s.action(text)
+	if !ok {
+		return s.told(text, "That is no action: answer with one JSON object."), nil
+	}
+	got, err := s.peer.send(ctx, "step", action, key)
+	if e := llm.AsError(err); e != nil && e.Code == codeValidation {
+		return s.told(text, "That is no action of this environment: "+e.Message), nil
+	}
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	s.done = got.Done
+	s.talk = append(s.talk, llm.Assistant(text), llm.User(s.shown(got.Observation)))
+	r := protocol.Result{Observation: got.Observation, Reward: protocol.Rewards{protocol.Default: 0}, Terminated: got.Done}
+	if got.Reward != nil && len(*got.Reward) > 0 {
+		r.Reward = *got.Reward
+	}
+	return r, nil
+}
+
+// told is a step that was none.
+func (s *session) told(text, why string) protocol.Result {
+	s.talk = append(s.talk, llm.Assistant(text), llm.User(why))
+	return protocol.Result{Reward: protocol.Rewards{protocol.Default: 0}}
+}
+
+// Close ends the session.
+func (s *session) Close(ctx context.Context) error { return s.peer.close(ctx) }
+
+// action makes an action of an answer.
+func (s *session) action(text string) (any, bool) {
+	if field := s.host.mapping.Action; field != "" {
+		return map[string]string{field: text}, true
+	}
+	raw := []byte(strings.TrimSpace(text))
+	if rest, ok := bytes.CutPrefix(raw, []byte("```json")); ok {
+		raw = bytes.TrimSpace(bytes.TrimSuffix(rest, []byte("```")))
+	}
+	if !json.Valid(raw) || raw[0] != '{' {
+		return nil, false
+	}
+	return json.RawMessage(raw), true
+}
+
+// shown is what an agent sees of an observation: a field of it as text, or all of it as JSON.
+func (s *session) shown(observation json.RawMessage) string {
+	if field := s.host.mapping.Observation; field != "" {
+		var all map[string]json.RawMessage
+		var text string
+		if json.Unmarshal(observation, &all) == nil && len(all[field]) > 0 {
+			if json.Unmarshal(all[field], &text) == nil {
+				return text
+			}
+			return string(all[field])
+		}
+	}
+	return string(observation)
+}
+
+// plain speaks HTTP.
+type plain struct{ *exchange.Client }
+
+func (p plain) send(ctx context.Context, what string, data any, key string) (a answer, err error) {
+	if what == "step" {
+		data = map[string]any{"action": data, "request_id": key}
+	}
+	err = p.Do(ctx, http.MethodPost, "/"+what, key, data, &a)
+	if e := llm.AsError(err); e != nil && e.Status == http.StatusUnprocessableEntity {
+		e.Code = codeValidation
+	}
+	if err == nil && a.Observation == nil {
+		err = malformed(p.Name(), what)
+	}
+	return a, err
+}
+
+// close has nothing to close: the server keeps its one environment.
+func (plain) close(context.Context) error { return nil }
+
+func malformed(where, what string) error {
+	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: where, Message: what + ": the answer has no observation"}
+}
+
+var _ pool.Host = (*Host)(nil)

@@ -1,0 +1,260 @@
+package openenv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"go.uber.org/goleak"
+
+	"parley/llm"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/envhttp/pool"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is an OpenEnv server by hand: it echoes, pays by length, and ends after three steps.
+type echo struct {
+	*httptest.Server
+	open atomic.Int64 // sockets
+	most int64
+	ways func(what string, c *websocket.Conn) bool // to misbehave: true, it is done
+	seen chan string
+}
+
+func newEcho(t *testing.T) *echo {
+	t.Helper()
+	e := &echo{most: 8, seen: make(chan string, 100)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ws", e.socket)
+	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"healthy"}`)) })
+	steps := 0
+	mux.HandleFunc("/reset", func(w http.ResponseWriter, r *http.Request) {
+		steps = 0
+		e.note(r.Body)
+		_, _ = w.Write([]byte(`{"observation":{"text":"hello"},"reward":null,"done":false}`))
+	})
+	mux.HandleFunc("/step", func(w http.ResponseWriter, r *http.Request) {
+		steps++
+		body := e.note(r.Body)
+		if strings.Contains(body, "refuse") {
+			http.Error(w, `{"detail":"bad"}`, http.StatusUnprocessableEntity)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"observation":{"text":"echo"},"reward":2,"done":%v}`, steps == 3)
+	})
+	e.Server = httptest.NewServer(mux)
+	t.Cleanup(func() { e.CloseClientConnections(); e.Close() })
+	return e
+}
+
+func (e *echo) note(r io.Reader) string {
+	b, _ := io.ReadAll(r)
+	e.seen <- string(b)
+	return string(b)
+}
+
+func (e *echo) socket(w http.ResponseWriter, r *http.Request) {
+	c, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return
+	}
+	defer c.CloseNow()
+	ctx := context.WithoutCancel(r.Context())
+	say := func(text string) { _ = c.Write(ctx, websocket.MessageText, []byte(text)) }
+	defer e.open.Add(-1)
+	if e.open.Add(1) > e.most {
+		say(`{"type":"error","data":{"message":"full","code":"CAPACITY_REACHED"}}`)
+		return
+	}
+	for steps := 0; ; {
+		_, text, err := c.Read(ctx)
+		if err != nil {
+			return
+		}
+		var f frame
+		if json.Unmarshal(text, &f) != nil || f.Type == "close" {
+			return
+		}
+		e.seen <- string(text)
+		if e.ways != nil && e.ways(f.Type, c) {
+			return
+		}
+		switch {
+		case strings.Contains(string(f.Data), "refuse"):
+			say(`{"type":"error","data":{"message":"bad","code":"VALIDATION_ERROR"}}`)
+		case strings.Contains(string(f.Data), "raise"):
+			say(`{"type":"error","data":{"message":"boom","code":"EXECUTION_ERROR"}}`)
+		case f.Type == "reset":
+			steps = 0
+			say(`{"type":"observation","data":{"observation":{"text":"hello"},"reward":null,"done":false}}`)
+		default:
+			steps++
+			say(fmt.Sprintf(`{"type":"observation","data":{"observation":{"text":"echo"},"reward":2,"done":%v}}`, steps == 3))
+		}
+	}
+}
+
+func mapping() rules.OpenEnv {
+	return rules.OpenEnv{System: "Echo.", Action: "message", Observation: "text"}
+}
+
+func act(text string) protocol.Action { return protocol.Action{protocol.Default: text} }
+
+// TestEpisode plays one over either transport.
+func TestEpisode(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"ws", "http"} {
+		e := newEcho(t)
+		h, most := New(scheme+strings.TrimPrefix(e.URL, "http"), mapping())
+		if (most == 1) != (scheme == "http") {
+			t.Errorf("%s: at most %d sessions", scheme, most)
+		}
+		if err := h.Check(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		s := h.New("run-1", protocol.Opening{Params: json.RawMessage(`{"level":3}`)})
+		if _, err := s.Reset(t.Context(), 42); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-e.seen; !strings.Contains(got, `"episode_id":"run-1","level":3,"seed":42`) {
+			t.Errorf("%s: %s", scheme, got)
+		}
+		for step := 1; step <= 3; step++ {
+			p, err := s.Prompt(t.Context())
+			if ms := p[protocol.Default]; err != nil || len(ms) != 2*step || ms[0].Text() != "Echo." || ms[1].Text() != "hello" {
+				t.Fatalf("%s: %v %v", scheme, p, err)
+			}
+			r, err := s.Step(t.Context(), "k", act("hi"))
+			if err != nil || r.Reward[protocol.Default] != 2 || r.Terminated != (step == 3) {
+				t.Errorf("%s: %+v %v", scheme, r, err)
+			}
+			if got := <-e.seen; !strings.Contains(got, `{"message":"hi"}`) {
+				t.Errorf("%s: %s", scheme, got)
+			}
+		}
+		if p, err := s.Prompt(t.Context()); err != nil || len(p) != 0 {
+			t.Errorf("%s: asks on after its end: %v %v", scheme, p, err)
+		}
+		if _, err := s.Reset(t.Context(), 1); err != nil {
+			t.Error(err)
+		}
+		// What is no action of the environment is told to the agent, and nothing is stepped.
+		r, err := s.Step(t.Context(), "k", act("refuse"))
+		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || !strings.Contains(p[protocol.Default][3].Text(), "no action of this environment") {
+			t.Errorf("%s: %+v %v", scheme, r, err)
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		h.Close()
+	}
+}
+
+// TestSocketFaults: each way to fail has its kind, and is uncertain where it is.
+func TestSocketFaults(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ways      func(what string, c *websocket.Conn) bool
+		text      string
+		kind      llm.Kind
+		uncertain bool
+	}{
+		"hangs up":  {func(what string, _ *websocket.Conn) bool { return what == "step" }, "x", llm.KindTransport, true},
+		"raises":    {nil, "raise", llm.KindServer, true},
+		"garbage":   {say("<html>"), "x", llm.KindMalformed, true},
+		"no answer": {say(`{"type":"observation","data":{}}`), "x", llm.KindMalformed, true},
+		"odd frame": {say(`{"type":"state"}`), "x", llm.KindMalformed, true},
+		"stalls": {func(what string, c *websocket.Conn) bool {
+			if what == "step" {
+				_, _, _ = c.Read(context.Background())
+			}
+			return what == "step"
+		}, "x", llm.KindTimeout, true},
+	} {
+		e := newEcho(t)
+		e.ways = c.ways
+		h, _ := New("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+		s := h.New("1", protocol.Opening{})
+		if _, err := s.Reset(t.Context(), 1); err != nil {
+			t.Fatal(name, err)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, &llm.Error{Kind: llm.KindTimeout})
+		_, err := s.Step(ctx, "k", act(c.text))
+		if got := llm.AsError(err); got == nil || got.Kind != c.kind || got.Uncertain != c.uncertain {
+			t.Errorf("%s: %+v", name, got)
+		}
+		cancel()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(name, err)
+		}
+		h.Close()
+	}
+}
+
+// say answers a step with text.
+func say(text string) func(string, *websocket.Conn) bool {
+	return func(what string, c *websocket.Conn) bool {
+		if what == "step" {
+			_ = c.Write(context.Background(), websocket.MessageText, []byte(text))
+		}
+		return what == "step"
+	}
+}
+
+// TestCapacity: a full server is waited for, and a session that is closed makes room: no
+// place is held by nobody.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	e := newEcho(t)
+	e.most = 1
+	h, _ := New("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+	defer h.Close()
+	p := pool.New([]pool.Host{h}, pool.Config{Owner: "r"})
+	defer p.Close(t.Context())
+	for i := range 3 {
+		l, err := p.Lease(t.Context(), i, fmt.Sprint(i), protocol.Opening{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Step(t.Context(), act("hi")); err != nil {
+			t.Error(err)
+		}
+		if i == 0 {
+			if _, err := h.New("x", protocol.Opening{}).Reset(t.Context(), 1); llm.KindOf(err) != llm.KindOverloaded {
+				t.Errorf("a second session: %v", err)
+			}
+		}
+		l.Release(t.Context())
+	}
+}
+
+// TestJSONActions: without a field, an answer is the action itself.
+func TestJSONActions(t *testing.T) {
+	t.Parallel()
+	s := &session{host: &Host{}}
+	for text, ok := range map[string]bool{`{"a":1}`: true, "```json\n{\"a\":1}\n```": true, `[1]`: false, `go`: false, ``: false, `{`: false} {
+		if _, got := s.action(text); got != ok {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if r, err := s.Step(t.Context(), "", act("go")); err != nil || r.Done() || !strings.Contains(s.talk[1].Text(), "one JSON object") {
+		t.Errorf("%+v %v", r, err)
+	}
+	s.host.mapping.Observation = "n"
+	for raw, want := range map[string]string{`{"n":3}`: "3", `{"n":"x"}`: "x", `{"m":1}`: `{"m":1}`, `7`: "7"} {
+		if got := s.shown(json.RawMessage(raw)); got != want {
+			t.Errorf("%s: %s", raw, got)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package openenv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"parley/llm"
+	"parley/worlds/rollout/envhttp/exchange"
+)
+
+// The codes of a server's errors that mean something of their own.
+const (
+	codeValidation = "VALIDATION_ERROR"
+	codeCapacity   = "CAPACITY_REACHED"
+	codeBadJSON    = "INVALID_JSON"
+	codeUnknown    = "UNKNOWN_TYPE"
+)
+
+// idle is after how long without a word a socket is pinged before an action is put on it: a
+// peer that is gone without a word is then found out while nothing is at stake.
+const (
+	idle     = 30 * time.Second
+	pongTime = 10 * time.Second
+)
+
+// socket is a session's connection. It is opened by the first message.
+type socket struct {
+	address string
+	conn    *websocket.Conn
+	frames  chan []byte // closed when nothing more comes
+	stop    context.CancelFunc
+	reader  sync.WaitGroup
+	heard   time.Time
+}
+
+type frame struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+}
+
+func (s *socket) send(ctx context.Context, what string, data any, _ string) (a answer, err error) {
+	if s.conn == nil {
+		if err := s.dial(ctx); err != nil {
+			return a, err
+		}
+	}
+	if err := s.alive(ctx); err != nil {
+		return a, err
+	}
+	raw, err := json.Marshal(data)
+	if err == nil {
+		raw, err = json.Marshal(frame{Type: what, Data: raw})
+	}
+	if err != nil {
+		return a, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Provider: s.address, Message: err.Error()}
+	}
+	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
+		return a, s.broken(ctx, err)
+	}
+	select {
+	case text, ok := <-s.frames:
+		s.heard = time.Now()
+		if !ok {
+			return a, s.gone(true)
+		}
+		return s.read(what, text)
+	case <-ctx.Done():
+		return a, s.broken(ctx, ctx.Err())
+	}
+}
+
+// dial opens the connection and begins to read it: only who reads answers pings.
+func (s *socket) dial(ctx context.Context) error {
+	conn, resp, err := websocket.Dial(ctx, s.address, nil)
+	if resp != nil && resp.Body != nil {
+		_ = resp.Body.Close() // there is nothing in it
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return llm.ContextError(ctx)
+		}
+		return &llm.Error{Kind: llm.KindTransport, Provider: s.address, Message: err.Error(), Err: err}
+	}
+	conn.SetReadLimit(exchange.MaxBody)
+	reading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	frames := make(chan []byte, 1)
+	s.conn, s.frames, s.stop, s.heard = conn, frames, stop, time.Now()
+	s.reader.Go(func() {
+		defer close(frames)
+		for {
+			kind, text, err := conn.Read(reading)
+			if err != nil {
+				return
+			}
+			if kind != websocket.MessageText {
+				continue
+			}
+			select {
+			case frames <- text:
+			case <-reading.Done():
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// alive finds out whether anybody is there before something is sent. What the server said
+// without being asked, such as why it hangs up, is taken first.
+func (s *socket) alive(ctx context.Context) error {
+	select {
+	case text, ok := <-s.frames:
+		if !ok {
+			return s.gone(false)
+		}
+		_, err := s.read("", text)
+		return err
+	default:
+	}
+	if time.Since(s.heard) < idle {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pongTime)
+	defer cancel()
+	if err := s.conn.Ping(ctx); err != nil {
+		return s.gone(false)
+	}
+	return nil
+}
+
+// read takes an answer apart.
+func (s *socket) read(what string, text []byte) (a answer, err error) {
+	var f frame
+	if err := json.Unmarshal(text, &f); err != nil {
+		return a, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.address, Message: err.Error(), Err: err}
+	}
+	switch f.Type {
+	case "observation":
+		if err := json.Unmarshal(f.Data, &a); err != nil || a.Observation == nil {
+			return a, malformed(s.address, what)
+		}
+		return a, nil
+	case "error":
+		return a, s.refused(f.Data)
+	default:
+		return a, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.address, Message: fmt.Sprintf("a frame of type %.40q", f.Type)}
+	}
+}
+
+// refused is an error frame.
+func (s *socket) refused(data json.RawMessage) error {
+	var said struct{ Message, Code string }
+	_ = json.Unmarshal(data, &said) // an error without words is still one
+	e := &llm.Error{Kind: llm.KindServer, Provider: s.address, Code: fmt.Sprintf("%.40s", said.Code), Message: fmt.Sprintf("%.300s", said.Message)}
+	switch said.Code {
+	case codeCapacity:
+		e.Kind = llm.KindOverloaded
+	case codeValidation, codeBadJSON, codeUnknown:
+		e.Kind, e.Status = llm.KindBadRequest, http.StatusUnprocessableEntity
+	default:
+		e.Uncertain = true
+	}
+	return e
+}
+
+// gone is a connection that has ended; sent says whether something was on its way.
+func (s *socket) gone(sent bool) error {
+	return &llm.Error{Kind: llm.KindTransport, Uncertain: sent, Provider: s.address, Message: "the server has closed the session"}
+}
+
+func (s *socket) broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		e := *llm.ContextError(ctx)
+		e.Uncertain = true
+		return &e
+	}
+	return &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: s.address, Message: err.Error(), Err: err}
+}
+
+// close says goodbye and hangs up. Who does not answer is hung up on.
+func (s *socket) close(ctx context.Context) error {
+	if s.conn == nil {
+		return nil
+	}
+	goodbye, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = s.conn.Write(goodbye, websocket.MessageText, []byte(`{"type":"close"}`)) // who is gone needs no goodbye
+	select {
+	case <-s.frames:
+	case <-goodbye.Done():
+	}
+	_ = s.conn.CloseNow() // or it was closed already
+	s.stop()
+	s.reader.Wait()
+	s.conn = nil
+	return nil
+}

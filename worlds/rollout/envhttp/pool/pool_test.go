@@ -1,0 +1,316 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/llm"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+func TestLeastLoadedAndLimited(t *testing.T) {
+	t.Parallel()
+	a, b := newFake("a"), newFake("b")
+	in(t, Config{PerHost: 2}, []*fake{a, b}, func(t *testing.T, p *Pool) {
+		var held []*Lease
+		for i := range 4 {
+			held = append(held, lease(t, p, i))
+		}
+		if a.count() != 2 || b.count() != 2 {
+			t.Errorf("%d and %d", a.count(), b.count())
+		}
+		var mu sync.Mutex
+		var order []int
+		var wg sync.WaitGroup
+		for _, n := range []int{9, 7, 8} {
+			wg.Go(func() {
+				l := lease(t, p, n)
+				mu.Lock()
+				order = append(order, n)
+				mu.Unlock()
+				l.Release(t.Context())
+			})
+			synctest.Wait()
+		}
+		if len(order) != 0 {
+			t.Errorf("%v were served without room", order)
+		}
+		held[0].Release(t.Context())
+		held[0].Release(t.Context()) // twice is once
+		wg.Wait()
+		if !slices.Equal(order, []int{7, 8, 9}) {
+			t.Errorf("served in order %v", order)
+		}
+	})
+}
+
+func TestStartup(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	a.slow = time.Second
+	in(t, Config{Startup: 3, Jitter: time.Minute}, []*fake{a}, func(t *testing.T, p *Pool) {
+		start := time.Now()
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() { lease(t, p, i) })
+		}
+		wg.Wait()
+		if a.most > 3 || a.count() != 20 {
+			t.Errorf("%d at once, %d in all", a.most, a.count())
+		}
+		if d := time.Since(start); d < 7*time.Second || d > 2*time.Minute {
+			t.Errorf("took %v", d)
+		}
+	})
+}
+
+// TestQuarantine: a host that fails is left alone and comes back when it is well.
+func TestQuarantine(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*fake){
+		"refuses": func(f *fake) { f.set(errDown, false) },
+		"stalls":  func(f *fake) { f.set(nil, true) },
+		"garbage": func(f *fake) { f.set(&llm.Error{Kind: llm.KindMalformed}, false) },
+	} {
+		a, b := newFake("a"), newFake("b")
+		in(t, Config{PerHost: 50, Timeout: 2 * time.Second}, []*fake{a, b}, func(t *testing.T, p *Pool) {
+			breaks(a)
+			for i := range 40 {
+				lease(t, p, i)
+			}
+			if st := p.Stats(); a.count() != 0 || b.count() != 40 || !st[0].Down || st[0].Trips != 1 || st[1].Down {
+				t.Errorf("%s: %+v", name, st)
+			}
+			time.Sleep(10 * time.Minute)
+			if st := p.Stats(); !st[0].Down || st[0].Trips != 1 {
+				t.Errorf("%s: it came back though it is not well: %+v", name, st)
+			}
+			a.set(nil, false)
+			time.Sleep(2 * time.Minute)
+			for i := range 40 {
+				lease(t, p, 100+i)
+			}
+			if st := p.Stats(); st[0].Down || a.count() != 40 || b.count() != 40 {
+				t.Errorf("%s: after its return: %+v", name, st)
+			}
+		})
+	}
+}
+
+// TestTrial: a host that answers checks and nothing else is tried by one session at a time.
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	h := &host{trial: true}
+	if !h.note(failing) {
+		t.Error("a failed trial is forgiven")
+	}
+	h = &host{trial: true}
+	if h.note(well) || h.trial {
+		t.Error("a trial that went well is not over")
+	}
+	p := New([]Host{newFake("a")}, Config{})
+	p.hosts[0].trial = true
+	p.claim(p.hosts[0])
+	if p.free() != nil {
+		t.Error("two are tried at once")
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		seen func(i int) verdict
+		trip bool
+	}{
+		{"five in a row", func(i int) verdict { return []verdict{well, failing}[min(1, i/95)] }, true},
+		{"half fail", func(i int) verdict { return []verdict{well, failing}[i%2] }, false},
+		{"half are silent", func(i int) verdict { return []verdict{well, silent}[i%2] }, true},
+		{"four of five fail", func(i int) verdict { return []verdict{well, failing}[min(1, i%5)] }, true},
+		{"all is well", func(int) verdict { return well }, false},
+	} {
+		h, trip := &host{}, false
+		for i := range 100 {
+			trip = h.note(c.seen(i)) || trip
+		}
+		if trip != c.trip {
+			t.Errorf("%s: %v", c.name, trip)
+		}
+	}
+}
+
+// TestDark: with no host to be had the pool is patient, and then says so in a way that
+// stops a run instead of failing its episodes.
+func TestDark(t *testing.T) {
+	t.Parallel()
+	a, b := newFake("a"), newFake("b")
+	a.set(errDown, false)
+	b.set(errDown, false)
+	in(t, Config{Patience: time.Minute}, []*fake{a, b}, func(t *testing.T, p *Pool) {
+		start := time.Now()
+		_, err := p.Lease(t.Context(), 0, "0", protocol.Opening{})
+		e := llm.AsError(err)
+		if e == nil || e.Kind != llm.KindTransport || e.Uncertain || !strings.Contains(e.Message, "a, b") {
+			t.Errorf("%v", err)
+		}
+		if d := time.Since(start); d < time.Minute || d > 2*time.Minute {
+			t.Errorf("after %v", d)
+		}
+		time.AfterFunc(30*time.Second, func() { b.set(nil, false) })
+		lease(t, p, 1)
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	in(t, Config{Patience: time.Minute}, []*fake{a}, func(t *testing.T, p *Pool) {
+		for _, c := range []struct {
+			kind llm.Kind
+			most time.Duration
+		}{{llm.KindBadRequest, 0}, {llm.KindServer, 5 * time.Second}, {llm.KindOverloaded, 2 * time.Minute}} {
+			a.set(&llm.Error{Kind: c.kind, Status: 400}, false)
+			start := time.Now()
+			if _, err := p.Lease(t.Context(), 0, string(c.kind), protocol.Opening{}); llm.KindOf(err) != c.kind || time.Since(start) > c.most {
+				t.Errorf("%s: %v after %v", c.kind, err, time.Since(start))
+			}
+		}
+		time.AfterFunc(20*time.Second, func() { a.set(nil, false) })
+		lease(t, p, 1) // it was full, and has room again
+		if st := p.Stats(); st[0].Trips != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// TestNamesAreNew: a session that failed to be made, and is being closed, does not share its
+// name with the one that takes its place: the closing may come late.
+func TestNamesAreNew(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	in(t, Config{}, []*fake{a}, func(t *testing.T, p *Pool) {
+		a.set(&llm.Error{Kind: llm.KindServer, Status: 500}, false)
+		time.AfterFunc(time.Second/10, func() { a.set(nil, false) })
+		if l := lease(t, p, 1); l.id == "run-1" || !strings.HasPrefix(l.id, "run-1") {
+			t.Errorf("the second is named %s", l.id)
+		}
+	})
+}
+
+func TestWarm(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	a.slow = time.Second
+	in(t, Config{PerHost: 4, Warm: 2}, []*fake{a}, func(t *testing.T, p *Pool) {
+		lease(t, p, 1)
+		time.Sleep(10 * time.Second)
+		if st := p.Stats()[0]; st.Spare != 2 || st.Sessions != 3 {
+			t.Errorf("%+v", st)
+		}
+		l := lease(t, p, 77)
+		if a.seed(l.id) != 77 || !strings.Contains(l.id, "spare") {
+			t.Errorf("%s was reset with %d", l.id, a.seed(l.id))
+		}
+		time.Sleep(10 * time.Second)
+		if st := p.Stats()[0]; st.Spare != 2 || st.Sessions != 4 {
+			t.Errorf("not refilled: %+v", st)
+		}
+		// Spares never keep others waiting: their place is given up.
+		other, err := p.Lease(t.Context(), 5, "5", protocol.Opening{Env: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := p.Stats()[0]; st.Spare != 1 || st.Sessions > 4 {
+			t.Errorf("%+v", st)
+		}
+		other.Release(t.Context())
+	})
+	b := newFake("b")
+	in(t, Config{Warm: 1}, []*fake{b}, func(t *testing.T, p *Pool) {
+		lease(t, p, 1)
+		synctest.Wait()
+		b.set(&llm.Error{Kind: llm.KindServer, Status: 404}, false) // a server that was started anew
+		time.AfterFunc(time.Second/10, func() { b.set(nil, false) })
+		if l := lease(t, p, 2); strings.Contains(l.id, "spare") {
+			t.Errorf("%s is dead", l.id)
+		}
+	})
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	in(t, Config{PerHost: 1}, []*fake{a}, func(t *testing.T, p *Pool) {
+		held := lease(t, p, 1)
+		errs := make(chan error)
+		go func() {
+			_, err := p.Lease(t.Context(), 2, "2", protocol.Opening{})
+			errs <- err
+		}()
+		synctest.Wait()
+		p.Drain()
+		if err := <-errs; llm.KindOf(err) != llm.KindCanceled {
+			t.Error(err)
+		}
+		if _, err := p.Lease(t.Context(), 3, "3", protocol.Opening{}); llm.KindOf(err) != llm.KindCanceled {
+			t.Error(err)
+		}
+		if _, err := held.Step(t.Context(), nil); err != nil {
+			t.Errorf("what was handed out goes on: %v", err)
+		}
+	})
+}
+
+func TestCalledOff(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	in(t, Config{PerHost: 1}, []*fake{a}, func(t *testing.T, p *Pool) {
+		held := lease(t, p, 1)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		errs := make(chan error)
+		go func() {
+			_, err := p.Lease(ctx, 2, "2", protocol.Opening{})
+			errs <- err
+		}()
+		synctest.Wait()
+		cancel(errors.New("enough"))
+		if err := <-errs; llm.KindOf(err) != llm.KindCanceled {
+			t.Error(err)
+		}
+		held.Release(t.Context())
+		lease(t, p, 3) // nobody took the place along
+	})
+}
+
+// TestLeftBehind: sessions of a process before are found; those of others are not touched.
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	a.left = []string{"run-1", "run-spare9", "runner-1", "other-1"}
+	in(t, Config{}, []*fake{a}, func(t *testing.T, p *Pool) {
+		lease(t, p, 1)
+		synctest.Wait()
+		if !slices.Equal(a.left, []string{"run-1", "runner-1", "other-1"}) {
+			t.Errorf("%v", a.left) // run-1 is the name of the one that was just made
+		}
+	})
+}
+
+func TestStepsTimeOut(t *testing.T) {
+	t.Parallel()
+	a := newFake("a")
+	in(t, Config{Timeout: time.Second}, []*fake{a}, func(t *testing.T, p *Pool) {
+		l := lease(t, p, 1)
+		a.set(nil, true)
+		_, err := l.Step(t.Context(), nil)
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindTimeout || !e.Uncertain {
+			t.Errorf("%v", err)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+// Package v1 speaks the v1 environment protocol over HTTP, as a client: /envs, and for each
+// environment reset, get_task_prompt, step and DELETE. docs/environments.md describes it.
+//
+// What it promises: a request is sent at most once; every failure is an *llm.Error that says
+// whether the server may have acted (Uncertain); an answer that is not one of the protocol is
+// never taken for one. A Host may be used from any number of goroutines.
+//
+// It is not for trying again, or for choosing a server: that is package pool.
+package v1
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"parley/llm"
+	"parley/worlds/rollout/envhttp/exchange"
+	"parley/worlds/rollout/envhttp/pool"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// Host is an environment server.
+type Host struct{ *exchange.Client }
+
+// New returns the server at an address, which may have as many connections as there are
+// sessions.
+func New(address string, sessions int) *Host { return &Host{exchange.New(address, sessions)} }
+
+// New returns a session of an environment.
+func (h *Host) New(id string, o protocol.Opening) pool.Session {
+	return &session{Host: h, env: o.Env, id: id, params: o.Params}
+}
+
+// Check asks which environments there are, and closes those that were left behind.
+func (h *Host) Check(ctx context.Context, stray func(id string) bool) error {
+	var list struct {
+		Envs []struct {
+			EnvName string `json:"envname"`
+			ID      string `json:"id"`
+		} `json:"envs"`
+	}
+	if err := h.Do(ctx, http.MethodGet, "/envs", "", nil, &list); err != nil {
+		return err
+	}
+	for _, e := range list.Envs {
+		if stray(e.ID) {
+			s := &session{Host: h, env: e.EnvName, id: e.ID}
+			if err := s.Close(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// session is an environment on the server.
+type session struct {
+	*Host
+	env, id string
+	params  json.RawMessage
+}
+
+func (s *session) path(verb string) string {
+	p := "/" + url.PathEscape(s.env) + "/" + url.PathEscape(s.id)
+	if verb != "" {
+		p += "/" + verb
+	}
+	return p
+}
+
+func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error) {
+	params := s.params
+	if len(params) == 0 {
+		params = json.RawMessage("{}")
+	}
+	var out struct {
+		Info json.RawMessage `json:"info"`
+	}
+	err := s.Do(ctx, http.MethodPost, s.path("reset"), "", map[string]any{"env_param": params, "seed": seed}, &out)
+	return out.Info, err
+}
+
+func (s *session) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
+	err = s.Do(ctx, http.MethodGet, s.path("get_task_prompt"), "", nil, &p)
+	return p, err
+}
+
+func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
+	// A result without these is none, and must not pass for a step that earned nothing.
+	var out struct {
+		protocol.Result
+		Reward     *protocol.Rewards `json:"reward"`
+		Terminated *bool             `json:"terminated"`
+		Truncated  bool              `json:"truncated"`
+	}
+	err := s.Do(ctx, http.MethodPost, s.path("step"), key, map[string]any{"action": a}, &out)
+	if err == nil && (out.Terminated == nil || out.Reward == nil && len(out.Rewarded()) == 0) {
+		err = &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.Name(), Message: "step: the answer has no reward, or does not say whether it is terminated"}
+	}
+	if err != nil {
+		return protocol.Result{}, err
+	}
+	r := out.Result
+	r.Terminated, r.Truncated = *out.Terminated, out.Truncated
+	if out.Reward != nil {
+		r.Reward = *out.Reward
+	}
+	return r, nil
+}
+
+// Close deletes the session. Servers that cannot are asked to close it; one that does not
+// know it has nothing to close.
+func (s *session) Close(ctx context.Context) error {
+	err := s.Do(ctx, http.MethodDelete, s.path(""), "", nil, nil)
+	if status(err) == http.StatusNotFound || status(err) == http.StatusMethodNotAllowed {
+		err = s.Do(ctx, http.MethodPost, s.path("close"), "", map[string]any{}, nil)
+	}
+	if status(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}
+
+func status(err error) int {
+	if err == nil {
+		return 0
+	}
+	return llm.AsError(err).Status
+}
+
+var _ pool.Host = (*Host)(nil)

@@ -1,0 +1,193 @@
+// Package experience is lessons as a view of a run of rollouts: what its best episodes did, and
+// what came of the lessons that its own agents were told.
+//
+// What it promises: the same run gives the same lessons; an episode that failed, or was paid
+// no more than the others of its environment on average, teaches nothing; only the few
+// episodes that do are read whole.
+//
+// It is not for choosing among lessons, or for telling them: that is package rollout's.
+package experience
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// Most lessons that are taken from the episodes of one environment, and how long the words of
+// one message in them may be.
+const (
+	mostOfEnv = 64
+	longest   = 500
+	mostSteps = 12
+)
+
+// Of returns the lessons of the run in j: those it was told, with what that paid added, and
+// new ones of its best episodes.
+func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
+	head, err := j.Head(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case head.Begun == nil:
+		return nil, errors.New("experience: the file holds no run yet")
+	case head.Begun.Kind != "rollout":
+		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want one of rollout", head.Begun.Kind)
+	}
+	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}}
+	r.fold()
+	out := r.old()
+	for _, env := range slices.Sorted(maps.Keys(r.byEnv)) {
+		for _, p := range best(r.byEnv[env]) {
+			entries, err := journal.Episode(ctx, j, p.episode)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, rules.Lesson{
+				Name: fmt.Sprintf("%s-%d", head.Begun.Run, p.episode), Env: env, Reward: p.reward, Text: p.text(entries),
+			})
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("experience: the run teaches nothing: no episode was paid more than the others of its environment")
+	}
+	return out, nil
+}
+
+// reader is a run being read.
+type reader struct {
+	head  *journal.Head
+	uses  map[string][]float64 // what episodes were paid that were told a lesson, by its name
+	byEnv map[string][]played
+}
+
+// played is an episode that did not fail.
+type played struct {
+	episode, attempt int
+	seat             string // whose reward it is
+	reward           float64
+	steps            []rules.Row
+}
+
+// fold goes through the outcomes in episode order.
+func (r *reader) fold() {
+	for _, n := range slices.Sorted(maps.Keys(r.head.Ended)) {
+		e := r.head.Ended[n]
+		raw, _ := e.Outcome.Data.(json.RawMessage)
+		var d rules.Data
+		i := slices.IndexFunc(e.Outcome.Scores, func(s world.Score) bool { return s.Name == "reward" })
+		if e.Outcome.Failed != "" || i < 0 || json.Unmarshal(raw, &d) != nil {
+			continue
+		}
+		s := e.Outcome.Scores[i]
+		for _, name := range d.Experience {
+			r.uses[name] = append(r.uses[name], s.Value)
+		}
+		r.byEnv[d.Env] = append(r.byEnv[d.Env], played{episode: n, attempt: e.Attempt, seat: s.Seat, reward: s.Value, steps: d.Rows})
+	}
+}
+
+// old are the lessons that the run had from earlier ones, with what telling them paid.
+func (r *reader) old() (out []rules.Lesson) {
+	var plan struct {
+		Params struct{ Experience rules.Experience }
+	}
+	if json.Unmarshal(r.head.Begun.Plan, &plan) != nil {
+		return nil
+	}
+	for line := range strings.Lines(plan.Params.Experience.Lessons) {
+		var l rules.Lesson
+		if json.Unmarshal([]byte(line), &l) != nil {
+			continue
+		}
+		if paid := r.uses[l.Name]; len(paid) > 0 {
+			sum := 0.0
+			for _, x := range paid {
+				sum += x
+			}
+			before := float64(l.Uses)
+			l.Uses += len(paid)
+			l.Reward = (l.Reward*before + sum) / float64(l.Uses)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// best are the episodes to learn from: those that were paid more than the mean, most first.
+func best(all []played) (out []played) {
+	mean := 0.0
+	for _, p := range all {
+		mean += p.reward / float64(len(all))
+	}
+	for _, p := range all {
+		if p.reward > mean {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b played) int { return cmp.Compare(b.reward, a.reward) })
+	return out[:min(len(out), mostOfEnv)]
+}
+
+// text tells what was asked first, and what was answered to what end.
+func (p played) text(entries []journal.Entry) string {
+	var asks []*journal.Replied
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Attempt == p.attempt && r.Act == nil {
+			asks = append(asks, r)
+		}
+	}
+	slices.SortStableFunc(asks, func(a, b *journal.Replied) int {
+		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
+	})
+	var b strings.Builder
+	paid := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+	n := 0
+	for _, row := range p.steps {
+		if row.Seat != p.seat || row.Ask < 0 || row.Ask >= len(asks) || asks[row.Ask].Response == nil {
+			continue
+		}
+		if n++; n == 1 {
+			b.WriteString("Asked: " + short(asked(asks[row.Ask].Request)) + "\n")
+		}
+		if n > mostSteps {
+			b.WriteString("…\n")
+			break
+		}
+		fmt.Fprintf(&b, "Answered: %s\nThat paid %s.\n", short(asks[row.Ask].Response.Text), paid(row.StepReward))
+	}
+	fmt.Fprintf(&b, "In all it paid %s.", paid(p.reward))
+	return b.String()
+}
+
+// asked is the last thing that a prompt says to the agent.
+func asked(r *llm.Request) string {
+	if r == nil {
+		return "" // a bot's
+	}
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == llm.RoleUser {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+func short(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + " …"
+	}
+	return text
+}

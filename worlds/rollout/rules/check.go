@@ -1,0 +1,102 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/world"
+)
+
+var (
+	// A name of an environment becomes part of an address.
+	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
+)
+
+// checked returns params as what they must be, or what is wrong with them.
+func checked(params any) (*Params, error) {
+	p, ok := params.(*Params)
+	if !ok || p == nil {
+		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
+	}
+	c := &world.Complaints{Kind: "rollout"}
+	p.checkEnv(c)
+	p.checkServers(c)
+	p.checkSizes(c)
+	p.checkSeats(c)
+	p.checkExperience(c)
+	return p, c.Err()
+}
+
+// wrong is an error about a param.
+func wrong(param, format string, args ...any) error {
+	return fmt.Errorf("rollout: params.%s: %s", param, fmt.Sprintf(format, args...))
+}
+
+func (p *Params) checkEnv(c *world.Complaints) {
+	if !envName.MatchString(p.Env) {
+		c.Say("env", "%.40q: want a name of letters, digits and _ . -", p.Env)
+	}
+	if !isObject(p.EnvParams) {
+		c.Say("env_params", "want an object of the environment's own keys")
+	}
+	c.OneOf("protocol", p.Protocol, []string{V1, ProtocolOpenEnv})
+	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
+		c.Say("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
+	}
+}
+
+func isObject(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return json.Valid(raw) && raw[0] == '{'
+}
+
+func (p *Params) checkServers(c *world.Complaints) {
+	schemes := []string{"http://", "https://"}
+	if p.Protocol == ProtocolOpenEnv {
+		schemes = append(schemes, "ws://", "wss://")
+	}
+	for i, s := range p.Servers {
+		param := fmt.Sprintf("servers[%d]", i)
+		switch {
+		case !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }):
+			c.Say(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))
+		case strings.ContainsAny(s, "@?# \t\n"):
+			c.Say(param, "want a plain address: a user, a key or a query would be kept in the run file")
+		case slices.Contains(p.Servers[:i], s):
+			c.Say(param, "%s is listed twice", s)
+		}
+	}
+}
+
+func (p *Params) checkSizes(c *world.Complaints) {
+	c.Whole("max_steps", p.MaxSteps, 1, 100_000)
+	c.Whole("message_cut", p.MessageCut, -1, 100_000)
+	c.Whole("group", p.Group, 0, 10_000)
+	c.Whole("retries", p.Retries, 0, 100)
+	c.Whole("pool.per_server", p.Pool.PerServer, 1, 100_000)
+	c.Whole("pool.startup", p.Pool.Startup, 1, 10_000)
+	c.Whole("pool.warm", p.Pool.Warm, 0, 10_000)
+	c.Between("pool.timeout", p.Pool.Timeout, 0.001, 86_400)
+	c.Between("pool.patience", p.Pool.Patience, 0, 86_400)
+	c.Between("pool.jitter", p.Pool.Jitter, 0, 3_600)
+}
+
+func (p *Params) checkSeats(c *world.Complaints) {
+	if len(p.Seats) == 0 || len(p.Seats) > 1000 {
+		c.Say("seats", "%d: want 1 to 1000", len(p.Seats))
+		return
+	}
+	for i, seat := range p.Seats {
+		switch at := fmt.Sprintf("seats[%d]", i); {
+		case !seatName.MatchString(seat):
+			c.Say(at, "%.40q: want a name of letters, digits and _ . : -", seat)
+		case slices.Contains(p.Seats[:i], seat):
+			c.Say(at, "%s is listed twice", seat)
+		}
+	}
+}

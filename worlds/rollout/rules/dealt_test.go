@@ -1,0 +1,34 @@
+package rules
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestDealt: environments are told apart, and so are the tasks of files; what a plan makes one
+// environment with is not.
+func TestDealt(t *testing.T) {
+	t.Parallel()
+	seed := int64(5)
+	small, large := json.RawMessage(`{"size":3}`), json.RawMessage(`{"size":9}`)
+	for name, test := range map[string]struct {
+		a, b Params
+		same bool
+	}{
+		"other params":        {Params{Env: "maze", EnvParams: small}, Params{Env: "maze", EnvParams: large, MaxSteps: 9}, true},
+		"another environment": {Params{Env: "maze"}, Params{Env: "count"}, false},
+		"one task":            {Params{Env: "maze", EnvParams: small, Task: &Task{Group: "maze:1"}}, Params{Env: "maze", EnvParams: small, Task: &Task{Group: "maze:2"}}, true},
+		"two tasks":           {Params{Env: "maze", EnvParams: small, Task: &Task{}}, Params{Env: "maze", EnvParams: large, Task: &Task{}}, false},
+		"another seed":        {Params{Env: "maze"}, Params{Env: "maze", Seed: &seed}, false},
+		"not JSON":            {Params{Env: "maze", EnvParams: json.RawMessage("{"), Task: &Task{}}, Params{Env: "maze"}, false},
+	} {
+		a, whole := dealt(&test.a)
+		b, _ := dealt(&test.b)
+		if a == "" || whole || (a == b) != test.same {
+			t.Errorf("%s: %q and %q", name, a, b)
+		}
+	}
+	if what, whole := dealt(nil); what != "" || whole {
+		t.Errorf("nothing: %q", what)
+	}
+}

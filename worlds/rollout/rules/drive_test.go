@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// script is an environment by hand: step i gives steps[i], and prompts grow by two messages
+// a step.
+type script struct {
+	steps   []protocol.Result
+	prompts func(step int) protocol.Prompt // default: one agent
+	finish  map[int]llm.Finish             // of the ask with this number
+	failAsk map[int]llm.Kind
+	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
+
+	past  protocol.Past
+	at    int
+	asked []world.Call
+	acts  []string
+}
+
+// chat is the prompt of step n, from 1: a system message, and an exchange for each step.
+func chat(n int) protocol.Prompt {
+	ms := []llm.Message{llm.System("rules"), llm.User("1?")}
+	for i := 2; i <= n; i++ {
+		ms = append(ms, llm.Assistant("a"), llm.User(fmt.Sprint(i, "?")))
+	}
+	return protocol.Ask(ms...)
+}
+
+func (s *script) reply(c world.Call) world.Reply {
+	if c.Act == nil {
+		n := len(s.asked)
+		s.asked = append(s.asked, c)
+		if k := s.failAsk[n]; k != "" {
+			return world.Reply{Failed: k}
+		}
+		finish := s.finish[n]
+		if finish == "" {
+			finish = llm.FinishStop
+		}
+		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish}
+	}
+	switch c.Act.Name {
+	case protocol.Open:
+		var o protocol.Opening
+		mustRead(c.Act.Body, &o)
+		s.acts = append(s.acts, fmt.Sprint("open ", o.Try))
+		s.past, s.at = protocol.Past{}, 0
+		return s.answer(s.acts[len(s.acts)-1], protocol.Opened{Prompt: s.past.Delta(s.prompt(1))})
+	case protocol.Step:
+		var st protocol.Stepping
+		mustRead(c.Act.Body, &st)
+		s.acts = append(s.acts, fmt.Sprintf("step %d/%d", st.Try, st.Step))
+		r := s.steps[s.at]
+		s.at++
+		out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info}
+		if !r.Done() && !st.Last {
+			out.Prompt = s.past.Delta(s.prompt(st.Step + 1))
+		}
+		return s.answer(s.acts[len(s.acts)-1], out)
+	}
+	s.acts = append(s.acts, c.Act.Name)
+	return world.Reply{JSON: json.RawMessage("null")}
+}
+
+func (s *script) prompt(step int) protocol.Prompt {
+	if s.prompts == nil {
+		return chat(step)
+	}
+	return s.prompts(step)
+}
+
+func (s *script) answer(act string, v any) world.Reply {
+	if k := s.failAct[act]; k != "" {
+		return world.Reply{Failed: k}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return world.Reply{JSON: b}
+}
+
+func mustRead(b []byte, v any) {
+	if err := json.Unmarshal(b, v); err != nil {
+		panic(err)
+	}
+}
+
+// play plays an episode of params against s.
+func play(t *testing.T, params string, lineup world.Lineup, s *script) (world.Outcome, Data) {
+	t.Helper()
+	p := defaults()
+	mustRead([]byte(params), p)
+	w, err := newWorld(p, lineup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	strand := world.Begin(w, world.Deal{Seed: 1})
+	var replies []world.Reply
+	for range 1000 {
+		turn := strand.Next(replies)
+		if turn.Panic != "" {
+			t.Fatal(turn.Panic, turn.Stack)
+		}
+		if turn.Done {
+			return turn.Outcome, turn.Outcome.Data.(Data)
+		}
+		replies = nil
+		for _, c := range turn.Calls {
+			replies = append(replies, s.reply(c))
+		}
+	}
+	t.Fatal("no end")
+	return world.Outcome{}, Data{}
+}

@@ -1,0 +1,317 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// Experience is what agents that are trained are told of earlier episodes.
+type Experience struct {
+	// From names files. Default: none, and nothing is told.
+	From string `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
+	// Pick says which. Default: best.
+	Pick string `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
+	// Count says how many. Default: 1.
+	Count int `json:"count" doc:"How many lessons an episode is told: 1 to 20."`
+	// Template says how they are told. Default: see defaults.
+	Template string `json:"template" doc:"What is put behind the system message; {lessons} stands for the lessons."`
+	// Lessons are what the files said. Default: none.
+	Lessons string `json:"lessons" doc:"What those files said, a lesson a line; filled in when the plan is read."`
+	// Told are those that an episode is told. Default: none.
+	Told []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
+}
+
+// Ways to pick lessons.
+const (
+	PickBest   = "best"
+	PickUCB    = "ucb"
+	PickRandom = "random"
+)
+
+// Lesson is something to be told.
+type Lesson struct {
+	Name string `json:"name"`
+	// Env is the environment it is about. Empty: all.
+	Env  string `json:"env,omitempty"`
+	Text string `json:"text"`
+	// Uses is how many episodes were told it, and Reward what they were paid on average: where
+	// there are none, what the episode was paid that it was taken from.
+	Uses   int     `json:"uses,omitempty"`
+	Reward float64 `json:"reward,omitempty"`
+}
+
+// The most lessons that are kept and that are read, and the longest.
+const (
+	maxLessons     = 100_000
+	maxLessonBytes = 256 << 20
+	mostLessons    = 256
+	mostTaught     = 20
+	longestLesson  = 8000
+	lessonsMark    = "{lessons}"
+)
+
+// lessonFiles are Files that can read what a run of rollouts teaches.
+type lessonFiles interface {
+	// Lessons returns the lessons of a run file, each as JSON.
+	Lessons(name string) ([]json.RawMessage, error)
+}
+
+func (p *Params) checkExperience(c *world.Complaints) {
+	x := p.Experience
+	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
+	c.Whole("experience.count", x.Count, 1, mostTaught)
+	c.Braces("experience.template", x.Template, lessonsMark)
+	if !strings.Contains(x.Template, lessonsMark) {
+		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
+	}
+}
+
+// learn puts the lessons of the files into params: those that paid most, each once.
+func (p *Params) learn(files world.Files) error {
+	x := &p.Experience
+	if x.From == "" {
+		return nil
+	}
+	names := files.Match(x.From)
+	if len(names) == 0 {
+		return wrong("experience.from", "no file matches %s", x.From)
+	}
+	merged := map[string]Lesson{}
+	bytes := 0
+	for _, name := range names {
+		n := 0
+		for row, err := range lessonRows(files, name) {
+			if err != nil {
+				return wrong("experience.from", "%v", err)
+			}
+			n++
+			l, err := readLesson(row, fmt.Sprintf("%s row %d", path.Base(name), n))
+			if err != nil {
+				return wrong("experience.from", "%s: row %d: %v", name, n, err)
+			}
+			merged[l.Name] = l.join(merged[l.Name])
+			if bytes += len(row); bytes > maxLessonBytes || len(merged) > maxLessons {
+				return wrong("experience.from", "%s: row %d: the lessons up to here are more than %d, or %d MiB: name fewer files", name, n, maxLessons, maxLessonBytes>>20)
+			}
+		}
+	}
+	var all []Lesson
+	for _, l := range merged {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, better)
+	var out strings.Builder
+	for _, l := range all[:min(len(all), mostLessons)] {
+		line, err := json.Marshal(l)
+		if err != nil {
+			return wrong("experience.from", "lesson %s: %v", l.Name, err)
+		}
+		out.Write(append(line, '\n'))
+	}
+	x.Lessons = out.String()
+	return nil
+}
+
+func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error] {
+	if path.Ext(name) == ".parley" {
+		reader, ok := files.(lessonFiles)
+		if !ok {
+			return failed(fmt.Errorf("%s: run files cannot be read here", name))
+		}
+		rows, err := reader.Lessons(name)
+		if err != nil {
+			return failed(err)
+		}
+		return func(yield func(json.RawMessage, error) bool) {
+			for _, row := range rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+	reader, ok := files.(rowFiles)
+	if !ok {
+		return failed(fmt.Errorf("%s: files of lessons cannot be read here", name))
+	}
+	return reader.Rows(name)
+}
+
+// failed are no rows, but why.
+func failed(err error) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
+}
+
+// readLesson reads a row of a file. unnamed is what one is called that has no name.
+func readLesson(row json.RawMessage, unnamed string) (l Lesson, err error) {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(row, &keys) != nil {
+		return l, fmt.Errorf("want an object with a text")
+	}
+	known := []string{"name", "env", "text", "reward", "uses"}
+	for key := range keys {
+		if !slices.Contains(known, key) {
+			meant := ""
+			if near := world.Nearest(key, known); near != "" {
+				meant = " (did you mean " + near + "?)"
+			}
+			return l, fmt.Errorf("unknown key %.40q%s: use %s", key, meant, strings.Join(known, ", "))
+		}
+	}
+	if err := json.Unmarshal(row, &l); err != nil {
+		return l, fmt.Errorf("want name, env and text as text, reward and uses as numbers: %w", err)
+	}
+	l.Name = cmp.Or(l.Name, unnamed)
+	switch {
+	case strings.TrimSpace(l.Text) == "":
+		return l, fmt.Errorf("has no text")
+	case len(l.Text) > longestLesson:
+		return l, fmt.Errorf("text: has %d bytes: want at most %d", len(l.Text), longestLesson)
+	case l.Uses < 0:
+		return l, fmt.Errorf("uses: %d: want 0 or more", l.Uses)
+	}
+	return l, nil
+}
+
+// join adds up what is known of one lesson from two places. What came of telling it counts
+// more than what it was taken from.
+func (l Lesson) join(other Lesson) Lesson {
+	switch {
+	case other.Name == "" || other.Uses == 0:
+		return l
+	case l.Uses == 0:
+		l.Uses, l.Reward = other.Uses, other.Reward
+		return l
+	}
+	n := l.Uses + other.Uses
+	l.Reward = (l.Reward*float64(l.Uses) + other.Reward*float64(other.Uses)) / float64(n)
+	l.Uses = n
+	return l
+}
+
+// better orders lessons: those that paid most first.
+func better(a, b Lesson) int {
+	return cmp.Or(cmp.Compare(b.Reward, a.Reward), cmp.Compare(b.Uses, a.Uses), cmp.Compare(a.Name, b.Name))
+}
+
+// lessons reads back what learn wrote: those about an environment, the best first.
+func (x Experience) lessons(env string) (all []Lesson, err error) {
+	n := 0
+	for line := range strings.Lines(x.Lessons) {
+		n++
+		var l Lesson
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Text == "" {
+			return nil, wrong("experience.lessons", "line %d: want a lesson with name and text", n)
+		}
+		if l.Env == "" || l.Env == env {
+			all = append(all, l)
+		}
+	}
+	slices.SortFunc(all, better)
+	return all, nil
+}
+
+// taught returns x as it is for the episodes of a task: with the lessons they are told.
+func (x Experience) taught(env string, deal int, seed uint64) (Experience, error) {
+	all, err := x.lessons(env)
+	if err != nil {
+		return x, err
+	}
+	x.Lessons, x.From = "", ""
+	n := min(x.Count, len(all))
+	switch x.Pick {
+	case PickUCB:
+		x.Told = ucb(all, n, deal%mostRounds)
+	case PickRandom:
+		draw := rand.New(rand.NewPCG(seed, uint64(deal))).Perm(len(all))
+		for _, i := range draw[:n] {
+			x.Told = append(x.Told, all[i])
+		}
+	default:
+		x.Told = all[:n]
+	}
+	return x, nil
+}
+
+// mostRounds is after how many tasks the choice by ucb begins anew.
+const mostRounds = 1024
+
+// ucb picks n lessons for the round-th task by the upper confidence bound of what they pay:
+// the mean, on a scale from the worst to the best of all, and sqrt(2 ln N / n) for how
+// little is known of it; those that were never told come first. What earlier tasks of the
+// run were told counts as told. What it paid does not: tasks are planned before they are
+// played.
+func ucb(all []Lesson, n, round int) []Lesson {
+	low, high := math.Inf(1), math.Inf(-1)
+	uses, total := make([]float64, len(all)), 0.0
+	for i, l := range all {
+		low, high = min(low, l.Reward), max(high, l.Reward)
+		uses[i] = float64(l.Uses)
+		total += uses[i]
+	}
+	bound := func(i int) float64 {
+		if uses[i] == 0 {
+			return math.Inf(1)
+		}
+		mean := 0.5
+		if high > low {
+			mean = (all[i].Reward - low) / (high - low)
+		}
+		return mean + math.Sqrt(2*math.Log(max(1, total))/uses[i])
+	}
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	for at := 0; ; at++ {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(bound(b), bound(a)), cmp.Compare(a, b)) })
+		if at == round {
+			break
+		}
+		for _, i := range order[:n] {
+			uses[i]++
+			total++
+		}
+	}
+	var out []Lesson
+	for _, i := range order[:n] {
+		out = append(out, all[i])
+	}
+	return out
+}
+
+// tell puts the lessons behind the leading system message, or makes one.
+func (x Experience) tell(ms []llm.Message) []llm.Message {
+	if len(x.Told) == 0 {
+		return ms
+	}
+	var texts []string
+	for _, l := range x.Told {
+		texts = append(texts, l.Text)
+	}
+	text := strings.ReplaceAll(x.Template, lessonsMark, strings.Join(texts, "\n\n"))
+	if len(ms) == 0 || ms[0].Role != llm.RoleSystem {
+		return append([]llm.Message{llm.System(text)}, ms...)
+	}
+	first := ms[0]
+	first.Parts = append(slices.Clone(first.Parts), llm.Part{Text: "\n\n" + text})
+	return append([]llm.Message{first}, ms[1:]...)
+}
+
+// names are the names of the lessons that were told.
+func (x Experience) names() (out []string) {
+	for _, l := range x.Told {
+		out = append(out, l.Name)
+	}
+	return out
+}

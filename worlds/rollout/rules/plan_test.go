@@ -1,0 +1,193 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+)
+
+// disk is files by hand: YAML is JSON here, since reading YAML is not a world's business.
+type disk map[string]string
+
+func (d disk) Match(string) []string { return nil }
+
+func (d disk) Text(name string) (string, error) { return d[name], nil }
+
+func (d disk) YAML(name string, v any) (world.Document, error) {
+	return page(name), json.Unmarshal([]byte(d[name]), v)
+}
+
+func (d disk) Rows(name string) iter.Seq2[json.RawMessage, error] {
+	text, ok := d[name]
+	if !ok {
+		return failed(errors.New("there is no " + name))
+	}
+	return func(yield func(json.RawMessage, error) bool) {
+		for line := range strings.Lines(text) {
+			if !yield(json.RawMessage(strings.TrimSpace(line)), nil) {
+				return
+			}
+		}
+	}
+}
+
+type page string
+
+func (p page) Place(key string) string { return string(p) + ": " + key }
+
+func (p page) Fault(key, format string, args ...any) error {
+	return errors.New(p.Place(key) + ": " + fmt.Sprintf(format, args...))
+}
+
+// TestTasks: rows times env_num, and groups whose names tell entries of one environment apart.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	files := disk{
+		"envs/all.yaml": `{"environments":[
+			{"env_name":"maze","env_num":2,"env_params":{"size":5}},
+			{"env_name":"qa","dataset":"q.jsonl","env_num":3,"env_params":{"k":1}},
+			{"env_name":"qa","dataset":"q.jsonl","dataset_load_mode":"parquet_row_ref","env_image":"img"}]}`,
+		"envs/q.jsonl": "{\"q\":\"1\"}\n{\"q\":\"2\"}\n",
+	}
+	p := defaults()
+	p.Environments = "envs/all.yaml"
+	advice, err := load(p, files)
+	if err != nil || len(advice) != 1 || !strings.Contains(advice[0], "env_image") {
+		t.Fatal(advice, err)
+	}
+	specs := episodes(t, p, world.Spec{Kind: "rollout", Lineup: map[string]string{"agent": "x"}})
+	var got []string
+	for _, s := range specs {
+		var one Params
+		mustRead(s.Params, &one)
+		if _, err := newWorld(&one, nil); err != nil || one.Tasks != "" {
+			t.Error(err)
+		}
+		got = append(got, fmt.Sprintf("%s %d %d %s", one.Task.Group, one.Task.Index, s.Deal, one.EnvParams))
+	}
+	want := []string{
+		`maze:1 1 0 {"size":5}`, `maze:1 1 0 {"size":5}`,
+		`qa:1 1 1 {"dataset":{"q":"1"},"k":1}`, `qa:1 1 1 {"dataset":{"q":"1"},"k":1}`, `qa:1 1 1 {"dataset":{"q":"1"},"k":1}`,
+		`qa:2 2 2 {"dataset":{"q":"2"},"k":1}`, `qa:2 2 2 {"dataset":{"q":"2"},"k":1}`, `qa:2 2 2 {"dataset":{"q":"2"},"k":1}`,
+		`qa.2:1 1 3 {"dataset":{"path":"q.jsonl","row":0}}`, `qa.2:2 2 4 {"dataset":{"path":"q.jsonl","row":1}}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// The next epoch: other groups, other deals, and the group size that the plan asks for.
+	p.Group = 1
+	again := episodes(t, p, world.Spec{Deal: 1})
+	var one Params
+	mustRead(again[0].Params, &one)
+	if len(again) != 5 || again[0].Deal != 5 || one.Task.Group != "maze:1/2" || one.Task.Index != 6 {
+		t.Errorf("%d episodes, deal %d, task %+v", len(again), again[0].Deal, one.Task)
+	}
+}
+
+func episodes(t *testing.T, p *Params, cell world.Spec) (specs []world.Spec) {
+	t.Helper()
+	made, err := plan(p, cell, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range made.Next(nil).All() {
+		specs = append(specs, s)
+	}
+	return specs
+}
+
+func TestGroupsWithoutAFile(t *testing.T) {
+	t.Parallel()
+	p := defaults()
+	p.Group = 3
+	specs := episodes(t, p, world.Spec{Deal: 7, Cell: "c", Lineup: map[string]string{"agent": "x"}})
+	if len(specs) != 3 || specs[0].Deal != 7 || specs[2].Deal != 7 || specs[2].Cell != "c" {
+		t.Errorf("%v", specs)
+	}
+}
+
+// TestAlike: where every deal is said to make the same, it does; with tasks and lessons it is not said.
+func TestAlike(t *testing.T) {
+	t.Parallel()
+	p := defaults()
+	p.Group = 3
+	first, later := episodes(t, p, world.Spec{Deal: 0}), episodes(t, p, world.Spec{Deal: 8})
+	for i := range later {
+		later[i].Deal -= 8
+	}
+	if !alike(p) || !reflect.DeepEqual(first, later) {
+		t.Errorf("%v, %v", first, later)
+	}
+	tasks, lessons := *p, *p
+	tasks.Tasks, lessons.Experience.Lessons = "x", "x"
+	if alike(&tasks) || alike(&lessons) || alike(3) {
+		t.Error("tasks and lessons depend on the deal")
+	}
+}
+
+// TestBadTasks: every mistake names its place.
+func TestBadTasks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, want string }{
+		{`{"environments":[]}`, "f.yaml: environments: lists no task"},
+		{`{"environments":[{"env_name":""}]}`, "environments[0].env_name"},
+		{`{"environments":[{"env_name":"../x"}]}`, "environments[0].env_name"},
+		{`{"environments":[{"env_name":"a","env_num":-1}]}`, "environments[0].env_num: -1: want 1 to"},
+		{`{"environments":[{"env_name":"a","env_params":3}]}`, "environments[0].env_params"},
+		{`{"environments":[{"env_name":"a"},{"env_name":"b","dataset":"x.jsonl"}]}`, "environments[1].dataset: there is no x.jsonl"},
+		{`{`, "unexpected end"},
+	} {
+		p := defaults()
+		p.Environments = "f.yaml"
+		if _, err := load(p, disk{"f.yaml": c.file}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.file, err, c.want)
+		}
+	}
+	for _, tasks := range []string{"x", "{}", `{"env":"a","params":{},"group":"g","size":0}`} {
+		p := defaults()
+		p.Tasks = tasks
+		if _, err := plan(p, world.Spec{}, 0); err == nil || !strings.Contains(err.Error(), "params.tasks: line 1") {
+			t.Errorf("%s: %v", tasks, err)
+		}
+	}
+}
+
+func TestBadParams(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ params, want string }{
+		{`{"env":"a/b"}`, "params.env"},
+		{`{"env_params":[1]}`, "params.env_params"},
+		{`{"env_params":null}`, "params.env_params"},
+		{`{"protocol":"v9"}`, "params.protocol"},
+		{`{"protocol":"openenv"}`, "params.servers"},
+		{`{"servers":["127.0.0.1:36663"]}`, "params.servers[0]: \"127.0.0.1:36663\": want an address that begins with http://"},
+		{`{"servers":["ws://x"]}`, "params.servers[0]"},
+		{`{"servers":["http://user:pw@x"]}`, "plain address"},
+		{`{"servers":["http://x","http://x"]}`, "params.servers[1]: http://x is listed twice"},
+		{`{"max_steps":0}`, "params.max_steps: 0: want 1 to 100000"},
+		{`{"message_cut":-2}`, "params.message_cut"},
+		{`{"seats":[]}`, "params.seats"},
+		{`{"seats":["a","a"]}`, "params.seats[1]: a is listed twice"},
+		{`{"seats":["a b"]}`, "params.seats[0]"},
+		{`{"group":-1}`, "params.group"},
+		{`{"retries":-1}`, "params.retries"},
+		{`{"pool":{"per_server":0}}`, "params.pool.per_server"},
+		{`{"pool":{"timeout":0}}`, "params.pool.timeout"},
+	} {
+		p := defaults()
+		mustRead([]byte(c.params), p)
+		if _, err := seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.params, err, c.want)
+		}
+	}
+	if _, err := newWorld(3, nil); err == nil {
+		t.Error("3 are params")
+	}
+}

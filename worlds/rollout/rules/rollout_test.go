@@ -1,0 +1,240 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+func pay(x float64) protocol.Result {
+	return protocol.Result{Reward: protocol.Rewards{protocol.Default: x}}
+}
+
+func ends(x float64) protocol.Result { r := pay(x); r.Terminated = true; return r }
+
+func cutsOff(x float64) protocol.Result { r := pay(x); r.Truncated = true; return r }
+
+// flags writes a row as: step reward/total, then T(erminal), U (truncated), C(ompleted), L(earned from).
+func flags(r Row) string {
+	s := fmt.Sprintf("%v/%v ", r.StepReward, r.Reward)
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{{r.Terminal, "T"}, {r.Truncated, "U"}, {r.Completed, "C"}, {r.Trainable, "L"}} {
+		if f.on {
+			s += f.name
+		}
+	}
+	return strings.TrimSpace(s)
+}
+
+// TestRows holds what was measured of the system before: which rows there are, and which of
+// them are trainable. Where that left a hole, the last row closes it: max_steps, and a
+// prompt that is empty.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, params string
+		script       script
+		stop         Stop
+		rows         []string
+		acts         string
+	}{
+		{"all shown: only the last row", `{"message_cut":-1}`, script{steps: []protocol.Result{pay(1), pay(0), ends(2)}},
+			StopTerminated, []string{"1/1", "0/1", "2/3 TCL"}, "open 0, step 0/1, step 0/2, step 0/3"},
+		{"0 is all shown too", `{"message_cut":0}`, script{steps: []protocol.Result{pay(1), cutsOff(2)}},
+			StopTruncated, []string{"1/1", "2/3 UCL"}, "open 0, step 0/1, step 0/2"},
+		{"cut: every row", `{"message_cut":2}`, script{steps: []protocol.Result{pay(1), pay(0), ends(2)}},
+			StopTerminated, []string{"1/1 L", "0/1 L", "2/3 TCL"}, "open 0, step 0/1, step 0/2, step 0/3"},
+		{"length: a row of nothing, and no step", `{}`, script{steps: []protocol.Result{pay(1)}, finish: map[int]llm.Finish{1: llm.FinishLength}},
+			StopLength, []string{"1/1", "0/1 TUCL"}, "open 0, step 0/1, close"},
+		{"max_steps leaves a last row", `{"max_steps":2}`, script{steps: []protocol.Result{pay(1), pay(1)}},
+			StopMaxSteps, []string{"1/1", "1/2 UCL"}, "open 0, step 0/1, step 0/2"},
+		{"max_steps, cut", `{"max_steps":2,"message_cut":1}`, script{steps: []protocol.Result{pay(1), pay(1)}},
+			StopMaxSteps, []string{"1/1 L", "1/2 UCL"}, "open 0, step 0/1, step 0/2"},
+		{"an end at max_steps is the environment's", `{"max_steps":1}`, script{steps: []protocol.Result{ends(1)}},
+			StopTerminated, []string{"1/1 TCL"}, "open 0, step 0/1"},
+		{"an empty prompt ends it", `{}`, script{steps: []protocol.Result{pay(1)}, prompts: func(step int) protocol.Prompt {
+			if step == 1 {
+				return chat(1)
+			}
+			return nil
+		}}, StopEmpty, []string{"1/1 CL"}, "open 0, step 0/1, close"},
+		{"an empty prompt at once", `{}`, script{prompts: func(int) protocol.Prompt { return nil }}, StopEmpty, nil, "open 0, close"},
+		{"a prompt that fits no more", `{}`, script{steps: []protocol.Result{pay(1)}, failAsk: map[int]llm.Kind{1: llm.KindTooLong}},
+			StopTooLong, []string{"1/1 UCL"}, "open 0, step 0/1, close"},
+		{"no reward is none", `{}`, script{steps: []protocol.Result{{Terminated: true}}}, StopTerminated, []string{"0/0 TCL"}, "open 0, step 0/1"},
+	} {
+		o, d := play(t, c.params, nil, &c.script)
+		var rows []string
+		for i, r := range d.Rows {
+			rows = append(rows, flags(r))
+			if r.Ask != i || r.Step != i+1 || r.Seat != "agent" || r.Unpaid && d.Stop != StopTooLong {
+				t.Errorf("%s: row %d is %+v", c.name, i, r)
+			}
+		}
+		if d.Stop != c.stop || !slices.Equal(rows, c.rows) || strings.Join(c.script.acts, ", ") != c.acts || o.Failed != "" {
+			t.Errorf("%s: %s %q after %v %s", c.name, d.Stop, rows, c.script.acts, o.Failed)
+		}
+	}
+}
+
+// TestMessageCut: of a conversation are shown its system message and the last 2n-1 others.
+func TestMessageCut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cut, messages, want int }{
+		{-1, 6, 6}, {0, 6, 6}, {1, 6, 2}, {2, 6, 4}, {2, 4, 4}, {2, 2, 2}, {3, 6, 6}, {50, 6, 6},
+	} {
+		ms := chat(c.messages / 2)[protocol.Default]
+		got := cut(ms, c.cut)
+		if len(ms) != c.messages || len(got) != c.want || got[0].Role != llm.RoleSystem || !reflect.DeepEqual(got[len(got)-1], ms[len(ms)-1]) {
+			t.Errorf("message_cut %d of %d: %d messages", c.cut, c.messages, len(got))
+		}
+	}
+	if got := cut(chat(3)[protocol.Default][1:], 1); len(got) != 1 || got[0].Text() != "3?" {
+		t.Errorf("without a system message: %v", got)
+	}
+	s := &script{steps: []protocol.Result{pay(0), pay(0), ends(0)}}
+	play(t, `{"message_cut":2}`, nil, s)
+	if n := len(s.asked[2].Ask.Messages); n != 4 {
+		t.Errorf("the third ask shows %d messages", n)
+	}
+}
+
+// TestLost: a step is never asked for again; the episode is, from a reset.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	steps := []protocol.Result{pay(1), ends(5)}
+	for _, c := range []struct {
+		name, params string
+		failAct      map[string]llm.Kind
+		acts, failed string
+		tries        int
+		first        int // the first row's ask
+	}{
+		{"a step of unknown outcome", `{}`, map[string]llm.Kind{"step 0/2": llm.KindTimeout},
+			"open 0, step 0/1, step 0/2, open 1, step 1/1, step 1/2", "", 2, 2},
+		{"twice", `{}`, map[string]llm.Kind{"step 0/1": llm.KindTransport, "open 1": llm.KindServer},
+			"open 0, step 0/1, open 1, open 2, step 2/1, step 2/2", "", 3, 1},
+		{"for ever", `{"retries":1}`, map[string]llm.Kind{"step 0/1": llm.KindMalformed, "step 1/2": llm.KindMalformed},
+			"open 0, step 0/1, open 1, step 1/1, step 1/2", "environment: step 2: malformed (2 tries)", 2, 1},
+		{"refused", `{}`, map[string]llm.Kind{"open 0": llm.KindBadRequest}, "open 0", "environment: open: bad_request", 1, 0},
+	} {
+		s := &script{steps: steps, failAct: c.failAct}
+		o, d := play(t, c.params, nil, s)
+		if got := strings.Join(s.acts, ", "); got != c.acts || o.Failed != c.failed || d.Tries != c.tries {
+			t.Errorf("%s: %s; %q after %d tries", c.name, got, o.Failed, d.Tries)
+		}
+		for i, r := range d.Rows {
+			if r.Ask != c.first+i || r.Trainable == (c.failed != "" || i == 0) {
+				t.Errorf("%s: row %+v", c.name, r)
+			}
+		}
+		if (c.failed == "") != (len(o.Scores) > 0) {
+			t.Errorf("%s: scores %v", c.name, o.Scores)
+		}
+	}
+}
+
+// TestAskFails: a call that failed is never an action.
+func TestAskFails(t *testing.T) {
+	t.Parallel()
+	s := &script{steps: []protocol.Result{pay(1), ends(1)}, failAsk: map[int]llm.Kind{1: llm.KindServer}}
+	o, d := play(t, `{"message_cut":1}`, nil, s)
+	if o.Failed != "agent: server" || d.Stop != StopFailed || strings.Join(s.acts, ", ") != "open 0, step 0/1, close" {
+		t.Errorf("%q %v %v", o.Failed, d, s.acts)
+	}
+	if len(d.Rows) != 1 || d.Rows[0].Trainable || d.Rows[0].Completed {
+		t.Errorf("rows %v", d.Rows)
+	}
+}
+
+// TestSeveralAgents: the environment says who acts; what they do is one action; rewards
+// may come late.
+func TestSeveralAgents(t *testing.T) {
+	t.Parallel()
+	ask := func(agents ...string) protocol.Prompt {
+		p := protocol.Prompt{}
+		for _, a := range agents {
+			p[a] = []llm.Message{llm.User("you are " + a)}
+		}
+		return p
+	}
+	s := &script{
+		prompts: func(step int) protocol.Prompt {
+			return []protocol.Prompt{ask("a", "b"), ask("a"), ask("b", "c")}[step-1]
+		},
+		steps: []protocol.Result{
+			{Reward: protocol.Rewards{"b": 1}},
+			{Reward: protocol.Rewards{protocol.Default: 9}, Info: json.RawMessage(`{"reward_dict":{"a":2,"c":4}}`)},
+			{Reward: protocol.Rewards{"a": 3, "b": 5}, Terminated: true},
+		},
+	}
+	o, d := play(t, `{"seats":["a","b","c"]}`, world.Lineup{"a": {Trainable: true}, "c": {Trainable: true}}, s)
+	var rows []string
+	for _, r := range d.Rows {
+		rows = append(rows, fmt.Sprintf("%d %d%s %s", r.Ask, r.Step, r.Seat, flags(r)))
+	}
+	want := []string{"0 1a 2/2", "1 1b 1/1", "2 2a 3/5 TCL", "3 3b 5/6 TC", "4 3c 0/4 CL"}
+	if !slices.Equal(rows, want) || d.Unmatched != 1 || !d.Rows[4].Unpaid {
+		t.Errorf("rows %q, unmatched %d", rows, d.Unmatched)
+	}
+	if got := fmt.Sprint(o.Scores); got != "[{a reward 5} {b reward 6} {c reward 4} { steps 3}]" {
+		t.Error(got)
+	}
+	if s.asked[0].Seat != "a" || s.asked[1].Seat != "b" || len(s.asked) != 5 {
+		t.Errorf("asked %v", s.asked)
+	}
+}
+
+func TestAgentWithoutASeat(t *testing.T) {
+	t.Parallel()
+	s := &script{prompts: func(int) protocol.Prompt {
+		return protocol.Prompt{"z": {llm.User("?")}, "y": {llm.User("?")}, "a": {llm.User("?")}}
+	}}
+	o, _ := play(t, `{"seats":["a","b"]}`, nil, s)
+	if want := `environment: it asks agent "y": params.seats are a, b`; o.Failed != want || strings.Join(s.acts, ",") != "open 0,close" {
+		t.Errorf("%q after %v", o.Failed, s.acts)
+	}
+}
+
+// TestRollout holds the kind to what every kind promises.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	for _, params := range []string{`{"max_steps":6}`, `{"seats":["a","b"],"max_steps":5,"message_cut":2}`} {
+		worldtest.Exercise(t, Kind(), worldtest.Options{Params: params, Answer: answer, EmptyIsAMove: true})
+	}
+}
+
+// answer plays an environment that nobody remembers: it asks whoever it likes.
+func answer(c world.Call, r *rand.Rand) world.Reply {
+	if c.Act == nil {
+		return worldtest.Prose(c, r)
+	}
+	agents := []string{protocol.Default}
+	if c.Seat == "a" {
+		agents = []string{"a", "b"}
+	}
+	d := protocol.Delta{}
+	for _, a := range agents {
+		d[a] = protocol.Change{Add: []llm.Message{llm.User(fmt.Sprint(r.IntN(10)))}}
+	}
+	var v any = protocol.Opened{Prompt: d}
+	if c.Act.Name == protocol.Step {
+		v = protocol.Stepped{Prompt: d, Reward: protocol.Rewards{agents[0]: float64(r.IntN(3))}, Terminated: r.IntN(4) == 0}
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return world.Reply{JSON: b}
+}

@@ -1,0 +1,227 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// environment is who speaks in a story for the outside.
+const environment = "environment"
+
+// story tells an episode step by step: what the environment showed, who did what, what that
+// was paid, and how it ended. Its data may be anything: a run file may come from anywhere.
+func story(p world.Played, told []world.Told) []world.Exhibit {
+	s := &teller{paid: map[string]float64{}}
+	for _, t := range told {
+		switch {
+		case t.Note != nil:
+			s.note(*t.Note)
+		case t.Act != nil:
+			s.act(t)
+		default:
+			s.answer(t)
+		}
+	}
+	s.end(p)
+	if len(s.frames) == 0 {
+		return nil
+	}
+	return []world.Exhibit{{Name: "rollout-story", Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
+}
+
+// teller is a story being told.
+type teller struct {
+	frames []world.Frame
+	try    int
+	step   int // that is being taken, from 1
+	paid   map[string]float64
+}
+
+func (s *teller) frame(format string, args ...any) {
+	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
+}
+
+// say adds a line to the frame that is being told.
+func (s *teller) say(who, to, text string) {
+	if len(s.frames) == 0 {
+		s.frame("The start")
+	}
+	last := &s.frames[len(s.frames)-1]
+	last.Lines = append(last.Lines, world.FrameLine{Who: who, To: to, Text: shortened(text)})
+}
+
+// act tells what was done on the outside, and what the environment shows next.
+func (s *teller) act(t world.Told) {
+	switch t.Act.Name {
+	case protocol.Open:
+		var o protocol.Opening
+		var opened protocol.Opened
+		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not told
+		_ = json.Unmarshal(t.Reply.JSON, &opened) // likewise
+		s.try, s.paid = o.Try, map[string]float64{}
+		s.frame("The start%s", s.again())
+		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, with(o.Params)))
+		s.step = 0
+		s.failed(t.Reply)
+		s.show(opened.Prompt)
+	case protocol.Step:
+		var stepped protocol.Stepped
+		_ = json.Unmarshal(t.Reply.JSON, &stepped) // likewise
+		s.failed(t.Reply)
+		s.result(stepped, t)
+		s.show(stepped.Prompt)
+	}
+}
+
+func (s *teller) again() string {
+	if s.try == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", try %d", s.try+1)
+}
+
+// with writes params that there are.
+func with(params json.RawMessage) string {
+	if text := string(params); text != "" && text != "{}" && text != "null" {
+		return ", " + text
+	}
+	return ""
+}
+
+func (s *teller) failed(r world.Reply) {
+	if !r.OK() {
+		s.say(environment, "", "failed: "+strings.ReplaceAll(string(r.Failed), "_", " "))
+	}
+}
+
+// show begins the next step, with what is new in the prompts of those who are to act.
+func (s *teller) show(d protocol.Delta) {
+	if len(d) == 0 {
+		return
+	}
+	s.step++
+	s.frame("Step %d%s", s.step, s.again())
+	for _, agent := range slices.Sorted(maps.Keys(d)) {
+		to := agent
+		if agent == protocol.Default {
+			to = ""
+		}
+		for _, m := range d[agent].Add {
+			if m.Role != llm.RoleAssistant { // what agents said has been told
+				s.say(environment, to, shown(m))
+			}
+		}
+	}
+}
+
+func shown(m llm.Message) string {
+	pictures := 0
+	for _, p := range m.Parts {
+		if p.Image != nil {
+			pictures++
+		}
+	}
+	text := m.Text() + strings.Repeat("\n(a picture)", pictures)
+	if m.Role == llm.RoleSystem {
+		return "(to begin with) " + text
+	}
+	return text
+}
+
+// answer tells what an agent did.
+func (s *teller) answer(t world.Told) {
+	who := t.Seat
+	if t.Agent != "" && t.Agent != t.Seat {
+		who += " (" + t.Agent + ")"
+	}
+	switch {
+	case !t.Reply.OK():
+		s.say(who, "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+	case t.Reply.Finish == llm.FinishLength:
+		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
+	default:
+		s.say(who, "", t.Reply.Text)
+	}
+}
+
+// result tells what a step came to.
+func (s *teller) result(r protocol.Stepped, t world.Told) {
+	if !t.Reply.OK() {
+		return
+	}
+	var parts []string
+	for _, agent := range slices.Sorted(maps.Keys(r.Reward)) {
+		s.paid[agent] += r.Reward[agent]
+		part := fmt.Sprintf("reward %s, %s so far", number(r.Reward[agent]), number(s.paid[agent]))
+		if agent != protocol.Default {
+			part = agent + ": " + part
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		parts = []string{"no reward"}
+	}
+	switch {
+	case r.Terminated:
+		parts = append(parts, "done: terminated")
+	case r.Truncated:
+		parts = append(parts, "done: truncated")
+	default:
+		parts = append(parts, "not done")
+	}
+	if info := with(r.Info); info != "" {
+		parts = append(parts, "info "+strings.TrimPrefix(info, ", "))
+	}
+	s.say("", "", strings.Join(parts, "; "))
+}
+
+// note tells that an environment was lost.
+func (s *teller) note(n world.Note) {
+	var again struct{ Why string }
+	if n.Kind == "again" && json.Unmarshal(n.Data, &again) == nil {
+		s.say("", "", "The environment was lost ("+again.Why+"): the episode begins again from a reset.")
+	}
+}
+
+// end tells what it came to.
+func (s *teller) end(p world.Played) {
+	raw, _ := p.Outcome.Data.(json.RawMessage)
+	var d Data
+	if json.Unmarshal(raw, &d) != nil || d.Stop == "" {
+		return
+	}
+	s.frame("The end")
+	if p.Outcome.Failed != "" {
+		s.say("", "", "failed: "+p.Outcome.Failed)
+		return
+	}
+	s.say("", "", fmt.Sprintf("%s after %d steps", d.Stop, d.Steps))
+	told := map[string]bool{} // a row is an answer, and has what its seat got in all
+	for _, r := range d.Rows {
+		if r.Completed && !told[r.Seat] {
+			told[r.Seat] = true
+			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, number(r.Reward)))
+		}
+	}
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// mostTold is how much of somebody's words a story has: calls have the rest.
+const mostTold = 4000
+
+func shortened(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) > mostTold {
+		return strings.ToValidUTF8(text[:mostTold], "") + " …"
+	}
+	return text
+}

@@ -1,0 +1,275 @@
+package trainer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/worlds/rollout/trajectory"
+)
+
+// This file is the shape of a rollout buffer that trainers know: POST /start_rollout and POST
+// /get_rollout_data. Its client sends no cursor, so the server keeps one for it.
+
+// startRollout starts the run. What a buffer's client says about models and files is the
+// plan's business here, and not looked at.
+func (s *Server) startRollout(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Group   any `json:"num_repeat_per_sample"`
+		Restart any `json:"restart_training"`
+	}
+	if b, err := io.ReadAll(r.Body); err == nil && len(b) > 0 {
+		if err := json.Unmarshal(b, &body); err != nil {
+			unsuccessful(w, http.StatusBadRequest, "the body is no JSON object: "+short(err.Error()))
+			return
+		}
+	}
+	group, err := repeats(body.Group, s.cfg.Group)
+	if err != nil {
+		unsuccessful(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if yes(body.Restart) {
+		if err := s.skip(r); err != nil {
+			unsuccessful(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+	}
+	o := Override{Params: map[string]json.RawMessage{"group": json.RawMessage(strconv.Itoa(group))}}
+	switch again, err := s.player.start(r.Context(), o); {
+	case err != nil:
+		unsuccessful(w, refusal(err), err.Error())
+	case again:
+		answer(w, http.StatusOK, map[string]any{"success": true, "message": "Rollout is already running"})
+	default:
+		answer(w, http.StatusOK, map[string]any{"success": true, "message": "Rollout started"})
+	}
+}
+
+// repeats is the size of groups. Clients write it as a number or as a text.
+func repeats(v any, otherwise int) (int, error) {
+	if v == nil {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(fmt.Sprint(v)))
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("num_repeat_per_sample: %.40q: want a number above 0", fmt.Sprint(v))
+	}
+	return n, nil
+}
+
+func yes(v any) bool {
+	return v != nil && slices.Contains([]string{"true", "1", "yes"}, strings.ToLower(fmt.Sprint(v)))
+}
+
+// skip leaves out what is complete so far: training begins anew.
+func (s *Server) skip(r *http.Request) error {
+	at := <-s.buffer
+	defer func() { s.buffer <- at }()
+	_, _, last, err := s.feed.count(r.Context())
+	if err != nil {
+		return err
+	}
+	return at.save(last)
+}
+
+func unsuccessful(w http.ResponseWriter, code int, why string) {
+	answer(w, code, map[string]any{"success": false, "message": why})
+}
+
+// item is a row as a buffer's clients know it.
+type item struct {
+	UID        string          `json:"uid"`
+	InstanceID string          `json:"instance_id"`
+	Messages   json.RawMessage `json:"messages"` // the prompt and the answer
+	Reward     float64         `json:"reward"`   // what the agent was paid in all
+	ExtraInfo  extraInfo       `json:"extra_info"`
+}
+
+type extraInfo struct {
+	Timestamp     float64 `json:"timestamp"`
+	Steps         int     `json:"steps"`
+	FinishReason  string  `json:"finish_reason"` // length or stop
+	SessionID     string  `json:"session_id"`
+	EnvID         string  `json:"env_id"`
+	GroupID       string  `json:"group_id"`
+	WeightVersion int     `json:"weight_version"` // 0 where the server did not say
+	Truncated     bool    `json:"truncated"`
+	Completed     bool    `json:"is_session_completed"`
+	StepReward    float64 `json:"step_reward"`
+	AgentID       string  `json:"agent_id"`
+	PolicyID      string  `json:"policy_id"`
+}
+
+func itemOf(r *trajectory.Row) (*item, error) {
+	said, err := json.Marshal(struct {
+		Role    string `json:"role"`
+		Content string `json:"content"` // there even if it is empty
+	}{"assistant", r.Response})
+	if err != nil {
+		return nil, err
+	}
+	messages := append(slices.Clone(r.Messages[:len(r.Messages)-1]), ',')
+	if string(r.Messages) == "[]" {
+		messages = []byte("[")
+	}
+	version, err := strconv.Atoi(r.WeightVersion)
+	if err != nil {
+		version = 0 // a name, or none
+	}
+	x := extraInfo{
+		Timestamp: float64(r.At.UnixMicro()) / 1e6, Steps: r.StepID, FinishReason: "stop", SessionID: r.SessionID, EnvID: r.SessionID,
+		GroupID: r.GroupID, WeightVersion: version, Truncated: r.IsTruncated, Completed: r.IsSessionCompleted, StepReward: r.StepReward,
+		AgentID: r.AgentID, PolicyID: r.PolicyID,
+	}
+	if r.IsTruncated {
+		x.FinishReason = "length"
+	}
+	return &item{
+		UID: fmt.Sprintf("%s-%d-%s", r.SessionID, r.StepID, r.AgentID), InstanceID: r.GroupID,
+		Messages: append(append(messages, said...), ']'), Reward: r.Return, ExtraInfo: x,
+	}, nil
+}
+
+// metaInfo is about the items of an answer.
+type metaInfo struct {
+	Samples    int      `json:"total_samples"`
+	AvgReward  float64  `json:"avg_reward"`
+	Finished   []string `json:"finished_groups"`
+	AvgVersion float64  `json:"avg_weight_version"`
+	MaxVersion int      `json:"max_weight_version"`
+	// Left are groups that were not handed over, by reason, and Cursor is where this answer ends:
+	// a client that sends it with its next request need not trust the server's memory.
+	Left   map[string]int `json:"left_groups,omitempty"`
+	Cursor string         `json:"cursor"`
+}
+
+func (m *metaInfo) add(i *item) {
+	m.Samples++
+	n := float64(m.Samples)
+	m.AvgReward += (i.Reward - m.AvgReward) / n
+	m.AvgVersion += (float64(i.ExtraInfo.WeightVersion) - m.AvgVersion) / n
+	m.MaxVersion = max(m.MaxVersion, i.ExtraInfo.WeightVersion)
+}
+
+// rolloutData hands over whole groups of what may be trained on, from where the client is.
+// Only once the answer is written does the client count as having it.
+func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		MaxGroups any    `json:"max_groups"`
+		Cursor    string `json:"cursor"`
+	}
+	if b, err := io.ReadAll(r.Body); err == nil && len(b) > 0 {
+		_ = json.Unmarshal(b, &body) // clients send what they like
+	}
+	limit, err := repeats(body.MaxGroups, 64)
+	if err != nil {
+		limit = 64
+	}
+	var at *position
+	select {
+	case at = <-s.buffer:
+		defer func() { s.buffer <- at }()
+	case <-r.Context().Done():
+		return
+	}
+	in := reading{feed: s.feed, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
+	if in.cursor, err = s.begin(r, body.Cursor, at); err != nil {
+		unsuccessful(w, http.StatusConflict, err.Error())
+		return
+	}
+	g, err := in.next(r.Context())
+	switch {
+	case err != nil:
+		unsuccessful(w, http.StatusInternalServerError, err.Error())
+		return
+	case g == nil:
+		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.feed.write(in.cursor)}
+		answer(w, http.StatusOK, map[string]any{"success": false, "message": "No data available to read", "data": map[string]any{"data": []item{}, "meta_info": m}})
+	default:
+		err = s.hand(w, r, &in, g, limit)
+	}
+	if err == nil && body.Cursor == "" {
+		err = at.save(s.feed.write(in.cursor))
+	}
+	if err != nil {
+		cut()
+	}
+}
+
+// begin is where a client is: where it says, or where it was.
+func (s *Server) begin(r *http.Request, given string, at *position) (int, error) {
+	if given != "" {
+		return s.feed.parse(r.Context(), given)
+	}
+	n, err := s.feed.parse(r.Context(), at.Cursor)
+	if errors.Is(err, errForeign) {
+		return 0, nil // it was in another run
+	}
+	return n, err
+}
+
+// hand writes an answer with the groups from g on. It is sent in one piece of known length:
+// a client has it when its last byte is sent, and only then is its place moved on. A server
+// that is killed in between sends the same items once more, under the same names, rather
+// than never.
+func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *trajectory.Group, limit int) (err error) {
+	var out bytes.Buffer
+	var m metaInfo
+	out.WriteString(`{"data":{"data":[`)
+	for g != nil {
+		if err := m.group(&out, g); err != nil {
+			return err
+		}
+		if len(m.Finished) == limit || out.Len() >= mostBytes {
+			break
+		}
+		if g, err = in.next(r.Context()); err != nil {
+			return err
+		}
+	}
+	m.Left, m.Cursor = in.left, s.feed.write(in.cursor)
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&out, `],"meta_info":%s},"success":true,"message":"Successfully read %d items"}`, b, m.Samples)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
+	to := s.slow(w)
+	for piece := range slices.Chunk(out.Bytes(), 64<<10) {
+		if _, err := to.Write(piece); err != nil {
+			return err
+		}
+	}
+	return to.flush()
+}
+
+// group writes the items of a group.
+func (m *metaInfo) group(out *bytes.Buffer, g *trajectory.Group) error {
+	for _, t := range g.Members {
+		for i := range t.Rows {
+			it, err := itemOf(&t.Rows[i])
+			if err != nil {
+				return err
+			}
+			b, err := json.Marshal(it)
+			if err != nil {
+				return err
+			}
+			if m.Samples > 0 {
+				out.WriteByte(',')
+			}
+			out.Write(b)
+			m.add(it)
+		}
+	}
+	m.Finished = append(m.Finished, g.ID)
+	return nil
+}

@@ -1,0 +1,234 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"parley/worlds/rollout/trajectory"
+)
+
+// reading is a reader on its way through the groups.
+type reading struct {
+	feed   *feed
+	cursor int
+	filter trajectory.Filter
+	left   map[string]int // groups that were left out, by reason
+}
+
+// next reads the next group that is wanted; nil: there is none yet.
+func (r *reading) next(ctx context.Context) (*trajectory.Group, error) {
+	for {
+		g, left, at, err := r.feed.after(ctx, r.cursor, r.filter)
+		if at == 0 || err != nil {
+			return nil, err
+		}
+		r.cursor = at
+		if g != nil {
+			return g, nil
+		}
+		if r.left == nil {
+			r.left = map[string]int{}
+		}
+		r.left[left]++
+	}
+}
+
+// groupHead is what is said of a group before its rows.
+type groupHead struct {
+	Cursor   string `json:"cursor"`
+	GroupID  string `json:"group_id"`
+	Size     int    `json:"size"`     // episodes that were planned
+	Episodes int    `json:"episodes"` // that are in it
+	// Closed is why it is not all that was planned.
+	Closed string `json:"closed,omitempty"`
+}
+
+// put writes a group as one JSON object, row by row.
+func (r *reading) put(w io.Writer, g *trajectory.Group) error {
+	head := groupHead{Cursor: r.feed.write(r.cursor), GroupID: g.ID, Size: g.Size, Episodes: len(g.Members), Closed: g.Short}
+	if n := g.Failed(); n > 0 && head.Closed == "" {
+		head.Closed = fmt.Sprintf("%d of %d failed", n, g.Size)
+	}
+	b, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(append(b[:len(b)-1], `,"rows":[`...)); err != nil {
+		return err
+	}
+	first := true
+	for _, m := range g.Members {
+		for i := range m.Rows {
+			b, err := m.Rows[i].JSON()
+			if err != nil {
+				return err
+			}
+			if !first {
+				b = append([]byte{','}, b...)
+			}
+			first = false
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = io.WriteString(w, "]}")
+	return err
+}
+
+// tail is what is said after the groups of an answer, and in a stream between and after them.
+type tail struct {
+	Cursor string         `json:"cursor"`
+	State  State          `json:"state"`
+	Reason string         `json:"reason,omitempty"`
+	Left   map[string]int `json:"left,omitempty"`
+	// Done means that there is nothing more, unless somebody starts the run again.
+	Done bool `json:"done"`
+}
+
+// wait returns the next group, or nil where none comes before until; done says that none
+// will.
+func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (g *trajectory.Group, t tail, err error) {
+	for {
+		changed := s.feed.watch()
+		t.State, t.Reason = s.player.status() // before the look: whoever is over has written all
+		if g, err = r.next(ctx); g != nil || err != nil {
+			return g, t, err
+		}
+		t.Cursor, t.Left, t.Done = r.feed.write(r.cursor), r.left, t.State.over()
+		if t.Done {
+			return nil, t, nil
+		}
+		select {
+		case <-changed:
+		case <-until:
+			return nil, t, nil
+		case <-s.stopping:
+			return nil, t, nil
+		case <-ctx.Done():
+			return nil, t, context.Cause(ctx)
+		}
+	}
+}
+
+// The most of an answer: then it says where to go on.
+const (
+	mostGroups = 10_000
+	mostBytes  = 32 << 20
+)
+
+// groups answers with the groups after a cursor. If there are none it waits a while.
+func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
+	q, err := s.query(r)
+	if err != nil {
+		s.wrong(w, err)
+		return
+	}
+	timer := time.NewTimer(q.wait)
+	defer timer.Stop()
+	in := &q.reading
+	g, t, err := s.wait(r.Context(), in, timer.C)
+	if err != nil {
+		s.wrong(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := s.slow(w)
+	before := `{"groups":[`
+	for n := 0; g != nil; {
+		if _, err = io.WriteString(out, before); err == nil {
+			err = in.put(out, g)
+		}
+		before = ","
+		if n++; err != nil || n == q.limit || out.wrote >= mostBytes {
+			break
+		}
+		if g, err = in.next(r.Context()); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		cut()
+	}
+	if out.wrote == 0 {
+		_, _ = io.WriteString(out, before)
+	} else {
+		t = tail{State: t.State, Reason: t.Reason, Left: in.left, Cursor: s.feed.write(in.cursor)}
+	}
+	b, err := json.Marshal(t)
+	if err != nil {
+		cut()
+	}
+	_, _ = out.Write(append(append([]byte("],"), b[1:]...), '\n')) // who is gone comes again with the same cursor
+}
+
+// beat is how often a stream shows that it lives.
+const beat = 15 * time.Second
+
+// stream writes the groups after a cursor, a line each, as they become complete, until the
+// run is over.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	q, err := s.query(r)
+	if err != nil {
+		s.wrong(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out := s.slow(w)
+	if out.flush() != nil { // a client learns at once that it is served
+		return
+	}
+	ticker := time.NewTicker(beat)
+	defer ticker.Stop()
+	for {
+		g, t, err := s.wait(r.Context(), &q.reading, ticker.C)
+		if err == nil && g != nil {
+			err = q.put(out, g)
+		} else if err == nil {
+			var b []byte
+			if b, err = json.Marshal(t); err == nil {
+				_, err = out.Write(b)
+			}
+		}
+		if err == nil {
+			_, err = io.WriteString(out, "\n")
+		}
+		if err == nil {
+			err = out.flush()
+		}
+		if err != nil {
+			cut()
+		}
+		if g == nil && (t.Done || s.stops()) {
+			return
+		}
+	}
+}
+
+// stops says whether the server comes to its end.
+func (s *Server) stops() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// wrong answers with what went wrong before anything was written.
+func (s *Server) wrong(w http.ResponseWriter, err error) {
+	var bad *queryError
+	switch {
+	case errors.As(err, &bad):
+		fault(w, http.StatusBadRequest, err)
+	case errors.Is(err, errForeign):
+		fault(w, http.StatusConflict, err)
+	default:
+		fault(w, http.StatusInternalServerError, err)
+	}
+}

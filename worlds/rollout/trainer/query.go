@@ -1,0 +1,113 @@
+package trainer
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/worlds/rollout/trajectory"
+)
+
+// query is what a reader asks for.
+type query struct {
+	reading
+	limit int
+	wait  time.Duration
+}
+
+// queryError is a query that cannot be understood.
+type queryError struct{ key, what string }
+
+func (e *queryError) Error() string { return e.key + ": " + e.what }
+
+// longest is how long an answer may be waited for.
+const longest = 60 * time.Second
+
+// queryKeys are those of a reader.
+func queryKeys() []string {
+	return []string{"cursor", "limit", "wait", "status", "trainable", "whole", "unequal", "weight_version", "max_lag"}
+}
+
+// query reads what a reader asks for.
+func (s *Server) query(r *http.Request) (*query, error) {
+	values := r.URL.Query()
+	for key := range values {
+		if !slices.Contains(queryKeys(), key) {
+			return nil, &queryError{short(key), "is not known: use " + strings.Join(queryKeys(), ", ")}
+		}
+	}
+	q := &query{limit: 64, reading: reading{feed: s.feed}}
+	f, read := &q.filter, asked{get: values.Get}
+	read.number("limit", &q.limit, 1, mostGroups)
+	seconds := 0
+	read.number("wait", &seconds, 0, int(longest/time.Second))
+	q.wait = time.Duration(seconds) * time.Second
+	read.yes("trainable", &f.Trainable)
+	read.yes("whole", &f.Whole)
+	read.yes("unequal", &f.Unequal)
+	read.number("weight_version", &f.Version, 0, 1<<53)
+	read.number("max_lag", &f.Lag, 0, 1<<53)
+	read.statuses("status", &f.Statuses)
+	if read.err == nil && f.Lag > 0 && f.Version == 0 {
+		read.fail("max_lag", "counts back from weight_version: say that too")
+	}
+	if read.err != nil {
+		return nil, read.err
+	}
+	var err error
+	q.cursor, err = s.feed.parse(r.Context(), values.Get("cursor"))
+	return q, err
+}
+
+// asked reads values until one is wrong.
+type asked struct {
+	get func(key string) string
+	err error
+}
+
+func (a *asked) fail(key, format string, args ...any) {
+	if a.err == nil {
+		a.err = &queryError{key, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (a *asked) number(key string, into *int, low, high int) {
+	text := a.get(key)
+	if text == "" {
+		return
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		a.fail(key, "%.40q: want a number from %d to %d", text, low, high)
+		return
+	}
+	*into = n
+}
+
+func (a *asked) yes(key string, into *bool) {
+	switch text := a.get(key); text {
+	case "", "false", "0":
+	case "true", "1":
+		*into = true
+	default:
+		a.fail(key, "%.40q: want true or false", text)
+	}
+}
+
+func (a *asked) statuses(key string, into *[]trajectory.Status) {
+	text := a.get(key)
+	if text == "" {
+		return
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		s, err := trajectory.ParseStatus(name)
+		if err != nil {
+			a.fail(key, "%v", err)
+			return
+		}
+		*into = append(*into, s)
+	}
+}

@@ -1,0 +1,161 @@
+// Package trainer serves a run of rollouts to trainers over HTTP: it starts and stops the
+// run, and hands over groups of rows as they become complete. docs/trainer.md describes it.
+//
+// What it promises: a group is handed over when all its episodes have ended, whole, in the
+// order in which groups were committed; a cursor is a place in the journal, so whoever comes
+// back with the last one gets exactly the rest, after the server was killed too; rows are
+// those that the export writes. Nothing is queued for a reader: each reads the run file at
+// its own pace, holds one group at a time, and is cut off if it takes nothing for too long.
+// Run returns only after everything it started has ended.
+//
+// It is not for playing: whoever sets it up says how that is done. It is not for filtering
+// what is recorded: a filter is a reader's own. It keeps no rows: the run file does.
+package trainer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/internal/serve/auth"
+	"parley/journal"
+	"parley/worlds/rollout/trajectory"
+)
+
+// Config is how a run is served.
+type Config struct {
+	// Plan makes something to play of what a client asks for. Its errors are about that.
+	Plan func(o Override) (Sitting, error)
+	// Open opens the run file to read it. It is called once, when there is a run in it.
+	Open func() (src trajectory.Source, done func() error, err error)
+	// Begun means that there is a run in the file, and Resume that it is to be played on at
+	// once. Default: a client starts it.
+	Begun, Resume bool
+	// State is how the run in the file stands, where Begun is set. Default: stopped.
+	State State
+	// Group is the plan's size of groups. Default: 16, for those who do not say.
+	Group int
+	// Position is a file for how far POST /get_rollout_data has come. Default: it is
+	// forgotten when Run ends.
+	Position string
+
+	// Keys are those that clients must send one of. Default: none, everybody is served.
+	Keys []string
+	// Access is by which names the server may be used, and from which web pages. Default: by
+	// its address and the names of loopback, from none.
+	Access auth.Access
+	// Readers is the most requests for rows at once. Default: 256.
+	Readers int
+	// Patience is how long a client may take to send a request, or to take a row. Default: 1
+	// minute.
+	Patience time.Duration
+	// Grace is how long requests may take when the server stops. Default: 10 seconds.
+	Grace time.Duration
+}
+
+// Sitting is something to play.
+type Sitting struct {
+	// What tells sittings apart that play something else.
+	What string
+	Play PlayFunc
+}
+
+// PlayFunc plays the run until it is over, or until drain is done and what has begun has
+// ended; ctx aborts. It calls begun when play begins, and ended whenever an episode has
+// ended and is durable. An error without a call of begun means that nothing was played.
+type PlayFunc func(ctx, drain context.Context, begun, ended func()) (Ending, error)
+
+// Ending is how a sitting ended.
+type Ending struct {
+	State  journal.State
+	Reason string
+}
+
+// Server is an http.Handler. Run must be running while it serves.
+type Server struct {
+	cfg      Config
+	keys     auth.Keys
+	mux      *http.ServeMux
+	feed     *feed
+	player   *player
+	readers  chan struct{} // a place each
+	buffer   chan *position
+	stopping chan struct{} // closed when the server stops: nobody waits any more
+}
+
+// New returns a server.
+func New(c Config) (*Server, error) {
+	orDefault(&c.Readers, 256)
+	orDefault(&c.Patience, time.Minute)
+	orDefault(&c.Grace, 10*time.Second)
+	orDefault(&c.Group, 16)
+	at, err := openPosition(c.Position)
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{open: c.Open, wake: make(chan struct{})}
+	f.there.Store(c.Begun)
+	s := &Server{
+		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
+		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
+	}
+	s.buffer <- at
+	s.mux.HandleFunc("GET /health", s.health)
+	s.mux.HandleFunc("POST /v1/start", whole(s.start))
+	s.mux.HandleFunc("POST /v1/stop", whole(s.stop))
+	s.mux.HandleFunc("GET /v1/status", whole(s.status))
+	s.mux.HandleFunc("GET /v1/groups", whole(s.reader(s.groups)))
+	s.mux.HandleFunc("GET /v1/stream", whole(s.reader(s.stream)))
+	s.mux.HandleFunc("POST /start_rollout", whole(s.startRollout))
+	s.mux.HandleFunc("POST /get_rollout_data", whole(s.reader(s.rolloutData)))
+	s.mux.HandleFunc("/", whole(nowhere))
+	return s, nil
+}
+
+func orDefault[T int | time.Duration](v *T, otherwise T) {
+	if *v <= 0 {
+		*v = otherwise
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Run serves on ln and plays what clients start. Once drain is done it begins nothing, lets
+// the run come to rest, hands out what there is to those who wait, and ends; once ctx is done
+// it ends at once. It closes ln, and returns nil after such an end.
+func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
+	base, abort := context.WithCancel(context.WithoutCancel(ctx))
+	defer abort()
+	drain, stop := context.WithCancelCause(drain)
+	defer stop(context.Canceled)
+	srv := s.guard().Server(s)
+	srv.BaseContext = func(net.Listener) context.Context { return base }
+	var wg sync.WaitGroup
+	served, rested := make(chan error, 1), make(chan struct{})
+	wg.Go(func() { served <- srv.Serve(ln) })
+	wg.Go(func() { defer close(rested); s.player.run(ctx, drain) })
+
+	var err error
+	select {
+	case err = <-served:
+		stop(errors.New("the server has ended"))
+		<-rested
+	case <-rested:
+	}
+	close(s.stopping)
+	grace, cancel := context.WithTimeout(ctx, s.cfg.Grace)
+	defer cancel()
+	if srv.Shutdown(grace) != nil {
+		abort()
+		_ = srv.Close() // who does not come to an end is cut off
+	}
+	wg.Wait()
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return errors.Join(err, s.feed.close())
+}

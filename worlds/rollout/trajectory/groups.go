@@ -1,0 +1,321 @@
+package trajectory
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+
+	"parley/journal"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// Groups is which episodes of a run belong together, and which groups are complete, in the
+// order in which they became so. It is a fold of the journal: whoever makes one again, after
+// a crash too, gets the same groups at the same cursors. The zero value has seen nothing.
+//
+// It may be used from one goroutine at a time; a Complete is good for ever.
+type Groups struct {
+	run     string
+	stages  []stage
+	planned int
+	groups  map[int]*group // by their first episode: those of which an episode has ended
+
+	complete []Complete
+	seen     int // entries
+}
+
+// stage is the groups of a stage. No group is of two stages: one that was complete must not grow.
+type stage struct {
+	journal.Staged
+	// shared has the episodes of every group by name, and names them in order, where a group may be
+	// of specs that do not stand beside each other. Nil: groups are those of the specs.
+	shared map[string][]int
+	names  []string
+}
+
+type group struct {
+	id      string
+	members []int
+	open    []int // of them, that have not ended
+}
+
+// Complete is a group all of whose episodes have ended.
+type Complete struct {
+	// Cursor is the number of the entry with which it became complete.
+	Cursor int
+	*group
+}
+
+// Run is the id of the run, once there is one.
+func (g *Groups) Run() string { return g.run }
+
+// Seen is the number of the last end that was folded in: no cursor is larger.
+func (g *Groups) Seen() int { return g.seen }
+
+// Count says how many groups were planned so far, and how many of them are complete.
+func (g *Groups) Count() (planned, complete int) { return g.planned, len(g.complete) }
+
+// After returns the first group that became complete after a cursor; false: none has yet.
+func (g *Groups) After(cursor int) (Complete, bool) {
+	i, _ := slices.BinarySearchFunc(g.complete, cursor+1, func(c Complete, n int) int { return c.Cursor - n })
+	if i == len(g.complete) {
+		return Complete{}, false
+	}
+	return g.complete[i], true
+}
+
+// Update folds in what was written since.
+func (g *Groups) Update(ctx context.Context, src Source) error {
+	ends, err := src.Ends(ctx, g.seen+1)
+	if err != nil {
+		return err
+	}
+	if err := g.plan(ctx, src); err != nil { // after the ends: whatever ended was planned
+		return err
+	}
+	for _, e := range ends {
+		g.seen = max(g.seen, e.Entry)
+		of, err := g.of(e.Episode)
+		if err != nil {
+			return err
+		}
+		if i := slices.Index(of.open, e.Episode); i >= 0 { // else it ended before
+			if of.open = slices.Delete(of.open, i, i+1); len(of.open) == 0 {
+				g.complete = append(g.complete, Complete{e.Entry, of})
+			}
+		}
+	}
+	return nil
+}
+
+// of finds the group of an episode that ended.
+func (g *Groups) of(episode int) (*group, error) {
+	i := sort.Search(len(g.stages), func(i int) bool { return episode < g.stages[i].First+g.stages[i].Specs.Len() })
+	if i == len(g.stages) || episode < g.stages[i].First {
+		return nil, fmt.Errorf("trajectory: episode %d ended and was never planned", episode)
+	}
+	s := &g.stages[i]
+	first, _ := s.Specs.Group(episode - s.First)
+	if of := g.groups[s.First+first]; of != nil && s.shared == nil {
+		return of, nil
+	}
+	of, err := s.group(episode - s.First)
+	if err != nil {
+		return nil, err
+	}
+	if known := g.groups[of.members[0]]; known != nil {
+		return known, nil
+	}
+	of.open = slices.Clone(of.members)
+	g.groups[of.members[0]] = of
+	return of, nil
+}
+
+// group makes the group that place i is in.
+func (s *stage) group(i int) (*group, error) {
+	name, err := GroupOf(s.Specs.At(i))
+	if err != nil {
+		return nil, err
+	}
+	if s.shared != nil {
+		return &group{id: name, members: s.shared[name]}, nil
+	}
+	of := &group{id: name}
+	for from, to := s.Specs.Group(i); from < to; from++ {
+		of.members = append(of.members, s.First+from)
+	}
+	return of, nil
+}
+
+// plan takes in the stages that were planned since.
+func (g *Groups) plan(ctx context.Context, src Source) error {
+	begun, stages, err := src.Plan(ctx, len(g.stages))
+	switch {
+	case err != nil:
+		return err
+	case g.run != "":
+	case begun == nil:
+		return ErrNoRun
+	case begun.Kind != "rollout":
+		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout", begun.Kind)
+	default:
+		g.run, g.groups = begun.Run, map[int]*group{}
+	}
+	for _, st := range stages {
+		s := stage{Staged: st}
+		n, err := s.count()
+		if err != nil {
+			return err
+		}
+		g.planned += n
+		g.stages = append(g.stages, s)
+	}
+	return nil
+}
+
+// mostShared is the most episodes of a stage whose groups must be found one by one.
+const mostShared = 10_000_000
+
+// count returns how many groups there are. Where several groups of the specs may be one, it finds out.
+func (s *stage) count() (n int, err error) {
+	seen := map[string]bool{}
+	for _, spec := range s.Specs.Distinct() {
+		spec.Deal = 0 // rounds differ in it
+		name, err := GroupOf(spec)
+		if err != nil {
+			return 0, err
+		}
+		if seen[name] {
+			return s.share()
+		}
+		seen[name] = true
+	}
+	for b := range s.Specs.Blocks() {
+		n += len(b.Groups) * b.Rounds
+	}
+	return n, nil
+}
+
+func (s *stage) share() (int, error) {
+	if n := s.Specs.Len(); n > mostShared {
+		return 0, fmt.Errorf("trajectory: stage %d has %d episodes, and groups that do not stand together: at most %d are looked at", s.Stage, n, mostShared)
+	}
+	s.shared = map[string][]int{}
+	for i, spec := range s.Specs.All() {
+		name, err := GroupOf(spec)
+		if err != nil {
+			return 0, err
+		}
+		if s.shared[name] == nil {
+			s.names = append(s.names, name)
+		}
+		s.shared[name] = append(s.shared[name], s.First+i)
+	}
+	return len(s.names), nil
+}
+
+// all gives every group that was planned, in order.
+func (s *stage) all() iter.Seq2[*group, error] {
+	return func(yield func(*group, error) bool) {
+		for _, name := range s.names {
+			if !yield(&group{id: name, members: s.shared[name]}, nil) {
+				return
+			}
+		}
+		if s.shared != nil {
+			return
+		}
+		for i := 0; i < s.Specs.Len(); {
+			of, err := s.group(i)
+			if !yield(of, err) || err != nil {
+				return
+			}
+			i += len(of.members)
+		}
+	}
+}
+
+// GroupOf names the group of an episode: its task or, without an environments file, its
+// environment and deal. Cells of a matrix have groups of their own.
+func GroupOf(spec world.Spec) (string, error) {
+	var p struct {
+		Env  string
+		Task *rules.Task
+	}
+	if spec.Kind == "" && spec.Params == nil {
+		return "", nil // what is known of it was lost
+	}
+	if err := json.Unmarshal(spec.Params, &p); err != nil {
+		return "", fmt.Errorf("trajectory: params: %w", err)
+	}
+	name := fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
+	if p.Task != nil {
+		name = p.Task.Group
+	}
+	if spec.Cell != "" {
+		name = spec.Cell + " " + name
+	}
+	return name, nil
+}
+
+// Read reads a complete group of the run in src, as far as f wants it: nil, and why, where it
+// does not.
+func (g *Groups) Read(ctx context.Context, src Source, c Complete, f Filter) (_ *Group, left string, _ error) {
+	return c.read(ctx, src, g.run, f)
+}
+
+// read reads a group. What can be told of outcomes alone is looked at first: what is not
+// wanted need not be read.
+func (g *group) read(ctx context.Context, src Source, run string, f Filter) (_ *Group, left string, _ error) {
+	out := &Group{ID: g.id, Size: len(g.members)}
+	if err := g.outcomes(ctx, src, out); err != nil {
+		return nil, "", err
+	}
+	if len(out.Members) < out.Size {
+		return nil, LeftUnfinished, nil
+	}
+	if why := f.outcomes(out); why != "" {
+		return nil, why, nil
+	}
+	of := stamp{run: run, group: g.id, size: out.Size}
+	for _, t := range out.Members {
+		entries, err := repliesOf(ctx, src, t.Episode)
+		if err == nil {
+			err = of.rows(t, entries, f)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	if why := f.stale(out); why != "" {
+		return nil, why, nil
+	}
+	return out, "", nil
+}
+
+// outcomes reads what the episodes came to, of those that ended.
+func (g *group) outcomes(ctx context.Context, src Source, out *Group) error {
+	for i := 0; i < len(g.members); {
+		page, err := src.Planned(ctx, g.members[i], together(g.members[i:]))
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			return fmt.Errorf("trajectory: episode %d is not there any more", g.members[i])
+		}
+		for _, p := range page {
+			if p.Ended == nil {
+				return nil
+			}
+			t, err := outcomeOf(p.Ended)
+			if err != nil {
+				return err
+			}
+			out.Members = append(out.Members, t)
+		}
+		i += len(page)
+	}
+	return nil
+}
+
+// together is how many of the first members have numbers one after the other.
+func together(members []int) int {
+	n := 1
+	for n < len(members) && members[n] == members[0]+n {
+		n++
+	}
+	return n
+}
+
+// repliesOf reads the turns and replies of an episode.
+func repliesOf(ctx context.Context, src Source, n int) (out []journal.Entry, err error) {
+	err = src.Read(ctx, journal.Span{From: n, To: n + 1}, func(e journal.Entry) error {
+		out = append(out, e)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,236 @@
+// Package trajectory is training data as a view of a run of rollouts: episodes as rows, in
+// groups, with what was asked, answered and paid, exactly as it was recorded.
+//
+// What it promises: every answer of an episode that ended is in exactly one row; prompts,
+// answers, token ids and log probabilities are the recorded ones, never made up or made
+// again; a group is handed over once, when all its episodes have ended; what a filter leaves
+// out is counted by reason, so that every group is accounted for. The same run gives the
+// same rows, however they are come by: all at once in the order of the plan (Each, Write),
+// or one by one in the order in which groups became complete (Groups). What is held in
+// memory is one group, and a few numbers for each episode.
+//
+// It is not for training: advantages are the trainer's. It is not for runs of other kinds.
+package trajectory
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+)
+
+// Status is how an episode ended.
+type Status string
+
+// The statuses.
+const (
+	Completed Status = "completed" // its environment came to an end
+	Truncated Status = "truncated" // it was cut off
+	Failed    Status = "failed"
+)
+
+// Statuses lists them.
+func Statuses() []Status { return []Status{Completed, Truncated, Failed} }
+
+// ParseStatus reads one.
+func ParseStatus(name string) (Status, error) {
+	if s := Status(name); slices.Contains(Statuses(), s) {
+		return s, nil
+	}
+	return "", fmt.Errorf("%.40q: use completed, truncated or failed", name)
+}
+
+// Trajectory is one episode.
+type Trajectory struct {
+	Episode, Attempt int
+	Status           Status
+	Failed           string // why
+	Data             rules.Data
+	// Return is what each seat was paid in all.
+	Return map[string]float64
+	Rows   []Row
+}
+
+// Row is one answer of an agent, with the names that trainers know from other systems.
+type Row struct {
+	JobID     string `json:"job_id" parquet:"job_id,dict"` // the run
+	SessionID string `json:"session_id" parquet:"session_id,dict"`
+	StepID    int    `json:"step_id" parquet:"step_id"` // from 1
+	Episode   int    `json:"episode" parquet:"episode"`
+	Attempt   int    `json:"attempt" parquet:"attempt"`
+	EnvName   string `json:"env_name" parquet:"env_name,dict"`
+	GroupID   string `json:"group_id" parquet:"group_id,dict"`
+	GroupSize int    `json:"group_size" parquet:"group_size"`    // episodes that were planned
+	AgentID   string `json:"agent_id" parquet:"agent_id,dict"`   // the seat
+	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // who sat there
+	LLMModel  string `json:"llm_model" parquet:"llm_model,dict"`
+	// Messages is the prompt, a JSON list of chat messages as they were sent.
+	Messages     json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
+	Response     string          `json:"response" parquet:"response,zstd"`
+	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // what was thought before
+	FinishReason string          `json:"finish_reason" parquet:"finish_reason,dict"`
+
+	StepReward         float64 `json:"step_reward" parquet:"step_reward"`
+	Reward             float64 `json:"reward" parquet:"reward"` // of the seat, up to here
+	Return             float64 `json:"return" parquet:"return"` // of the seat, in all
+	IsTerminal         bool    `json:"is_terminal" parquet:"is_terminal"`
+	IsTruncated        bool    `json:"is_truncated" parquet:"is_truncated"`
+	IsSessionCompleted bool    `json:"is_session_completed" parquet:"is_session_completed"`
+	IsTrainable        bool    `json:"is_trainable" parquet:"is_trainable"`
+	Unpaid             bool    `json:"unpaid" parquet:"unpaid"` // no reward came for it
+	Status             string  `json:"status" parquet:"status,dict"`
+	Stop               string  `json:"stop" parquet:"stop,dict"`
+
+	// EnvState is {"weight_version": v} where the server said which weights answered.
+	EnvState      string `json:"env_state,omitempty" parquet:"env_state,dict"`
+	WeightVersion string `json:"weight_version,omitempty" parquet:"weight_version,dict"`
+	// Tokens are the ids of prompt and answer where the server gave both, LossMask is 1 for
+	// those of the answer, and Logprobs are the answer's, as many as LossMask has ones.
+	Tokens   []int     `json:"tokens,omitempty" parquet:"tokens,list"`
+	LossMask []int     `json:"loss_mask,omitempty" parquet:"loss_mask,list"`
+	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
+
+	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
+}
+
+// outcomeOf makes the trajectory of an episode that ended, but for its rows.
+func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
+	raw, ok := ended.Outcome.Data.(json.RawMessage)
+	t := &Trajectory{Episode: ended.Episode, Attempt: ended.Attempt, Failed: ended.Outcome.Failed, Return: map[string]float64{}}
+	if ok && len(raw) > 0 {
+		if err := json.Unmarshal(raw, &t.Data); err != nil {
+			return nil, fmt.Errorf("trajectory: episode %d: outcome: %w", ended.Episode, err)
+		}
+	}
+	t.Status = statusOf(ended.Outcome, t.Data)
+	for _, s := range ended.Outcome.Scores {
+		if s.Name == "reward" {
+			t.Return[s.Seat] = s.Value
+		}
+	}
+	return t, nil
+}
+
+// rows makes the rows of t that f wants, out of its turns and replies.
+func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
+	asks := asksOf(entries, t.Attempt)
+	for _, r := range t.Data.Rows {
+		if f.Trainable && !r.Trainable {
+			continue
+		}
+		if r.Ask < 0 || r.Ask >= len(asks) {
+			return fmt.Errorf("trajectory: episode %d: a row is of ask %d, and there are %d", t.Episode, r.Ask, len(asks))
+		}
+		row, err := rowOf(r, asks[r.Ask])
+		if err != nil {
+			return fmt.Errorf("trajectory: episode %d: %w", t.Episode, err)
+		}
+		row.JobID, row.Episode, row.Attempt = s.run, t.Episode, t.Attempt
+		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
+		row.GroupID, row.GroupSize = s.group, s.size
+		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
+		row.Return = t.Return[r.Seat]
+		t.Rows = append(t.Rows, row)
+	}
+	return nil
+}
+
+// stamp is what all rows of a group have in common.
+type stamp struct {
+	run, group string
+	size       int
+}
+
+func statusOf(o world.Outcome, d rules.Data) Status {
+	switch {
+	case o.Failed != "":
+		return Failed
+	case d.Stop == rules.StopTerminated || d.Stop == rules.StopEmpty:
+		return Completed
+	default:
+		return Truncated
+	}
+}
+
+// asksOf lists the asks of an attempt in the order the world made them.
+func asksOf(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
+			asks = append(asks, r)
+		}
+	}
+	slices.SortFunc(asks, func(a, b *journal.Replied) int {
+		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
+	})
+	return asks
+}
+
+// rowOf joins what a world said of an answer with the answer.
+func rowOf(r rules.Row, ask *journal.Replied) (Row, error) {
+	if ask.Seat != r.Seat || ask.Response == nil {
+		return Row{}, fmt.Errorf("row %d is not of an answer of %s", r.Ask, r.Seat)
+	}
+	resp := ask.Response
+	row := Row{
+		StepID: r.Step, AgentID: r.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
+		Response: valid(resp.Text), Reasoning: thoughts(resp),
+		StepReward: r.StepReward, Reward: r.Reward, IsTerminal: r.Terminal, IsTruncated: r.Truncated, IsSessionCompleted: r.Completed,
+		IsTrainable: r.Trainable, Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond), Messages: json.RawMessage("[]"),
+	}
+	if ask.Request != nil { // a bot has none
+		var err error
+		if row.Messages, err = json.Marshal(ask.Request.Messages); err != nil {
+			return Row{}, err
+		}
+		if row.LLMModel == "" {
+			_, row.LLMModel = llm.SplitModel(ask.Request.Model)
+		}
+	}
+	if row.WeightVersion != "" {
+		state, err := json.Marshal(map[string]string{"weight_version": row.WeightVersion})
+		if err != nil {
+			return Row{}, err
+		}
+		row.EnvState = string(state)
+	}
+	row.tokens(resp)
+	return row, nil
+}
+
+// thoughts is what a model thought before its answer, as one text.
+func thoughts(resp *llm.Response) string {
+	var all []string
+	for _, t := range resp.Thoughts {
+		if t.Text != "" {
+			all = append(all, t.Text)
+		}
+	}
+	return valid(strings.Join(all, "\n"))
+}
+
+// valid is a text as every format can hold it: what is no UTF-8 becomes U+FFFD.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// tokens takes over token ids, where the server gave those of prompt and answer both.
+func (r *Row) tokens(resp *llm.Response) {
+	if len(resp.PromptTokenIDs) == 0 || len(resp.TokenIDs) == 0 {
+		return
+	}
+	r.Tokens = slices.Concat(resp.PromptTokenIDs, resp.TokenIDs)
+	r.LossMask = make([]int, len(r.Tokens))
+	for i := range resp.TokenIDs {
+		r.LossMask[len(resp.PromptTokenIDs)+i] = 1
+	}
+	if len(resp.Logprobs) == len(resp.TokenIDs) {
+		for _, p := range resp.Logprobs {
+			r.Logprobs = append(r.Logprobs, p.Logprob)
+		}
+	}
+}
