@@ -8,8 +8,8 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/world"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/rules"
 )
 
 // leaveTime is how long environments are given back for when a run ends.

@@ -17,10 +17,10 @@ import (
 
 	"parley/journal"
 	"parley/world"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
 	envserver "parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )
 

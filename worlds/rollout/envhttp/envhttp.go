@@ -25,12 +25,12 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/inproc"
 	"parley/worlds/rollout/envhttp/openenv"
 	"parley/worlds/rollout/envhttp/pool"
 	v1 "parley/worlds/rollout/envhttp/v1"
+	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )
 

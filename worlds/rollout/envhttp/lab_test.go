@@ -17,9 +17,9 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/rules"
 )
 
 // models answers every request by itself: with a direction that depends on the prompt and on

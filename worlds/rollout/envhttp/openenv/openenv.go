@@ -19,9 +19,9 @@ import (
 	"strings"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/envhttp/exchange"
 	"parley/worlds/rollout/envhttp/pool"
+	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )
 

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/llm"
-	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/envhttp/pool"
+	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )
 
