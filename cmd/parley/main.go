@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"parley/internal/cli"
+	"parley/worlds"
 )
 
 func main() {
@@ -23,6 +24,7 @@ func main() {
 	}
 	os.Exit(cli.Main(context.Background(), cli.State{
 		Args:      os.Args[1:],
+		Kinds:     worlds.Standard(),
 		Env:       os.LookupEnv,
 		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,

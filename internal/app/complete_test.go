@@ -14,6 +14,7 @@ import (
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/worlds"
 )
 
 // folderOf reads everything that stands in a file's folder.
@@ -39,13 +40,14 @@ func folderOf(t *testing.T, file string) map[string]string {
 func TestCompleteIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	first := played(t, Play{Plan: parsed(t, conversations), File: file})
+	first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file})
 	before := folderOf(t, file)
 	for name, p := range map[string]Play{
 		"resume":             {File: file, MustExist: true},
 		"run":                {Plan: parsed(t, conversations), File: file},
 		"resume, same value": {File: file, MustExist: true, Sets: []string{"seed=5"}},
 	} {
+		p.Kinds = worlds.Standard()
 		sum := played(t, p)
 		if sum.State != journal.Complete || sum.Digest != first.Digest || sum.Calls.Asked != 0 || sum.Calls.Total != first.Calls.Total || *sum.Cost != *first.Cost {
 			t.Errorf("%s: %+v", name, sum)
@@ -67,13 +69,13 @@ func TestCompleteNeedsNoKey(t *testing.T) {
 	text := strings.ReplaceAll(conversations, "sim/large", "lab/large") + "providers:\n  lab: {dialect: openai, base_url: \"" + lab.URL + "/v1\", key_env: PARLEY_TEST_GONE_KEY}\n"
 	file := filepath.Join(t.TempDir(), "run.parley")
 	t.Setenv("PARLEY_TEST_GONE_KEY", "sk-here-for-now")
-	first := played(t, Play{Plan: parsed(t, text), File: file})
+	first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, text), File: file})
 	lab.Close()
 	t.Setenv("PARLEY_TEST_GONE_KEY", "")
-	if sum := played(t, Play{File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != first.Digest {
+	if sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != first.Digest {
 		t.Errorf("%+v", sum)
 	}
-	if _, err := (Play{Plan: parsed(t, text), File: file + "2"}).Run(t.Context(), context.Background()); err == nil {
+	if _, err := (Play{Kinds: worlds.Standard(), Plan: parsed(t, text), File: file + "2"}).Run(t.Context(), context.Background()); err == nil {
 		t.Error("a new run needs no key either")
 	}
 }
@@ -102,22 +104,22 @@ func budgetIn(t *testing.T, file string) float64 {
 func TestRaisedBudgetStays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	sum := played(t, Play{Plan: parsed(t, conversations, "budget=0.001"), File: file})
+	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "budget=0.001"), File: file})
 	if sum.State != journal.Stopped {
 		t.Fatalf("%+v", sum)
 	}
 	for _, budget := range []float64{3, 4} { // the second time it is complete
-		sum = played(t, Play{File: file, MustExist: true, Sets: []string{fmt.Sprintf("budget=%v", budget)}})
+		sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{fmt.Sprintf("budget=%v", budget)}})
 		if got := budgetIn(t, file); sum.State != journal.Complete || got != budget {
 			t.Errorf("%s with a budget of %v, want %v", sum.State, got, budget)
 		}
 	}
 	begun := readRun(t, file).head
-	fork := written(t, Fork{From: file, Episode: 1, Turn: 2})
+	fork := written(t, Fork{Kinds: worlds.Standard(), From: file, Episode: 1, Turn: 2})
 	if got := budgetIn(t, fork); got != 4 {
 		t.Errorf("the fork has a budget of %v", got)
 	}
-	if played(t, Play{File: file, MustExist: true}); !readRun(t, file).head.Last.At.Equal(begun.Last.At) {
+	if played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); !readRun(t, file).head.Last.At.Equal(begun.Last.At) {
 		t.Error("it was complete, and was completed again")
 	}
 }
@@ -135,7 +137,7 @@ func TestRoomFor(t *testing.T) {
 		filepath.Join(plain, "x.parley"):          plain + " is a file, not a folder",
 		dir:                                       "is a folder: name a run file in it",
 	} {
-		_, err := Play{Plan: parsed(t, conversations), File: file}.Run(t.Context(), context.Background())
+		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file}.Run(t.Context(), context.Background())
 		if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", file, err, want)
 		}
@@ -159,7 +161,7 @@ func TestUnpriced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan := parsed(t, conversations+lab, append(c.sets, "episodes=2")...)
-			sum := played(t, Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
+			sum := played(t, Play{Kinds: worlds.Standard(), Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
 			if got := strings.Join(sum.Unpriced, " "); (sum.Cost != nil) != c.known || got != c.unpriced {
 				t.Errorf("cost %v, unpriced %q", sum.Cost, got)
 			}

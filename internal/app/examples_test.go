@@ -96,7 +96,7 @@ func playExample(t *testing.T, file string, sets []string) *Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
+	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}

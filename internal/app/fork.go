@@ -14,7 +14,6 @@ import (
 	"parley/internal/trust"
 	"parley/journal"
 	"parley/world"
-	"parley/worlds"
 )
 
 // mostRepeats bounds a fork, since all of it is written at once.
@@ -33,6 +32,8 @@ type Fork struct {
 	Repeat int
 	// File is the new run file. It must not exist.
 	File string
+	// Kinds are those that can be played.
+	Kinds []world.Kind
 	// Tool is what writes the file, as parley 0.1.0.
 	Tool string
 	// Trust and Reach are Play's.
@@ -46,7 +47,7 @@ func (f Fork) Write(ctx context.Context) error {
 	if err := roomFor(f.File, false); err != nil {
 		return err
 	}
-	entries, err := f.entries(ctx, worlds.Standard())
+	entries, err := f.entries(ctx, f.Kinds)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds"
 )
 
 // branching is a kind whose worlds fork: one ask, two strands of two asks each with a fork
@@ -94,7 +95,7 @@ func TestForkStrands(t *testing.T) {
 	playBranching(t, from, Play{}.begun(plan), 2)
 	was := readRun(t, from)
 	for turn, kept := range []int{0, 1, 6, 8} { // replies
-		f := Fork{From: from, Episode: 1, Turn: turn, Repeat: 1}
+		f := Fork{Kinds: worlds.Standard(), From: from, Episode: 1, Turn: turn, Repeat: 1}
 		entries, err := f.entries(t.Context(), kinds)
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +126,7 @@ func TestForkStrands(t *testing.T) {
 		"params.extra=true": "turn 2 now makes 3 calls, and made 2",
 		"params.swap=true":  "call 1.0/0:0 is now word of b, and was word of a",
 	} {
-		_, err := Fork{From: from, Turn: 3, Repeat: 1, Sets: []string{set}}.entries(t.Context(), kinds)
+		_, err := Fork{Kinds: worlds.Standard(), From: from, Turn: 3, Repeat: 1, Sets: []string{set}}.entries(t.Context(), kinds)
 		if err == nil || !strings.Contains(err.Error(), want) || !IsUsage(err) {
 			t.Errorf("%s: %v, want %q", set, err, want)
 		}

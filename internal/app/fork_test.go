@@ -15,6 +15,7 @@ import (
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
+	"parley/worlds"
 )
 
 const forkPlan = `
@@ -28,7 +29,7 @@ plan: {matrix: {agents: [small, large, keeper], repeat: 1, params: {messages: [2
 func forkable(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	played(t, Play{Plan: parsed(t, forkPlan), File: file, Tool: "test"})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, forkPlan), File: file, Tool: "test"})
 	return file
 }
 
@@ -110,9 +111,9 @@ func TestForkAtEveryTurn(t *testing.T) {
 	}
 	was := readRun(t, from)
 	for turn := range 6 {
-		file := written(t, Fork{From: from, Episode: episode, Turn: turn, Repeat: 2})
+		file := written(t, Fork{Kinds: worlds.Standard(), From: from, Episode: episode, Turn: turn, Repeat: 2})
 		asked, bots := 0, 0
-		sum := played(t, Play{File: file, MustExist: true, Tool: "test"})
+		sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true, Tool: "test"})
 		is := readRun(t, file)
 		if want := (journal.Origin{File: from, Run: was.head.Begun.Run, Episode: episode, Turn: turn}); is.head.Begun.Fork == nil || *is.head.Begun.Fork != want {
 			t.Errorf("turn %d: origin %+v, want %+v", turn, is.head.Begun.Fork, want)
@@ -162,8 +163,8 @@ func TestForkOtherwise(t *testing.T) {
 	t.Run("model", func(t *testing.T) {
 		t.Parallel()
 		sets := []string{"agents.small.model=sim/other", "agents.large.model=sim/other", "agents.small.temperature=0.3", "budget=1", "prices="}
-		file := written(t, Fork{From: from, Turn: 2, Sets: sets})
-		played(t, Play{File: file, MustExist: true})
+		file := written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 2, Sets: sets})
+		played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
 		for at, r := range readRun(t, file).replies {
 			if want := r.Turn.Turn >= 2; r.Request == nil || (r.Request.Model == "sim/other") != want || r.Copied == want {
 				t.Errorf("%s: %+v", at, r)
@@ -172,8 +173,8 @@ func TestForkOtherwise(t *testing.T) {
 	})
 	t.Run("agent", func(t *testing.T) {
 		t.Parallel()
-		file := written(t, Fork{From: from, Turn: 2, Sets: []string{"lineup." + seat + "=keeper"}})
-		played(t, Play{File: file, MustExist: true})
+		file := written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 2, Sets: []string{"lineup." + seat + "=keeper"}})
+		played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
 		is := readRun(t, file)
 		if r := is.replies["0 0:0"]; r.Agent != was.replies["0 0:0"].Agent || r.Request == nil {
 			t.Errorf("who spoke first is now %s", r.Agent)
@@ -187,15 +188,15 @@ func TestForkOtherwise(t *testing.T) {
 	})
 	t.Run("params", func(t *testing.T) {
 		t.Parallel()
-		file := written(t, Fork{From: from, Turn: 3, Sets: []string{"params.messages=5"}})
-		if sum := played(t, Play{File: file, MustExist: true}); sum.Calls.Total != 10 || sum.Calls.Asked != 7 {
+		file := written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 3, Sets: []string{"params.messages=5"}})
+		if sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.Calls.Total != 10 || sum.Calls.Asked != 7 {
 			t.Errorf("%d calls, %d asked", sum.Calls.Total, sum.Calls.Asked)
 		}
 	})
 	t.Run("repeats", func(t *testing.T) {
 		t.Parallel()
-		file := written(t, Fork{From: from, Turn: 1, Repeat: 30})
-		played(t, Play{File: file, MustExist: true})
+		file := written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 1, Repeat: 30})
+		played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
 		texts := map[string]bool{}
 		for _, r := range readRun(t, file).replies {
 			if !r.Copied {
@@ -213,19 +214,19 @@ func TestForkOtherwise(t *testing.T) {
 func TestForkGoesOn(t *testing.T) {
 	t.Parallel()
 	from := forkable(t)
-	whole := played(t, Play{File: written(t, Fork{From: from, Turn: 2, Repeat: 3}), MustExist: true})
+	whole := played(t, Play{Kinds: worlds.Standard(), File: written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 2, Repeat: 3}), MustExist: true})
 
-	file := written(t, Fork{From: from, Turn: 2, Repeat: 3})
+	file := written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 2, Repeat: 3})
 	stopped, stop := context.WithCancelCause(t.Context())
 	stop(errors.New("enough"))
-	sum, err := Play{File: file, MustExist: true}.Run(t.Context(), stopped)
+	sum, err := Play{Kinds: worlds.Standard(), File: file, MustExist: true}.Run(t.Context(), stopped)
 	if err != nil || sum.State != journal.Stopped || sum.Calls.Asked != 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	if sum = played(t, Play{File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != whole.Digest || sum.Calls.Total != 12 {
+	if sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != whole.Digest || sum.Calls.Total != 12 {
 		t.Errorf("played on: %+v\nin one go: %+v", sum, whole)
 	}
-	if sum = played(t, Play{File: file, MustExist: true}); sum.Calls.Asked != 0 || sum.Digest != whole.Digest {
+	if sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.Calls.Asked != 0 || sum.Digest != whole.Digest {
 		t.Errorf("played again: %+v", sum)
 	}
 
@@ -233,11 +234,11 @@ func TestForkGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := written(t, Fork{From: file, Episode: 2, Turn: 3})
+	again := written(t, Fork{Kinds: worlds.Standard(), From: file, Episode: 2, Turn: 3})
 	if err := playing.Close(); err != nil {
 		t.Fatal(err)
 	}
-	played(t, Play{File: again, MustExist: true})
+	played(t, Play{Kinds: worlds.Standard(), File: again, MustExist: true})
 	was, is := readRun(t, file), readRun(t, again)
 	for n := range 3 {
 		a, b := was.replies[fmt.Sprintf("2 %d:0", n)], is.replies[fmt.Sprintf("0 %d:0", n)]
@@ -266,25 +267,25 @@ func TestForkRefusals(t *testing.T) {
 		fork Fork
 		want string
 	}{
-		{Fork{Episode: 12}, "has no episode 12: it has 0 to 11"},
-		{Fork{Episode: -1}, "has no episode -1"},
-		{Fork{Turn: 4}, "there is no turn 4: it has 0 to 3"},
-		{Fork{Turn: -1}, "there is no turn -1"},
-		{Fork{Repeat: -1}, "want 1 to 10000"},
-		{Fork{Repeat: 10_001}, "want 1 to 10000"},
-		{Fork{From: "nowhere.parley"}, "there is no such run file"},
-		{Fork{From: foreign}, "not a run file"},
-		{Fork{From: empty}, "holds no run yet"},
-		{Fork{File: from}, "exists already"},
-		{Fork{Sets: []string{"kind=diplomacy"}}, "--set kind: a fork plays the same kind"},
-		{Fork{Sets: []string{` "ki"nd = diplomacy`}}, "--set kind: a fork plays the same kind"},
-		{Fork{Sets: []string{"seed=4"}}, "use --repeat"},
-		{Fork{Sets: []string{"episodes=4"}}, "use --repeat"},
-		{Fork{Sets: []string{"plan.matrix.repeat=4"}}, "use --repeat"},
-		{Fork{Sets: []string{"out=x"}}, "--out"},
-		{Fork{Sets: []string{"agents.small.modelx=sim/x"}}, "modelx"},
-		{Fork{Sets: []string{"lineup.first=nobody"}}, "nobody"},
-		{Fork{Turn: 3, Sets: []string{"params.messages=1"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
+		{Fork{Kinds: worlds.Standard(), Episode: 12}, "has no episode 12: it has 0 to 11"},
+		{Fork{Kinds: worlds.Standard(), Episode: -1}, "has no episode -1"},
+		{Fork{Kinds: worlds.Standard(), Turn: 4}, "there is no turn 4: it has 0 to 3"},
+		{Fork{Kinds: worlds.Standard(), Turn: -1}, "there is no turn -1"},
+		{Fork{Kinds: worlds.Standard(), Repeat: -1}, "want 1 to 10000"},
+		{Fork{Kinds: worlds.Standard(), Repeat: 10_001}, "want 1 to 10000"},
+		{Fork{Kinds: worlds.Standard(), From: "nowhere.parley"}, "there is no such run file"},
+		{Fork{Kinds: worlds.Standard(), From: foreign}, "not a run file"},
+		{Fork{Kinds: worlds.Standard(), From: empty}, "holds no run yet"},
+		{Fork{Kinds: worlds.Standard(), File: from}, "exists already"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"kind=diplomacy"}}, "--set kind: a fork plays the same kind"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{` "ki"nd = diplomacy`}}, "--set kind: a fork plays the same kind"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"seed=4"}}, "use --repeat"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"episodes=4"}}, "use --repeat"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"plan.matrix.repeat=4"}}, "use --repeat"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"out=x"}}, "--out"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"agents.small.modelx=sim/x"}}, "modelx"},
+		{Fork{Kinds: worlds.Standard(), Sets: []string{"lineup.first=nobody"}}, "nobody"},
+		{Fork{Kinds: worlds.Standard(), Turn: 3, Sets: []string{"params.messages=1"}}, "what was played before turn 3 does not fit the changed plan: it now ends at turn 2"},
 	} {
 		f := c.fork
 		if f.From == "" {

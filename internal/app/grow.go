@@ -16,7 +16,6 @@ import (
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
-	"parley/worlds"
 )
 
 // Growth is a plan that asks for more than a run file has recorded.
@@ -66,13 +65,13 @@ func (p Play) choose(head *journal.Head) (*chosen, error) {
 		stages, err := p.Plan.World()
 		return &chosen{plan: p.Plan, stages: stages}, err
 	}
-	was, err := config.FromJSON(head.Begun.Plan, worlds.Standard(), nil)
+	was, err := config.FromJSON(head.Begun.Plan, p.kinds(), nil)
 	if err != nil {
 		return nil, err
 	}
 	is := p.Plan
 	if is == nil {
-		if is, err = config.FromJSON(head.Begun.Plan, worlds.Standard(), p.Sets); err != nil {
+		if is, err = config.FromJSON(head.Begun.Plan, p.kinds(), p.Sets); err != nil {
 			return nil, err
 		}
 		if err := reachable(p.File, p.Reach, head.Begun.Plan, is); err != nil {

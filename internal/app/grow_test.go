@@ -13,6 +13,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/worlds"
 )
 
 // plays are the episodes of a run as a set: what was played, and what came of it, whatever the
@@ -89,15 +90,15 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			small, large := filepath.Join(dir, "small.parley"), filepath.Join(dir, "large.parley")
-			first := played(t, Play{Plan: parsed(t, c.plan), File: small})
+			first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: small})
 			before := headOf(t, small)
-			p := Play{Plan: parsed(t, c.plan, c.sets...), File: small}
+			p := Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan, c.sets...), File: small}
 			growth, err := p.Growth(t.Context())
 			if err != nil || growth == nil || growth.Recorded != first.Episodes.Total {
 				t.Fatalf("%+v, %v", growth, err)
 			}
 			sum := played(t, p)
-			whole := played(t, Play{Plan: parsed(t, c.plan, c.sets...), File: large})
+			whole := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan, c.sets...), File: large})
 			if sum.State != journal.Complete || sum.Grown == nil || whole.Episodes.Total == first.Episodes.Total || sum.Episodes != whole.Episodes || sum.Calls.Total != whole.Calls.Total ||
 				sum.Calls.Asked != whole.Calls.Total-first.Calls.Total || sum.Calls.Replayed != 0 {
 				t.Errorf("grown %+v\nat once %+v", sum, whole)
@@ -134,16 +135,16 @@ func TestGrowthIsCutOff(t *testing.T) {
 			dir := t.TempDir()
 			large := parsed(t, c.plan, c.sets...)
 			whole := filepath.Join(dir, "whole.parley")
-			played(t, Play{Plan: large, File: whole})
+			played(t, Play{Kinds: worlds.Standard(), Plan: large, File: whole})
 			cuts := []func(t *testing.T, file string){recordedOnly(large), stoppedAt(large, 1), stoppedAt(large, 20)}
 			if large.Kind.External {
 				cuts = cuts[:1] // episodes that are cut off are tried again, and draw again
 			}
 			for i, cut := range cuts {
 				file := filepath.Join(dir, fmt.Sprint(i, ".parley"))
-				played(t, Play{Plan: parsed(t, c.plan), File: file})
+				played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: file})
 				cut(t, file)
-				sum := played(t, Play{File: file, MustExist: true})
+				sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
 				if got, want := plays(headOf(t, file)), plays(headOf(t, whole)); sum.State != journal.Complete || !maps.Equal(got, want) {
 					t.Errorf("cut %d: %s, with other episodes:\n%v\nat once:\n%v", i, sum.State, got, want)
 				}
@@ -165,7 +166,7 @@ func recordedOnly(large *config.Plan) func(*testing.T, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := (Play{Plan: large, File: file}).choose(head)
+		c, err := (Play{Kinds: worlds.Standard(), Plan: large, File: file}).choose(head)
 		if err == nil {
 			err = store.Append(t.Context(), c.begun)
 		}
@@ -182,7 +183,7 @@ func stoppedAt(large *config.Plan, replies int) func(*testing.T, string) {
 		ctx, stop := context.WithCancelCause(t.Context())
 		defer stop(nil)
 		n := 0
-		_, err := Play{Plan: large, File: file, Watch: func(e engine.Event) {
+		_, err := Play{Kinds: worlds.Standard(), Plan: large, File: file, Watch: func(e engine.Event) {
 			if e.Replied == nil {
 				return
 			}
@@ -201,11 +202,11 @@ func TestGrowTwice(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	one := []string{"episodes="}
-	played(t, Play{Plan: parsed(t, conversations, "episodes=2"), File: file})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "episodes=2"), File: file})
 	two := append(one, "plan.matrix={params: {messages: [3, 2]}, repeat: 2}")
-	played(t, Play{Plan: parsed(t, conversations, two...), File: file})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, two...), File: file})
 	three := append(one, "plan.matrix={params: {messages: [2, 3], mode: [standard, retained]}, repeat: 2}")
-	if sum := played(t, Play{Plan: parsed(t, conversations, three...), File: file}); sum.Episodes.Total != 8 {
+	if sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, three...), File: file}); sum.Episodes.Total != 8 {
 		t.Fatalf("%+v", sum)
 	}
 	store, err := sqlite.OpenRead(file)
@@ -251,7 +252,7 @@ func TestShrinking(t *testing.T) {
 		if file == "" {
 			file = filepath.Join(dir, fmt.Sprint(len(files), ".parley"))
 			files[c.plan] = file
-			played(t, Play{Plan: parsed(t, c.plan), File: file})
+			played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: file})
 		}
 		sets := []string{c.set}
 		switch {
@@ -261,7 +262,7 @@ func TestShrinking(t *testing.T) {
 			sets = append(sets, third, "agents.large=")
 		}
 		before := headOf(t, file)
-		_, err := Play{Plan: parsed(t, c.plan, sets...), File: file}.Run(t.Context(), t.Context())
+		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan, sets...), File: file}.Run(t.Context(), t.Context())
 		if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--out") {
 			t.Errorf("%s: %v, want %q", c.set, err, c.want)
 		}
@@ -277,13 +278,13 @@ func TestNamesOfCells(t *testing.T) {
 	t.Parallel()
 	const small = "plan.matrix={agents: [small, large], variations: {low: {params: {messages: 3}}, high: {params: {messages: 5}}}}"
 	file := filepath.Join(t.TempDir(), "run.parley")
-	played(t, Play{Plan: parsed(t, matrixed, small), File: file})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, matrixed, small), File: file})
 	for _, c := range []struct{ set, want string }{
 		{"plan.matrix={agents: [small, large], variations: {low: {params: {messages: 1}}, mid: {params: {messages: 3}}, high: {params: {messages: 5}}}}", "another cell has its name"},
 		{"plan.matrix={agents: [small, large], variations: {high: {params: {messages: 3}}, low: {params: {messages: 5}}, mid: {params: {messages: 4}}}}", "another cell has its name"},
 		{"plan.matrix={agents: [small, large], variations: {least: {params: {messages: 3}}, most: {params: {messages: 5}}, mid: {params: {messages: 4}}}}", ""},
 	} {
-		_, err := Play{Plan: parsed(t, matrixed, c.set), File: file}.Run(t.Context(), context.Background())
+		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, matrixed, c.set), File: file}.Run(t.Context(), context.Background())
 		if (err == nil) != (c.want == "") || err != nil && (!IsUsage(err) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.set, err)
 		}
@@ -295,7 +296,7 @@ func TestUnreached(t *testing.T) {
 	t.Parallel()
 	for width, want := range map[string]int{"0.4": 0, "0.05": 1} {
 		plan := parsed(t, untilKnown, "plan.until.width="+width)
-		sum := played(t, Play{Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
+		sum := played(t, Play{Kinds: worlds.Standard(), Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")})
 		if len(sum.Unreached) != want || want > 0 && !strings.Contains(sum.Unreached[0], "after 9 episodes, and plan.until asks for ±0.05") {
 			t.Errorf("width %s: %v", width, sum.Unreached)
 		}

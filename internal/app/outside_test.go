@@ -56,13 +56,13 @@ func TestServerMoved(t *testing.T) {
 	t.Parallel()
 	first, _ := arena(t)
 	second, steps := arena(t)
-	undisturbed, err := Play{Plan: rollouts(t, first), File: filepath.Join(t.TempDir(), "whole.parley"), Tool: "test"}.Run(t.Context(), context.Background())
+	undisturbed, err := Play{Kinds: worlds.Standard(), Plan: rollouts(t, first), File: filepath.Join(t.TempDir(), "whole.parley"), Tool: "test"}.Run(t.Context(), context.Background())
 	if err != nil || undisturbed.State != journal.Complete {
 		t.Fatal(undisturbed, err)
 	}
 	file := filepath.Join(t.TempDir(), "run.parley")
 	drain, stop := context.WithCancelCause(t.Context())
-	half := Play{Plan: rollouts(t, first), File: file, Tool: "test", Watch: func(e engine.Event) {
+	half := Play{Kinds: worlds.Standard(), Plan: rollouts(t, first), File: file, Tool: "test", Watch: func(e engine.Event) {
 		if e.Ended != nil && e.Ended.Episode == 5 {
 			stop(errors.New("enough"))
 		}
@@ -70,11 +70,11 @@ func TestServerMoved(t *testing.T) {
 	if sum, err := half.Run(t.Context(), drain); err != nil || sum.State != journal.Stopped {
 		t.Fatal(sum, err)
 	}
-	_, err = Play{File: file, MustExist: true, Sets: []string{"params.max_steps=3"}}.Run(t.Context(), context.Background())
+	_, err = Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{"params.max_steps=3"}}.Run(t.Context(), context.Background())
 	if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "params.max_steps was 4, and is 3") {
 		t.Errorf("max_steps: %v", err)
 	}
-	moved := Play{File: file, MustExist: true, Sets: []string{fmt.Sprintf("params.servers=[%q]", second), "params.pool.per_server=5"}}
+	moved := Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{fmt.Sprintf("params.servers=[%q]", second), "params.pool.per_server=5"}}
 	sum, err := moved.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Digest != undisturbed.Digest || steps.Load() == 0 {
 		t.Errorf("%+v: %v; want %s; %d steps on the second server", sum, err, undisturbed.Digest, steps.Load())

@@ -22,12 +22,15 @@ import (
 	"parley/internal/trust"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // Play is a plan to be played into a run file.
 type Play struct {
 	// Plan is what to play. Nil: what the run file recorded.
 	Plan *config.Plan
+	// Kinds are those that a recorded plan can be of. Default: that of Plan.
+	Kinds []world.Kind
 	// Sets are overrides of the recorded plan, where Plan is nil.
 	Sets []string
 	// Reach says where the files may lie that the recorded plan names, besides the run file's
@@ -109,6 +112,14 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 	}
 	s, err := p.run(ctx, drain, store)
 	return s, errors.Join(err, store.Close())
+}
+
+// kinds are those that a recorded plan can be of.
+func (p Play) kinds() []world.Kind {
+	if p.Kinds == nil && p.Plan != nil {
+		return []world.Kind{p.Plan.Kind}
+	}
+	return p.Kinds
 }
 
 // roomFor makes sure that a run file can be where it is wanted.

@@ -52,7 +52,7 @@ func TestOneDigest(t *testing.T) {
 	t.Parallel()
 	want := ""
 	for _, n := range []int{1, 3, 64, 1000} {
-		sum := played(t, Play{Plan: parsed(t, conversations, fmt.Sprintf("limits.concurrency=%d", n)), File: filepath.Join(t.TempDir(), "run.parley")})
+		sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, fmt.Sprintf("limits.concurrency=%d", n)), File: filepath.Join(t.TempDir(), "run.parley")})
 		if sum.State != journal.Complete || sum.Calls.Total != 240 {
 			t.Fatalf("%+v", sum)
 		}
@@ -63,7 +63,7 @@ func TestOneDigest(t *testing.T) {
 			t.Errorf("%d in flight: %s, want %s", n, sum.Digest, want)
 		}
 	}
-	sum := played(t, Play{Plan: parsed(t, conversations, "pace=wave"), File: filepath.Join(t.TempDir(), "run.parley")})
+	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "pace=wave"), File: filepath.Join(t.TempDir(), "run.parley")})
 	if sum.Digest != want {
 		t.Errorf("in waves: %s, want %s", sum.Digest, want)
 	}
@@ -73,17 +73,17 @@ func TestOneDigest(t *testing.T) {
 // stops within the budget, and goes on when it is raised.
 func TestBudgetHolds(t *testing.T) {
 	t.Parallel()
-	whole := played(t, Play{Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
+	whole := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
 	file := filepath.Join(t.TempDir(), "run.parley")
 	limit := *whole.Cost / 2
-	sum := played(t, Play{Plan: parsed(t, conversations, "limits.concurrency=1000", fmt.Sprintf("budget=%.9f", limit.Dollars())), File: file})
+	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "limits.concurrency=1000", fmt.Sprintf("budget=%.9f", limit.Dollars())), File: file})
 	if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") {
 		t.Fatalf("%+v", sum)
 	}
 	if *sum.Cost > limit || sum.Calls.Total == 0 || sum.Episodes.Complete == 60 {
 		t.Errorf("spent %v of %v on %d calls", *sum.Cost, limit, sum.Calls.Total)
 	}
-	raised := played(t, Play{Plan: parsed(t, conversations, "budget=5"), File: file})
+	raised := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "budget=5"), File: file})
 	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || *raised.Cost != *whole.Cost {
 		t.Errorf("played on: %+v, want %+v", raised, whole)
 	}
@@ -91,15 +91,15 @@ func TestBudgetHolds(t *testing.T) {
 
 func TestDrainAndResume(t *testing.T) {
 	t.Parallel()
-	want := played(t, Play{Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
+	want := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
 	file := filepath.Join(t.TempDir(), "run.parley")
 	drain, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("not today"))
-	sum, err := Play{Plan: parsed(t, conversations), File: file}.Run(t.Context(), drain)
+	sum, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file}.Run(t.Context(), drain)
 	if err != nil || sum.State != journal.Stopped || sum.Reason != "not today" {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	sum = played(t, Play{File: file, MustExist: true}) // from what the file recorded
+	sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}) // from what the file recorded
 	if sum.State != journal.Complete || sum.Digest != want.Digest {
 		t.Errorf("%+v", sum)
 	}
@@ -110,7 +110,7 @@ func TestDrainAndResume(t *testing.T) {
 func TestAnotherPlan(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	played(t, Play{Plan: parsed(t, conversations), File: file})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file})
 	for set, want := range map[string]string{
 		"seed=6":                        "seed was 5, and is 6 in the plan",
 		"episodes=50":                   "episodes was 60, and is 50 in the plan",
@@ -121,7 +121,7 @@ func TestAnotherPlan(t *testing.T) {
 		"limits.concurrency=9":          "",
 		"providers.sim.limits.rpm=9000": "",
 	} {
-		_, err := Play{Plan: parsed(t, conversations, set), File: file}.Run(t.Context(), context.Background())
+		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, set), File: file}.Run(t.Context(), context.Background())
 		if (want == "") != (err == nil) || (err != nil && (!strings.Contains(err.Error(), want) || !IsUsage(err))) {
 			t.Errorf("%s: got %v, want %q", set, err, want)
 		}
@@ -139,7 +139,7 @@ func TestNoKeyInTheFile(t *testing.T) {
 	plan := parsed(t, text, "episodes=2", "agents.large.model=lab/any")
 	file := filepath.Join(dir, "run.parley")
 	drain, cancel := context.WithCancel(t.Context())
-	p := Play{Plan: plan, File: file, Opened: func(o Opened) {
+	p := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Opened: func(o Opened) {
 		_, err := o.App.Ask(t.Context(), &llm.Request{Model: "lab/any", Deadline: 1, Messages: []llm.Message{llm.User("x")}})
 		if err == nil || strings.Contains(err.Error(), key) {
 			t.Errorf("got %v", err)
@@ -185,7 +185,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 				return
 			}
 			file := filepath.Join(t.TempDir(), "run.parley")
-			_, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
+			_, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
 			if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "agents.large: ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v", err)
 			}
@@ -199,9 +199,9 @@ func TestReadyBeforeAnything(t *testing.T) {
 func TestResumeChangesNothingThatIsPlayed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	played(t, Play{Plan: parsed(t, conversations), File: file})
+	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file})
 	for set, refused := range map[string]bool{"seed=9": true, "agents.small.model=sim/other": true, "budget=3": false} {
-		_, err := Play{File: file, MustExist: true, Sets: []string{set}}.Run(t.Context(), context.Background())
+		_, err := Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{set}}.Run(t.Context(), context.Background())
 		if (err != nil) != refused || (refused && !IsUsage(err)) {
 			t.Errorf("%s: got %v", set, err)
 		}

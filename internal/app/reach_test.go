@@ -12,6 +12,7 @@ import (
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/dispatch"
 	"parley/journal"
+	"parley/worlds"
 )
 
 // TestServerRestarts kills the only server in the middle of a run and starts it again once the
@@ -25,7 +26,7 @@ func TestServerRestarts(t *testing.T) {
 	var mu sync.Mutex
 	var told []dispatch.Outage
 	var started *http.Server
-	play := Play{Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o dispatch.Outage) {
+	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o dispatch.Outage) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, o)
@@ -61,7 +62,7 @@ func TestServerStaysAway(t *testing.T) {
 	dies := newRig(t, simhttp.Config{}, after(6, killed))
 	plan := farmPlan(t, []*rig{dies}, "retry.unreachable=1ms")
 	file := t.TempDir() + "/run.parley"
-	sum, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
+	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Stopped || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
@@ -71,7 +72,7 @@ func TestServerStaysAway(t *testing.T) {
 		}
 	}
 	want, _ := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
-	sum, err = Play{Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())
+	sum, err = Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Digest != want.Digest {
 		t.Fatalf("%+v, %v", sum, err)
 	}

@@ -136,7 +136,7 @@ func farmPlan(t *testing.T, rigs []*rig, sets ...string) *config.Plan {
 func playFarm(t *testing.T, plan *config.Plan) (*Summary, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	sum, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
+	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}

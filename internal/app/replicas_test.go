@@ -13,6 +13,7 @@ import (
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/provider"
 	"parley/llm"
+	"parley/worlds"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -254,11 +255,11 @@ func TestNobodyLeft(t *testing.T) {
 	file := t.TempDir() + "/run.parley"
 	plan := farmPlan(t, dying)
 	plan.Unreachable = 0
-	sum, err := Play{Plan: plan, File: file}.Run(t.Context(), context.Background())
+	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason, "refused") {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	sum, err = Play{Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())
+	sum, err = Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != "complete" || sum.Digest != want.Digest {
 		t.Fatalf("%+v, %v", sum, err)
 	}

@@ -32,7 +32,7 @@ func TestScenarioOneDigest(t *testing.T) {
 	t.Parallel()
 	want := ""
 	for _, set := range []string{"limits.concurrency=1", "limits.concurrency=5", "limits.concurrency=500", "pace=wave", "limits.live=1"} {
-		sum := played(t, Play{Plan: drought(t, set), File: inFolder(t)})
+		sum := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, set), File: inFolder(t)})
 		if sum.State != journal.Complete {
 			t.Fatalf("%s: %+v", set, sum)
 		}
@@ -53,18 +53,18 @@ func TestScenarioStopsInsideATurn(t *testing.T) {
 		t.Skip("it plays much, and others play the same")
 	}
 	bounded := []string{"episodes=1", "agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
-	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
+	whole := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, bounded...), File: inFolder(t)})
 	halves := 0
 	for percent := 20; percent <= 80; percent += 15 {
 		file, budget := inFolder(t), whole.Cost.Dollars()*float64(percent)/100
-		sum := played(t, Play{Plan: drought(t, append(bounded, fmt.Sprintf("budget=%.9f", budget))...), File: file})
+		sum := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, fmt.Sprintf("budget=%.9f", budget))...), File: file})
 		if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") || sum.Cost.Dollars() > budget {
 			t.Fatalf("%d%%: %+v", percent, sum)
 		}
 		if insideATurn(t, file) {
 			halves++
 		}
-		sum = played(t, Play{Plan: drought(t, append(bounded, "budget=5")...), File: file})
+		sum = played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, "budget=5")...), File: file})
 		// What it costs may differ by what the provider's cache of prompts has forgotten.
 		if c := sum.Calls; sum.State != journal.Complete || sum.Digest != whole.Digest || c.Total != whole.Calls.Total || c.Asked+c.Replayed != c.Total || c.Replayed == 0 {
 			t.Errorf("%d%%: played on: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
@@ -111,18 +111,18 @@ func TestScenarioEpisodeBudget(t *testing.T) {
 		t.Skip("it plays much, and others play the same")
 	}
 	bounded := []string{"agents.policy.max_tokens=400", "agents.clerk.max_tokens=200"}
-	whole := played(t, Play{Plan: drought(t, bounded...), File: inFolder(t)})
+	whole := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, bounded...), File: inFolder(t)})
 	budget := whole.Cost.Dollars() / 3 // what an episode costs on average, and so too little for most
 	bounded = append(bounded, fmt.Sprintf("episode_budget=%.9f", budget))
 	want := ""
 	for _, how := range []string{"limits.concurrency=1", "limits.concurrency=500", "pace=wave", "limits.live=1", "budget=0.0001"} {
 		file := inFolder(t)
-		sum := played(t, Play{Plan: drought(t, append(bounded, how)...), File: file, Tool: "test"})
+		sum := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, how)...), File: file, Tool: "test"})
 		if how == "budget=0.0001" { // for all of it, and far too little: it stops, and goes on with more
 			if sum.State != journal.Stopped || sum.Episodes.Failed > 0 {
 				t.Fatalf("%+v", sum)
 			}
-			sum = played(t, Play{File: file, MustExist: true, Sets: []string{"budget=100"}, Tool: "test"})
+			sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{"budget=100"}, Tool: "test"})
 		}
 		if want == "" {
 			want = sum.Digest
@@ -141,12 +141,12 @@ func TestScenarioEpisodeBudget(t *testing.T) {
 		}
 	}
 	file := inFolder(t)
-	played(t, Play{Plan: drought(t, bounded...), File: file, Tool: "test"})
-	if _, err := (Play{File: file, MustExist: true, Sets: []string{"episode_budget=9"}}).Run(t.Context(), t.Context()); !IsUsage(err) || !strings.Contains(err.Error(), "episode_budget") {
+	played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, bounded...), File: file, Tool: "test"})
+	if _, err := (Play{Kinds: worlds.Standard(), File: file, MustExist: true, Sets: []string{"episode_budget=9"}}).Run(t.Context(), t.Context()); !IsUsage(err) || !strings.Contains(err.Error(), "episode_budget") {
 		t.Errorf("where episodes end was changed: %v", err)
 	}
-	more := written(t, Fork{From: file, Episode: 0, Turn: 0, Repeat: 1, Sets: []string{"episode_budget=9"}})
-	if sum := played(t, Play{File: more, MustExist: true, Tool: "test"}); sum.Episodes.Complete != 1 {
+	more := written(t, Fork{Kinds: worlds.Standard(), From: file, Episode: 0, Turn: 0, Repeat: 1, Sets: []string{"episode_budget=9"}})
+	if sum := played(t, Play{Kinds: worlds.Standard(), File: more, MustExist: true, Tool: "test"}); sum.Episodes.Complete != 1 {
 		t.Errorf("%+v", sum)
 	}
 }
@@ -187,9 +187,9 @@ func costOf(t *testing.T, file string, episode int) (cost llm.Money) {
 func TestScenarioBranch(t *testing.T) {
 	t.Parallel()
 	from := inFolder(t)
-	played(t, Play{Plan: drought(t, "params.turns=4"), File: from, Tool: "test"})
-	file := written(t, Fork{From: from, Episode: 1, Turn: 4, Repeat: 2, Sets: []string{"params.set.events.council_session.turns=[4]"}})
-	played(t, Play{File: file, MustExist: true, Tool: "test"})
+	played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, "params.turns=4"), File: from, Tool: "test"})
+	file := written(t, Fork{Kinds: worlds.Standard(), From: from, Episode: 1, Turn: 4, Repeat: 2, Sets: []string{"params.set.events.council_session.turns=[4]"}})
+	played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true, Tool: "test"})
 	was, is := readRun(t, from), readRun(t, file)
 	worlds := func(r recordedRun, episode int) (all []string) {
 		for turn := range 12 {

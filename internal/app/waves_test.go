@@ -76,11 +76,11 @@ func playWaves(t *testing.T, p Play) *Summary {
 func TestWavesAreHalfThePrice(t *testing.T) {
 	t.Parallel()
 	url, server := batchServer(t)
-	waves := playWaves(t, Play{Plan: batchPlan(t, url)})
+	waves := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url)})
 	if b := server.Stats().Batches; b.Created != 4 || b.Requests != 480 || b.Completed != 4 {
 		t.Errorf("four waves of 120 calls were %+v", b)
 	}
-	free := playWaves(t, Play{Plan: batchPlan(t, url, "pace=free")})
+	free := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free")})
 	if waves.Digest != free.Digest {
 		t.Errorf("waves came to %s, free pace to %s", waves.Digest, free.Digest)
 	}
@@ -94,7 +94,7 @@ func TestWavesAreHalfThePrice(t *testing.T) {
 func TestWavesWithFaults(t *testing.T) {
 	t.Parallel()
 	url, _ := batchServer(t)
-	want := playWaves(t, Play{Plan: batchPlan(t, url)})
+	want := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url)})
 	for _, fault := range []string{"line_expired", "line_errored", "line_missing", "line_duplicate", "batch_429", "batch_fails", "batch_vanishes"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestWavesWithFaults(t *testing.T) {
 				c.Batch.RetryAfter = 1 // nanosecond
 			})
 			file := filepath.Join(t.TempDir(), "run.parley")
-			got := playWaves(t, Play{Plan: batchPlan(t, url), File: file})
+			got := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url), File: file})
 			if got.Digest != want.Digest || got.Calls.Failed > 0 {
 				t.Errorf("%+v, want digest %s", got, want.Digest)
 			}
@@ -133,7 +133,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 	drain, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	plan := batchPlan(t, url)
-	first := Play{Plan: plan, File: file, Opened: func(o Opened) {
+	first := Play{Kinds: worlds.Standard(), Plan: plan, File: file, Opened: func(o Opened) {
 		go func() { // as soon as a batch is out
 			for drain.Err() == nil {
 				if p := o.App.Batches(); len(p.Open) > 0 && p.Open[0].ID != "" {
@@ -146,10 +146,10 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 	if err != nil || sum.State != journal.Stopped || sum.Batches != 1 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	if _, err := (Play{Plan: batchPlan(t, url, "pace=free"), File: file}).Run(t.Context(), context.Background()); !IsUsage(err) || !strings.Contains(err.Error(), "--pace wave") {
+	if _, err := (Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free"), File: file}).Run(t.Context(), context.Background()); !IsUsage(err) || !strings.Contains(err.Error(), "--pace wave") {
 		t.Errorf("played on freely: %v", err)
 	}
-	playWaves(t, Play{Plan: batchPlan(t, url, "batch.lane=live"), File: file})
+	playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "batch.lane=live"), File: file})
 	st := server.Stats()
 	if n := st.Batches.Requests + st.Endpoints["POST /v1/chat/completions"] + st.Endpoints["POST /v1/messages"]; n != 480 || st.Batches.Created != 1 {
 		t.Errorf("%d requests were asked, 480 were needed; batches %+v", n, st.Batches)

@@ -173,7 +173,7 @@ func TestAdjudicateStreams(t *testing.T) {
 	answers, out := io.Pipe()
 	done := make(chan int)
 	go func() {
-		done <- Main(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
+		done <- mainWith(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
 		out.Close()
 	}()
 	reader := newLineReader(answers, maxPosition)

@@ -24,12 +24,15 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/manual"
+	"parley/world"
 )
 
 // State is what the program takes from the outside.
 type State struct {
 	// Args are the arguments without the program's name.
 	Args []string
+	// Kinds are the kinds of worlds that can be played.
+	Kinds []world.Kind
 	// Env looks a variable of the environment up.
 	Env func(name string) (value string, ok bool)
 

@@ -16,6 +16,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/dispatch"
 	"parley/llm"
+	"parley/worlds"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -46,7 +47,7 @@ func parley(t *testing.T, s State, args ...string) outcome {
 		s.Stdout = &stdout
 	}
 	s.Stderr = &stderr
-	code := Main(t.Context(), s)
+	code := mainWith(t.Context(), s)
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
@@ -100,6 +101,12 @@ func write(t *testing.T, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// mainWith is Main with the kinds that come with parley.
+func mainWith(ctx context.Context, s State) int {
+	s.Kinds = worlds.Standard()
+	return Main(ctx, s)
 }
 
 func read(t *testing.T, path string) string {

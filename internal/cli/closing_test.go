@@ -98,7 +98,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 	}))
 	defer s.Close()
 	var stdout, stderr bytes.Buffer
-	code := Main(t.Context(), State{
+	code := mainWith(t.Context(), State{
 		Args:   []string{"run", labPlan(t, s.URL+"/v1"), "--trust", "PATH=" + s.URL, "--json"},
 		Stdout: &stdout, Stderr: &stderr, Signals: signals,
 	})

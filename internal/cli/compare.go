@@ -32,7 +32,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	var sources []report.Source
-	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) error {
+	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) error {
 		sources = runs
 		return nil
 	})

@@ -44,7 +44,7 @@ func child() int {
 				err = syscall.Setuid(65534)
 			}
 		case "parley":
-			code = Main(context.Background(), State{Args: words[1:], Env: os.LookupEnv, Stdout: os.Stdout, Stderr: os.Stderr})
+			code = mainWith(context.Background(), State{Args: words[1:], Env: os.LookupEnv, Stdout: os.Stdout, Stderr: os.Stderr})
 			fmt.Fprintln(os.Stdout, "code", code)
 		}
 		if err != nil {

@@ -110,7 +110,7 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 		return []export.Run{{Store: stores[0]}}, nil
 	}
 	var sources []report.Source
-	err := stores.read(ctx, c.Files, func(runs []report.Source) error { sources = runs; return nil })
+	err := stores.read(ctx, s, c.Files, func(runs []report.Source) error { sources = runs; return nil })
 	if err != nil {
 		return nil, err
 	}

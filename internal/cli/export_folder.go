@@ -45,7 +45,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		if err != nil {
 			return err
 		}
-		kind := kindOf(run.Head.Begun)
+		kind := s.kindOf(run.Head.Begun)
 		if kind.Files == nil {
 			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}

@@ -20,7 +20,7 @@ func gatewayServing(t *testing.T, env map[string]string, args ...string) (url st
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(context.WithoutCancel(t.Context()), State{
+		ended <- mainWith(context.WithoutCancel(t.Context()), State{
 			Args:   append([]string{"gateway", "--addr", "127.0.0.1:0"}, args...),
 			Stdout: stdout, Stderr: &stderr, Signals: signals,
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },

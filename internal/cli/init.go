@@ -16,7 +16,6 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/files"
-	"parley/worlds"
 )
 
 // initCmd writes a plan file to begin with.
@@ -28,7 +27,7 @@ type initCmd struct {
 
 // Run writes the plan and, beside it, the JSON Schema that its first line names.
 func (c *initCmd) Run(s *State) error {
-	all := worlds.Standard()
+	all := s.Kinds
 	kind, err := config.Kind(all, c.Kind)
 	if err != nil {
 		return asUsage(err)

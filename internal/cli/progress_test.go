@@ -39,7 +39,7 @@ func TestProgress(t *testing.T) {
 			}
 			return 0
 		}
-		if code := Main(t.Context(), s); code != ExitOK {
+		if code := mainWith(t.Context(), s); code != ExitOK {
 			t.Fatal(code, stderr.String())
 		}
 		rows := strings.Split(stderr.String(), wipe)

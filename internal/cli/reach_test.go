@@ -47,7 +47,7 @@ func TestAskWaits(t *testing.T) {
 	url := deadURL(t)
 	signals := make(chan os.Signal, 1)
 	stderr := &trigger{text: "lab is unreachable: connection refused at " + url + "; waits up to 2m0s", then: func() { signals <- os.Interrupt }}
-	code := Main(t.Context(), State{
+	code := mainWith(t.Context(), State{
 		Args:   []string{"ask", "hello", "--model", "lab/any", "--base-url", url},
 		Stdout: &bytes.Buffer{}, Stderr: stderr, Signals: signals,
 	})

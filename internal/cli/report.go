@@ -17,7 +17,6 @@ import (
 	doc "parley/internal/report/page"
 	"parley/journal"
 	"parley/world"
-	"parley/worlds"
 )
 
 // reportCmd says what runs came to.
@@ -52,7 +51,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *doc.Document
-	stores, err := readRuns(ctx, c.Files, func(runs []report.Source) (err error) {
+	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {
 		if len(runs) > 1 && !c.Apart && !slices.Contains(c.By, compare.ByFile) {
 			if runs, err = c.merged(ctx, s, runs); err != nil {
 				return err
@@ -82,8 +81,8 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 }
 
 // kindOf is the kind of a run, if it is one of ours as it was played.
-func kindOf(b *journal.Begun) world.Kind {
-	for _, k := range worlds.Standard() {
+func (s *State) kindOf(b *journal.Begun) world.Kind {
+	for _, k := range s.Kinds {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}

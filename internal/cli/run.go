@@ -13,7 +13,6 @@ import (
 	"parley/internal/app"
 	"parley/internal/config"
 	"parley/journal"
-	"parley/worlds"
 )
 
 // runCmd plays a plan.
@@ -73,7 +72,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	g := newGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
-	plan, err := c.load(ctx, g, sets)
+	plan, err := c.load(ctx, s, g, sets)
 	if err != nil {
 		return err
 	}
@@ -90,11 +89,11 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 
 // load reads the plan and the files it names, until the gate shuts. What was read by then is
 // played, and rests at once: so a signal is never lost.
-func (c *runCmd) load(ctx context.Context, g *gate, sets []string) (*config.Plan, error) {
+func (c *runCmd) load(ctx context.Context, s *State, g *gate, sets []string) (*config.Plan, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
 	g.onClose(func() { stop(errStopped) })
-	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets, c.reach())
+	plan, err := config.Load(ctx, c.Plan, s.Kinds, sets, c.reach())
 	switch {
 	case err == nil:
 		return plan, nil
@@ -108,7 +107,7 @@ func (c *runCmd) load(ctx context.Context, g *gate, sets []string) (*config.Plan
 // loadPlan reads a plan and the files it names, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
 	ctx, end := interruptible(ctx, s)
-	plan, err := config.Load(ctx, file, worlds.Standard(), sets, reach)
+	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal that came at the last moment counts: who plays the plan would wait for another
 	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
 	switch {
@@ -144,6 +143,7 @@ func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Pla
 
 // playUntil plays p until the gate shuts, shows how it goes, and says what came of it.
 func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *gate, p app.Play) error {
+	p.Kinds = s.Kinds
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}

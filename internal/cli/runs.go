@@ -23,7 +23,7 @@ func (f runFiles) close() error {
 
 // readRuns opens run files, folds them, and has do make something of them. Where a file
 // turns out to be damaged it is read once more, without the episodes that are: see leftOut.
-func readRuns(ctx context.Context, files []string, do func([]report.Source) error) (open runFiles, err error) {
+func readRuns(ctx context.Context, s *State, files []string, do func([]report.Source) error) (open runFiles, err error) {
 	defer func() {
 		if err != nil {
 			open, err = nil, errors.Join(err, open.close())
@@ -36,7 +36,7 @@ func readRuns(ctx context.Context, files []string, do func([]report.Source) erro
 		}
 		open = append(open, store)
 	}
-	err = open.read(ctx, files, do)
+	err = open.read(ctx, s, files, do)
 	if !errors.Is(err, sqlite.ErrDamaged) {
 		return open, err
 	}
@@ -45,10 +45,10 @@ func readRuns(ctx context.Context, files []string, do func([]report.Source) erro
 			return open, err
 		}
 	}
-	return open, open.read(ctx, files, do)
+	return open, open.read(ctx, s, files, do)
 }
 
-func (f runFiles) read(ctx context.Context, files []string, do func([]report.Source) error) error {
+func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]report.Source) error) error {
 	var runs []report.Source
 	for i, store := range f {
 		run, err := view.Fold(ctx, store, files[i])
@@ -58,7 +58,7 @@ func (f runFiles) read(ctx context.Context, files []string, do func([]report.Sou
 		if err != nil {
 			return playError(files[i], err)
 		}
-		kind := kindOf(run.Head.Begun)
+		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}

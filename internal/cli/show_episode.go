@@ -59,7 +59,7 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	if v.about.Begun.Kind == ledger.Kind {
 		t.hear()
 	}
-	t.mark(kindOf(v.about.Begun))
+	t.mark(s.kindOf(v.about.Begun))
 	if err := t.keep(c.Seat, c.Failed); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func serving(t *testing.T, args ...string) (url string, stop func() outcome) {
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(context.WithoutCancel(t.Context()), State{
+		ended <- mainWith(context.WithoutCancel(t.Context()), State{
 			Args:   append([]string{"sim", "--addr", "127.0.0.1:0"}, args...),
 			Stdout: stdout, Stderr: &stderr, Signals: signals,
 		})

@@ -13,7 +13,6 @@ import (
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/journal"
-	"parley/worlds"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/trainer"
 	"parley/worlds/rollout/trajectory"
@@ -85,7 +84,7 @@ func (c *trainerCmd) keys(ctx context.Context, s *State, plan *config.Plan, file
 	}
 	needs := app.Needs(plan, c.Plan, false)
 	if about, err := outlineOf(ctx, file); err == nil && about.Begun != nil && about.Begun.Kind == plan.Kind.Name {
-		was, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
+		was, err := config.FromJSON(about.Begun.Plan, s.Kinds, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +106,11 @@ func (c *trainerCmd) sets() []string {
 }
 
 // load reads the plan, with what a client changes of it.
-func (c *trainerCmd) load(ctx context.Context, sets []string) (*config.Plan, error) {
+func (c *trainerCmd) load(ctx context.Context, s *State, sets []string) (*config.Plan, error) {
 	sets = append(c.sets(), sets...)
 	reach := c.reach()
 	reach.Foreign = true
-	plan, err := config.Load(ctx, c.Plan, worlds.Standard(), sets, reach)
+	plan, err := config.Load(ctx, c.Plan, s.Kinds, sets, reach)
 	if err != nil {
 		return nil, err
 	}

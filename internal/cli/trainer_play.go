@@ -12,7 +12,6 @@ import (
 	"parley/internal/app"
 	"parley/internal/config"
 	"parley/internal/trust"
-	"parley/worlds"
 	"parley/worlds/rollout/trainer"
 )
 
@@ -24,13 +23,13 @@ func (c *trainerCmd) sitting(ctx context.Context, s *State, keys *trust.Gate, fi
 		return trainer.Sitting{}, err
 	}
 	if o.Empty() && about.Begun != nil {
-		plan, err := config.FromJSON(about.Begun.Plan, worlds.Standard(), nil)
+		plan, err := config.FromJSON(about.Begun.Plan, s.Kinds, nil)
 		if err != nil {
 			return trainer.Sitting{}, err
 		}
 		return sittingOf(s, plan, app.Play{File: file, MustExist: true, Sets: c.sets(), Trust: keys, Reach: c.recorded(filepath.Dir(c.Plan))}), nil
 	}
-	plan, err := c.load(ctx, setsOf(o))
+	plan, err := c.load(ctx, s, setsOf(o))
 	if err != nil {
 		return trainer.Sitting{}, err
 	}
@@ -53,7 +52,7 @@ func setsOf(o trainer.Override) (sets []string) {
 
 func sittingOf(s *State, plan *config.Plan, p app.Play) trainer.Sitting {
 	what := fmt.Sprintf("%d %d %s", plan.Seed, plan.Episodes, plan.ParamsJSON)
-	p.Tool, p.Notices, p.Outages = version(), s.notice, s.outage
+	p.Kinds, p.Tool, p.Notices, p.Outages = s.Kinds, version(), s.notice, s.outage
 	return trainer.Sitting{What: what, Play: func(ctx, drain context.Context, begun, ended func()) (trainer.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {

@@ -36,7 +36,7 @@ func serves(t *testing.T, env map[string]string, args ...string) (url string, st
 	var stderr bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- Main(context.WithoutCancel(t.Context()), State{
+		ended <- mainWith(context.WithoutCancel(t.Context()), State{
 			Args: append(args, "--addr", "127.0.0.1:0"), Stdout: stdout, Stderr: &stderr, Signals: signals,
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})

@@ -11,7 +11,6 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
-	"parley/worlds"
 )
 
 // worldsCmd lists what can be played.
@@ -34,7 +33,7 @@ type knownKind struct {
 
 // Run prints the list, or all about one kind.
 func (c *worldsCmd) Run(s *State) error {
-	all := worlds.Standard()
+	all := s.Kinds
 	if c.Kind != "" {
 		k, err := config.Kind(all, c.Kind)
 		if err != nil {
