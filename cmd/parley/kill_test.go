@@ -97,7 +97,7 @@ type summary struct {
 
 // parley runs the program; it is killed after a while, if that is given. killed says
 // whether it was still running then.
-func parley(t *testing.T, after time.Duration, args ...string) (out summary, killed bool) {
+func program(t *testing.T, after time.Duration, args ...string) (out summary, killed bool) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -133,7 +133,7 @@ func parley(t *testing.T, after time.Duration, args ...string) (out summary, kil
 func TestKilledAnywhere(t *testing.T) {
 	url, server := provider(t)
 	file := plan(t, url)
-	want, _ := parley(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	want, _ := program(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
@@ -147,7 +147,7 @@ func TestKilledAnywhere(t *testing.T) {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
 			after := killAfter(begins, 120, tries, kills >= least)
-			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
+			got, killed := program(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
 			}
@@ -182,7 +182,7 @@ func killAfter(begins time.Duration, ms, tries int, enough bool) time.Duration {
 func startTime(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	parley(t, 0, "version", "--json")
+	program(t, 0, "version", "--json")
 	return time.Since(began)
 }
 

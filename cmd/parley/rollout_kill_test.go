@@ -92,7 +92,7 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 	model, _ := provider(t)
 	a, url := newArena(t)
 	file := rolloutPlan(t, model, url)
-	want, _ := parley(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	want, _ := program(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
@@ -105,7 +105,7 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
 			after := killAfter(begins, 200, tries, kills >= least)
-			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
+			got, killed := program(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
 				continue

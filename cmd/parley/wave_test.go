@@ -54,7 +54,7 @@ func TestKilledInWaves(t *testing.T) {
 	}
 	url, server := serve(t, simhttp.Config{Batch: simhttp.BatchConfig{Latency: latency}})
 	file := wavePlan(t, url, 60)
-	want, _ := parley(t, 0, "run", file, "--pace", "free", "--out", filepath.Join(t.TempDir(), "free.parley"), "--json", "--quiet")
+	want, _ := program(t, 0, "run", file, "--pace", "free", "--out", filepath.Join(t.TempDir(), "free.parley"), "--json", "--quiet")
 	least := 40
 	if testing.Short() {
 		least = 8
@@ -65,7 +65,7 @@ func TestKilledInWaves(t *testing.T) {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {
 			after := killAfter(begins, 250, tries, kills >= least)
-			got, killed := parley(t, after, "run", file, "--out", out, "--json", "--quiet")
+			got, killed := program(t, after, "run", file, "--out", out, "--json", "--quiet")
 			if killed {
 				kills++
 				continue
