@@ -207,7 +207,7 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 		a.closes(m)
 		server, _ := m.(replica.Server)
 		lane.Model = m
-		lane.Replicas = append(lane.Replicas, replica.Member{Name: one.BaseURL, Model: m, Server: server})
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
 	}
 	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
 		lane.Replicas = nil

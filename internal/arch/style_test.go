@@ -239,6 +239,40 @@ func TestOneEstimator(t *testing.T) {
 	}
 }
 
+// TestNoHiddenParameters refuses values in contexts: a reader of a function's signature does not see
+// them, and the compiler does not check them. The few that must be are in exceptions_test.go.
+func TestNoHiddenParameters(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			where := s.path
+			if f, ok := d.(*ast.FuncDecl); ok {
+				where += " " + f.Name.Name
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				e, ok := n.(ast.Expr)
+				if !ok || selected(e, "context", "WithValue") == "" {
+					return true
+				}
+				if contextValues[where] == "" {
+					t.Errorf("%s:%d: context.WithValue: use a parameter", s.path, s.line(n.Pos()))
+				}
+				used[where] = true
+				return true
+			})
+		}
+	}
+	for where := range contextValues {
+		if !used[where] {
+			t.Errorf("exceptions_test.go: %s: it puts nothing into a context any more", where)
+		}
+	}
+}
+
 // selected returns which of the names of a package an expression is, or nothing.
 func selected(e ast.Expr, pkg string, names ...string) string {
 	sel, ok := e.(*ast.SelectorExpr)
