@@ -168,17 +168,6 @@ func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *l
 // lookEvery is how often a server is asked how busy it is.
 const lookEvery = time.Second
 
-func counting(p provider.Provider) provider.Counting {
-	switch {
-	case p.Counting != "":
-		return p.Counting
-	case p.Dialect == "anthropic":
-		return provider.CountUsed
-	default:
-		return provider.CountMax
-	}
-}
-
 func (l *lanes) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

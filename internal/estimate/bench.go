@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"context"
@@ -29,6 +29,8 @@ type Bench struct {
 	// many as the plan has, to play it whole: that takes as long as all latencies together.
 	// Default: 4.
 	OneByOne int
+	// Actors carries out the acts of episodes. Default: every act fails.
+	Actors Actors
 }
 
 // BenchResult is what a Bench found.
@@ -123,7 +125,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 			Seed: b.Plan.Seed, Agents: b.Plan.Agents, Plan: b.Plan.JSON(),
 		},
 	}
-	leave, err := inside(&c, b.Plan)
+	leave, err := b.Actors.join(&c)
 	if err != nil {
 		return nil, nil, err
 	}
