@@ -3,7 +3,6 @@ package estimate
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -135,7 +134,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot be played: %w", err)
 	case res.State != journal.Complete:
-		return nil, nil, errors.New("cannot be played: " + res.Reason)
+		return nil, nil, fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	table, err := stagesPlayed(ctx, memory)
 	if err != nil {

@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -189,7 +188,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	case err != nil:
 		return fmt.Errorf("cannot be played: %w", err)
 	case res.State != journal.Complete:
-		return errors.New("cannot be played: " + res.Reason)
+		return fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
 	for _, spec := range sample {
