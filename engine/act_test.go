@@ -107,7 +107,7 @@ func TestDrainLeavesWhatWaits(t *testing.T) {
 			closing := 0
 			c.Watch = func(e Event) { closing += e.Closing }
 			res, err := Run(t.Context(), c)
-			if err != nil || res.State != journal.Stopped || res.Reason != "enough" || res.Ended != room || closing != room || res.Asked != 5*room {
+			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 5*room {
 				t.Fatalf("room for %d, %d said to be played on: %+v, %v", room, closing, res, err)
 			}
 			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))

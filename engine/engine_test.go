@@ -160,7 +160,7 @@ func TestDrainKeepsWhatIsInFlight(t *testing.T) {
 				}
 				return
 			}
-			if got.State != journal.Stopped || got.Reason != "enough for today" || got.Lost != 0 {
+			if got.State != journal.Stopped || got.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough for today"}) || got.Lost != 0 {
 				t.Fatalf("%+v", got)
 			}
 		}

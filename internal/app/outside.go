@@ -51,7 +51,6 @@ func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context
 	if params, ok := plan.Params.(*rules.Params); ok && len(params.Servers) == 0 {
 		return outside(c, plan)
 	}
-	c.Actor = noActor{}
 	return func(context.Context) {}, nil
 }
 

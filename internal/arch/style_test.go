@@ -209,7 +209,7 @@ func TestOneHTTPServer(t *testing.T) {
 }
 
 // TestOneEstimator wants means and their intervals to be made by world.Sample alone, so that all
-// tables say the same. Differences are package compare's, and forecasts of calls package app's.
+// tables say the same. Differences are package compare's, and forecasts of calls package estimate's.
 func TestOneEstimator(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -227,7 +227,7 @@ func TestOneEstimator(t *testing.T) {
 			case what == "":
 			case s.path == "world/sample.go":
 				made++
-			case dir == "internal/app", dir == "internal/report/compare": // see above
+			case dir == "internal/estimate", dir == "internal/report/compare": // see above
 			default:
 				t.Errorf("%s:%d: stats.%s: use world.Sample", s.path, s.line(n.Pos()), what)
 			}

@@ -1,12 +1,8 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -27,15 +23,11 @@ type group struct {
 
 func newEndpoint(p provider.Provider, next layer, guess *estimator, s *Stats) *endpoint {
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := newLimit(next, limits, counting(p), guess, s)
+		lim := newLimit(next, limits, p.Counts(), guess, s)
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	// The longest pattern says most, so it is tried first.
-	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
 	e := &endpoint{}
-	for _, pattern := range patterns {
+	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}
 	e.groups = add(e.groups, "", p.Limits)

@@ -186,17 +186,6 @@ func (r *replicas) ask(ctx context.Context, c *call) (*llm.Response, error) {
 // lookEvery is how often a server is asked how busy it is.
 const lookEvery = time.Second
 
-func counting(p provider.Provider) provider.Counting {
-	switch {
-	case p.Counting != "":
-		return p.Counting
-	case p.Dialect == "anthropic":
-		return provider.CountUsed
-	default:
-		return provider.CountMax
-	}
-}
-
 func (l *lanes) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

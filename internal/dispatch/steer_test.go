@@ -68,11 +68,11 @@ func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
 	for range 100 {
 		a.succeeded(1000, time.Second, now.Add(steerFor-1))
 	}
-	if a.limit != adaptStart || a.allows(20, 1000) {
+	if a.limit != FirstConcurrency || a.allows(20, 1000) {
 		t.Errorf("it grew to %v", a.limit)
 	}
 	a.succeeded(1000, time.Second, now.Add(steerFor))
-	if a.limit <= adaptStart {
+	if a.limit <= FirstConcurrency {
 		t.Error("it is stuck where a server that fell silent left it")
 	}
 }

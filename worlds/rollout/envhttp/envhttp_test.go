@@ -238,7 +238,7 @@ func TestNobodyThere(t *testing.T) {
 	gone.Close()
 	j := &journal.Memory{}
 	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":0.05}}`, mazes, gone.URL), episodes: 5, journal: j}.play(t.Context(), t)
-	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason, gone.URL) {
+	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason.String(), gone.URL) {
 		t.Errorf("%+v", res)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func TestCheckWarnsOfCopies(t *testing.T) {
 		{"one episode", "{model: sim/small, temperature: 0}", 1, false, ""},
 		{"a bot and chance in the deal", "{bot: mute}", 20, true, ""},
 	} {
-		e := estimated(t, []world.Kind{asking(c.dealt)}, fmt.Sprintf("kind: test\nepisodes: %d\nagents: {a: %s}\n", c.episodes, c.agent), Check{})
+		e := estimated(t, []world.Kind{asking(c.dealt)}, fmt.Sprintf("kind: test\nepisodes: %d\nagents: {a: %s}\n", c.episodes, c.agent), Config{})
 		got := strings.Join(e.Warnings, "\n")
 		if !strings.Contains(got, c.want) || (c.want == "") == strings.Contains(got, "copies") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

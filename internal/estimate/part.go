@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"encoding/json"
@@ -47,7 +47,7 @@ type outlook struct {
 
 // look finds out what the plan is made of. What a kind plans by itself is as the kind
 // foresees it; any other plan has a part for each cell.
-func (c Check) look() (*outlook, error) {
+func (c Config) look() (*outlook, error) {
 	plain := *c.Plan
 	if c.Plan.Kind.Forecast != nil {
 		plain.Kind.Plan = nil // what the plan file asks for, not what becomes of it
@@ -76,7 +76,7 @@ func (c Check) look() (*outlook, error) {
 
 // foresee asks the kind what becomes of each episode that the plan file asks for. Those of
 // one cell come to the same parts.
-func (c Check) foresee(o *outlook, r *rand.Rand) error {
+func (c Config) foresee(o *outlook, r *rand.Rand) error {
 	o.foreseen = true
 	like := [][]world.Spec{}
 	if o.specs.Len() > config.MaxDistinct {
