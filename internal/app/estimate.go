@@ -232,7 +232,7 @@ func (c Check) keys(cells []world.Spec) []Key {
 	}
 	keys := []Key{}
 	for _, p := range c.Plan.Providers {
-		if needed[p.Name] && p.KeyEnv != "" && p.Dialect != "sim" {
+		if needed[p.Name] && p.KeyEnv != "" && !p.InProcess() {
 			v, ok := c.Env(p.KeyEnv)
 			keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: ok && v != "", Sent: destinations(c.Trust, p)})
 		}
