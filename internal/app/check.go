@@ -91,7 +91,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 func (c Check) keys(accounts []string) []Key {
 	keys := []Key{}
 	for _, p := range c.Plan.Providers {
-		if !slices.Contains(accounts, p.Name) || p.KeyEnv == "" || p.Dialect == "sim" {
+		if !slices.Contains(accounts, p.Name) || p.KeyEnv == "" || p.InProcess() {
 			continue
 		}
 		set := false

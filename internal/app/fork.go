@@ -92,7 +92,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	if err := ready(plan, f.Trust, Needs(plan, f.From, true)); err != nil { // before there is a file that stands in the way of the next try
+	if err := (Play{Trust: f.Trust}).ready(plan, Needs(plan, f.From, true)); err != nil { // before there is a file that stands in the way of the next try
 		return nil, err
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}

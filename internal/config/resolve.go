@@ -245,7 +245,7 @@ func (r *resolver) provider(p provider.Provider) {
 	if p.Dialect == "" {
 		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
 	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Dialect != "sim" {
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
 		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {

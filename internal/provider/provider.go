@@ -22,7 +22,8 @@ import (
 type Provider struct {
 	// Name is the first half of a model's name: lab in lab/any.
 	Name string `json:"name,omitempty"`
-	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim.
+	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim; or go, for models that the
+	// Go program brings as values.
 	Dialect string `json:"dialect"`
 	// BaseURL is everything before /chat/completions, /responses or /messages: it
 	// ends in /v1 for most.
@@ -90,7 +91,7 @@ type Batch struct {
 
 // BatchLimits returns what the batch API of p allows, and false where there is none.
 func (p Provider) BatchLimits() (Batch, bool) {
-	if p.Batch == nil || p.Dialect == "sim" {
+	if p.Batch == nil || p.InProcess() {
 		return Batch{}, false
 	}
 	b, usual := *p.Batch, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}
@@ -131,7 +132,7 @@ func (p Provider) Servers() []Provider {
 // KeepsLimits says whether the servers of p are known to stop an answer at the limit on output
 // tokens of its request. Of servers at an address that is no preset's nobody knows, whatever
 // they speak: some have never heard of the limit.
-func (p Provider) KeepsLimits() bool { return p.atPreset() }
+func (p Provider) KeepsLimits() bool { return p.Dialect != "go" && p.atPreset() }
 
 // atPreset says whether all servers of p are those of presets.
 func (p Provider) atPreset() bool {
