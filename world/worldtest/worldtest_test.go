@@ -324,6 +324,7 @@ func TestImportsLooksBelow(t *testing.T) {
 	write(t, dir, "game.go", "package game\n")
 	write(t, filepath.Join(dir, "board"), "board.go", "package board\nimport \"net\"\n")
 	write(t, filepath.Join(dir, "testdata"), "x.go", "package x\nimport \"net\"\n")
+	write(t, filepath.Join(dir, "cmd"), "main.go", "package main\nimport \"net\"\n")
 	got, err := impurities(dir)
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "board.go:2:8: imports net") {
 		t.Errorf("%v, %v", got, err)
