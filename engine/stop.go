@@ -22,7 +22,7 @@ func (r *run) stop(state journal.State, reason string) {
 // would have to begin again, and what they asked would be lost.
 func (r *run) drain(reason string) {
 	r.mu.Lock()
-	if !r.Kind.External || len(r.live) == 0 || r.stopping {
+	if !r.Kind.External() || len(r.live) == 0 || r.stopping {
 		r.stopLocked(journal.Stopped, reason)
 		r.mu.Unlock()
 		return

@@ -18,20 +18,28 @@ type Params struct {
 }
 
 // Kind is the family of these auctions.
-func Kind() world.Kind {
-	return world.Kind{
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is what the auctions are made of.
+type definition struct{}
+
+// About says what they are.
+func (definition) About() world.About {
+	return world.About{
 		Name: "auction", Version: 1, Doc: "Sealed bids; the highest wins and pays the second highest.",
-		Params:  func() any { return &Params{Bidders: 3, Rounds: 4} },
-		Seats:   seats,
-		World:   newAuction,
 		Example: "kind: auction\nagents: {bidder: sim/small}\nparams: {bidders: 3, rounds: 4}\n",
 	}
 }
 
-// seats lists bidder1 and so on.
-func seats(params any) ([]string, error) {
-	p, err := checked(params)
-	if err != nil {
+// Defaults are the params where a plan file says nothing.
+func (definition) Defaults() *Params { return &Params{Bidders: 3, Rounds: 4} }
+
+// Seats lists bidder1 and so on. All that is wrong with params is said at once, by param.
+func (definition) Seats(p *Params) ([]string, error) {
+	c := world.Complaints{Kind: "auction"}
+	c.Whole("bidders", p.Bidders, 2, 20)
+	c.Whole("rounds", p.Rounds, 1, 100)
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -41,26 +49,13 @@ func seats(params any) ([]string, error) {
 	return names, nil
 }
 
-// checked returns params as what they must be. All that is wrong is told at once, by param.
-func checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("auction: params are %T, want *auction.Params", params)
-	}
-	c := world.Complaints{Kind: "auction"}
-	c.Whole("bidders", p.Bidders, 2, 20)
-	c.Whole("rounds", p.Rounds, 1, 100)
-	return p, c.Err()
-}
-
-// newAuction makes the world of one episode.
-func newAuction(params any, _ world.Lineup) (world.World, error) {
-	p, err := checked(params)
+// World makes the world of one episode.
+func (d definition) World(p *Params, _ world.Lineup) (world.World, error) {
+	names, err := d.Seats(p)
 	if err != nil {
 		return nil, err
 	}
-	names, err := seats(p)
-	return auction{seats: names, rounds: p.Rounds}, err
+	return auction{seats: names, rounds: p.Rounds}, nil
 }
 
 // auction is one episode.

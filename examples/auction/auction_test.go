@@ -27,7 +27,7 @@ func TestAuction(t *testing.T) {
 // TestSecondPrice plays one round with known bids.
 func TestSecondPrice(t *testing.T) {
 	t.Parallel()
-	w, err := Kind().World(&Params{Bidders: 3, Rounds: 1}, nil)
+	w, err := definition{}.World(&Params{Bidders: 3, Rounds: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
