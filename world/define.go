@@ -13,10 +13,12 @@ import (
 // The zero Kind stands for a kind that is not known: it can be asked everything, and has no seats and no worlds.
 type Kind struct {
 	About
-	definition any // what Define was given
-	params     untyped
-	bots       map[string]Bot
-	outside    []string
+	definition any     // what Define was given
+	params     untyped // its parts that take params; nil: not known
+	// Which parts it has, where that cannot be seen from what they return.
+	casts, plans, external bool
+	bots                   map[string]Bot
+	outside                []string
 }
 
 // Params are the params of one kind, made by its Defaults or Read.
@@ -34,11 +36,13 @@ func Define[P any](d Definition[P]) Kind {
 	if err := checkMethods[P](d); err != nil {
 		panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
 	}
+	_, k.casts = d.(Caster[P])
+	_, k.plans = d.(Planner[P])
 	if d, ok := d.(BotBringer); ok {
 		k.bots = d.Bots()
 	}
 	if d, ok := d.(Environment[P]); ok {
-		k.outside = d.Outside()
+		k.external, k.outside = true, d.Outside()
 	}
 	return k
 }
@@ -87,13 +91,13 @@ func (k Kind) Load(p Params, files Files) (advice []string, err error) {
 }
 
 // Casts says whether the kind is a Caster: seats that a plan leaves empty may get a model by Models.
-func (k Kind) Casts() bool { return k.typeless().has().casts }
+func (k Kind) Casts() bool { return k.casts }
 
 // Models returns seat to provider/model, as the files that were loaded ask for them.
 func (k Kind) Models(p Params) map[string]string { return k.typeless().models(p) }
 
 // Plans says whether the kind is a Planner. If not, each spec of a plan is one episode.
-func (k Kind) Plans() bool { return k.typeless().has().plans }
+func (k Kind) Plans() bool { return k.plans }
 
 // Plan decides which episodes are played. It is for kinds that plan: see Planner.
 func (k Kind) Plan(p Params, cell Spec, seed uint64) (Plan, error) {
@@ -115,7 +119,7 @@ func (k Kind) Dealt(p Params) (what string, whole bool) { return k.typeless().de
 func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
 
 // External says whether the kind has an Environment.
-func (k Kind) External() bool { return k.typeless().has().external }
+func (k Kind) External() bool { return k.external }
 
 // Actor connects to the outside for one run, which has this id. It is for kinds that are External.
 func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }

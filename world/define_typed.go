@@ -17,7 +17,7 @@ type untypedPlay interface {
 	defaults() Params
 	seats(p Params) ([]string, error)
 	world(p Params, lineup Lineup) (World, error)
-	has() has
+	load(p Params, files Files) (advice []string, err error)
 }
 
 type untypedPlan interface {
@@ -28,7 +28,6 @@ type untypedPlan interface {
 }
 
 type untypedReading interface {
-	load(p Params, files Files) (advice []string, err error)
 	models(p Params) map[string]string
 	measures(p Params) []Measure
 	status(p Params) Status
@@ -39,9 +38,6 @@ type untypedOutside interface {
 	local(p Params) bool
 	probe(ctx context.Context, p Params) []Presence
 }
-
-// has says which parts a definition has, where that cannot be seen from what they return.
-type has struct{ casts, plans, external bool }
 
 // typed is the definition behind untyped. A part that it lacks returns nothing.
 type typed[P any] struct{ Definition[P] }
@@ -71,13 +67,6 @@ func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
 		return none
 	}
 	return part(own)
-}
-
-func (t typed[P]) has() (h has) {
-	_, h.casts = t.Definition.(Caster[P])
-	_, h.plans = t.Definition.(Planner[P])
-	_, h.external = t.Definition.(Environment[P])
-	return h
 }
 
 func (t typed[P]) defaults() Params { return Params{t.Defaults()} }
@@ -162,7 +151,8 @@ func (t typed[P]) local(p Params) bool {
 	if d, ok := t.Definition.(Prober[P]); ok {
 		return give(t, p, d.Local)
 	}
-	return !t.has().external
+	_, external := t.Definition.(Environment[P])
+	return !external
 }
 
 func (t typed[P]) probe(ctx context.Context, p Params) []Presence {
