@@ -61,18 +61,18 @@ func (o *outside) enter() bool {
 // abroad is a run whose episodes open something outside, ask, and close it.
 func abroad(m Models, o *outside, j journal.Journal, episodes int) Config {
 	c := config(m, j, episodes)
-	c.Kind.External, c.Actor = true, o
+	c.Actor = o
 	act := func(name string) world.Call { return world.Call{Seat: "a", Act: &world.Act{Name: name}} }
-	c.Kind.World = func(any, world.Lineup) (world.World, error) {
-		return world.Func(func(t *world.Table) world.Outcome {
-			t.One(act("open"))
-			for range 3 {
-				t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}})
-			}
-			t.One(act("close"))
-			return world.Outcome{}
-		}), nil
+	k := crowd()
+	k.Play = func(_ *turns, t *world.Table) world.Outcome {
+		t.One(act("open"))
+		for range 3 {
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}})
+		}
+		t.One(act("close"))
+		return world.Outcome{}
 	}
+	c.Kind = world.Define(external{k})
 	return c
 }
 

@@ -118,7 +118,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.External {
+	if !r.Kind.External() {
 		wg.Go(func() { r.readAhead(reading) })
 	}
 	var players sync.WaitGroup

@@ -30,7 +30,7 @@ func (r *run) stop(state journal.State, reason journal.Reason) {
 // would have to begin again, and what they asked would be lost.
 func (r *run) drain(reason journal.Reason) {
 	r.mu.Lock()
-	if !r.Kind.External || len(r.live) == 0 || r.stopping {
+	if !r.Kind.External() || len(r.live) == 0 || r.stopping {
 		r.stopLocked(journal.Stopped, reason)
 		r.mu.Unlock()
 		return

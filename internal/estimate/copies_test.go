@@ -14,7 +14,7 @@ import (
 func TestCheckWarnsOfCopies(t *testing.T) {
 	t.Parallel()
 	asking := func(dealt bool) world.Kind {
-		k := testKind(func(t *world.Table) world.Outcome {
+		k := simple(func(t *world.Table) world.Outcome {
 			text := "what?"
 			if dealt {
 				text = fmt.Sprint("what of ", t.Rand().Uint64())
@@ -22,8 +22,8 @@ func TestCheckWarnsOfCopies(t *testing.T) {
 			r := t.One(world.Call{Seat: "one", Label: "x", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}})
 			return world.Outcome{Scores: []world.Score{{Name: "length", Seat: "one", Value: float64(len(r.Text))}}}
 		})
-		k.Bots = map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "no"} }}
-		return k
+		k.Players = map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "no"} }}
+		return world.Define(k)
 	}
 	for _, c := range []struct {
 		name, agent string

@@ -13,6 +13,7 @@ import (
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
@@ -204,11 +205,11 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-func testKind(play world.Func) world.Kind {
-	return world.Kind{
-		Name: "test", Version: 1, Doc: "A test.",
-		Params: func() any { return &struct{}{} },
-		Seats:  func(any) ([]string, error) { return []string{"one"}, nil },
-		World:  func(any, world.Lineup) (world.World, error) { return play, nil },
+func testKind(play world.Func) world.Kind { return world.Define(simple(play)) }
+
+func simple(play world.Func) worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "test", Version: 1, Doc: "A test."}, Sits: []string{"one"},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome { return play(t) },
 	}
 }

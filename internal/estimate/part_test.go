@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
@@ -74,19 +75,28 @@ func TestEstimateParts(t *testing.T) {
 	}
 }
 
+// threefold plays everything three times, and foresees parts.
+type threefold struct {
+	worldtest.Simple[struct{}]
+	parts []world.Part
+}
+
+func (threefold) Plan(_ *struct{}, cell world.Spec, _ uint64) (world.Plan, error) {
+	return world.Repeat(cell, 3), nil
+}
+
+func (k threefold) Forecast(*struct{}, world.Spec, uint64) ([]world.Part, error) { return k.parts, nil }
+
 // TestEstimateForecast: a kind that says nothing of what a part is like is told so, and one
 // without a forecast is estimated by its first stage.
 func TestEstimateForecast(t *testing.T) {
 	t.Parallel()
-	kind := testKind(func(*world.Table) world.Outcome { return world.Outcome{} })
-	kind.Plan = func(_ any, cell world.Spec, _ uint64) (world.Plan, error) { return world.Repeat(cell, 3), nil }
 	const plan = "kind: test\nagents: {a: sim/small}\n"
-	if e := estimated(t, []world.Kind{kind}, plan, Config{}); e.Episodes.High != 3 || len(e.Parts) != 0 {
+	nothing := func(*world.Table) world.Outcome { return world.Outcome{} }
+	if e := estimated(t, []world.Kind{world.Define(threefold{Simple: simple(nothing)})}, plan, Config{}); e.Episodes.High != 3 || len(e.Parts) != 0 {
 		t.Errorf("%+v", e.Episodes)
 	}
-	kind.Forecast = func(any, world.Spec, uint64) ([]world.Part, error) {
-		return []world.Part{{Name: "dark", High: 3}}, nil
-	}
+	kind := world.Define(threefold{simple(nothing), []world.Part{{Name: "dark", High: 3}}})
 	p, err := config.Parse("plan.yaml", []byte(plan), []world.Kind{kind}, nil)
 	if err != nil {
 		t.Fatal(err)
