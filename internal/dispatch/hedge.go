@@ -35,7 +35,7 @@ func newHedge(next layer, rule Hedge, s *Stats) layer {
 // ask asks, and asks again if the answer is late.
 func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	after := h.delay(c.req.Model)
-	if after <= 0 || c.seat != nil {
+	if after <= 0 || c.inWave != nil {
 		return h.next.ask(ctx, c)
 	}
 	ctx, cancel := context.WithCancel(ctx)

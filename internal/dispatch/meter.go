@@ -11,7 +11,7 @@ import (
 // draws on the call's account, bounds the attempt in time, and counts.
 type meter struct {
 	next    llm.Model
-	prices  *tariff
+	prices  *priceList
 	stats   *Stats
 	notices *notices
 	timeout time.Duration // of an attempt; 0: none

@@ -78,8 +78,8 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
-	if c.seat != nil {
-		deadline = 0 // time that a call is parked does not count: see seat.live
+	if c.inWave != nil {
+		deadline = 0 // time that a call waits for a batch does not count: see inWave.live
 	}
 	if deadline > 0 {
 		bounded := withDeadline(ctx, time.Now().Add(deadline), late)
