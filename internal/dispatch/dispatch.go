@@ -34,6 +34,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +135,7 @@ func New(c Config) (*Dispatcher, error) {
 
 	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
 	schemas := newSchemas(lanes.followsSchema)
-	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
+	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, cmp.Or(c.Repairs, 2)), stats: stats}
 	first = newCoalesce(first)
 	first = newCache(first, c.Cache, lanes.find)
 	first = &budget{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"time"
 
 	"parley/internal/batch/batcher"
 	"parley/llm"
@@ -129,14 +128,7 @@ func (p *enqueue) count(req *llm.Request, f batcher.Result, c charge, priced boo
 		return
 	}
 	p.stats.count(req.Model, func(m *ModelStats) {
-		m.Attempts++
 		m.Batched++
-		m.charge(c, priced)
-		if f.Err != nil {
-			m.failed(f.Err)
-			return
-		}
-		m.refusedSince = time.Time{}
-		m.Usage = m.Usage.Plus(f.Response.Usage)
+		m.attempt(f.Response, f.Err, c, priced)
 	})
 }

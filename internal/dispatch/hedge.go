@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,7 +29,7 @@ func newHedge(next layer, rule Hedge, s *Stats) layer {
 	if rule.Percentile <= 0 {
 		return next
 	}
-	rule.Least = orDefault(rule.Least, 100)
+	rule.Least = cmp.Or(rule.Least, 100)
 	return &hedge{next: next, rule: rule, stats: s}
 }
 

@@ -209,7 +209,7 @@ func (l *limit) wake(wait time.Duration) {
 func (l *limit) refusal(now time.Time) *llm.Error {
 	switch {
 	case l.draining:
-		return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+		return drainError()
 	case l.stopped != nil && now.Before(l.stopEnd):
 		return l.stopped
 	default:
