@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"parley/llm"
 )
 
 // Define makes a Kind of its definition, with all the optional parts that the definition has. It panics where the
@@ -41,7 +43,18 @@ func Define[P any](d Definition[P]) Kind {
 // As returns a part of a kind that does not depend on its params, such as a StandIn or a Commander.
 func As[T any](k Kind) (T, bool) {
 	part, ok := k.definition.(T)
+	if !ok && k.StandIn != nil {
+		part, ok = any(standIn(k.StandIn)).(T)
+	}
 	return part, ok
+}
+
+// standIn is the StandIn of a kind that was not made by Define.
+type standIn func(model string, req *llm.Request, seed uint64) (string, bool)
+
+// StandIn answers a request of the kind's worlds.
+func (s standIn) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return s(model, req, seed)
 }
 
 // typed returns params as those of the kind.

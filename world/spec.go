@@ -212,6 +212,8 @@ type Kind struct {
 	Outside []string
 	// Example is a plan file with every param and a comment on it.
 	Example string
+	// StandIn plays for the simulated provider: see the interface StandIn. Nil: nobody does.
+	StandIn func(model string, req *llm.Request, seed uint64) (text string, ok bool)
 	// ExampleFiles are the files that Example names, by name: they are written beside it.
 	ExampleFiles map[string]string
 

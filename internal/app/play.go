@@ -16,6 +16,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
@@ -198,6 +199,7 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 	plan, over := what.plan, complete(head) && what.grown == nil
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
+		Sim:       sim.Config{StandIns: sim.StandIns(p.kinds()...)},
 		Providers: plan.Providers, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },

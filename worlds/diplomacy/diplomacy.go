@@ -27,6 +27,7 @@ import (
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/show"
+	"parley/worlds/diplomacy/standin"
 )
 
 //go:embed example.yaml
@@ -57,6 +58,7 @@ func Kind() world.Kind {
 		Colours:   picture.Colours(),
 		Files:     k.files,
 		Example:   example,
+		StandIn:   standin.Play,
 	}
 }
 

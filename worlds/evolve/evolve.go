@@ -26,6 +26,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/worlds/evolve/standin"
 )
 
 //go:embed example.yaml
@@ -49,6 +50,7 @@ func Kind() world.Kind {
 		Exhibitor: func() world.Exhibitor { return &exhibitor{} },
 		Files:     files,
 		Example:   example,
+		StandIn:   standin.Play,
 	}
 }
 

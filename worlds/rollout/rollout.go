@@ -4,8 +4,13 @@ package rollout
 
 import (
 	"parley/world"
+	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
 // Kind is the family of rollouts.
-func Kind() world.Kind { return rules.Kind() }
+func Kind() world.Kind {
+	k := rules.Kind()
+	k.StandIn = learner.Play
+	return k
+}

@@ -25,6 +25,7 @@ import (
 	"parley/world"
 	"parley/worlds/scenario/folder"
 	"parley/worlds/scenario/script"
+	"parley/worlds/scenario/standin"
 )
 
 // Kind is the family of scenarios.
@@ -43,6 +44,7 @@ func Kind() world.Kind {
 		Replay:       replay,
 		Files:        files,
 		Example:      examplePlan(),
+		StandIn:      standin.Play,
 		ExampleFiles: exampleFiles(),
 	}
 }

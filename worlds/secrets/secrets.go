@@ -20,6 +20,7 @@ import (
 	"slices"
 
 	"parley/world"
+	"parley/worlds/secrets/standin"
 )
 
 //go:embed example.yaml
@@ -40,6 +41,7 @@ func Kind() world.Kind {
 		World:     newWorld,
 		Bots:      bots(),
 		Example:   example,
+		StandIn:   standin.Play,
 	}
 }
 
