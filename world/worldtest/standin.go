@@ -57,6 +57,9 @@ func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 	return bad
 }
 
+// mostFaults is how many faults of a play are told.
+const mostFaults = 5
+
 // understudy plays the seats of a kind by its stand-in.
 type understudy struct {
 	exercise
@@ -85,7 +88,7 @@ func (u *understudy) play() []error {
 			if err == nil && u.Understood != nil {
 				err = u.Understood(c, reply)
 			}
-			if err != nil && len(u.bad) < points { // more of the same explain nothing
+			if err != nil && len(u.bad) < mostFaults { // more of the same explain nothing
 				u.bad = append(u.bad, fmt.Errorf("deal %d, %v, %q of %s: %w", deal, p, c.Label, c.Seat, err))
 			}
 			return reply
