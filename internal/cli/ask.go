@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/answer"
 	"parley/internal/app"
+	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
 	"parley/internal/trust"
@@ -131,6 +132,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		outages = nil
 	}
 	return app.Config{
+		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,

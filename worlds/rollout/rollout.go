@@ -3,8 +3,10 @@
 package rollout
 
 import (
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
@@ -25,3 +27,8 @@ func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 
 // Outside are the params that say where environments are and how they are held.
 func (definition) Outside() []string { return []string{"servers", "pool"} }
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return learner.Play(model, req, seed)
+}
