@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"parley/internal/merge"
+	"parley/internal/report/compare"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/journal"
+	"parley/stats"
 	"parley/world"
 )
 
@@ -220,10 +222,8 @@ func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) 
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range by {
-		if !slices.Contains([]Part{ByCell, ByAgent, ByModel, BySeat}, part) {
-			return nil, fmt.Errorf("parley: unknown part %q; want one of cell, agent, model, seat", part)
-		}
+	if err := known(by...); err != nil {
+		return nil, err
 	}
 	only := func(part Part, value string) string {
 		if slices.Contains(by, part) {
@@ -241,4 +241,48 @@ func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) 
 		})
 	}
 	return out, nil
+}
+
+// Comparison is what the run shows about one score of two groups.
+type Comparison struct {
+	Score string
+	Of    string // whose score, where the groups do not say it: a seat
+	A, B  string // the groups
+	// Paired means that the groups are compared deal by deal.
+	Paired bool
+	// Difference is by how much A is above B.
+	Difference stats.Quantity
+	Test       stats.Test
+	// Adjusted is the P of all comparisons together; NaN where it is not known. Below 0.05, the groups differ.
+	Adjusted float64
+}
+
+// Compare compares every two groups: cells, agents, models or seats. It is parley compare.
+func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(by); err != nil {
+		return nil, err
+	}
+	result, err := compare.Runs([]*view.Run{view.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
+	if err != nil {
+		return nil, fmt.Errorf("parley: %w", err)
+	}
+	out := make([]Comparison, len(result.Comparisons))
+	for i, c := range result.Comparisons {
+		out[i] = Comparison{Score: c.Score, Of: c.Of, A: c.A, B: c.B, Paired: c.Paired, Difference: c.Difference, Test: c.Test, Adjusted: c.Adjusted}
+	}
+	return out, nil
+}
+
+// known is an error unless parts are among those that there are.
+func known(parts ...Part) error {
+	for _, part := range parts {
+		if !slices.Contains([]Part{ByCell, ByAgent, ByModel, BySeat}, part) {
+			return fmt.Errorf("parley: unknown part %q; want one of cell, agent, model, seat", part)
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -49,13 +50,9 @@ func open(t *testing.T, file string) *parley.Reader {
 func TestReadEstimates(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, "secrets-modes.yaml", "plan.matrix.repeat=4")
-	var out, errs bytes.Buffer
-	code := cli.Main(t.Context(), cli.State{
-		Args: []string{"report", file, "--json"}, Kinds: worlds.Standard(), Env: func(string) (string, bool) { return "", false },
-		Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Terminal: func(any) int { return 0 },
-	})
-	if code != 0 {
-		t.Fatalf("report: %d: %s", code, errs.String())
+	var out bytes.Buffer
+	if code := command(t, &out, "report", file, "--json"); code != 0 {
+		t.Fatalf("report: %d", code)
 	}
 	var report struct {
 		Tables []struct {
@@ -287,4 +284,37 @@ func readAll(ctx context.Context, file string) error {
 		}
 	}
 	return nil
+}
+
+// TestReadCompare wants what parley compare says.
+func TestReadCompare(t *testing.T) {
+	t.Parallel()
+	file := recorded(t, "secrets.yaml")
+	var out bytes.Buffer
+	if code := command(t, &out, "compare", file, "--by", "agent", "--json"); code != 0 {
+		t.Fatalf("compare: %d", code)
+	}
+	run := open(t, file)
+	all, err := run.Compare(t.Context(), parley.ByAgent)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, c := range all {
+		p, err := json.Marshal(c.Adjusted)
+		if err != nil || !c.Paired || c.A == c.B || !bytes.Contains(out.Bytes(), p) {
+			t.Errorf("%+v, which is not what compare says: %s", c, out.String())
+		}
+	}
+	if _, err := run.Compare(t.Context(), "mood"); err == nil {
+		t.Error("by mood: no error")
+	}
+}
+
+// command runs a command line.
+func command(t *testing.T, out io.Writer, args ...string) int {
+	t.Helper()
+	return cli.Main(t.Context(), cli.State{
+		Args: args, Kinds: worlds.Standard(), Env: func(string) (string, bool) { return "", false },
+		Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Terminal: func(any) int { return 0 },
+	})
 }
