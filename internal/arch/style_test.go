@@ -123,6 +123,9 @@ func embedded(g *ast.GenDecl, v *ast.ValueSpec) bool {
 // fixed says whether a variable's value is one that nobody changes: a sentinel
 // error or a compiled pattern.
 func fixed(e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Err") {
+		return true // another package's
+	}
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false
