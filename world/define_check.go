@@ -34,10 +34,10 @@ func checkMethods[P any](d Definition[P]) error {
 					all = append(all, m.Name)
 				}
 			}
-			return fmt.Errorf("the method %s is of no part of a kind: %s", name, meantOr(name, all))
+			return fmt.Errorf("no part of a kind has a method %s: %s", name, meantOr(name, all))
 		}
 		if !own.Implements(parts[at]) {
-			return fmt.Errorf("the method %s makes no %v: that has %s", name, parts[at], signatures(parts[at]))
+			return fmt.Errorf("the method %s does not fit %v, which has %s", name, parts[at], signatures(parts[at]))
 		}
 	}
 	return nil
