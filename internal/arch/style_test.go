@@ -181,6 +181,28 @@ func TestSizes(t *testing.T) {
 	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
 }
 
+// TestParamsAreDocumentedOnce wants a field that has a doc tag to have no comment: schemas, docs and errors
+// are made of the tag, and a comment would say something else one day.
+func TestParamsAreDocumentedOnce(t *testing.T) {
+	t.Parallel()
+	tagged := 0
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			f, ok := n.(*ast.Field)
+			if !ok || f.Tag == nil || !strings.Contains(f.Tag.Value, ` doc:"`) {
+				return true
+			}
+			if tagged++; f.Doc != nil || f.Comment != nil {
+				t.Errorf("%s:%d: %s has a doc tag and a comment: say it in the tag", s.path, s.line(f.Pos()), f.Names[0])
+			}
+			return true
+		})
+	}
+	if tagged < 100 {
+		t.Errorf("only %d fields with a doc tag were found", tagged)
+	}
+}
+
 // TestOneHTTPServer wants every HTTP server of the program to be made by package auth, whose guard
 // checks who may use it. Benchmarks make their own.
 func TestOneHTTPServer(t *testing.T) {
