@@ -63,6 +63,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestInterfacesHaveNames refuses interfaces without a name, but as constraints of type parameters:
+// what may be asked of a value is part of the package that owns the concept, with a comment that
+// says what it promises.
+func TestInterfacesHaveNames(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		allowed := map[ast.Expr]bool{}
+		allow := func(params *ast.FieldList) {
+			if params != nil {
+				for _, f := range params.List {
+					allowed[f.Type] = true
+				}
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				allowed[n.Type] = true
+				allow(n.TypeParams)
+			case *ast.FuncType:
+				allow(n.TypeParams)
+			case *ast.InterfaceType:
+				hasMethods := slices.ContainsFunc(n.Methods.List, func(f *ast.Field) bool { return len(f.Names) > 0 })
+				if hasMethods && !allowed[n] {
+					t.Errorf("%s:%d: an interface without a name: give it one where the concept is at home", s.path, s.line(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
 // TestNoHiddenState refuses init functions and variables that could change.
 func TestNoHiddenState(t *testing.T) {
 	t.Parallel()
