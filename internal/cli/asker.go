@@ -26,6 +26,11 @@ type asker interface {
 	Close() error
 }
 
+// waiter is an asker that says what its calls wait for.
+type waiter interface {
+	Waits(now time.Time) []string
+}
+
 // openApp puts together what c describes. Whatever it objects to is the user's to change.
 func openApp(c app.Config) (asker, error) {
 	a, err := app.Open(c)
