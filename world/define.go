@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -111,6 +112,12 @@ func definePlay[P any](k *Kind, d Definition[P]) {
 	if d, ok := d.(BotBringer); ok {
 		k.Bots = d.Bots()
 	}
+	defineOutside[P](k, d)
+}
+
+// defineOutside adds the parts that connect to what is outside.
+func defineOutside[P any](k *Kind, d any) {
+	name := k.Name
 	if d, ok := d.(Environment[P]); ok {
 		k.External, k.Outside = true, d.Outside()
 		k.Actor = func(params any, run string) (Actor, error) {
@@ -121,6 +128,20 @@ func definePlay[P any](k *Kind, d Definition[P]) {
 			return d.Actor(p, run)
 		}
 	}
+	if d, ok := d.(Prober[P]); ok {
+		k.Local = of(name, d.Local)
+		k.Probe = func(ctx context.Context, params any) []Presence {
+			return of(name, func(p *P) []Presence { return d.Probe(ctx, p) })(params)
+		}
+	}
+}
+
+// Attach returns a kind with more parts: those of an Environment, a Prober or a Commander. It is for kinds that are not
+// made by Define.
+func Attach[P any](k Kind, parts any) Kind {
+	k.definition = parts
+	defineOutside[P](&k, parts)
+	return k
 }
 
 // defineReading adds the parts that show what was played.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"context"
 	"encoding/json"
 
 	"parley/llm"
@@ -207,6 +208,10 @@ type Kind struct {
 	External bool
 	// Actor connects to what carries out acts. Nil: there is nothing outside.
 	Actor func(params any, run string) (Actor, error)
+	// Local says whether all of the outside is within this process. Nil: it is not.
+	Local func(params any) bool
+	// Probe asks every server that params name whether it is there. Nil: they name none.
+	Probe func(ctx context.Context, params any) []Presence
 	// Outside names params that say where and how fast episodes are played, and never change
 	// what they come to: they may be others when a run is played on. Nil: none are.
 	Outside []string

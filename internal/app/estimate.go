@@ -13,7 +13,6 @@ import (
 	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/rollout/envhttp"
 )
 
 // Check is a plan to be looked at before it is played. Nothing is asked of a provider.
@@ -46,8 +45,8 @@ type Estimate struct {
 	Keys   []Key      `json:"keys"`
 	Budget *BudgetUse `json:"budget,omitempty"`
 	// Servers are those that the plan's environments are on.
-	Servers  []envhttp.Presence `json:"servers"`
-	PricesOf string             `json:"prices_as_of"`
+	Servers  []world.Presence `json:"servers"`
+	PricesOf string           `json:"prices_as_of"`
 	// Unpriced are models whose price is not known: the costs leave them out.
 	Unpriced []string `json:"unpriced"`
 	// Unbounded are agents whose answers no max_tokens bounds.

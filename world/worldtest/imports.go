@@ -36,7 +36,7 @@ func Imports(t testing.TB, dir string) {
 // pure lists the packages of the standard library that a world may import.
 func pure() []string {
 	return []string{
-		"bytes", "cmp", "container/heap", "container/list", "container/ring", "crypto/sha256", "embed", "encoding/base64",
+		"bufio", "bytes", "cmp", "container/heap", "container/list", "container/ring", "context", "crypto/sha256", "embed", "encoding/base64",
 		"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "encoding/xml", "errors", "fmt", "hash/crc32", "hash/fnv", "html", "io",
 		"iter", "maps", "math", "math/big", "math/bits", "math/cmplx", "math/rand/v2", "path", "regexp", "slices", "sort",
 		"strconv", "strings", "text/template", "unicode", "unicode/utf16", "unicode/utf8",

@@ -21,6 +21,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/worlds/diplomacy/adjudicate"
 	picture "parley/worlds/diplomacy/board"
 	"parley/worlds/diplomacy/bot"
 	"parley/worlds/diplomacy/prompt"
@@ -42,7 +43,7 @@ const Judge = "judge"
 // Kind is the family of these games.
 func Kind() world.Kind {
 	k := &kind{rules: rules.New(), prompts: prompt.Standard()}
-	return world.Kind{
+	return world.Attach[Params](world.Kind{
 		Name:      "diplomacy",
 		Version:   version,
 		Doc:       "Diplomacy for seven agents: talks, diaries, orders by the full rules, and who kept their word.",
@@ -57,8 +58,14 @@ func Kind() world.Kind {
 		Colours:   picture.Colours(),
 		Files:     k.files,
 		Example:   example,
-	}
+	}, commands{})
 }
+
+// commands are what the kind brings to the command line.
+type commands struct{}
+
+// Commands judge positions for other programs.
+func (commands) Commands() []world.Command { return []world.Command{adjudicate.Command()} }
 
 // kind is what all games share. None of it ever changes.
 type kind struct {

@@ -1,11 +1,50 @@
 // Package rollout is the kind of rollouts with all that belongs to it: the rules of an episode (package rules), the
-// environments it is played in, and the server that hands training data to trainers.
+// environments it is played in, the server that hands training data to trainers, and the commands for them.
 package rollout
 
 import (
+	"context"
+
 	"parley/world"
+	"parley/worlds/rollout/command"
+	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/experience"
 	"parley/worlds/rollout/rules"
 )
 
 // Kind is the family of rollouts.
-func Kind() world.Kind { return rules.Kind() }
+func Kind() world.Kind {
+	k := rules.Kind()
+	load := k.Load
+	k.Load = func(params any, files world.Files) ([]string, error) { return load(params, experience.Files(files)) }
+	return world.Attach[rules.Params](k, definition{})
+}
+
+// definition adds to the rules what is outside of them.
+type definition struct{}
+
+// Actor connects to the environments.
+func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
+	actor, err := envhttp.New(p, run)
+	if err != nil {
+		return nil, err
+	}
+	return actor, nil
+}
+
+// Outside names params of how and where environments run.
+func (definition) Outside() []string { return []string{"servers", "pool"} }
+
+// Local says whether the environments run in this process.
+func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
+
+// Probe asks the servers whether they are there.
+func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
+	if len(p.Servers) == 0 {
+		return nil
+	}
+	return envhttp.Probe(ctx, p)
+}
+
+// Commands serve environments and training data.
+func (definition) Commands() []world.Command { return command.All() }
