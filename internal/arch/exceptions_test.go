@@ -33,3 +33,13 @@ var modules = map[string]string{
 	"github.com/zeebo/xxh3":                                           "BSD-2-Clause",
 	"zombiezen.com/go/sqlite":                                         "ISC",
 }
+
+// ordinary lists kinds whose name is also an ordinary word.
+var ordinary = map[string]string{
+	"secrets": "keys are secrets too",
+}
+
+// knowKinds lists what may know kinds under internal/.
+var knowKinds = map[string]string{
+	"internal/dialect/sim": "its stand-ins recognise the prompts of the kinds",
+}
