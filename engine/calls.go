@@ -254,32 +254,32 @@ func (r *run) landed(c *call) {
 }
 
 // stops says whether an error is about the run and not about the call.
-func stops(ctx context.Context, c *call, err error) (reason string, state journal.State) {
+func stops(ctx context.Context, c *call, err error) (reason journal.Reason, state journal.State) {
 	e := llm.AsError(err)
 	if e == nil {
-		return "", ""
+		return reason, ""
 	}
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx).Error(), journal.Stopped
+		return causeOf(ctx), journal.Stopped
 	case errors.Is(e, llm.ErrMost): // the episode's own
-		return "", ""
+		return reason, ""
 	case e.Kind == llm.KindBudget:
-		return "budget: " + e.Message, journal.Stopped
+		return journal.Reason{Kind: journal.ByBudget, Detail: e.Message}, journal.Stopped
 	case e.Kind == llm.KindCanceled:
-		return e.Message, journal.Stopped
+		return journal.Reason{Kind: journal.ByCall, Detail: e.Message}, journal.Stopped
 	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth, e.Kind == llm.KindTransport && !e.Uncertain:
 		// Out of credit, refused, or not to be reached: nothing was asked, and the next call
 		// would fare no better.
-		return e.Error(), journal.Stopped
+		return journal.Reason{Kind: journal.ByCall, Detail: e.Error()}, journal.Stopped
 	case c.act == nil && e.Status == http.StatusNotFound:
 		// There is no such model, or no such address: everything that is asked there would fail,
 		// and the others at the table would be paid for nothing.
-		return e.Error(), journal.Stopped
+		return journal.Reason{Kind: journal.ByCall, Detail: e.Error()}, journal.Stopped
 	case e.Kind == llm.KindBadRequest && e.Status == 0:
-		return e.Error(), journal.Failed
+		return errorOf(e), journal.Failed
 	default:
-		return "", ""
+		return reason, ""
 	}
 }
 

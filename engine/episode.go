@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -62,16 +61,16 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
-		if r.Kind.External {
+		if r.Kind.External() {
 			r.release(n, ep.attempt, false)
 			ep.attempt++
 		} else if err := r.recall(ctx, ep); err != nil {
 			return nil, err
 		}
 	}
-	params := r.Kind.Params()
-	if err := json.Unmarshal(spec.Params, params); err != nil {
-		return nil, fmt.Errorf("engine: episode %d: params: %w", n, err)
+	params, err := r.Kind.Read(spec.Params)
+	if err != nil {
+		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
 	}
 	w, err := r.Kind.World(params, ep.lineup)
 	if err != nil {
@@ -244,7 +243,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		case c.Act != nil:
 			out[i].act = c.Act
 		case a.Bot != "":
-			bot, ok := r.Kind.Bots[a.Bot]
+			bot, ok := r.Kind.Bots()[a.Bot]
 			if !ok {
 				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
 			}

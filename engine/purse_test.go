@@ -160,15 +160,13 @@ func TestEpisodeBudgetSays(t *testing.T) {
 	}
 	j := &journal.Memory{}
 	c := frugal(&models{width: 1}, j, 60*unit, 1)
-	c.Kind.World = func(any, world.Lineup) (world.World, error) {
-		return world.Func(func(t *world.Table) world.Outcome {
-			ask := world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}}
-			t.One(ask)
-			t.Note("last", "", "words")
-			t.Ask(ask, ask)
-			return world.Outcome{}
-		}), nil
-	}
+	c.Kind = playing(func(t *world.Table) world.Outcome {
+		ask := world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}}
+		t.One(ask)
+		t.Note("last", "", "words")
+		t.Ask(ask, ask)
+		return world.Outcome{}
+	})
 	if _, err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
@@ -204,21 +202,19 @@ func TestLeave(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"budget": 3, "panic": 3, "well": 0} {
 		c := frugal(&models{width: 1}, &journal.Memory{}, 35*unit, 3)
-		c.Kind.World = func(any, world.Lineup) (world.World, error) {
-			return world.Func(func(t *world.Table) world.Outcome {
-				ask := world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}}
-				t.One(world.Call{Seat: "a", Act: &world.Act{Name: "open"}})
-				switch name {
-				case "budget":
-					t.One(ask)
-					t.One(ask)
-					t.One(ask)
-				case "panic":
-					panic("oh")
-				}
-				return world.Outcome{}
-			}), nil
-		}
+		c.Kind = playing(func(t *world.Table) world.Outcome {
+			ask := world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}}
+			t.One(world.Call{Seat: "a", Act: &world.Act{Name: "open"}})
+			switch name {
+			case "budget":
+				t.One(ask)
+				t.One(ask)
+				t.One(ask)
+			case "panic":
+				panic("oh")
+			}
+			return world.Outcome{}
+		})
 		k := keeper{make(chan int, 9)}
 		c.Actor = k
 		if res, err := Run(t.Context(), c); err != nil || res.Failed != want || len(k.left) != want {

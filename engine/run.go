@@ -50,10 +50,10 @@ type run struct {
 	outcome []journal.Ended        // of the run, by episode
 	plays   map[journal.Digest]int // numbers the plays that would be copies if they came again
 
-	closing  string // why no episode is begun any more, though those that are live go on
+	closing  *journal.Reason // why no episode is begun any more, though those that are live go on
 	stopping bool
 	state    journal.State
-	reason   string
+	reason   journal.Reason
 	cause    *journal.Replied // see Result
 	err      error
 }
@@ -118,7 +118,7 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.External {
+	if !r.Kind.External() {
 		wg.Go(func() { r.readAhead(reading) })
 	}
 	var players sync.WaitGroup
@@ -218,8 +218,8 @@ func (r *run) work(ctx context.Context) {
 			r.start(ctx, n, spec, d)
 		case r.next == r.stage.Len() && r.ended == r.stage.Len() && r.busy == 0:
 			r.advance()
-		case r.closing != "" && len(r.live) == 0 && r.busy == 0:
-			r.stopLocked(journal.Stopped, r.closing)
+		case r.closing != nil && len(r.live) == 0 && r.busy == 0:
+			r.stopLocked(journal.Stopped, *r.closing)
 		case r.mayWave():
 			for _, l := range r.lanes {
 				l.asks, l.next = l.next, l.asks
@@ -251,7 +251,7 @@ func (r *run) mostActing() int {
 // mayBegin says whether another episode should begin: only while what is live does not
 // keep the providers busy, nor those who carry out acts.
 func (r *run) mayBegin() bool {
-	if r.next == r.stage.Len() || len(r.live) >= r.Live || r.closing != "" {
+	if r.next == r.stage.Len() || len(r.live) >= r.Live || r.closing != nil {
 		return false
 	}
 	if r.Wave {
@@ -311,7 +311,7 @@ func (r *run) start(ctx context.Context, n int, spec world.Spec, d draw) {
 		if r.err == nil {
 			r.err = err
 		}
-		r.stopLocked(journal.Failed, err.Error())
+		r.stopLocked(journal.Failed, errorOf(err))
 		return
 	}
 	r.live[s.episode] = struct{}{}

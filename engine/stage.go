@@ -25,7 +25,7 @@ func (r *run) advance() {
 	if i := slices.IndexFunc(r.head.Stages, func(s journal.Staged) bool { return s.First == r.first }); i >= 0 {
 		if err := sameStage(r.Kind, r.head.Stages[i], *st); err != nil {
 			r.err = err
-			r.stopLocked(journal.Failed, err.Error())
+			r.stopLocked(journal.Failed, errorOf(err))
 		}
 	} else {
 		r.rec.write(st, nil)

@@ -9,10 +9,18 @@ import (
 	"parley/world"
 )
 
-func causeOf(ctx context.Context) string { return context.Cause(ctx).Error() }
+// causeOf is why a context that the caller of Run gave ended.
+func causeOf(ctx context.Context) journal.Reason {
+	return journal.Reason{Kind: journal.ByUser, Detail: context.Cause(ctx).Error()}
+}
+
+// errorOf is the reason of a run that failed.
+func errorOf(err error) journal.Reason {
+	return journal.Reason{Kind: journal.ByError, Detail: err.Error()}
+}
 
 // stop begins nothing more. What is in flight is finished and kept.
-func (r *run) stop(state journal.State, reason string) {
+func (r *run) stop(state journal.State, reason journal.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopLocked(state, reason)
@@ -20,14 +28,14 @@ func (r *run) stop(state journal.State, reason string) {
 
 // drain begins nothing more. Episodes whose memory is outside are played to their end: they
 // would have to begin again, and what they asked would be lost.
-func (r *run) drain(reason string) {
+func (r *run) drain(reason journal.Reason) {
 	r.mu.Lock()
-	if !r.Kind.External || len(r.live) == 0 || r.stopping {
+	if !r.Kind.External() || len(r.live) == 0 || r.stopping {
 		r.stopLocked(journal.Stopped, reason)
 		r.mu.Unlock()
 		return
 	}
-	r.closing = reason
+	r.closing = &reason
 	n := 0
 	for ep := range r.live {
 		if ep.heard {
@@ -52,7 +60,7 @@ func (r *run) unbegun(ctx context.Context, c *call, err error) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing == "" || r.stopping {
+	if r.closing == nil || r.stopping {
 		return false
 	}
 	r.landed(c)
@@ -75,7 +83,7 @@ func (r *run) giveUp(ep *episode) {
 	r.release(ep.number, ep.attempt, false)
 }
 
-func (r *run) stopLocked(state journal.State, reason string) {
+func (r *run) stopLocked(state journal.State, reason journal.Reason) {
 	if r.stopping {
 		return
 	}
@@ -96,7 +104,7 @@ func (r *run) fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
-	r.stopLocked(journal.Failed, err.Error())
+	r.stopLocked(journal.Failed, errorOf(err))
 }
 
 // planned ends the run: the plan asks for no more, or for more than a run can have. It may have a
@@ -111,8 +119,8 @@ func (r *run) planned() {
 	}
 	if err != nil {
 		r.err = err
-		r.stopLocked(journal.Failed, r.err.Error())
+		r.stopLocked(journal.Failed, errorOf(err))
 		return
 	}
-	r.stopLocked(journal.Complete, "")
+	r.stopLocked(journal.Complete, journal.Reason{})
 }

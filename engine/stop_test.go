@@ -39,7 +39,7 @@ func TestPlanThatGoesAstray(t *testing.T) {
 		c := config(&models{width: 3}, j, 3)
 		c.Plan = &astray{stages: stages{3}}
 		res, err := Run(t.Context(), c)
-		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != errAstray.Error() || res.Ended != 3 || (res.Asked > 0) != asks {
+		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != (journal.Reason{Kind: journal.ByError, Detail: errAstray.Error()}) || res.Ended != 3 || (res.Asked > 0) != asks {
 			t.Errorf("sitting %d: %+v, %v", sitting, res, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestNotFoundStops(t *testing.T) {
 			return &llm.Error{Kind: llm.KindBadRequest, Status: 404, Message: "no such model"}
 		}}
 		res, err := Run(t.Context(), config(gone, j, 5))
-		if err != nil || res.State != journal.Stopped || res.Ended > 0 || !strings.Contains(res.Reason, "no such model") {
+		if err != nil || res.State != journal.Stopped || res.Ended > 0 || res.Reason.Kind != journal.ByCall || !strings.Contains(res.Reason.Detail, "no such model") {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		res, err = Run(t.Context(), config(&models{width: 3, pause: time.Second}, j, 5))

@@ -37,6 +37,8 @@ import (
 type Config struct {
 	// Providers come beside the presets, or in the place of one with the same name.
 	Providers []provider.Provider
+	// Models answer for the providers of dialect go, by the provider's name.
+	Models map[string]llm.Model
 	// Budget is what may be spent in all, and Spent what of it is gone. Default: no limit.
 	Budget, Spent llm.Money
 	// Prices is a file of prices that come before the embedded ones. Default: none.
@@ -178,6 +180,13 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		}
 		return dispatch.Lane{Provider: p, Model: m}, nil
 	}
+	if p.Dialect == "go" {
+		m := c.Models[name]
+		if m == nil {
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that brings them can ask them"}
+		}
+		return dispatch.Lane{Provider: p, Model: strict{m}}, nil
+	}
 	// Whoever plays a plan has asked for what it needs before: here it is only held to.
 	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
@@ -207,7 +216,7 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 		a.closes(m)
 		server, _ := m.(replica.Server)
 		lane.Model = m
-		lane.Replicas = append(lane.Replicas, replica.Member{Name: one.BaseURL, Model: m, Server: server})
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
 	}
 	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
 		lane.Replicas = nil

@@ -16,7 +16,7 @@ const leaveTime = 20 * time.Second
 // outside gives the run what carries out its acts, where its kind has an environment. leave gives back what that holds.
 func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
 	none := func(context.Context) {}
-	if plan.Kind.Actor == nil {
+	if !plan.Kind.External() {
 		return none, nil
 	}
 	actor, err := plan.Kind.Actor(plan.Params, c.Begun.Run)
@@ -50,18 +50,14 @@ func waiting(a world.Actor) func() string {
 
 // inside is outside for who must touch nothing: what runs in this process is played, and acts on anything else fail.
 func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	if local := plan.Kind.Local; local != nil && local(plan.Params) {
+	if plan.Kind.Local(plan.Params) {
 		return outside(c, plan)
 	}
-	c.Actor = noActor{}
 	return func(context.Context) {}, nil
 }
 
 // servers asks the servers that a plan acts on whether they are there. all is whether each of them is.
 func servers(ctx context.Context, plan *config.Plan) (there []world.Presence, all bool) {
-	there = []world.Presence{}
-	if plan.Kind.Probe != nil {
-		there = append(there, plan.Kind.Probe(ctx, plan.Params)...)
-	}
+	there = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
 	return there, !slices.ContainsFunc(there, func(p world.Presence) bool { return !p.Answers })
 }

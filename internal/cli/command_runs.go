@@ -167,9 +167,9 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
 		if sum == nil {
 			return world.Ending{}, playError(p.File, err)
 		}
-		fmt.Fprintf(r.s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason),
+		fmt.Fprintf(r.s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason.String()),
 			number(sum.Episodes.Complete), number(sum.Episodes.Total), number(sum.Episodes.Failed))
-		return world.Ending{State: string(sum.State), Reason: sum.Reason}, err
+		return world.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
 	}}
 }
 

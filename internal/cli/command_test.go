@@ -32,12 +32,19 @@ func (s *shout) Run(_ context.Context, p *world.Program) error {
 
 // brings is a kind that brings a command.
 func brings(kind string, c ...world.Command) world.Kind {
-	return world.Attach[struct{}](world.Kind{Name: kind}, commander(c))
+	return world.Define(commander{kind, c})
 }
 
-type commander []world.Command
+type commander struct {
+	kind string
+	list []world.Command
+}
 
-func (c commander) Commands() []world.Command { return c }
+func (c commander) About() world.About                               { return world.About{Name: c.kind} }
+func (commander) Defaults() *struct{}                                { return &struct{}{} }
+func (commander) Seats(*struct{}) ([]string, error)                  { return nil, nil }
+func (commander) World(*struct{}, world.Lineup) (world.World, error) { return nil, nil }
+func (c commander) Commands() []world.Command                        { return c.list }
 
 // say runs the command line with a kind whose command ends with an error.
 func say(t *testing.T, terminal bool, fails error, args ...string) outcome {

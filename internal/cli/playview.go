@@ -60,11 +60,10 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	v.files = o.Plan.Kind.Files != nil
-	if o.Plan.Kind.Status == nil {
+	_, v.files = world.As[world.FileMaker](o.Plan.Kind)
+	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
 		return
 	}
-	v.status = o.Plan.Kind.Status(o.Plan.Params)
 	for spec, e := range o.Head.Played() {
 		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 	}

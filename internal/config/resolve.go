@@ -83,7 +83,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 		}
 	}
 	r.root = keys(names, params)
-	if r.plan.Kind.Models != nil {
+	if r.plan.Kind.Casts() {
 		agents := r.root.key("agents")
 		agents.needed, agents.shape.least = false, 0 // the files may name all there are
 	}
@@ -245,7 +245,7 @@ func (r *resolver) provider(p provider.Provider) {
 	if p.Dialect == "" {
 		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
 	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Dialect != "sim" {
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
 		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
@@ -334,7 +334,7 @@ func (r *resolver) agents() {
 // is meant for a model.
 func (r *resolver) bot(a world.Agent, here path) {
 	if r.known {
-		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots))
+		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:

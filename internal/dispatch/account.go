@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -24,15 +23,8 @@ type account struct {
 	short bool      // most has kept an attempt from being made
 }
 
-type accountKey struct{}
-
-func accountOf(ctx context.Context) *account {
-	a, _ := ctx.Value(accountKey{}).(*account)
-	return a
-}
-
 // bounded says whether what attempts can cost has to be known.
-func (a *account) bounded() bool { return a != nil && (a.purse.Limit() > 0 || a.most > 0) }
+func (a *account) bounded() bool { return a.purse.Limit() > 0 || a.most > 0 }
 
 // allows says whether an attempt stays within what the call itself may cost.
 func (a *account) allows(worst llm.Money) bool {

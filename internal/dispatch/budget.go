@@ -60,8 +60,9 @@ func (b *Budget) Limit() llm.Money {
 // want is a call that something is to be set aside for.
 type want struct {
 	prices *tariff
-	req    *llm.Request
-	parks  bool // it goes over a batch API
+	req    *llm.Request // as it is first sent
+	parks  bool         // it goes over a batch API
+	call   *call
 }
 
 // terms are those of the call's first attempt. What its fallbacks may cost if they do not keep
@@ -109,7 +110,7 @@ func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 			return h, b.give(h, w.parks)
 		}
 	}
-	d := &drawer{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: aside(ctx)}
+	d := &drawer{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: w.call.aside()}
 	b.queue.push(d)
 	b.pump()
 	b.mu.Unlock()
@@ -313,20 +314,21 @@ func (b *Budget) drain() {
 // budget is the outermost layer: it opens an account for a call, which every attempt
 // inside draws on.
 type budget struct {
-	next   llm.Model
+	next   layer
 	purse  *Budget
 	prices *tariff
-	parks  func(ctx context.Context, model string) bool // whether a call goes over a batch API
-	asked  func(req *llm.Request) *llm.Request          // as it is sent: see schemas
+	parks  func(c *call) bool                  // whether a call goes over a batch API
+	asked  func(req *llm.Request) *llm.Request // as it is sent: see schemas
 }
 
-// Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
-func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	a, err := b.open(ctx, req)
+// ask sets aside the most the first attempt can cost, asks, and spends what it cost.
+func (b *budget) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	a, err := b.open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
+	c.account = a
+	resp, err := b.next.ask(ctx, c)
 	cost, estimated := a.close()
 	if err != nil {
 		e := *llm.AsError(err)
@@ -339,7 +341,8 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 
 // open sets aside what the first attempt can cost. A call whose line is in a batch that an
 // earlier sitting left needs no room: it has been made for it.
-func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
+func (b *budget) open(ctx context.Context, c *call) (*account, error) {
+	req := c.req
 	e := b.prices.look(req.Model)
 	if !e.ok && b.purse.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
@@ -350,8 +353,8 @@ func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
 		}
 	}
 	sent := b.asked(req)
-	w := want{prices: b.prices, req: sent, parks: b.parks(ctx, req.Model)}
-	if s := seatOf(ctx); s != nil {
+	w := want{prices: b.prices, req: sent, parks: b.parks(c), call: c}
+	if s := c.seat; s != nil {
 		var batched llm.Money
 		if b.purse.Limit() > 0 {
 			batched = e.terms(sent, true).worst

@@ -1,7 +1,7 @@
 // Package dispatch is everything between a question and the wire: it answers any
 // number of requests to any number of providers as fast as their limits allow.
 //
-// It is a nest of layers, each a file here and each an llm.Model around the next:
+// It is a nest of layers, each a file here and each around the next:
 //
 //		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
 //		                                 in a wave: lane → park → a batch
@@ -18,6 +18,10 @@
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
 //	  - park is one attempt too, of a call in a wave: it waits for its line of a batch
+//
+// A Dispatcher is an llm.Model, and so is each dialect. In between, a request travels as a call: one
+// value that holds whatever the layers tell each other about it. Contexts carry deadlines
+// and cancellation, and to a dialect what whoever asked has put into them.
 //
 // What it promises: a budget is never exceeded by servers that keep the limits of requests,
 // and otherwise by one answer for each call that rests on trust (see conduct); no permit is held while anything
@@ -91,7 +95,7 @@ type Config struct {
 
 // Dispatcher answers requests. It is an llm.Model.
 type Dispatcher struct {
-	model  llm.Model
+	first  layer // the outermost
 	lanes  *lanes
 	retry  *retry
 	prices *tariff
@@ -128,26 +132,28 @@ func New(c Config) (*Dispatcher, error) {
 	lanes := newLanes(c, prices, stats, post)
 	prices.keeps = lanes.keepsLimits
 
-	var m llm.Model = lanes
-	m = newHedge(m, c.Hedge, stats)
-	tries := newRetry(m, c.Retry, stats)
-	m = tries
+	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
 	schemas := newSchemas(lanes.followsSchema)
-	m = &answers{next: m, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
-	m = newCoalesce(m)
-	m = newCache(m, c.Cache, lanes.find)
-	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks, asked: schemas.asked}
-	return &Dispatcher{model: m, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
+	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
+	first = newCoalesce(first)
+	first = newCache(first, c.Cache, lanes.find)
+	first = &budget{next: first, purse: c.Budget, prices: prices, parks: lanes.parks, asked: schemas.asked}
+	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
 }
 
 // Ask answers one request.
 func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return d.ask(ctx, &call{req: req})
+}
+
+// ask answers a call, which nobody else uses.
+func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	start := time.Now()
-	resp, err := d.model.Ask(ctx, req)
+	resp, err := d.first.ask(ctx, c)
 	if err != nil {
-		err = named(err, req)
+		err = named(err, c.req)
 	}
-	d.stats.call(req, resp, err, time.Since(start))
+	d.stats.call(c.req, resp, err, time.Since(start))
 	return resp, err
 }
 

@@ -4,10 +4,13 @@ import "container/heap"
 
 // line is a queue in order of service: lowest order first, and first come first
 // served among equals. Its zero value is an empty queue.
-type line[T interface{ at() *place }] struct {
+type line[T placed] struct {
 	h   heaped[T]
 	seq uint64
 }
+
+// placed is what can stand in a line: it embeds a place.
+type placed interface{ at() *place }
 
 // place is where something stands in a line.
 type place struct {
@@ -39,7 +42,7 @@ func (l *line[T]) leave(x T) bool {
 	return true
 }
 
-type heaped[T interface{ at() *place }] []T
+type heaped[T placed] []T
 
 func (h heaped[T]) Len() int { return len(h) }
 

@@ -22,20 +22,20 @@ type park struct {
 // on waiting tokens is kept.
 const tokenMargin = 1.15
 
-// parks says whether calls to a model go over its batch API in the wave of ctx.
-func (l *lanes) parks(ctx context.Context, model string) bool {
-	s := seatOf(ctx)
-	if s == nil || !s.Batches(model) {
+// parks says whether a call goes over the batch API of its model.
+func (l *lanes) parks(c *call) bool {
+	if c.seat == nil || !c.seat.Batches(c.req.Model) {
 		return false
 	}
-	name, _ := llm.SplitModel(model)
+	name, _ := llm.SplitModel(c.req.Model)
 	lane, err := l.lane(name)
 	return err == nil && lane.park != nil
 }
 
 // ask parks the call, or asks live where that is what is to be.
-func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (*llm.Response, error)) (*llm.Response, error) {
-	t := p.tab(ctx, req)
+func (p *park) ask(ctx context.Context, c *call, live func() (*llm.Response, error)) (*llm.Response, error) {
+	req, s := c.req, c.seat
+	t := p.tab(c)
 	if !s.Parks(p.counter, req) {
 		if !t.affords() {
 			return nil, t.account.noRoom()
@@ -54,11 +54,11 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 			return nil, t.account.noRoom()
 		}
 		f := s.Park(ctx, parcel)
-		c := t.end(req, &f)
-		p.notices.settled(t.known, req, t.held, c)
+		paid := t.end(req, &f)
+		p.notices.settled(t.known, req, t.held, paid)
 		switch {
 		case !f.Live:
-			p.count(req, f, c, t.known.ok)
+			p.count(req, f, paid, t.known.ok)
 			if f.Err != nil {
 				return nil, f.Err
 			}
@@ -79,33 +79,30 @@ func (p *park) ask(ctx context.Context, s *seat, req *llm.Request, live func() (
 // kept, and parked is for the marks all the same.
 type tab struct {
 	known        *entry
-	account      *account // nil: of nobody's
+	account      *account
 	parked, live llm.Money
 	held         llm.Money // set aside for the line
 }
 
-func (p *park) tab(ctx context.Context, req *llm.Request) *tab {
-	t := &tab{known: p.prices.look(req.Model), account: accountOf(ctx)}
+func (p *park) tab(c *call) *tab {
+	t := &tab{known: p.prices.look(c.req.Model), account: c.account}
 	if !t.known.ok {
 		return t
 	}
-	t.parked = t.known.terms(req, true).worst
+	t.parked = t.known.terms(c.req, true).worst
 	if t.account.bounded() {
-		t.held, t.live = t.parked, t.known.terms(req, false).worst
+		t.held, t.live = t.parked, t.known.terms(c.req, false).worst
 	}
 	return t
 }
 
 func (t *tab) begin() bool {
-	if t.account == nil {
-		return true
-	}
 	_, ok := t.account.begin(terms{worst: t.held})
 	return ok
 }
 
 // affords makes room for the attempt at live prices.
-func (t *tab) affords() bool { return t.account == nil || t.account.goLive(t.live) }
+func (t *tab) affords() bool { return t.account.goLive(t.live) }
 
 // end settles what the line cost, and what it may have. An answer that cannot be accepted
 // becomes an error.
@@ -122,9 +119,7 @@ func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
 			t.known.observe(req, f.Response, c)
 		}
 	}
-	if t.account != nil {
-		t.account.end(t.held, c)
-	}
+	t.account.end(t.held, c)
 	return c
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"parley/internal/price"
 	"parley/internal/provider"
-	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -342,7 +341,7 @@ func TestReplicasAllAway(t *testing.T) {
 		a := &flaky{from: start, until: start.Add(time.Hour), away: errRefused}
 		b := &flaky{from: start, until: start.Add(3 * time.Minute), away: loading()}
 		d, err := New(Config{
-			Lanes: []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []replica.Member{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
+			Lanes: []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []Replica{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
 			Retry: Retry{Unreachable: 10 * time.Minute},
 		})
 		if err != nil {

@@ -94,10 +94,10 @@ func outputOf(p price.Price, req *llm.Request) int {
 	case p.MaxOutput > 0:
 		return p.MaxOutput
 	default:
-		return outputUnknown
+		return MaxUnboundedOutput
 	}
 }
 
-// outputUnknown is the most output assumed of a model when neither the request nor
+// MaxUnboundedOutput is the most output tokens assumed of a model when neither the request nor
 // the price table bounds it.
-const outputUnknown = 128_000
+const MaxUnboundedOutput = 128_000

@@ -26,7 +26,7 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 	for i, req := range reqs {
 		calls.Go(func() {
 			s := &seat{Seat: w.Seat(req)}
-			resp, err := d.Ask(context.WithValue(ctx, seatKey{}, s), req)
+			resp, err := d.ask(ctx, &call{req: req, seat: s})
 			one.Lock()
 			done(i, llm.Result{Response: resp, Err: err})
 			one.Unlock()
@@ -87,25 +87,10 @@ type seat struct {
 	wentLive time.Time // first
 }
 
-type seatKey struct{}
-
-func seatOf(ctx context.Context) *seat {
-	s, _ := ctx.Value(seatKey{}).(*seat)
-	return s
-}
-
-// aside says that a call waits for others. Outside of waves nobody minds.
-func aside(ctx context.Context) (back func()) {
-	if s := seatOf(ctx); s != nil {
-		return s.Aside()
-	}
-	return func() {}
-}
-
-// live asks m. The deadline of the call counts from when it first went live.
-func (s *seat) live(ctx context.Context, req *llm.Request, m llm.Model, deadline time.Duration) (*llm.Response, error) {
-	if req.Deadline > 0 {
-		deadline = req.Deadline
+// live asks next. The deadline of the call counts from when it first went live.
+func (s *seat) live(ctx context.Context, c *call, next layer, deadline time.Duration) (*llm.Response, error) {
+	if c.req.Deadline > 0 {
+		deadline = c.req.Deadline
 	}
 	if s.wentLive.IsZero() {
 		s.wentLive = time.Now()
@@ -116,7 +101,7 @@ func (s *seat) live(ctx context.Context, req *llm.Request, m llm.Model, deadline
 		defer cancel()
 	}
 	back := s.Aside()
-	resp, err := m.Ask(ctx, req)
+	resp, err := next.ask(ctx, c)
 	back()
 	if err != nil && ctx.Err() != nil {
 		e := *llm.AsError(err)

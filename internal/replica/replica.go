@@ -1,4 +1,4 @@
-// Package replica makes one model of several servers that serve the same one.
+// Package replica chooses between several servers of one model.
 //
 // The calls of a session, which is an episode, go to one server, whose prefix cache then
 // holds what they have in common. A new session goes to the server with the fewest. A
@@ -24,11 +24,17 @@ import (
 	"parley/llm"
 )
 
+// Pinger is a server, or a model's connection to one, that can say whether it is there without
+// being asked anything.
+type Pinger interface {
+	// Alive returns nil if the server can be reached.
+	Alive(ctx context.Context) error
+}
+
 // Server is what can be asked of a server beside answers. Its methods may be called from
 // any number of goroutines and return soon after ctx is done.
 type Server interface {
-	// Alive says whether the server can be reached.
-	Alive(ctx context.Context) error
+	Pinger
 	// Load asks the server how busy it is.
 	Load(ctx context.Context) (Load, error)
 	// End tells the server that a session is over; whole is whether it came to its end.
@@ -38,8 +44,7 @@ type Server interface {
 // Member is one server of a set.
 type Member struct {
 	// Name is its address, for readers.
-	Name  string
-	Model llm.Model
+	Name string
 	// Server is nil where nothing but answers can be had.
 	Server Server
 	// Steer takes how busy the server says it is. Nil: nobody wants to know.
@@ -75,7 +80,7 @@ type Rest struct {
 	Others int
 }
 
-// Set is several servers as one llm.Model.
+// Set is several servers of one model.
 type Set struct {
 	config  Config
 	members []*member
@@ -96,9 +101,10 @@ type seat struct {
 	shun *member   // the one that failed it last
 }
 
-// member is a server and how it stands. Everything below Member is guarded by Set.mu.
+// member is a server and how it stands. Everything below index is guarded by Set.mu.
 type member struct {
 	Member
+	index    int
 	calls    int // asked of it and not answered
 	sessions int
 	asked    int // calls that ended
@@ -112,22 +118,23 @@ func New(members []Member, c Config) (*Set, error) {
 		return nil, errors.New("replica: no servers")
 	}
 	s := &Set{config: c, sessions: map[string]*seat{}, stops: map[int]context.CancelFunc{}}
-	for _, m := range members {
-		s.members = append(s.members, &member{Member: m})
+	for i, m := range members {
+		s.members = append(s.members, &member{Member: m, index: i})
 	}
 	return s, nil
 }
 
-// Ask asks the server of the request's session. Where nothing was sent, since the server is
-// not there or began to rest, another is asked instead.
-func (s *Set) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// Do makes a call on the server of its session, or on any if session is empty. ask makes it on the
+// server at that index of the members. Where nothing was sent, since the server is not there or
+// began to rest, Do makes the call on another server.
+func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm.Response, error)) (*llm.Response, error) {
 	s.look() //nolint:contextcheck // it goes on after the call
 	var tried []*member
 	for {
-		m := s.board(req.Session, tried) //nolint:contextcheck // a check goes on after the call
+		m := s.board(session, tried) //nolint:contextcheck // a check goes on after the call
 		began := time.Now()
-		resp, err := m.Model.Ask(ctx, req)
-		unsent := s.alight(ctx, m, req.Session, began, err)
+		resp, err := ask(m.index)
+		unsent := s.alight(ctx, m, session, began, err)
 		if tried = append(tried, m); !unsent || ctx.Err() != nil || len(tried) >= len(s.members) {
 			return resp, err
 		}
@@ -278,5 +285,3 @@ func (s *Set) States() []State {
 	}
 	return out
 }
-
-var _ llm.Model = (*Set)(nil)

@@ -13,15 +13,15 @@ import (
 )
 
 // Kind is the family of rollouts.
-func Kind() world.Kind {
-	k := rules.Kind()
-	load := k.Load
-	k.Load = func(params any, files world.Files) ([]string, error) { return load(params, experience.Files(files)) }
-	return world.Attach[rules.Params](k, definition{})
-}
+func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition adds to the rules what is outside of them.
-type definition struct{}
+// definition is the rules, with all that is outside of them.
+type definition struct{ rules.Definition }
+
+// Load is that of the rules, with lessons from run files.
+func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
+	return d.Definition.Load(p, experience.Files(files))
+}
 
 // Actor connects to the environments.
 func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
@@ -32,7 +32,7 @@ func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 	return actor, nil
 }
 
-// Outside names params of how and where environments run.
+// Outside are the params that say where environments are and how they are held.
 func (definition) Outside() []string { return []string{"servers", "pool"} }
 
 // Local says whether the environments run in this process.

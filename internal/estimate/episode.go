@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // episodeBudget says what an episode's own budget would do, where it would do something.
-func (c Check) episodeBudget(t *trial, e *Estimate) string {
+func (c Config) episodeBudget(t *trial, e *Estimate) string {
 	limit := c.Plan.EpisodeBudget
 	switch {
 	case limit == 0 || e.Cost == nil:

@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"context"
@@ -13,11 +13,12 @@ import (
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
 // estimated loads a plan and estimates it.
-func estimated(t *testing.T, kinds []world.Kind, plan string, c Check) *Estimate {
+func estimated(t *testing.T, kinds []world.Kind, plan string, c Config) *Estimate {
 	t.Helper()
 	p, err := config.Parse("plan.yaml", []byte(plan), kinds, nil)
 	if err != nil {
@@ -40,8 +41,8 @@ agents: {a: {model: sim/small, max_tokens: 50}, b: {model: lab/x, max_tokens: 60
 providers: {lab: {dialect: openai, base_url: "https://llm.example.com/v1"}}
 plan: {matrix: {agents: [a, b, c], repeat: 20}}
 `
-	part := estimated(t, worlds.Standard(), plan, Check{Episodes: 24})
-	whole := estimated(t, worlds.Standard(), plan, Check{Episodes: 120})
+	part := estimated(t, worlds.Standard(), plan, Config{Episodes: 24})
+	whole := estimated(t, worlds.Standard(), plan, Config{Episodes: 120})
 	if part.Episodes != (EpisodeCount{Low: 120, High: 120, Cells: 6, Played: 24}) || whole.Episodes.Played != 120 {
 		t.Fatalf("%+v, %+v", part.Episodes, whole.Episodes)
 	}
@@ -76,16 +77,16 @@ episodes: 50
 agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 `
 	for budget, want := range map[string]string{"budget: 100": "yes", "budget: 0.001": "no"} {
-		e := estimated(t, worlds.Standard(), plan+budget+"\n", Check{})
+		e := estimated(t, worlds.Standard(), plan+budget+"\n", Config{})
 		if e.Budget.Covers != want {
 			t.Errorf("%s: covers: %s, want %s; %v", budget, e.Budget.Covers, want, e.Cost.Total)
 		}
 	}
-	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Check{})
+	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Config{})
 	if e.Budget.Covers != "no" || e.Budget.Call <= e.Budget.Limit || !strings.Contains(strings.Join(e.Warnings, "\n"), "the run would stop there") {
 		t.Errorf("an answer without a bound fits no small budget: %+v %v", e.Budget, e.Warnings)
 	}
-	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/gtp-5-mini")+"budget: 100\n", Check{})
+	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/gtp-5-mini")+"budget: 100\n", Config{})
 	if e.Budget.Covers != "unknown" || e.Cost != nil || !strings.Contains(strings.Join(e.Warnings, "\n"), "did you mean openai/gpt-5-mini?") {
 		t.Errorf("%+v %v", e.Budget, e.Warnings)
 	}
@@ -97,7 +98,7 @@ func TestEstimateUntil(t *testing.T) {
 	e := estimated(t, worlds.Standard(), `kind: secrets
 agents: {a: sim/small}
 plan: {until: {score: points, seat: first, width: 0.1, min: 20, max: 100, step: 40}}
-`, Check{Latency: time.Second})
+`, Config{Latency: time.Second})
 	if e.Episodes.Low != 20 || e.Episodes.High != 100 || e.Calls.Total != (stats.Interval{Low: 120, High: 600}) {
 		t.Errorf("%+v, calls %v", e.Episodes, e.Calls.Total)
 	}
@@ -123,7 +124,7 @@ func TestEstimateTime(t *testing.T) {
 episodes: 100
 agents: {a: {model: lab/x, max_tokens: 1000}}
 providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1", limits: {`+limit+`}}}
-`, Check{})
+`, Config{})
 		if s := e.Time.Seconds; e.Time.Bound != want.bound || math.Abs(s.Low-want.low) > 0.5 || s.High < want.low || s.High > want.high+0.5 || len(e.Time.Assumes) > 0 {
 			t.Errorf("%s: %+v, want %+v", limit, e.Time, want)
 		}
@@ -149,7 +150,7 @@ func TestEstimateForks(t *testing.T) {
 		t.Ask(ask, ask) // one turn of two calls
 		return world.Outcome{}
 	})
-	e := estimated(t, []world.Kind{kind}, "kind: test\nagents: {a: sim/small}\n", Check{})
+	e := estimated(t, []world.Kind{kind}, "kind: test\nagents: {a: sim/small}\n", Config{})
 	if e.Time.TurnsMax != 1+2+2+1 || e.Time.Turns != 6 || e.Calls.Total.High != 1+3+6+2 {
 		t.Errorf("%+v, %v calls", e.Time, e.Calls.Total)
 	}
@@ -174,7 +175,7 @@ func TestEstimateOddities(t *testing.T) {
 		}, "its 10 acts"},
 		{"nothing", func(*world.Table) world.Outcome { return world.Outcome{} }, ""},
 	} {
-		e := estimated(t, []world.Kind{testKind(c.play)}, plan, Check{})
+		e := estimated(t, []world.Kind{testKind(c.play)}, plan, Config{})
 		if !strings.Contains(strings.Join(e.Warnings, "\n"), c.want) || len(e.Models) != 0 || e.Time.Seconds.High != 0 || e.Cost.Total.High != 0 {
 			t.Errorf("%s: %+v", c.name, e)
 		}
@@ -189,7 +190,7 @@ func TestEstimateStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if e, err := (Check{Plan: p}).Run(ctx); err == nil {
+	if e, err := (Config{Plan: p}).Run(ctx); err == nil {
 		t.Errorf("%+v", e)
 	}
 }
@@ -204,11 +205,11 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
-func testKind(play world.Func) world.Kind {
-	return world.Kind{
-		Name: "test", Version: 1, Doc: "A test.",
-		Params: func() any { return &struct{}{} },
-		Seats:  func(any) ([]string, error) { return []string{"one"}, nil },
-		World:  func(any, world.Lineup) (world.World, error) { return play, nil },
+func testKind(play world.Func) world.Kind { return world.Define(simple(play)) }
+
+func simple(play world.Func) worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "test", Version: 1, Doc: "A test."}, Sits: []string{"one"},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome { return play(t) },
 	}
 }

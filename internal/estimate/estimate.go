@@ -1,4 +1,13 @@
-package app
+// Package estimate says what a plan will take before it is played for money: episodes, calls,
+// tokens, cost and time, as intervals. It plays a sample of the plan on the simulated provider.
+// Bench plays the whole plan there and compares how long that takes with the shortest time
+// possible.
+//
+// It promises that nothing is asked of a provider and that the same plan gets the same estimate.
+// It touches nothing outside of the process, except through the Actors it is given.
+//
+// It is not for keys, servers or run files: package app adds what it knows of these.
+package estimate
 
 import (
 	"context"
@@ -8,28 +17,31 @@ import (
 	"strings"
 	"time"
 
+	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/price"
 	"parley/internal/stats"
-	"parley/internal/trust"
 	"parley/llm"
 	"parley/world"
 )
 
-// Check is a plan to be looked at before it is played. Nothing is asked of a provider.
-type Check struct {
+// Config is a plan to be estimated, and how.
+type Config struct {
 	Plan *config.Plan
+	// Prices are what the plan's models cost. Default: the embedded table.
+	Prices *price.Table
 	// Episodes is about how many to play on the simulated provider. Default: 32.
 	Episodes int
 	// Latency is how long a call is taken to last. Default: 5 seconds.
 	Latency time.Duration
-	// Act also acts on the outside: the sample is played in the environments on the servers.
-	// Default: they are only asked whether they are there.
-	Act bool
-	// Env looks up whether keys are set. Their values go nowhere. Default: none is.
-	Env func(name string) (string, bool)
-	// Trust says which keys may go where. Default: as Config's.
-	Trust *trust.Gate
+	// Actors carries out the acts of episodes. Default: every act fails, and the estimate says
+	// that it lacks what would have come after.
+	Actors Actors
 }
+
+// Actors gives a run that is about to be played an actor. The caller calls leave after the run.
+// Actors may leave c.Actor nil: then every act fails.
+type Actors func(c *engine.Config) (leave func(ctx context.Context), err error)
 
 // Estimate is what a plan will come to. Totals are intervals of 95%, over episodes; the
 // tokens of answers are the simulated provider's.
@@ -42,30 +54,19 @@ type Estimate struct {
 	// on what comes of the earlier ones.
 	Parts  []PartUse  `json:"parts"`
 	Time   TimeUse    `json:"time"`
-	Keys   []Key      `json:"keys"`
 	Budget *BudgetUse `json:"budget,omitempty"`
-	// Servers are those that the plan's environments are on.
-	Servers  []world.Presence `json:"servers"`
-	PricesOf string           `json:"prices_as_of"`
+	// PricesOf is the date of the prices.
+	PricesOf string `json:"prices_as_of"`
 	// Unpriced are models whose price is not known: the costs leave them out.
 	Unpriced []string `json:"unpriced"`
 	// Unbounded are agents whose answers no max_tokens bounds.
 	Unbounded []string `json:"unbounded"`
-	// Outside are the files outside the plan's folder that the user allows it to name.
-	Outside []string `json:"outside_files"`
-	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.
-	Recorded *Recorded `json:"recorded,omitempty"`
+	// Accounts are the providers of all models in the lineups, fallbacks included, in order.
+	Accounts []string `json:"-"`
 	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
 	Balance *config.Balance `json:"balance,omitempty"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
-}
-
-// Recorded is a run file that a plan would be played into.
-type Recorded struct {
-	File    string  `json:"file"`
-	Grown   *Growth `json:"grown,omitempty"`   // the plan asks for more
-	Refused string  `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
 // EpisodeCount is how many episodes a plan plays, and how many of them were tried.
@@ -102,25 +103,6 @@ type ModelUse struct {
 	charged Amount // tokens as the server counts them against its limits
 }
 
-// Key is an environment variable that a provider needs.
-type Key struct {
-	Provider string `json:"provider"`
-	Env      string `json:"env"`
-	Set      bool   `json:"set"`
-	// Sent is where it goes.
-	Sent []Destination `json:"sent_to"`
-}
-
-// Destination is a host that a key goes to.
-type Destination struct {
-	Host string `json:"host"`
-	// Allowed is why it may: preset, loopback, remembered or given. Empty: the user has to be
-	// asked.
-	Allowed string `json:"allowed"`
-	// Plain means that it travels unencrypted.
-	Plain bool `json:"unencrypted"`
-}
-
 // BudgetUse compares the estimate with the plan's budget.
 type BudgetUse struct {
 	Limit llm.Money `json:"limit_usd"`
@@ -132,38 +114,30 @@ type BudgetUse struct {
 }
 
 // Run plays a part of the plan on the simulated provider and makes an estimate of it.
-func (c Check) Run(ctx context.Context) (*Estimate, error) {
+func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if c.Episodes <= 0 {
 		c.Episodes = 32
 	}
 	if c.Latency <= 0 {
 		c.Latency = 5 * time.Second
 	}
-	if c.Env == nil {
-		c.Env = func(string) (string, bool) { return "", false }
-	}
-	prices, err := Prices(c.Plan.Providers, c.Plan.Prices)
-	if err != nil {
-		return nil, fmt.Errorf("prices: %w", err)
+	if c.Prices == nil {
+		c.Prices = price.Embedded()
 	}
 	o, err := c.look()
 	if err != nil {
 		return nil, err
 	}
-	there, all := servers(ctx, c.Plan)
-	t := &trial{plan: c.Plan, prices: prices, act: c.Act && all}
+	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors}
 	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}
-	e := c.estimate(t, o)
-	e.Servers = there
-	return e, nil
+	return c.estimate(t, o), nil
 }
 
-func (c Check) estimate(t *trial, o *outlook) *Estimate {
+func (c Config) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
-		Outside: append([]string{}, c.Plan.Outside...),
-		Kind:    c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Keys: c.keys(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
+		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Accounts: c.accounts(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
 		Episodes: EpisodeCount{Low: o.low, High: o.high, Cells: len(o.cells), Played: len(t.episodes)},
 	}
 	for _, model := range slices.Sorted(maps.Keys(t.models)) {
@@ -217,29 +191,22 @@ func (o *outlook) use(of []spent, parts []part, priced bool) Use {
 	}
 }
 
-// keys lists what the models of the lineups need, fallbacks included.
-func (c Check) keys(cells []world.Spec) []Key {
-	needed := map[string]bool{}
+// accounts lists the providers of all models in the lineups, fallbacks included.
+func (c Config) accounts(cells []world.Spec) []string {
+	all := map[string]bool{}
 	for _, spec := range cells {
 		for _, name := range spec.Lineup {
 			a, _ := c.Plan.Agent(name)
 			for _, model := range append([]string{a.Model}, a.Fallbacks...) {
 				account, _ := llm.SplitModel(model)
-				needed[account] = true
+				all[account] = true
 			}
 		}
 	}
-	keys := []Key{}
-	for _, p := range c.Plan.Providers {
-		if needed[p.Name] && p.KeyEnv != "" && p.Dialect != "sim" {
-			v, ok := c.Env(p.KeyEnv)
-			keys = append(keys, Key{Provider: p.Name, Env: p.KeyEnv, Set: ok && v != "", Sent: destinations(c.Trust, p)})
-		}
-	}
-	return keys
+	return slices.Sorted(maps.Keys(all))
 }
 
-func (c Check) budget(t *trial, e *Estimate) *BudgetUse {
+func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
 	if c.Plan.Budget == 0 {
 		return nil
 	}
@@ -256,7 +223,7 @@ func (c Check) budget(t *trial, e *Estimate) *BudgetUse {
 }
 
 // warn says what a number does not.
-func (c Check) warn(t *trial, e *Estimate) {
+func (c Config) warn(t *trial, e *Estimate) {
 	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
 	for _, model := range e.Unpriced {
 		near := ""

@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 func TestCheckWarnsOfCopies(t *testing.T) {
 	t.Parallel()
 	asking := func(dealt bool) world.Kind {
-		k := testKind(func(t *world.Table) world.Outcome {
+		k := simple(func(t *world.Table) world.Outcome {
 			text := "what?"
 			if dealt {
 				text = fmt.Sprint("what of ", t.Rand().Uint64())
@@ -22,8 +22,8 @@ func TestCheckWarnsOfCopies(t *testing.T) {
 			r := t.One(world.Call{Seat: "one", Label: "x", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}})
 			return world.Outcome{Scores: []world.Score{{Name: "length", Seat: "one", Value: float64(len(r.Text))}}}
 		})
-		k.Bots = map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "no"} }}
-		return k
+		k.Players = map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "no"} }}
+		return world.Define(k)
 	}
 	for _, c := range []struct {
 		name, agent string
@@ -40,7 +40,7 @@ func TestCheckWarnsOfCopies(t *testing.T) {
 		{"one episode", "{model: sim/small, temperature: 0}", 1, false, ""},
 		{"a bot and chance in the deal", "{bot: mute}", 20, true, ""},
 	} {
-		e := estimated(t, []world.Kind{asking(c.dealt)}, fmt.Sprintf("kind: test\nepisodes: %d\nagents: {a: %s}\n", c.episodes, c.agent), Check{})
+		e := estimated(t, []world.Kind{asking(c.dealt)}, fmt.Sprintf("kind: test\nepisodes: %d\nagents: {a: %s}\n", c.episodes, c.agent), Config{})
 		got := strings.Join(e.Warnings, "\n")
 		if !strings.Contains(got, c.want) || (c.want == "") == strings.Contains(got, "copies") {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

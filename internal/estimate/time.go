@@ -1,7 +1,6 @@
-package app
+package estimate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/dispatch"
 	"parley/internal/provider"
 	"parley/internal/stats"
 	"parley/internal/view"
@@ -38,14 +38,7 @@ type bound struct {
 	time stats.Interval
 }
 
-// The most calls in flight where nobody says: dispatch begins with the first, doubles
-// while a server bears it, and stops at the second.
-const (
-	callsAtFirst = 16
-	callsAtMost  = 10_000
-)
-
-func (c Check) time(t *trial, o *outlook, e *Estimate) TimeUse {
+func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 	lat := c.Latency.Seconds()
 	u := TimeUse{Latency: lat, Assumes: []string{}}
 	turns := make([]float64, len(t.episodes))
@@ -89,7 +82,7 @@ func certain(p part, turns []float64) float64 {
 }
 
 // rates bounds the time by what each account allows. Models that share limits add up.
-func (c Check) rates(t *trial, e *Estimate, u *TimeUse) []bound {
+func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 	type load struct {
 		limits                         provider.Limits
 		calls, input, output, together stats.Interval
@@ -134,8 +127,8 @@ func inFlight(calls stats.Interval, most int, latency float64) stats.Interval {
 	if most > 0 {
 		return times(calls, latency/float64(most))
 	}
-	least := times(calls, latency/callsAtMost)
-	rounds := math.Log2(calls.High/callsAtFirst + 1)
+	least := times(calls, latency/dispatch.MaxConcurrency)
+	rounds := math.Log2(calls.High/dispatch.FirstConcurrency + 1)
 	return stats.Interval{Low: least.Low, High: max(least.High, rounds*latency)}
 }
 
@@ -143,10 +136,7 @@ func inFlight(calls stats.Interval, most int, latency float64) stats.Interval {
 // pattern that it matches, or those that all others share.
 func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
 	_, name := llm.SplitModel(model)
-	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
-	for _, pattern := range patterns {
+	for _, pattern := range p.LimitPatterns() {
 		if ok, _ := path.Match(pattern, name); ok {
 			return p.Name + "/" + pattern, p.ModelLimits[pattern]
 		}

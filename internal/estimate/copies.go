@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (s steady) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 }
 
 // copies says whether repeats of cells would be copies of each other: what was tried of them is.
-func (c Check) copies(t *trial, o *outlook) string {
+func (c Config) copies(t *trial, o *outlook) string {
 	if o.foreseen { // what is tried of a part may be one episode several times
 		return ""
 	}

@@ -1,4 +1,4 @@
-package app
+package estimate
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
@@ -31,7 +32,7 @@ func TestEstimateWhole(t *testing.T) {
 		t.Skip("it plays much, and others play the same")
 	}
 	for _, more := range []string{"", "  max_calls: 250\n", "  target_fitness: 0\n  diversity_threshold: 0\nepisodes: 3\n"} {
-		e := estimated(t, worlds.Standard(), evolving+more, Check{})
+		e := estimated(t, worlds.Standard(), evolving+more, Config{})
 		plan, err := config.Parse("plan.yaml", []byte(evolving+more), worlds.Standard(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestEstimateWhole(t *testing.T) {
 // TestEstimateParts: parts have names, add up to the whole, and know every model.
 func TestEstimateParts(t *testing.T) {
 	t.Parallel()
-	e := estimated(t, worlds.Standard(), evolving, Check{})
+	e := estimated(t, worlds.Standard(), evolving, Config{})
 	var names []string
 	calls, cost, episodes := 0.0, 0.0, 0
 	for _, p := range e.Parts {
@@ -74,28 +75,37 @@ func TestEstimateParts(t *testing.T) {
 	}
 }
 
+// threefold plays everything three times, and foresees parts.
+type threefold struct {
+	worldtest.Simple[struct{}]
+	parts []world.Part
+}
+
+func (threefold) Plan(_ *struct{}, cell world.Spec, _ uint64) (world.Plan, error) {
+	return world.Repeat(cell, 3), nil
+}
+
+func (k threefold) Forecast(*struct{}, world.Spec, uint64) ([]world.Part, error) { return k.parts, nil }
+
 // TestEstimateForecast: a kind that says nothing of what a part is like is told so, and one
 // without a forecast is estimated by its first stage.
 func TestEstimateForecast(t *testing.T) {
 	t.Parallel()
-	kind := testKind(func(*world.Table) world.Outcome { return world.Outcome{} })
-	kind.Plan = func(_ any, cell world.Spec, _ uint64) (world.Plan, error) { return world.Repeat(cell, 3), nil }
 	const plan = "kind: test\nagents: {a: sim/small}\n"
-	if e := estimated(t, []world.Kind{kind}, plan, Check{}); e.Episodes.High != 3 || len(e.Parts) != 0 {
+	nothing := func(*world.Table) world.Outcome { return world.Outcome{} }
+	if e := estimated(t, []world.Kind{world.Define(threefold{Simple: simple(nothing)})}, plan, Config{}); e.Episodes.High != 3 || len(e.Parts) != 0 {
 		t.Errorf("%+v", e.Episodes)
 	}
-	kind.Forecast = func(any, world.Spec, uint64) ([]world.Part, error) {
-		return []world.Part{{Name: "dark", High: 3}}, nil
-	}
+	kind := world.Define(threefold{simple(nothing), []world.Part{{Name: "dark", High: 3}}})
 	p, err := config.Parse("plan.yaml", []byte(plan), []world.Kind{kind}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Check{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "dark") {
+	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "dark") {
 		t.Error(err)
 	}
 	p.Episodes = 2_000_000_000
-	if _, err := (Check{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000000 plans of its kind's own") {
+	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "more than 1000000 plans of its kind's own") {
 		t.Error(err)
 	}
 }

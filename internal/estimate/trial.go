@@ -1,8 +1,7 @@
-package app
+package estimate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -29,8 +28,8 @@ type trial struct {
 	unbounded map[string]bool // agents asked without max_tokens
 	dearest   llm.Money       // the most that one call can cost
 	acts      int
-	act       bool // on the outside too
-	idle      bool // whether acts were carried out by nobody
+	actors    Actors
+	idle      bool // whether nobody carries out acts
 }
 
 // blind says whether the world asked for something on the outside, and nobody did it: what it
@@ -76,10 +75,6 @@ func cellsOf(specs world.Specs) []world.Spec {
 	}
 	return cells
 }
-
-// outputUnknown is the longest answer that dispatch sets money aside for where nothing
-// bounds it.
-const outputUnknown = 128_000
 
 // leastTried is how many episodes are tried even of a plan with fewer: one alone does not
 // show how much they differ.
@@ -182,12 +177,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
 		},
 	}
-	reach := inside
-	if t.act {
-		reach = outside
-		c.Begun.Run = "check-" + newID() // sessions on servers are named after it
-	}
-	leave, err := reach(&c, t.plan)
+	leave, err := t.actors.join(&c)
 	if err != nil {
 		return err
 	}
@@ -198,7 +188,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	case err != nil:
 		return fmt.Errorf("cannot be played: %w", err)
 	case res.State != journal.Complete:
-		return errors.New("cannot be played: " + res.Reason)
+		return fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
 	for _, spec := range sample {
@@ -250,7 +240,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		s.open = 1
 		t.unbounded[e.Agent] = true
 		if most = p.MaxOutput; most == 0 {
-			most = outputUnknown
+			most = dispatch.MaxUnboundedOutput
 		}
 	}
 	if priced {
@@ -264,7 +254,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 // provider.Counting.
 func (t *trial) charged(req *llm.Request, u llm.Usage) int {
 	p := t.account(req.Model)
-	if p.Counting == provider.CountUsed || p.Counting == "" && p.Dialect == "anthropic" {
+	if p.Counts() == provider.CountUsed {
 		return u.Total()
 	}
 	return max(req.MaxTokens, u.Input)
@@ -329,6 +319,20 @@ func (e *tried) inARow() int {
 		}
 	}
 	return turns[""]
+}
+
+// join gives c its actor, which is noActor where there is no other.
+func (a Actors) join(c *engine.Config) (leave func(ctx context.Context), err error) {
+	leave = func(context.Context) {}
+	if a != nil {
+		if leave, err = a(c); err != nil {
+			return nil, err
+		}
+	}
+	if c.Actor == nil {
+		c.Actor = noActor{}
+	}
+	return leave, nil
 }
 
 // noActor answers every act with a failure: a check touches nothing outside.

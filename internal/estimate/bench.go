@@ -1,9 +1,8 @@
-package app
+package estimate
 
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -29,6 +28,8 @@ type Bench struct {
 	// many as the plan has, to play it whole: that takes as long as all latencies together.
 	// Default: 4.
 	OneByOne int
+	// Actors carries out the acts of episodes. Default: every act fails.
+	Actors Actors
 }
 
 // BenchResult is what a Bench found.
@@ -123,7 +124,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 			Seed: b.Plan.Seed, Agents: b.Plan.Agents, Plan: b.Plan.JSON(),
 		},
 	}
-	leave, err := inside(&c, b.Plan)
+	leave, err := b.Actors.join(&c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +134,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot be played: %w", err)
 	case res.State != journal.Complete:
-		return nil, nil, errors.New("cannot be played: " + res.Reason)
+		return nil, nil, fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	table, err := stagesPlayed(ctx, memory)
 	if err != nil {

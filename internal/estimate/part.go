@@ -1,7 +1,6 @@
-package app
+package estimate
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 
@@ -47,19 +46,28 @@ type outlook struct {
 
 // look finds out what the plan is made of. What a kind plans by itself is as the kind
 // foresees it; any other plan has a part for each cell.
-func (c Check) look() (*outlook, error) {
-	plain := *c.Plan
-	if c.Plan.Kind.Forecast != nil {
-		plain.Kind.Plan = nil // what the plan file asks for, not what becomes of it
-	}
-	stages, err := plain.World()
+func (c Config) look() (*outlook, error) {
+	stages, err := c.Plan.Asked()
 	if err != nil {
 		return nil, err
 	}
 	first := stages.Next(nil)
-	o := &outlook{specs: first, cells: cellsOf(first)}
+	foreseen := false
+	if c.Plan.Kind.Plans() && first.Len() > 0 {
+		parts, err := c.forecast(first.At(0))
+		if err != nil {
+			return nil, err
+		}
+		if foreseen = len(parts) > 0; !foreseen {
+			if stages, err = c.Plan.World(); err != nil {
+				return nil, err
+			}
+			first = stages.Next(nil)
+		}
+	}
+	o := &outlook{specs: first, cells: cellsOf(first), foreseen: foreseen}
 	r := rand.New(rand.NewPCG(c.Plan.Seed, uint64(first.Len())))
-	if c.Plan.Kind.Plan != nil && c.Plan.Kind.Forecast != nil {
+	if foreseen {
 		return o, c.foresee(o, r)
 	}
 	o.low, o.high = first.Len(), first.Len()
@@ -74,24 +82,31 @@ func (c Check) look() (*outlook, error) {
 	return o, nil
 }
 
+// forecast asks the kind what becomes of an episode that the plan file asks for.
+func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
+	params, err := c.Plan.Kind.Read(spec.Params)
+	var parts []world.Part
+	if err == nil {
+		parts, err = c.Plan.Kind.Forecast(params, spec, c.Plan.Seed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	return parts, nil
+}
+
 // foresee asks the kind what becomes of each episode that the plan file asks for. Those of
 // one cell come to the same parts.
-func (c Check) foresee(o *outlook, r *rand.Rand) error {
-	o.foreseen = true
+func (c Config) foresee(o *outlook, r *rand.Rand) error {
 	like := [][]world.Spec{}
 	if o.specs.Len() > config.MaxDistinct {
 		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
 	}
 	at := map[string]int{} // the first part of a cell
 	for _, spec := range o.specs.All() {
-		params := c.Plan.Kind.Params()
-		err := json.Unmarshal(spec.Params, params)
-		var parts []world.Part
-		if err == nil {
-			parts, err = c.Plan.Kind.Forecast(params, spec, c.Plan.Seed)
-		}
+		parts, err := c.forecast(spec)
 		if err != nil {
-			return fmt.Errorf("forecast: %w", err)
+			return err
 		}
 		from, known := at[spec.Cell]
 		if !known {
