@@ -24,7 +24,7 @@ func (r *run) abandon() {
 	if !r.Kind.External() {
 		return
 	}
-	for ep := range r.live {
+	for ep := range r.sched.live {
 		r.release(ep.number, ep.attempt, false)
 	}
 }

@@ -81,11 +81,9 @@ func TestNotFoundStops(t *testing.T) {
 func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := ""
-	r := &run{lanes: map[string]*lane{}}
-	r.Calls, r.Away = 2, func(name string) bool { return name == away }
-	for _, name := range []string{"gone", "well"} {
-		r.lanes[name] = &lane{provider: name, sent: map[int]*call{}}
-		r.lanes[name].asks.push(&call{}, 1)
+	r := newScheduler(bounds{calls: 2, away: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
+	for _, l := range r.lanes {
+		l.asks.push(&call{}, 1)
 	}
 	gone, well := r.lanes["gone"], r.lanes["well"]
 	gone.sent[0], gone.sent[1], r.flying = &call{}, &call{}, 2

@@ -109,12 +109,18 @@ type Took struct {
 
 // Plan decides which episodes a run plays. It is a pure fold over outcomes: it is made
 // anew for every run and resume, and must ask for the same each time it sees the same.
-// One that can come to an end that is none, such as Until, also has a method Err() error: it
-// says why when Next returns no episodes.
+// One that can fail, such as Until, is also a FailingPlan.
 type Plan interface {
 	// Next returns the episodes of the next stage, given those of the stage before, in
 	// order. It is first called with none. No episodes: the run is complete.
 	Next(last []Played) Specs
+}
+
+// FailingPlan is a plan that can fail.
+type FailingPlan interface {
+	// Err is asked when Next has returned no episodes. It returns nil if the run is complete, or
+	// else why the plan cannot go on.
+	Err() error
 }
 
 // Part is some of what a plan may ask for: a generation, a final test.

@@ -93,7 +93,7 @@ type Plan struct {
 const DefaultUnreachable = 10 * time.Minute
 
 // Batch is how waves go over the providers' batch APIs. Zero means the default of package
-// batch/office.
+// batch/batcher.
 type Batch struct {
 	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
 	Min      int           `json:"min,omitempty"`

@@ -18,7 +18,7 @@ type layer interface {
 type call struct {
 	req      *llm.Request // as the layer sees it: a repair or a fallback is a request of its own
 	account  *account     // what attempts draw on, shared by all copies; budget, the outermost layer, sets it
-	seat     *seat        // its place in a wave; nil: it was not made in one
+	inWave   *inWave      // its part in a wave; nil: it was not made in one
 	hasty    bool         // there is another model to fall back to: it does not wait for a provider that is away
 	admitted func()       // told of each attempt that may be sent, from any goroutine; nil: nobody is told
 }
@@ -37,10 +37,10 @@ func (c *call) admit() {
 	}
 }
 
-// aside says that the call waits for others, until back is called. Outside of waves nobody minds.
+// aside says that the call waits for others, until back is called. Outside of waves it does nothing.
 func (c *call) aside() (back func()) {
-	if c.seat != nil {
-		return c.seat.Aside()
+	if c.inWave != nil {
+		return c.inWave.Aside()
 	}
 	return func() {}
 }

@@ -21,7 +21,7 @@ type books struct {
 }
 
 // TestAccountsAddUp makes attempts in any order, several of a call at once, with calls that begin
-// while others are in flight, wait for room in vain, change from a batch to a live price, or fail.
+// while others are in flight, find no room, change from a batch to a live price, or fail.
 // At any time the budget has set aside exactly what the open calls hold, and a call that has ended
 // holds nothing: whatever its way out, its reservation is settled once.
 func TestAccountsAddUp(t *testing.T) {
@@ -32,10 +32,10 @@ func TestAccountsAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		keeps := rapid.Bool().Draw(r, "keeps limits")
 		l := &books{T: r, top: budget{
-			purse:  NewBudget(llm.Money(rapid.SampledFrom([]int64{0, 1, 1e6, 5e6, 1e12}).Draw(r, "budget")), 0),
-			prices: newTariff(table),
-			parks:  func(*call) bool { return rapid.Bool().Draw(r, "parks") },
-			asked:  func(req *llm.Request) *llm.Request { return req },
+			budget:  NewBudget(llm.Money(rapid.SampledFrom([]int64{0, 1, 1e6, 5e6, 1e12}).Draw(r, "budget")), 0),
+			prices:  newPriceList(table),
+			batched: func(*call) bool { return rapid.Bool().Draw(r, "parks") },
+			asked:   func(req *llm.Request) *llm.Request { return req },
 		}}
 		l.top.prices.keeps = func(string) bool { return keeps }
 		l.top.next = l
@@ -95,7 +95,7 @@ func (l *books) ask(ctx context.Context, c *call) (*llm.Response, error) {
 			}
 		case step == 1 && len(held) > 0:
 			end(rapid.IntRange(0, len(held)-1).Draw(l.T, "which"))
-		case step == 2 && len(held) == 0: // as park does, between attempts
+		case step == 2 && len(held) == 0: // as enqueue does, between attempts
 			a.goLive(amount())
 		case step == 3 && len(l.open) < 4:
 			l.call(ctx)
@@ -113,11 +113,11 @@ func (l *books) ask(ctx context.Context, c *call) (*llm.Response, error) {
 
 // check compares the books with what the open calls hold.
 func (l *books) check() {
-	var reserved, parked llm.Money
+	var reserved, batched llm.Money
 	alone := 0
 	for _, a := range l.open {
-		if a.parks {
-			parked += a.free + a.out
+		if a.batched {
+			batched += a.free + a.out
 		} else {
 			reserved += a.free + a.out
 		}
@@ -125,9 +125,9 @@ func (l *books) check() {
 			alone++
 		}
 	}
-	b := l.top.purse
-	if b.reserved != reserved || b.parked != parked || b.spent != l.paid || b.alone != alone || b.queue.len()+b.crowd.len() > 0 {
+	b := l.top.budget
+	if b.reserved != reserved || b.batched != batched || b.spent != l.paid || b.alone != alone || b.queue.len()+b.crowd.len() > 0 {
 		l.Fatalf("the budget has %v and %v set aside, %v spent, %d alone; %d calls hold %v and %v, cost %v, %d alone",
-			b.reserved, b.parked, b.spent, b.alone, len(l.open), reserved, parked, l.paid, alone)
+			b.reserved, b.batched, b.spent, b.alone, len(l.open), reserved, batched, l.paid, alone)
 	}
 }

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,14 +29,14 @@ func newHedge(next layer, rule Hedge, s *Stats) layer {
 	if rule.Percentile <= 0 {
 		return next
 	}
-	rule.Least = orDefault(rule.Least, 100)
+	rule.Least = cmp.Or(rule.Least, 100)
 	return &hedge{next: next, rule: rule, stats: s}
 }
 
 // ask asks, and asks again if the answer is late.
 func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	after := h.delay(c.req.Model)
-	if after <= 0 || c.seat != nil {
+	if after <= 0 || c.inWave != nil {
 		return h.next.ask(ctx, c)
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -24,8 +24,8 @@ type Lane struct {
 	// Replicas are the provider's servers, in the place of Model, where there are several or
 	// more is wanted of them than answers. Limits are kept for each by itself.
 	Replicas []Replica
-	// Desk is the provider's batch API. Default: none, and waves go live.
-	Desk batch.Desk
+	// BatchAPI is the provider's batch API. Default: none, and waves go live.
+	BatchAPI batch.API
 }
 
 // Replica is one of several servers of a provider.
@@ -56,7 +56,7 @@ type lane struct {
 	endpoints []*endpoint
 	set       *replica.Set // nil where there is one server, of which nothing but answers is wanted
 	reach     *reach       // nil where nobody waits for a provider that cannot be reached
-	park      *park        // nil where there is no batch API
+	enqueue   *enqueue     // nil where there is no batch API
 }
 
 // ask asks the provider that the request's model names.
@@ -67,12 +67,12 @@ func (l *lanes) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		return nil, err
 	}
 	switch {
-	case c.seat == nil:
+	case c.inWave == nil:
 		return lane.live.ask(ctx, c)
-	case lane.park == nil:
-		return c.seat.live(ctx, c, lane.live, l.deadline)
+	case lane.enqueue == nil:
+		return c.inWave.live(ctx, c, lane.live, l.deadline)
 	}
-	return lane.park.ask(ctx, c, func() (*llm.Response, error) { return c.seat.live(ctx, c, lane.live, l.deadline) })
+	return lane.enqueue.ask(ctx, c, func() (*llm.Response, error) { return c.inWave.live(ctx, c, lane.live, l.deadline) })
 }
 
 // lane returns the lane of a provider, opening it if need be.
@@ -129,7 +129,7 @@ func (l *lanes) unknown(name string) string {
 	return fmt.Sprintf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
+func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {
 	told := &notices{tell: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := newEstimator()
@@ -138,8 +138,8 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
-		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
-			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s, notices: told}
+		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
+			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: told}
 		}
 		return ln
 	}}

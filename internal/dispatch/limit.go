@@ -29,7 +29,7 @@ type limit struct {
 	adapt    adapt
 	inFlight int
 	peak     int // the most in flight since the server was last looked at
-	queue    line[*permit]
+	queue    queue[*permit]
 	pause    time.Time  // nothing is sent before
 	stopped  *llm.Error // nothing is sent until stopEnd
 	stopEnd  time.Time
@@ -59,7 +59,7 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	req := c.req
 	s := sizeOf(req)
 	in, out := l.guess.tokens(req, s)
-	p := permit{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, came: time.Now()}
+	p := permit{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, arrived: time.Now()}
 	if err := l.acquire(ctx, &p); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	resp, err := l.next.ask(ctx, c)
 	var usage llm.Usage
 	if resp != nil {
-		resp.Trail.Waited += p.sent.Sub(p.came)
+		resp.Trail.Waited += p.sent.Sub(p.arrived)
 		usage = resp.Usage
 		l.guess.learn(req, s, usage)
 	}
@@ -78,29 +78,29 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 // permit is a call's place in the queue, and then its permit.
 type permit struct {
 	place
-	need  need
-	came  time.Time
-	sent  time.Time
-	sums  need          // what the buckets had given when it was sent, it included
-	ready chan struct{} // closed when it may go, or when err is set; nil if it never waited
-	err   *llm.Error
+	need    need
+	arrived time.Time
+	sent    time.Time
+	sums    need          // what the buckets had given when it was sent, it included
+	ready   chan struct{} // closed when it may go, or when err is set; nil if it never waited
+	err     *llm.Error
 }
 
 func (l *limit) acquire(ctx context.Context, p *permit) error {
 	l.mu.Lock()
-	if err := l.refusal(p.came); err != nil {
+	if err := l.refusal(p.arrived); err != nil {
 		l.mu.Unlock()
 		return err
 	}
-	if l.queue.len() == 0 && l.blocked(p, p.came) == 0 {
-		l.admit(p, p.came)
+	if l.queue.len() == 0 && l.blocked(p, p.arrived) == 0 {
+		l.admit(p, p.arrived)
 		l.mu.Unlock()
 		return nil
 	}
 	p.ready = make(chan struct{})
 	l.queue.push(p)
 	l.stats.waiting.Add(1)
-	l.pump(p.came)
+	l.pump(p.arrived)
 	l.mu.Unlock()
 
 	select {
@@ -124,7 +124,7 @@ func (l *limit) acquire(ctx context.Context, p *permit) error {
 
 func queueError(ctx context.Context, p *permit) error {
 	e := *llm.ContextError(ctx)
-	waited := time.Since(p.came).Round(time.Millisecond)
+	waited := time.Since(p.arrived).Round(time.Millisecond)
 	e.Message = fmt.Sprintf("waited %v for the provider's limits, then: %s", waited, e.Message)
 	return &e
 }
@@ -209,7 +209,7 @@ func (l *limit) wake(wait time.Duration) {
 func (l *limit) refusal(now time.Time) *llm.Error {
 	switch {
 	case l.draining:
-		return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+		return drainError()
 	case l.stopped != nil && now.Before(l.stopEnd):
 		return l.stopped
 	default:

@@ -11,7 +11,7 @@ import (
 // draws on the call's account, bounds the attempt in time, and counts.
 type meter struct {
 	next    llm.Model
-	prices  *tariff
+	prices  *priceList
 	stats   *Stats
 	notices *notices
 	timeout time.Duration // of an attempt; 0: none
@@ -83,17 +83,13 @@ func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c char
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
 	s := m.stats.of(req.Model)
-	s.Attempts++
-	s.charge(c, priced)
+	s.attempt(resp, e, c, priced)
 	if e != nil {
-		s.failed(e)
 		if e.Kind == llm.KindRateLimited {
 			s.RateLimited++
 		}
 		return
 	}
-	s.refusedSince = time.Time{}
-	s.Usage = s.Usage.Plus(resp.Usage)
 	s.Latency.Add(resp.Trail.Latency)
 	s.FirstByte.Add(resp.Trail.FirstByte)
 }

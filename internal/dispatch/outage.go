@@ -72,10 +72,10 @@ func said(e *llm.Error) string {
 	}
 }
 
-// codeUnreachable is of a call that was not made, since its provider was waited for in vain.
+// codeUnreachable is of a call that was not made, since its provider stayed away.
 const codeUnreachable = "unreachable"
 
-// failure is what a call fails with that waited in vain. r.mu is held.
+// failure is what a call fails with that waited too long. r.mu is held.
 func (r *reach) failure(now time.Time) *llm.Error {
 	return &llm.Error{
 		Kind: llm.KindTransport, Code: codeUnreachable, Status: r.cause.Status, Final: true, Unreachable: true, Err: r.cause,

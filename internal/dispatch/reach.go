@@ -115,7 +115,7 @@ func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 			return false, nil
 		case r.draining.Err() != nil:
 			r.mu.Unlock()
-			return false, &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+			return false, drainError()
 		case !r.probing && !now.Before(r.probeAt):
 			r.probing = true
 			r.mu.Unlock()

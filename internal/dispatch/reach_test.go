@@ -161,7 +161,7 @@ func TestOneProviderIsAwayAndTheOtherGoesOn(t *testing.T) {
 	})
 }
 
-// TestGivesUpBeyondTheLimit waits in vain: what waited fails together, what comes later fails
+// TestGivesUpBeyondTheLimit waits too long: what waited fails together, what comes later fails
 // soon, and the error says where and what to do. Once the server is there, calls are answered.
 func TestGivesUpBeyondTheLimit(t *testing.T) {
 	t.Parallel()

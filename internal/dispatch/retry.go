@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -30,21 +31,14 @@ type Retry struct {
 }
 
 func (r Retry) withDefaults() Retry {
-	r.Attempts = orDefault(r.Attempts, 5)
-	r.Base = orDefault(r.Base, 500*time.Millisecond)
-	r.Most = orDefault(r.Most, time.Minute)
+	r.Attempts = cmp.Or(r.Attempts, 5)
+	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
+	r.Most = cmp.Or(r.Most, time.Minute)
 	r.Unreachable = max(0, r.Unreachable)
-	if r.Deadline = orDefault(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
+	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
 		r.Deadline += r.Unreachable
 	}
 	return r
-}
-
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // retry tries again what may succeed later, and then other models. It holds no permit
@@ -78,8 +72,8 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
-	if c.seat != nil {
-		deadline = 0 // time that a call is parked does not count: see seat.live
+	if c.inWave != nil {
+		deadline = 0 // time that a call waits for a batch does not count: see inWave.live
 	}
 	if deadline > 0 {
 		bounded := withDeadline(ctx, time.Now().Add(deadline), late)

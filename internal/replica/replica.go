@@ -82,20 +82,20 @@ type Rest struct {
 
 // Set is several servers of one model.
 type Set struct {
-	config  Config
-	members []*member
-	looking sync.Once
-	errands sync.WaitGroup // looks, checks and ends
+	config     Config
+	members    []*member
+	looking    sync.Once
+	background sync.WaitGroup // looks, checks and ends
 
 	mu       sync.Mutex
-	sessions map[string]*seat
+	sessions map[string]*placement
 	stops    map[int]context.CancelFunc // of looks and checks that are on
 	begun    int                        // looks and checks so far
 	closed   bool
 }
 
-// seat is where a session is.
-type seat struct {
+// placement is where a session is.
+type placement struct {
 	at   *member   // nil: nowhere, until its next call
 	past []*member // where it was before
 	shun *member   // the one that failed it last
@@ -117,7 +117,7 @@ func New(members []Member, c Config) (*Set, error) {
 	if len(members) == 0 {
 		return nil, errors.New("replica: no servers")
 	}
-	s := &Set{config: c, sessions: map[string]*seat{}, stops: map[int]context.CancelFunc{}}
+	s := &Set{config: c, sessions: map[string]*placement{}, stops: map[int]context.CancelFunc{}}
 	for i, m := range members {
 		s.members = append(s.members, &member{Member: m, index: i})
 	}
@@ -131,18 +131,18 @@ func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm
 	s.look() //nolint:contextcheck // it goes on after the call
 	var tried []*member
 	for {
-		m := s.board(session, tried) //nolint:contextcheck // a check goes on after the call
+		m := s.pick(session, tried) //nolint:contextcheck // a check goes on after the call
 		began := time.Now()
 		resp, err := ask(m.index)
-		unsent := s.alight(ctx, m, session, began, err)
+		unsent := s.finish(ctx, m, session, began, err)
 		if tried = append(tried, m); !unsent || ctx.Err() != nil || len(tried) >= len(s.members) {
 			return resp, err
 		}
 	}
 }
 
-// board picks a server for a call and counts the call as its.
-func (s *Set) board(session string, tried []*member) *member {
+// pick picks a server for a call and counts the call as its.
+func (s *Set) pick(session string, tried []*member) *member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checkDue(time.Now())
@@ -153,7 +153,7 @@ func (s *Set) board(session string, tried []*member) *member {
 	}
 	at := s.sessions[session]
 	if at == nil {
-		at = &seat{}
+		at = &placement{}
 		s.sessions[session] = at
 	}
 	m := choose(s.members, at, tried)
@@ -166,7 +166,7 @@ func (s *Set) board(session string, tried []*member) *member {
 }
 
 // move puts a session on a server, or on none.
-func (s *seat) move(to *member) {
+func (s *placement) move(to *member) {
 	if s.at == to {
 		return
 	}
@@ -181,9 +181,9 @@ func (s *seat) move(to *member) {
 	}
 }
 
-// alight counts the call, begun then, as answered, and draws conclusions from how. It says
+// finish counts the call, begun then, as ended, and learns from its result. It says
 // whether the call was never sent.
-func (s *Set) alight(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
+func (s *Set) finish(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
 	s.mu.Lock()
 	m.calls--
 	recalled := errors.Is(err, ErrRecalled)
@@ -203,7 +203,7 @@ func (s *Set) alight(ctx context.Context, m *member, session string, began time.
 		}
 	}
 	if rests {
-		s.vacate(m)
+		s.evict(m)
 	}
 	others := s.others(m)
 	s.mu.Unlock()
@@ -235,8 +235,8 @@ func number(yes bool) int {
 	return 0
 }
 
-// vacate moves every session of a server that rests: each is placed anew by its next call.
-func (s *Set) vacate(m *member) {
+// evict moves every session of a server that rests: each is placed anew by its next call.
+func (s *Set) evict(m *member) {
 	for _, at := range s.sessions {
 		if at.at == m {
 			at.move(nil)
@@ -249,7 +249,7 @@ func (s *Set) Release(session string, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.sessions[session]
-	tell := s.members // a session of an earlier sitting may be anywhere
+	tell := s.members // a session of an earlier process may be anywhere
 	if at != nil {
 		at.move(nil)
 		delete(s.sessions, session)

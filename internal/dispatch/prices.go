@@ -8,8 +8,8 @@ import (
 	"parley/llm"
 )
 
-// tariff is a price table with a memory, since a name is looked up for every call.
-type tariff struct {
+// priceList is a price table that remembers what it found, since every call looks up a name.
+type priceList struct {
 	table *price.Table
 	// keeps says whether a model is known to keep the limits of requests before it was asked.
 	keeps func(model string) bool
@@ -26,16 +26,16 @@ type entry struct {
 	conduct *conduct
 }
 
-func newTariff(t *price.Table) *tariff { return &tariff{table: t, known: map[string]*entry{}} }
+func newPriceList(t *price.Table) *priceList { return &priceList{table: t, known: map[string]*entry{}} }
 
 // find returns the price of a model.
-func (t *tariff) find(model string) (price.Price, bool) {
+func (t *priceList) find(model string) (price.Price, bool) {
 	e := t.look(model)
 	return e.price, e.ok
 }
 
 // look returns what is known of a model.
-func (t *tariff) look(model string) *entry {
+func (t *priceList) look(model string) *entry {
 	t.mu.RLock()
 	e := t.known[model]
 	t.mu.RUnlock()
@@ -59,7 +59,7 @@ func (t *tariff) look(model string) *entry {
 }
 
 // unknown is the error of a model without a price where a budget is to be kept.
-func (t *tariff) unknown(model string) *llm.Error {
+func (t *priceList) unknown(model string) *llm.Error {
 	msg := fmt.Sprintf("no price is known for %s, so a budget cannot be kept: give one in a price file", model)
 	if near, ok := t.table.Nearest(model); ok {
 		msg += fmt.Sprintf(" (did you mean %s?)", near)
@@ -69,7 +69,7 @@ func (t *tariff) unknown(model string) *llm.Error {
 
 // unpriced is the error of a request that may cost more than its tokens do, where a budget is to
 // be kept, unless whoever is asked costs nothing.
-func (t *tariff) unpriced(req *llm.Request) error {
+func (t *priceList) unpriced(req *llm.Request) error {
 	member := price.Unpriced(req)
 	free := func(model string) bool { p, ok := t.find(model); return ok && p.Worst(1, 1, false) == 0 }
 	if member == "" || free(req.Model) && len(req.Fallbacks) == 0 {

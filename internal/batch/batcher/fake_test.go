@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -202,21 +202,21 @@ func (f *fake) answered() int {
 	return n
 }
 
-// bench is an office with one counter, as dispatch has it.
+// bench is a batcher with one queue, as dispatch has it.
 type bench struct {
-	*Office
-	counter *Counter
-	desk    *fake
-	marks   []batch.Mark
+	*Batcher
+	queue *Queue
+	api   *fake
+	marks []batch.Mark
 }
 
 func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
 	t.Helper()
-	b := &bench{desk: f}
+	b := &bench{api: f}
 	cfg, limits := Config{Policy: Policy{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
 	cfg.Mark = func(_ context.Context, m batch.Mark) error {
-		b.desk.mu.Lock()
-		defer b.desk.mu.Unlock()
+		b.api.mu.Lock()
+		defer b.api.mu.Unlock()
 		b.marks = append(b.marks, m)
 		return nil
 	}
@@ -227,7 +227,7 @@ func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Office, b.counter = o, o.Counter("lab", f, limits)
+	b.Batcher, b.queue = o, o.Queue("lab", f, limits)
 	return b
 }
 
@@ -253,7 +253,7 @@ func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []came {
 	var calls sync.WaitGroup
 	for i, req := range reqs {
 		calls.Go(func() {
-			s := w.Seat(req)
+			s := w.Call(req)
 			out[i] = b.call(ctx, s, req)
 			s.End(ctx, out[i].err == nil)
 		})
@@ -263,12 +263,12 @@ func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []came {
 	return out
 }
 
-func (b *bench) call(ctx context.Context, s *Seat, req *llm.Request) came {
+func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) came {
 	for {
-		if !s.Parks(b.counter, req) {
+		if !s.UsesBatch(b.queue, req) {
 			return came{live: true}
 		}
-		f := s.Park(ctx, Parcel{Counter: b.counter, Request: req, Weight: batch.Weight{Bytes: 100}, Tokens: 1, Worst: 10})
+		f := s.Ask(ctx, Item{Queue: b.queue, Request: req, Weight: batch.Weight{Bytes: 100}, Tokens: 1, Worst: 10})
 		switch {
 		case f.Live:
 			return came{live: true}

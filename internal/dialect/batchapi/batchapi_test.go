@@ -1,4 +1,4 @@
-package desk
+package batchapi
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dialects() []string { return []string{"openai", "responses", "anthropic"} }
 
-func open(t testing.TB, dialect, url string) batch.Desk {
+func open(t testing.TB, dialect, url string) batch.API {
 	t.Helper()
 	d, err := Open(provider.Provider{Name: "lab", Dialect: dialect, BaseURL: url + "/v1", Batch: &provider.Batch{}})
 	if err != nil {
@@ -51,8 +51,8 @@ func question(text string, i int) *llm.Request {
 	return &llm.Request{Model: "lab/any", MaxTokens: 30, Sample: i, Messages: []llm.Message{llm.System("Be brief."), llm.User(text)}}
 }
 
-// draft makes one of requests, as the office does.
-func draft(t testing.TB, d batch.Desk, reqs ...*llm.Request) *batch.Draft {
+// draft makes one of requests, as the batcher does.
+func draft(t testing.TB, d batch.API, reqs ...*llm.Request) *batch.Draft {
 	t.Helper()
 	out := &batch.Draft{Key: batch.NewKey()}
 	for _, r := range reqs {

@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -39,12 +39,12 @@ const (
 	reachMost = 4         // times that nothing listens where a batch is to be created before the run stops
 )
 
-// tend sees to a batch until there is nothing more to see to.
-func (w *Wave) tend(ctx context.Context, t *ticket) {
-	o := w.office
-	e := w.carry(ctx, t)
+// run follows a batch until it is collected, or cannot be followed any further.
+func (w *Wave) run(ctx context.Context, t *openBatch) {
+	o := w.batcher
+	e := w.advance(ctx, t)
 	if t.entered {
-		t.counter.leave(t.Model, t.tokens)
+		t.queue.leave(t.Model, t.tokens)
 		t.entered = false
 	}
 	if t.intended && (e.how == again || e.how == live || e.never) {
@@ -56,52 +56,52 @@ func (w *Wave) tend(ctx context.Context, t *ticket) {
 	o.mu.Lock()
 	t.following = false
 	w.settle(ctx, t, e)
-	w.nudge()
+	w.wakeSender()
 	o.unlock()
-	o.closeSpent(ctx, []*ticket{t})
+	o.closeDone(ctx, []*openBatch{t})
 }
 
-// settle gives those who still wait what the ending means for them. The office is locked.
-func (w *Wave) settle(ctx context.Context, t *ticket, e ending) {
-	o := w.office
+// settle gives those who still wait what the ending means for them. The batcher is locked.
+func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
+	o := w.batcher
 	switch e.how {
 	case again, live:
 		waiting := t.waiters()
-		o.strike(t)
+		o.remove(t)
 		for _, p := range waiting {
 			if e.how == live {
-				p.wake(Fate{Live: true})
+				p.wake(Result{Live: true})
 				continue
 			}
-			o.parked++
-			p.seat.wave.pool = append(p.seat.wave.pool, p)
-			p.seat.wave.nudge()
+			o.pending++
+			p.call.wave.pool = append(p.call.wave.pool, p)
+			p.call.wave.wakeSender()
 		}
 	case lost:
 		o.counts.Lost++
 		t.lost = e.why
 		for _, s := range t.slots {
 			if s.by != nil {
-				o.take(s, Fate{Err: batch.LostError(t.ID, e.why), Asked: true})
+				o.resolve(s, Result{Err: batch.LostError(t.ID, e.why), Asked: true})
 			}
 		}
 	case fails:
 		for _, p := range t.waiters() {
-			p.wake(Fate{Err: e.err})
+			p.wake(Result{Err: e.err})
 		}
 		if e.never {
-			o.strike(t)
+			o.remove(t)
 		}
 	case left:
 		w.leave(ctx, t)
 	}
 	if !t.intended {
-		o.strike(t)
+		o.remove(t)
 	}
 }
 
 // leave lets go of a batch: calls of this wave end, those of another see to it themselves.
-func (w *Wave) leave(ctx context.Context, t *ticket) {
+func (w *Wave) leave(ctx context.Context, t *openBatch) {
 	err := llm.ContextError
 	if ctx.Err() == nil {
 		err = func(context.Context) *llm.Error { return leftError(t) }
@@ -109,18 +109,18 @@ func (w *Wave) leave(ctx context.Context, t *ticket) {
 	for _, s := range t.slots {
 		switch p := s.by; {
 		case p == nil:
-		case p.seat.wave != w && ctx.Err() != nil && t.intended:
-			p.seat.wave.claimed = append(p.seat.wave.claimed, t)
-			p.seat.wave.nudge()
+		case p.call.wave != w && ctx.Err() != nil && t.intended:
+			p.call.wave.claimed = append(p.call.wave.claimed, t)
+			p.call.wave.wakeSender()
 		default:
 			s.by, p.slot = nil, nil
 			t.waiting--
-			p.wake(Fate{Err: err(ctx)})
+			p.wake(Result{Err: err(ctx)})
 		}
 	}
 }
 
-func leftError(t *ticket) *llm.Error {
+func leftError(t *openBatch) *llm.Error {
 	if t.ID == "" {
 		return drainError()
 	}
@@ -128,16 +128,16 @@ func leftError(t *ticket) *llm.Error {
 		"draining: batch %s stays at the provider, and is collected when the run is resumed", t.ID)}
 }
 
-// carry takes a batch from where it stands to its results.
-func (w *Wave) carry(ctx context.Context, t *ticket) ending {
+// advance takes a batch from where it stands to its results.
+func (w *Wave) advance(ctx context.Context, t *openBatch) ending {
 	e := ending{}
 	switch {
 	case t.lost != "":
 		return ending{how: lost, why: t.lost}
 	case t.draft != nil:
 		e = w.create(ctx, t)
-	default: // of an earlier sitting, or let go by another wave
-		t.counter.adopt(t.Model)
+	default: // of an earlier process, or let go by another wave
+		t.queue.adopt(t.Model)
 		t.entered, t.tokens = true, 0
 		if t.ID == "" {
 			e = w.search(ctx, t, t.Began)
@@ -153,8 +153,8 @@ func (w *Wave) carry(ctx context.Context, t *ticket) ending {
 }
 
 // create sends a draft.
-func (w *Wave) create(ctx context.Context, t *ticket) ending {
-	o, c := w.office, t.counter
+func (w *Wave) create(ctx context.Context, t *openBatch) ending {
+	o, c := w.batcher, t.queue
 	switch c.enter(ctx, o, t.Model, t.tokens, w.due) {
 	case goOn:
 		t.entered = true
@@ -182,8 +182,8 @@ func (w *Wave) create(ctx context.Context, t *ticket) ending {
 }
 
 // tryCreate creates a batch whose intent is durable.
-func (w *Wave) tryCreate(ctx context.Context, t *ticket) ending {
-	o := w.office
+func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
+	o := w.batcher
 	var broken *llm.Error
 	uploaded := func(ctx context.Context, file string) error {
 		if broken = o.note(ctx, batch.Mark{Step: batch.Uploaded, Key: t.Key, File: file}); broken != nil {
@@ -195,7 +195,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *ticket) ending {
 		return nil
 	}
 	for n := 0; ; n++ {
-		id, err := t.counter.Desk.Create(ctx, t.draft, uploaded)
+		id, err := t.queue.API.Create(ctx, t.draft, uploaded)
 		if err == nil {
 			o.count(func(c *Counts) { c.Created++ })
 			return w.created(ctx, t, id)
@@ -218,7 +218,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *ticket) ending {
 			final.Final = true // it was tried often enough
 			return ending{how: fails, err: &final, why: "not sent: " + e.Message, never: true}
 		}
-		o.trouble(t, e)
+		o.noteError(t, e)
 		if time.Since(t.Began) > createFor {
 			return ending{how: live, why: "not created: " + e.Message}
 		}
@@ -233,23 +233,23 @@ func (w *Wave) tryCreate(ctx context.Context, t *ticket) ending {
 }
 
 // refused decides what to do about a draft that a provider will not take.
-func (w *Wave) refused(t *ticket, e *llm.Error) ending {
+func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
 	switch {
 	case e.Kind == llm.KindAuth, e.Kind == llm.KindQuota:
 		return ending{how: fails, err: e}
 	case e.Status == http.StatusNotFound, e.Status == http.StatusMethodNotAllowed, e.Status == http.StatusNotImplemented:
-		t.counter.shut()
+		t.queue.disable()
 		return ending{how: live, why: "there is no batch API: " + e.Message}
 	case len(t.Lines) < 2:
 		return ending{how: live, why: "refused: " + e.Message}
 	}
-	t.counter.smaller(t.Model, len(t.Lines))
+	t.queue.smaller(t.Model, len(t.Lines))
 	return ending{how: again, why: "refused: " + e.Message}
 }
 
 // created notes the name of a batch.
-func (w *Wave) created(ctx context.Context, t *ticket, id string) ending {
-	o := w.office
+func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
+	o := w.batcher
 	err := o.note(ctx, batch.Mark{Step: batch.Created, Key: t.Key, Batch: id})
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -257,21 +257,21 @@ func (w *Wave) created(ctx context.Context, t *ticket, id string) ending {
 	if err != nil {
 		return ending{how: fails, err: err}
 	}
-	t.counter.went(t.Model, len(t.Lines))
+	t.queue.accepted(t.Model, len(t.Lines))
 	return ending{}
 }
 
 // search looks for a batch that may have been created at since, until it is found or is
 // certain not to be there, which is again.
-func (w *Wave) search(ctx context.Context, t *ticket, since time.Time) ending {
-	o, errs := w.office, 0
+func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending {
+	o, errs := w.batcher, 0
 	for n := 0; ; n++ {
-		f, err := t.counter.Desk.Find(ctx, &t.Open, o.isTaken(t))
+		f, err := t.queue.API.Find(ctx, &t.Open, o.isTaken(t))
 		switch e := llm.AsError(err); {
 		case ctx.Err() != nil:
 			return ending{how: left}
 		case err != nil:
-			o.trouble(t, e)
+			o.noteError(t, e)
 			if errs++; !e.Kind.Retryable() || e.Final || errs > errorMost {
 				return ending{how: fails, err: e}
 			}
@@ -288,12 +288,12 @@ func (w *Wave) search(ctx context.Context, t *ticket, since time.Time) ending {
 	}
 }
 
-// isTaken tells the batches of other tickets.
-func (o *Office) isTaken(t *ticket) func(id string) bool {
+// isTaken recognizes the batches that are known under another key.
+func (o *Batcher) isTaken(t *openBatch) func(id string) bool {
 	return func(id string) bool {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		for _, other := range o.tickets {
+		for _, other := range o.batches {
 			if other != t && other.ID == id {
 				return true
 			}

@@ -1,16 +1,16 @@
-// Package office keeps the life of batches: calls are parked until all of a wave wait, what
-// is parked is shaped to the API's limits and sent, and each result is handed to the call
-// that waits for it.
+// Package batcher sends calls in batches: it gathers requests until all calls of a wave wait, cuts
+// them into batches within the API's limits, creates and follows these, and gives each result to
+// the call that waits for it.
 //
 // What it promises: before a step that can cost money is taken, what is intended is durable
 // (batch.Mark), so that after a crash the batch is found again and not paid twice; nothing
 // is created again that may exist; results are read as a stream, in any order; a batch is
-// closed only after every call that took an answer from it has ended. An Office and a Wave
+// closed only after every call that took an answer from it has ended. A Batcher and a Wave
 // may be used from any number of goroutines; no lock is held while anything is sent.
 //
-// What it is not for: it knows no wire format (package desk), counts no money and tries no
+// What it is not for: it knows no wire format (package batchapi), counts no money and tries no
 // line again (package dispatch): a line that failed is the error of its call.
-package office
+package batcher
 
 import (
 	"cmp"
@@ -54,9 +54,9 @@ type Policy struct {
 }
 
 const (
-	autoMin  = 100
-	autoTime = 10 * time.Minute // with less, auto does not begin a batch
-	parkMost = 3                // times that one call is asked over a batch before it is asked live
+	autoMin   = 100
+	autoTime  = 10 * time.Minute // with less, auto does not begin a batch
+	triesMost = 3                // times that one call is asked over a batch before it is asked live
 )
 
 func (p Policy) withDefaults() Policy {
@@ -73,10 +73,10 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Config says what an Office works with.
+// Config says what a Batcher works with.
 type Config struct {
 	Policy
-	// Open are the batches that earlier sittings left.
+	// Open are the batches that earlier processes of the run left.
 	Open []batch.Open
 	// Mark makes a mark durable: it returns only then. It is called from many goroutines at
 	// once. Default: nothing is durable, and a drain waits for batches.
@@ -86,35 +86,35 @@ type Config struct {
 	Release func(llm.Money)
 }
 
-// Office keeps every batch that is open.
-type Office struct {
+// Batcher knows every batch that is open.
+type Batcher struct {
 	rule    Policy
 	mark    func(ctx context.Context, m batch.Mark) error
 	release func(llm.Money)
 	stop    chan struct{} // closed by Drain
 
 	mu       sync.Mutex
-	tickets  map[string]*ticket // by key
-	byStem   map[string][]*slot // of open tickets, in order of their ordinals
-	owed     map[string][]*slot // what earlier sittings left, by call
-	counters []*Counter
+	batches  map[string]*openBatch // by key
+	byStem   map[string][]*slot    // of open batches, in order of their ordinals
+	orphaned map[string][]*slot    // what earlier processes left, by call
+	queues   []*Queue
 	draining bool
 	waves    int
-	parked   int // lines that wait to be sent
+	pending  int // items that wait to be sent
 	counts   Counts
 	freed    llm.Money // not at risk any more, and not told
 }
 
-// New returns an Office over c.
-func New(c Config) (*Office, error) {
+// New returns a Batcher over c.
+func New(c Config) (*Batcher, error) {
 	switch c.Route {
 	case "", Live, Batch, Auto:
 	default:
 		return nil, fmt.Errorf("batch: lane: %q is not known; use one of %v", c.Route, Routes())
 	}
-	o := &Office{
+	o := &Batcher{
 		rule: c.withDefaults(), mark: c.Mark, release: c.Release, stop: make(chan struct{}),
-		tickets: map[string]*ticket{}, byStem: map[string][]*slot{}, owed: map[string][]*slot{},
+		batches: map[string]*openBatch{}, byStem: map[string][]*slot{}, orphaned: map[string][]*slot{},
 	}
 	if o.release == nil {
 		o.release = func(llm.Money) {}
@@ -128,23 +128,23 @@ func New(c Config) (*Office, error) {
 	return o, nil
 }
 
-// Counter returns the counter of a provider's desk.
-func (o *Office) Counter(name string, d batch.Desk, limits provider.Batch) *Counter {
-	c := newCounter(name, d, limits)
+// Queue returns the queue of a provider's batch API.
+func (o *Batcher) Queue(name string, d batch.API, limits provider.Batch) *Queue {
+	c := newQueue(name, d, limits)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, t := range o.tickets {
+	for _, t := range o.batches {
 		if t.Provider == name {
 			c.created = append(c.created, t.Began)
 		}
 	}
-	o.counters = append(o.counters, c)
+	o.queues = append(o.queues, c)
 	return c
 }
 
-// Drain sends nothing more, and leaves the batches that are at the provider to a later
-// sitting if they can be found then; if they cannot, it waits for them.
-func (o *Office) Drain() {
+// Drain sends nothing more, and leaves the batches that are at the provider until the run is
+// resumed, if they can be found then; if they cannot, it waits for them.
+func (o *Batcher) Drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.draining {
@@ -154,7 +154,7 @@ func (o *Office) Drain() {
 }
 
 // drained is done when there is no more to be followed; nil where that never is.
-func (o *Office) drained() <-chan struct{} {
+func (o *Batcher) drained() <-chan struct{} {
 	if o.mark == nil {
 		return nil
 	}
@@ -162,13 +162,13 @@ func (o *Office) drained() <-chan struct{} {
 }
 
 // Cancel asks the providers to end every batch that has been created. What they have
-// answered by then is billed, and stays to be collected by a later sitting. desk returns the
-// desk of a provider.
-func (o *Office) Cancel(ctx context.Context, desk func(provider string) (batch.Desk, error)) error {
+// answered by then is billed, and is collected when the run is resumed. api returns the API of a
+// provider.
+func (o *Batcher) Cancel(ctx context.Context, api func(provider string) (batch.API, error)) error {
 	type named struct{ provider, id string }
 	var all []named
 	o.mu.Lock()
-	for _, t := range o.tickets {
+	for _, t := range o.batches {
 		if t.ID != "" && t.state.Phase != batch.Ended {
 			all = append(all, named{t.Provider, t.ID})
 		}
@@ -176,7 +176,7 @@ func (o *Office) Cancel(ctx context.Context, desk func(provider string) (batch.D
 	o.mu.Unlock()
 	var errs []error
 	for _, b := range all {
-		d, err := desk(b.provider)
+		d, err := api(b.provider)
 		if err == nil {
 			err = d.Cancel(ctx, b.id)
 		}
@@ -188,7 +188,7 @@ func (o *Office) Cancel(ctx context.Context, desk func(provider string) (batch.D
 }
 
 // note makes a mark durable. Its error ends whatever was to come next.
-func (o *Office) note(ctx context.Context, m batch.Mark) *llm.Error {
+func (o *Batcher) note(ctx context.Context, m batch.Mark) *llm.Error {
 	if o.mark == nil {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (o *Office) note(ctx context.Context, m batch.Mark) *llm.Error {
 	return nil
 }
 
-func (o *Office) count(f func(*Counts)) {
+func (o *Batcher) count(f func(*Counts)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f(&o.counts)

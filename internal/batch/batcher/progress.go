@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 
 // Counts are what became of batches and their lines so far.
 type Counts struct {
-	Created    int `json:"created"`    // batches, in this sitting
-	Lost       int `json:"lost"`       // batches that were there and are gone: perhaps paid in vain
-	Missing    int `json:"missing"`    // lines without a result: perhaps paid in vain
+	Created    int `json:"created"`    // batches, by this process
+	Lost       int `json:"lost"`       // batches that were there and are gone: perhaps paid for nothing
+	Missing    int `json:"missing"`    // lines without a result: perhaps paid for nothing
 	Duplicate  int `json:"duplicate"`  // results beyond the first of a line
 	Unknown    int `json:"unknown"`    // results of lines that are not ours
 	Unreadable int `json:"unreadable"` // results that could not be read
@@ -21,7 +21,7 @@ type Counts struct {
 // Progress is how things stand with batches.
 type Progress struct {
 	Wave   int `json:"wave"`   // how many waves there were, this one included
-	Parked int `json:"parked"` // calls that wait to be sent
+	Queued int `json:"queued"` // calls that wait to be sent
 	Counts
 	Open []Standing `json:"open,omitempty"` // by provider, then age
 }
@@ -45,11 +45,11 @@ type Standing struct {
 }
 
 // Progress returns how things stand.
-func (o *Office) Progress() Progress {
+func (o *Batcher) Progress() Progress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := Progress{Wave: o.waves, Parked: o.parked, Counts: o.counts}
-	for _, t := range o.tickets {
+	p := Progress{Wave: o.waves, Queued: o.pending, Counts: o.counts}
+	for _, t := range o.batches {
 		p.Open = append(p.Open, Standing{
 			Provider: t.Provider, Model: t.Model, ID: t.ID, Began: t.Began, Expires: t.state.Expires, Phase: t.state.Phase,
 			Lines: len(t.Lines), Waiting: t.waiting, Bytes: t.bytes,

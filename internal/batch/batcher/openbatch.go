@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"cmp"
@@ -10,32 +10,32 @@ import (
 	"parley/llm"
 )
 
-// ticket is an open batch: what was sent, and who waits for what. It is guarded by the
-// Office.
-type ticket struct {
+// openBatch is a batch that was sent, or is about to be, and the calls that wait for its lines. It
+// is guarded by the Batcher.
+type openBatch struct {
 	batch.Open
 	slots map[batch.ID]*slot
 
-	counter   *Counter     // nil until a call of this sitting wants something of it
+	queue     *Queue       // nil until a call of this process waits for one of its lines
 	draft     *batch.Draft // until it is sent
 	bytes     int64
 	tokens    int
 	intended  bool   // its intent is durable, so it must be closed
-	entered   bool   // it has a place at the counter
+	entered   bool   // it counts in the queue's limits
 	following bool   // somebody sees to it
 	round     int    // of reading its results
 	waiting   int    // slots with a call that waits
 	unused    int    // slots whose answer was not taken and is not safe
 	held      int    // calls that took an answer and have not ended
-	owes      int    // slots that are owed
+	orphans   int    // slots that are owed
 	lost      string // why it is, if it is
 	risk      llm.Money
 	state     batch.State
 	error     string // what went wrong when the provider was last asked
 }
 
-// trouble notes that the provider could not be asked about a batch.
-func (o *Office) trouble(t *ticket, e *llm.Error) {
+// noteError notes that the provider could not be asked about a batch.
+func (o *Batcher) noteError(t *openBatch, e *llm.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t.error = e.Message
@@ -43,51 +43,51 @@ func (o *Office) trouble(t *ticket, e *llm.Error) {
 
 // slot is a line and the call that waits for it.
 type slot struct {
-	ticket *ticket
-	id     batch.ID
-	by     *parked // nil: nobody waits
-	used   bool    // its answer was taken
-	round  int     // of reading in which it is expected
-	owed   bool    // left by an earlier sitting, and not asked for in this one
-	safe   bool    // left by an earlier sitting, which has an answer to its call
+	openBatch *openBatch
+	id        batch.ID
+	by        *pending // nil: nobody waits
+	used      bool     // its answer was taken
+	round     int      // of reading in which it is expected
+	orphaned  bool     // left by an earlier process, and not asked for in this one
+	safe      bool     // left by an earlier process, which has an answer to its call
 }
 
-// reopen books a batch of an earlier sitting.
-func (o *Office) reopen(open batch.Open) {
-	t := &ticket{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true}
+// reopen adds a batch of an earlier process.
+func (o *Batcher) reopen(open batch.Open) {
+	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true}
 	for _, id := range open.Lines {
 		s := o.addSlot(t, id)
 		if s == nil {
 			continue
 		}
 		if s.safe = open.Safe(id); !s.safe {
-			s.owed = true
+			s.orphaned = true
 			t.unused++
-			t.owes++
-			o.owed[id.Call()] = append(o.owed[id.Call()], s)
+			t.orphans++
+			o.orphaned[id.Call()] = append(o.orphaned[id.Call()], s)
 		}
 	}
 	t.risk = t.AtRisk()
-	o.tickets[open.Key] = t
+	o.batches[open.Key] = t
 }
 
-func (o *Office) addSlot(t *ticket, id batch.ID) *slot {
+func (o *Batcher) addSlot(t *openBatch, id batch.ID) *slot {
 	if t.slots[id] != nil {
 		return nil
 	}
-	s := &slot{ticket: t, id: id}
+	s := &slot{openBatch: t, id: id}
 	t.slots[id] = s
 	st := id.Stem()
 	o.byStem[st] = append(o.byStem[st], s)
 	return s
 }
 
-// book makes a ticket of lines that are about to be sent as one batch.
-func (o *Office) book(c *Counter, lines []*parked) *ticket {
-	t := &ticket{
-		Open:    batch.Open{Key: batch.NewKey(), Provider: c.name, Model: lines[0].Request.Model, Began: time.Now()},
-		slots:   make(map[batch.ID]*slot, len(lines)),
-		counter: c,
+// add makes an open batch of items that are about to be sent as one.
+func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
+	t := &openBatch{
+		Open:  batch.Open{Key: batch.NewKey(), Provider: c.name, Model: lines[0].Request.Model, Began: time.Now()},
+		slots: make(map[batch.ID]*slot, len(lines)),
+		queue: c,
 	}
 	t.draft = &batch.Draft{Key: t.Key, Lines: make([]batch.Line, 0, len(lines))}
 	for _, p := range lines {
@@ -106,12 +106,12 @@ func (o *Office) book(c *Counter, lines []*parked) *ticket {
 		t.tokens += p.Tokens
 	}
 	t.waiting, t.unused = len(lines), len(lines)
-	o.tickets[t.Key] = t
+	o.batches[t.Key] = t
 	return t
 }
 
 // claim finds a line of an open batch that asks the same and that nobody waits for.
-func (o *Office) claim(stem string) *slot {
+func (o *Batcher) claim(stem string) *slot {
 	for _, s := range o.byStem[stem] {
 		if s.by == nil && !s.used {
 			return s
@@ -120,27 +120,27 @@ func (o *Office) claim(stem string) *slot {
 	return nil
 }
 
-// fund takes the lines of a call, which may cost worst each, out of what earlier sittings
-// left at risk: from now on the call answers for them. It returns by how much that is less.
-func (o *Office) fund(call string, worst llm.Money) (released llm.Money, ok bool) {
+// adoptRisk takes the lines of a call, which may cost worst each, out of what earlier processes
+// left at risk: from now on the call accounts for them. It returns by how much that is less.
+func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, s := range o.owed[call] {
-		t := s.ticket
-		s.owed, ok = false, true
-		t.owes--
+	for _, s := range o.orphaned[call] {
+		t := s.openBatch
+		s.orphaned, ok = false, true
+		t.orphans--
 		t.Worst = max(0, t.Worst.Minus(worst))
-		now := min(t.risk, t.Worst, t.Dearest.Times(t.owes))
+		now := min(t.risk, t.Worst, t.Dearest.Times(t.orphans))
 		released = released.Plus(t.risk.Minus(now))
 		t.risk = now
 	}
-	delete(o.owed, call)
+	delete(o.orphaned, call)
 	return released, ok
 }
 
-// take hands what came of a line to the call that waits for it.
-func (o *Office) take(s *slot, f Fate) {
-	p, t := s.by, s.ticket
+// resolve gives the result of a line to the call that waits for it.
+func (o *Batcher) resolve(s *slot, f Result) {
+	p, t := s.by, s.openBatch
 	s.by = nil
 	t.waiting--
 	s.used = true
@@ -148,15 +148,15 @@ func (o *Office) take(s *slot, f Fate) {
 		t.unused--
 	}
 	t.held++
-	p.seat.took = append(p.seat.took, t)
+	p.call.took = append(p.call.took, t)
 	p.slot = nil
 	f.Took = time.Since(t.Began)
 	p.wake(f)
 }
 
 // waiters takes the calls that wait for t off it.
-func (t *ticket) waiters() []*parked {
-	out := make([]*parked, 0, t.waiting)
+func (t *openBatch) waiters() []*pending {
+	out := make([]*pending, 0, t.waiting)
 	for _, id := range t.Lines {
 		if s := t.slots[id]; s != nil && s.by != nil {
 			out = append(out, s.by)
@@ -167,17 +167,17 @@ func (t *ticket) waiters() []*parked {
 	return out
 }
 
-// strike takes a batch out of the book: it does not exist, or nothing more is to be had.
-func (o *Office) strike(t *ticket) {
-	delete(o.tickets, t.Key)
+// remove forgets a batch: it does not exist, or it has nothing more to give.
+func (o *Batcher) remove(t *openBatch) {
+	delete(o.batches, t.Key)
 	for _, s := range t.slots {
 		st := s.id.Stem()
 		left := slices.DeleteFunc(o.byStem[st], func(x *slot) bool { return x == s })
 		if o.byStem[st] = left; len(left) == 0 {
 			delete(o.byStem, st)
 		}
-		if call := s.id.Call(); s.owed {
-			o.owed[call] = slices.DeleteFunc(o.owed[call], func(x *slot) bool { return x == s })
+		if call := s.id.Call(); s.orphaned {
+			o.orphaned[call] = slices.DeleteFunc(o.orphaned[call], func(x *slot) bool { return x == s })
 		}
 	}
 	o.freed = o.freed.Plus(t.risk)
@@ -186,7 +186,7 @@ func (o *Office) strike(t *ticket) {
 
 // unlock also tells of what is not at risk any more: not before, since whoever is told has
 // locks of his own.
-func (o *Office) unlock() {
+func (o *Batcher) unlock() {
 	freed := o.freed
 	o.freed = 0
 	o.mu.Unlock()
@@ -195,18 +195,18 @@ func (o *Office) unlock() {
 	}
 }
 
-// spent says whether all that a batch had to give is safe.
-func (t *ticket) spent() bool {
+// done says whether all that a batch had to give is safe.
+func (t *openBatch) done() bool {
 	return t.unused == 0 && t.held == 0 && t.waiting == 0 && !t.following && t.ID != ""
 }
 
-// closeSpent closes the batches of which all is safe.
-func (o *Office) closeSpent(ctx context.Context, some []*ticket) {
+// closeDone closes the batches of which all is safe.
+func (o *Batcher) closeDone(ctx context.Context, some []*openBatch) {
 	o.mu.Lock()
-	var done []*ticket
+	var done []*openBatch
 	for _, t := range some {
-		if o.tickets[t.Key] == t && t.spent() {
-			o.strike(t)
+		if o.batches[t.Key] == t && t.done() {
+			o.remove(t)
 			done = append(done, t)
 		}
 	}

@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 const overdue = time.Hour
 
 // watch looks at a batch until it has ended.
-func (w *Wave) watch(ctx context.Context, t *ticket) ending {
-	o := w.office
+func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
+	o := w.batcher
 	look := watcher{w: w, t: t, due: w.dueOf(t)}
 	for n := 0; ; n++ {
-		st, err := t.counter.Desk.State(ctx, t.ID)
+		st, err := t.queue.API.State(ctx, t.ID)
 		if ctx.Err() != nil {
 			return ending{how: left}
 		}
 		pause := o.rule.Poll.pause(n)
 		if err != nil {
 			e := llm.AsError(err)
-			o.trouble(t, e)
+			o.noteError(t, e)
 			if end := look.failed(e); end.how != under {
 				return end
 			}
@@ -41,7 +41,7 @@ func (w *Wave) watch(ctx context.Context, t *ticket) ending {
 			case batch.Ended:
 				return ending{}
 			case batch.Failed:
-				return w.unbegun(t, st)
+				return w.failedWhole(t, st)
 			}
 			if !st.Expires.IsZero() && time.Since(st.Expires) > overdue {
 				return ending{how: lost, why: "it should have expired long ago"}
@@ -57,20 +57,20 @@ func (w *Wave) watch(ctx context.Context, t *ticket) ending {
 }
 
 // dueOf is when a batch is to be cancelled; zero: never.
-func (w *Wave) dueOf(t *ticket) time.Time {
+func (w *Wave) dueOf(t *openBatch) time.Time {
 	if w.due.IsZero() {
 		return w.due
 	}
-	if began := t.Began.Add(w.office.rule.Deadline); began.Before(w.due) {
+	if began := t.Began.Add(w.batcher.rule.Deadline); began.Before(w.due) {
 		return began
 	}
 	return w.due
 }
 
-// watcher remembers what looking at a batch came to.
+// watcher remembers the outcome of earlier looks at a batch.
 type watcher struct {
 	w    *Wave
-	t    *ticket
+	t    *openBatch
 	due  time.Time
 	gone int // times in a row that it was not there
 	errs int // times in a row that looking failed
@@ -80,9 +80,9 @@ type watcher struct {
 // That it will not be cancelled shows in its state.
 func (l *watcher) cancel(ctx context.Context) {
 	l.due = time.Time{}
-	err := l.t.counter.Desk.Cancel(ctx, l.t.ID)
+	err := l.t.queue.API.Cancel(ctx, l.t.ID)
 	if e := llm.AsError(err); e != nil && e.Kind.Retryable() && !e.Final {
-		l.due = time.Now().Add(e.RetryAfter + l.w.office.rule.Poll.Most)
+		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.rule.Poll.Most)
 	}
 }
 
@@ -103,10 +103,10 @@ func (l *watcher) failed(e *llm.Error) ending {
 	return ending{}
 }
 
-// unbegun decides what to do about a batch that was taken and then failed as a whole. None
+// failedWhole decides what to do about a batch that was taken and then failed as a whole. None
 // of its lines was asked.
-func (w *Wave) unbegun(t *ticket, st batch.State) ending {
-	o := w.office
+func (w *Wave) failedWhole(t *openBatch, st batch.State) ending {
+	o := w.batcher
 	why := "failed"
 	bad := map[int]string{}
 	for _, f := range st.Faults {
@@ -115,9 +115,9 @@ func (w *Wave) unbegun(t *ticket, st batch.State) ending {
 			bad[f.Line-1] = f.Code + ": " + f.Message
 		}
 		if f.Code == "token_limit_exceeded" {
-			t.counter.leave(t.Model, t.tokens)
+			t.queue.leave(t.Model, t.tokens)
 			t.entered = false
-			t.counter.crowded(t.Model, len(t.Lines), limitIn(f.Message))
+			t.queue.crowded(t.Model, len(t.Lines), limitIn(f.Message))
 			return ending{how: again, why: why}
 		}
 	}
@@ -128,14 +128,14 @@ func (w *Wave) unbegun(t *ticket, st batch.State) ending {
 			p := s.by
 			s.by, p.slot = nil, nil
 			t.waiting--
-			p.wake(Fate{Err: &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Message: what}, Asked: true})
+			p.wake(Result{Err: &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Message: what}, Asked: true})
 		}
 	}
 	if len(bad) == 0 {
 		if len(t.Lines) < 2 {
 			return ending{how: live, why: why}
 		}
-		t.counter.smaller(t.Model, len(t.Lines))
+		t.queue.smaller(t.Model, len(t.Lines))
 	}
 	return ending{how: again, why: why}
 }
@@ -152,13 +152,13 @@ func limitIn(message string) int {
 	return n
 }
 
-// collect reads the results of a batch that has ended, until everybody who waits has his.
-func (w *Wave) collect(ctx context.Context, t *ticket) ending {
-	o := w.office
+// collect reads the results of a batch that has ended, until every call that waits has its result.
+func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
+	o := w.batcher
 	for tries := 0; ; {
-		round := w.expect(t)
+		round := w.beginRound(t)
 		err := w.read(ctx, t)
-		if w.readTo(t, round, err == nil) {
+		if w.endRound(t, round, err == nil) {
 			return ending{how: collected}
 		}
 		if ctx.Err() != nil {
@@ -180,10 +180,10 @@ func (w *Wave) collect(ctx context.Context, t *ticket) ending {
 	}
 }
 
-// expect begins a round of reading: those who wait now must be in it. The wave holds still
+// beginRound begins a round of reading: those who wait now must be in it. The wave holds still
 // meanwhile, so that those whose lines failed go out together.
-func (w *Wave) expect(t *ticket) int {
-	o := w.office
+func (w *Wave) beginRound(t *openBatch) int {
+	o := w.batcher
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w.moving++
@@ -196,43 +196,43 @@ func (w *Wave) expect(t *ticket) int {
 	return t.round
 }
 
-// readTo ends a round. Whoever is not in a whole one is missing.
-func (w *Wave) readTo(t *ticket, round int, whole bool) (done bool) {
-	o := w.office
+// endRound ends a round. Whoever is not in a whole one is missing.
+func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
+	o := w.batcher
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer w.still()
+	defer w.stops()
 	if whole {
 		for _, s := range t.slots {
 			if s.by != nil && s.round == round {
 				o.counts.Missing++
-				o.take(s, Fate{Err: batch.MissingError(t.ID), Asked: true})
+				o.resolve(s, Result{Err: batch.MissingError(t.ID), Asked: true})
 			}
 		}
 	}
 	return t.waiting == 0
 }
 
-// inHand is how many calls may be busy with their answers before more are read.
-const inHand = 1024
+// deliverMost is how many calls may be busy with their answers before more are read.
+const deliverMost = 1024
 
-func (w *Wave) read(ctx context.Context, t *ticket) error {
-	for r, err := range t.counter.Desk.Results(ctx, t.ID) {
+func (w *Wave) read(ctx context.Context, t *openBatch) error {
+	for r, err := range t.queue.API.Results(ctx, t.ID) {
 		if err != nil {
 			return err
 		}
-		w.hand(t, r)
+		w.deliver(t, r)
 	}
 	return nil
 }
 
-// hand gives a result to whoever waits for it. The first of a line counts.
-func (w *Wave) hand(t *ticket, r batch.Result) {
-	o := w.office
+// deliver gives a result to whoever waits for it. The first of a line counts.
+func (w *Wave) deliver(t *openBatch, r batch.Result) {
+	o := w.batcher
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for w.moving > inHand {
-		w.slower.Wait() // so that answers are not heaped up in memory
+	for w.moving > deliverMost {
+		w.fewer.Wait() // so that answers do not pile up in memory
 	}
 	id, ours := batch.SplitCustomID(t.Key, r.CustomID)
 	s := t.slots[id]
@@ -246,6 +246,6 @@ func (w *Wave) hand(t *ticket, r batch.Result) {
 			o.counts.Duplicate++
 		}
 	default:
-		o.take(s, Fate{Response: r.Response, Err: r.Err, Asked: true})
+		o.resolve(s, Result{Response: r.Response, Err: r.Err, Asked: true})
 	}
 }

@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -28,52 +28,52 @@ func TestEndings(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name                   string
-		desk                   *fake
+		api                    *fake
 		change                 func(*Config, *provider.Batch)
 		answered, live, failed int
 		created                int
 		least, most            time.Duration // that it takes
 	}{
-		{name: "well", desk: &fake{takes: time.Hour}, answered: 100, created: 1, least: time.Hour, most: 62 * time.Minute},
-		{name: "cut to requests", desk: &fake{takes: time.Hour}, answered: 100, created: 4, most: 62 * time.Minute,
+		{name: "well", api: &fake{takes: time.Hour}, answered: 100, created: 1, least: time.Hour, most: 62 * time.Minute},
+		{name: "cut to requests", api: &fake{takes: time.Hour}, answered: 100, created: 4, most: 62 * time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Requests = 30 }},
-		{name: "cut to bytes", desk: &fake{takes: time.Hour}, answered: 100, created: 5, most: 62 * time.Minute,
+		{name: "cut to bytes", api: &fake{takes: time.Hour}, answered: 100, created: 5, most: 62 * time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Bytes = 1024 + 20*(100+lineBytes) }},
-		{name: "one line is too large", desk: &fake{}, live: 100,
+		{name: "one line is too large", api: &fake{}, live: 100,
 			change: func(_ *Config, l *provider.Batch) { l.Bytes = 1024 + 50 }},
-		{name: "creations an hour", desk: &fake{takes: time.Minute}, answered: 100, created: 10, least: 3 * time.Hour, most: 3*time.Hour + 5*time.Minute,
+		{name: "creations an hour", api: &fake{takes: time.Minute}, answered: 100, created: 10, least: 3 * time.Hour, most: 3*time.Hour + 5*time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Requests, l.PerHour = 10, 3 }},
-		{name: "tokens that wait, known", desk: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 3, least: 3 * time.Hour, most: 4 * time.Hour,
+		{name: "tokens that wait, known", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 3, least: 3 * time.Hour, most: 4 * time.Hour,
 			change: func(_ *Config, l *provider.Batch) { l.Tokens = 40 }},
-		{name: "tokens that wait, learned", desk: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 4, most: 4 * time.Hour},
-		{name: "refused for a while", desk: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
+		{name: "tokens that wait, learned", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 4, most: 4 * time.Hour},
+		{name: "refused for a while", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
 			answered: 100, created: 1, least: 70 * time.Minute, most: 75 * time.Minute},
-		{name: "refused for ever", desk: &fake{refuse: fail(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
+		{name: "refused for ever", api: &fake{refuse: fail(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
 			live: 100, least: time.Hour, most: 80 * time.Minute},
-		{name: "created, and the answer lost", desk: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
+		{name: "created, and the answer lost", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
 			answered: 100, created: 1, most: 65 * time.Minute},
-		{name: "created, the answer lost, and listed late", desk: &fake{takes: time.Hour, lag: 20 * time.Second, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
+		{name: "created, the answer lost, and listed late", api: &fake{takes: time.Hour, lag: 20 * time.Second, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
 			answered: 100, created: 1, most: 65 * time.Minute},
-		{name: "created, the answer lost, and blind", desk: &fake{takes: time.Hour, blind: true, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
+		{name: "created, the answer lost, and blind", api: &fake{takes: time.Hour, blind: true, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
 			answered: 100, created: 1, most: 65 * time.Minute},
-		{name: "perhaps created, and was not", desk: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindServer, Uncertain: true, Code: "not done"})},
+		{name: "perhaps created, and was not", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindServer, Uncertain: true, Code: "not done"})},
 			answered: 100, created: 1, least: time.Hour + 30*time.Second, most: 65 * time.Minute},
-		{name: "no batch API", desk: &fake{refuse: fail(llm.Error{Kind: llm.KindBadRequest, Status: 404})}, live: 100},
-		{name: "no key", desk: &fake{refuse: fail(llm.Error{Kind: llm.KindAuth, Status: 401})}, failed: 100},
-		{name: "a line is refused, which one is said", desk: &fake{takes: time.Hour, poison: "question 42", where: true}, answered: 99, failed: 1, created: 2, most: 65 * time.Minute},
-		{name: "lines that failed go out together", desk: &fake{takes: time.Hour, expire: 1, slow: time.Second}, answered: 100, created: 2, least: 2 * time.Hour, most: 130 * time.Minute},
-		{name: "lines fail for ever", desk: &fake{takes: time.Hour, expire: 9}, live: 100, created: 3, most: 4 * time.Hour},
-		{name: "it vanishes", desk: &fake{takes: time.Hour, vanish: true}, live: 100, created: 3, most: 5 * time.Minute},
-		{name: "it never ends", desk: &fake{takes: 1000 * time.Hour}, live: 100, created: 3, least: 3 * 25 * time.Hour, most: 76 * time.Hour},
-		{name: "the deadline passes", desk: &fake{takes: 10 * time.Hour}, answered: 50, live: 50, created: 1, least: time.Hour, most: 65 * time.Minute,
+		{name: "no batch API", api: &fake{refuse: fail(llm.Error{Kind: llm.KindBadRequest, Status: 404})}, live: 100},
+		{name: "no key", api: &fake{refuse: fail(llm.Error{Kind: llm.KindAuth, Status: 401})}, failed: 100},
+		{name: "a line is refused, which one is said", api: &fake{takes: time.Hour, poison: "question 42", where: true}, answered: 99, failed: 1, created: 2, most: 65 * time.Minute},
+		{name: "lines that failed go out together", api: &fake{takes: time.Hour, expire: 1, slow: time.Second}, answered: 100, created: 2, least: 2 * time.Hour, most: 130 * time.Minute},
+		{name: "lines fail for ever", api: &fake{takes: time.Hour, expire: 9}, live: 100, created: 3, most: 4 * time.Hour},
+		{name: "it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 3, most: 5 * time.Minute},
+		{name: "it never ends", api: &fake{takes: 1000 * time.Hour}, live: 100, created: 3, least: 3 * 25 * time.Hour, most: 76 * time.Hour},
+		{name: "the deadline passes", api: &fake{takes: 10 * time.Hour}, answered: 50, live: 50, created: 1, least: time.Hour, most: 65 * time.Minute,
 			change: func(c *Config, _ *provider.Batch) { c.Deadline = time.Hour }},
-		{name: "the deadline passes, and it cannot be cancelled at once", desk: &fake{takes: 10 * time.Hour, deaf: 3}, answered: 50, live: 50, created: 1, least: time.Hour, most: 70 * time.Minute,
+		{name: "the deadline passes, and it cannot be cancelled at once", api: &fake{takes: 10 * time.Hour, deaf: 3}, answered: 50, live: 50, created: 1, least: time.Hour, most: 70 * time.Minute,
 			change: func(c *Config, _ *provider.Batch) { c.Deadline = time.Hour }},
-		{name: "auto, and too few", desk: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Min = Auto, 101 }},
-		{name: "auto, and enough", desk: &fake{takes: time.Hour}, answered: 100, created: 1, most: 65 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
-		{name: "auto, and no time", desk: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Deadline = Auto, time.Minute }},
-		{name: "auto, and it vanishes", desk: &fake{takes: time.Hour, vanish: true}, live: 100, created: 1, most: 5 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
-		{name: "live", desk: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route = Live }},
+		{name: "auto, and too few", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Min = Auto, 101 }},
+		{name: "auto, and enough", api: &fake{takes: time.Hour}, answered: 100, created: 1, most: 65 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
+		{name: "auto, and no time", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Deadline = Auto, time.Minute }},
+		{name: "auto, and it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 1, most: 5 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
+		{name: "live", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route = Live }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,17 +81,17 @@ func TestEndings(t *testing.T) {
 				if c.change == nil {
 					c.change = func(*Config, *provider.Batch) {}
 				}
-				b, reqs, start := newBench(t, c.desk, c.change), ask(100), time.Now()
+				b, reqs, start := newBench(t, c.api, c.change), ask(100), time.Now()
 				got := b.wave(t.Context(), reqs)
 				took := time.Since(start)
 				answered, live, failed := tally(t, reqs, got)
-				if answered != c.answered || live != c.live || failed != c.failed || len(c.desk.order) != c.created {
-					t.Errorf("%d answered, %d live, %d failed, of %d batches; want %d, %d, %d of %d", answered, live, failed, len(c.desk.order), c.answered, c.live, c.failed, c.created)
+				if answered != c.answered || live != c.live || failed != c.failed || len(c.api.order) != c.created {
+					t.Errorf("%d answered, %d live, %d failed, of %d batches; want %d, %d, %d of %d", answered, live, failed, len(c.api.order), c.answered, c.live, c.failed, c.created)
 				}
 				if took < c.least || took > max(c.most, time.Second) {
 					t.Errorf("it took %v", took)
 				}
-				if p := b.Progress(); len(p.Open) != len(b.open()) || p.Parked != 0 || (failed == 0 && len(p.Open) != 0) {
+				if p := b.Progress(); len(p.Open) != len(b.open()) || p.Queued != 0 || (failed == 0 && len(p.Open) != 0) {
 					t.Errorf("left: %+v", p)
 				}
 			})
@@ -262,11 +262,11 @@ func TestRisk(t *testing.T) {
 		})
 		w := b.Begin(reqs[:4])
 		for i, req := range reqs[:4] {
-			s := w.Seat(req)
-			if m, ok := s.Fund(10); m != 10 || !ok {
+			s := w.Call(req)
+			if m, ok := s.Adopt(10); m != 10 || !ok {
 				t.Errorf("call %d: %v, %v", i, m, ok)
 			}
-			if m, ok := s.Fund(10); m != 0 || ok {
+			if m, ok := s.Adopt(10); m != 0 || ok {
 				t.Errorf("call %d again: %v, %v", i, m, ok)
 			}
 			s.End(t.Context(), false)
@@ -328,7 +328,7 @@ func TestCancel(t *testing.T) {
 		time.AfterFunc(time.Minute, cancel)
 		reqs := ask(30)
 		b.wave(ctx, reqs)
-		if err := b.Cancel(t.Context(), func(string) (batch.Desk, error) { return f, nil }); err != nil || f.cancels != 3 {
+		if err := b.Cancel(t.Context(), func(string) (batch.API, error) { return f, nil }); err != nil || f.cancels != 3 {
 			t.Errorf("%d cancelled: %v", f.cancels, err)
 		}
 		next := newBench(t, f, func(c *Config, _ *provider.Batch) { c.Open, c.Route = b.open(), Live })

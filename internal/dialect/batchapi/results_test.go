@@ -1,4 +1,4 @@
-package desk
+package batchapi
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const goodMessage = `{"id":"m","type":"message","role":"assistant","model":"m","
 // TestFileLines reads what may stand in an output or error file.
 func TestFileLines(t *testing.T) {
 	t.Parallel()
-	d := open(t, "openai", "http://127.0.0.1:1").(*fileDesk)
+	d := open(t, "openai", "http://127.0.0.1:1").(*fileAPI)
 	for _, c := range []struct {
 		line string
 		id   string
@@ -55,7 +55,7 @@ func TestFileLines(t *testing.T) {
 // TestMessageLines does the same for Anthropic's results.
 func TestMessageLines(t *testing.T) {
 	t.Parallel()
-	d := open(t, "anthropic", "http://127.0.0.1:1").(*messageDesk)
+	d := open(t, "anthropic", "http://127.0.0.1:1").(*messageAPI)
 	for _, c := range []struct {
 		line, id string
 		kind     llm.Kind
@@ -82,7 +82,7 @@ func FuzzResults(f *testing.F) {
 	f.Add(`{"custom_id":"a","response":{"status_code":200,"body":` + goodChat + `}}`)
 	f.Add(`{"custom_id":"a","result":{"type":"succeeded","message":` + goodMessage + `}}`)
 	f.Add(`{"custom_id":"a","result":{"type":"errored","error":[]}}`)
-	file, message := open(f, "openai", "http://127.0.0.1:1").(*fileDesk), open(f, "anthropic", "http://127.0.0.1:1").(*messageDesk)
+	file, message := open(f, "openai", "http://127.0.0.1:1").(*fileAPI), open(f, "anthropic", "http://127.0.0.1:1").(*messageAPI)
 	f.Fuzz(func(t *testing.T, line string) {
 		for _, r := range []batch.Result{file.result([]byte(line)), message.result([]byte(line))} {
 			if r.CustomID != "" && (r.Response == nil) == (r.Err == nil) {

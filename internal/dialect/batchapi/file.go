@@ -1,4 +1,4 @@
-package desk
+package batchapi
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 )
 
 // fileDesk is OpenAI's batch API.
-type fileDesk struct {
-	bureau
+type fileAPI struct {
+	connection
 	endpoint string
 }
 
@@ -51,7 +51,7 @@ type fileBatch struct {
 }
 
 // Create implements batch.Writer.
-func (d *fileDesk) Create(ctx context.Context, draft *batch.Draft, uploaded func(context.Context, string) error) (string, error) {
+func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(context.Context, string) error) (string, error) {
 	file, err := d.upload(ctx, draft)
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (d *fileDesk) Create(ctx context.Context, draft *batch.Draft, uploaded func
 }
 
 // upload sends the lines as a file. A file that is sent and not used costs nothing.
-func (d *fileDesk) upload(ctx context.Context, draft *batch.Draft) (string, error) {
+func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error) {
 	boundary := "parley-" + draft.Key
 	part := func(rest string) string {
 		return "--" + boundary + "\r\nContent-Disposition: form-data; " + rest
@@ -103,7 +103,7 @@ func (d *fileDesk) upload(ctx context.Context, draft *batch.Draft) (string, erro
 }
 
 // stream writes the lines of a draft, without what stands around them.
-func (d *fileDesk) stream(draft *batch.Draft) *stream {
+func (d *fileAPI) stream(draft *batch.Draft) *stream {
 	open, middle := `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`
 	return &stream{
 		key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}\n"),
@@ -116,7 +116,7 @@ func (d *fileDesk) stream(draft *batch.Draft) *stream {
 }
 
 // Find implements batch.Writer: the batch is the one with our key.
-func (d *fileDesk) Find(ctx context.Context, o *batch.Open, _ func(string) bool) (batch.Found, error) {
+func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) (batch.Found, error) {
 	if o.File == "" {
 		return batch.Found{Never: true}, nil // a batch is made of a file that was noted before
 	}
@@ -146,13 +146,13 @@ func (d *fileDesk) Find(ctx context.Context, o *batch.Open, _ func(string) bool)
 }
 
 // Cancel implements batch.Writer.
-func (d *fileDesk) Cancel(ctx context.Context, id string) error {
+func (d *fileAPI) Cancel(ctx context.Context, id string) error {
 	_, err := d.ask(ctx, wire.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &fileBatch{})
 	return err
 }
 
 // State implements batch.Reader.
-func (d *fileDesk) State(ctx context.Context, id string) (batch.State, error) {
+func (d *fileAPI) State(ctx context.Context, id string) (batch.State, error) {
 	b, err := d.show(ctx, id)
 	if err != nil {
 		return batch.State{}, err
@@ -173,7 +173,7 @@ func (d *fileDesk) State(ctx context.Context, id string) (batch.State, error) {
 	return st, nil
 }
 
-func (d *fileDesk) show(ctx context.Context, id string) (*fileBatch, error) {
+func (d *fileAPI) show(ctx context.Context, id string) (*fileBatch, error) {
 	var b fileBatch
 	if _, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (d *fileDesk) show(ctx context.Context, id string) (*fileBatch, error) {
 
 // Results implements batch.Reader: answers and failures are in a file each, and either may
 // be missing.
-func (d *fileDesk) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
+func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		b, err := d.show(ctx, id)
 		if err != nil {
@@ -210,7 +210,7 @@ func (d *fileDesk) Results(ctx context.Context, id string) iter.Seq2[batch.Resul
 }
 
 // result reads a line of an output or error file.
-func (d *fileDesk) result(line []byte) batch.Result {
+func (d *fileAPI) result(line []byte) batch.Result {
 	var l struct {
 		CustomID string `json:"custom_id"`
 		Response *struct {
@@ -248,4 +248,4 @@ func (d *fileDesk) result(line []byte) batch.Result {
 	return failed(e)
 }
 
-var _ batch.Desk = (*fileDesk)(nil)
+var _ batch.API = (*fileAPI)(nil)

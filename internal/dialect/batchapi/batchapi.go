@@ -1,4 +1,4 @@
-// Package desk speaks to the providers' batch APIs: OpenAI's, which takes a file of lines,
+// Package batchapi speaks to the providers' batch APIs: OpenAI's, which takes a file of lines,
 // and Anthropic's, which takes one long request.
 //
 // It promises that a draft is written as it is sent and results are read as they come, so
@@ -6,9 +6,9 @@
 // whether it may have been done; and that a line that cannot be read does not end the
 // others.
 //
-// It is not for following batches (package office), nor does it know how a request or an
+// It is not for following batches (package batcher), nor does it know how a request or an
 // answer is written: that is each dialect's own package.
-package desk
+package batchapi
 
 import (
 	"bytes"
@@ -30,19 +30,19 @@ import (
 	"parley/llm"
 )
 
-// Open makes the desk of a provider. It reads the provider's key from the environment, and
+// Open makes the batch API of a provider. It reads the provider's key from the environment, and
 // opens no connection. The result is an io.Closer too, which closes idle connections.
-func Open(p provider.Provider) (batch.Desk, error) {
-	var b bureau
+func Open(p provider.Provider) (batch.API, error) {
+	var b connection
 	var err error
 	bearer := wire.Config{KeyPrefix: "Bearer "}
 	switch p.Dialect {
 	case "openai":
-		b, err = newBureau(p, bearer, openai.AppendRequest, openai.DecodeResponse)
+		b, err = newConnection(p, bearer, openai.AppendRequest, openai.DecodeResponse)
 	case "responses":
-		b, err = newBureau(p, bearer, responses.AppendRequest, responses.DecodeResponse)
+		b, err = newConnection(p, bearer, responses.AppendRequest, responses.DecodeResponse)
 	case "anthropic":
-		b, err = newBureau(p, wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": anthropic.Version}},
+		b, err = newConnection(p, wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": anthropic.Version}},
 			anthropic.AppendRequest, anthropic.DecodeResponse)
 	default:
 		err = fmt.Errorf("provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
@@ -51,11 +51,11 @@ func Open(p provider.Provider) (batch.Desk, error) {
 	case err != nil:
 		return nil, fmt.Errorf("desk: %w", err)
 	case p.Dialect == "anthropic":
-		return &messageDesk{b}, nil
+		return &messageAPI{b}, nil
 	case p.Dialect == "responses":
-		return &fileDesk{bureau: b, endpoint: "/v1" + responses.Path}, nil
+		return &fileAPI{connection: b, endpoint: "/v1" + responses.Path}, nil
 	}
-	return &fileDesk{bureau: b, endpoint: "/v1" + openai.Path}, nil
+	return &fileAPI{connection: b, endpoint: "/v1" + openai.Path}, nil
 }
 
 const (
@@ -63,8 +63,8 @@ const (
 	smallTime = 2 * time.Minute // a small exchange may take
 )
 
-// bureau is what the desks have in common.
-type bureau struct {
+// connection is what both APIs have in common.
+type connection struct {
 	p      provider.Provider
 	c      *wire.Client
 	write  func(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error)
@@ -72,19 +72,19 @@ type bureau struct {
 	caps   *sync.Map // of provider.Capability, by model
 }
 
-func newBureau(p provider.Provider, cfg wire.Config,
+func newConnection(p provider.Provider, cfg wire.Config,
 	write func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error), decode func([]byte) (*llm.Response, error),
-) (bureau, error) {
+) (connection, error) {
 	p.HTTP2 = false // few exchanges, some of them long
 	c, err := wire.New(p, cfg)
-	return bureau{p: p, c: c, write: write, decode: decode, caps: &sync.Map{}}, err
+	return connection{p: p, c: c, write: write, decode: decode, caps: &sync.Map{}}, err
 }
 
 // Close closes the connections that no call is using.
-func (b *bureau) Close() error { return b.c.Close() }
+func (b *connection) Close() error { return b.c.Close() }
 
 // Weigh implements batch.Writer.
-func (b *bureau) Weigh(req *llm.Request) (batch.Weight, error) {
+func (b *connection) Weigh(req *llm.Request) (batch.Weight, error) {
 	_, model := llm.SplitModel(req.Model)
 	switch {
 	case model == "":
@@ -100,7 +100,7 @@ func (b *bureau) Weigh(req *llm.Request) (batch.Weight, error) {
 }
 
 // body appends what asks req, on one line.
-func (b *bureau) body(dst []byte, req *llm.Request) ([]byte, []string, error) {
+func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error) {
 	_, model := llm.SplitModel(req.Model)
 	known, ok := b.caps.Load(model)
 	if !ok {
@@ -122,13 +122,13 @@ func (b *bureau) body(dst []byte, req *llm.Request) ([]byte, []string, error) {
 }
 
 // ask makes a small exchange and reads its JSON into v.
-func (b *bureau) ask(ctx context.Context, call wire.Call, v any) (http.Header, error) {
+func (b *connection) ask(ctx context.Context, call wire.Call, v any) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, smallTime)
 	defer cancel()
 	return b.exchange(ctx, call, v)
 }
 
-func (b *bureau) exchange(ctx context.Context, call wire.Call, v any) (http.Header, error) {
+func (b *connection) exchange(ctx context.Context, call wire.Call, v any) (http.Header, error) {
 	a, err := b.c.Do(ctx, call)
 	if err != nil {
 		return nil, b.c.Fail(err, "", nil)
@@ -153,7 +153,7 @@ func unsure(err error) error {
 }
 
 // gone is the error of a batch that an answer does not have.
-func (b *bureau) gone(id string, body json.RawMessage) error {
+func (b *connection) gone(id string, body json.RawMessage) error {
 	what := "the provider answers without a batch"
 	if len(body) > 0 {
 		what = fault.Classify(0, nil, body).Message
@@ -164,7 +164,7 @@ func (b *bureau) gone(id string, body json.RawMessage) error {
 var errStop = errors.New("enough")
 
 // lines reads a body of lines, and hands what each comes to over until more says false.
-func (b *bureau) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
+func (b *connection) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
 	a, err := b.c.Do(ctx, wire.Call{Method: http.MethodGet, Path: path, Header: header})
 	if err != nil {
 		return b.c.Fail(err, "", nil)
@@ -183,7 +183,7 @@ func (b *bureau) lines(ctx context.Context, path string, header http.Header, rea
 }
 
 // answered makes a result of an answer's body.
-func (b *bureau) answered(id string, body []byte, requestID string) batch.Result {
+func (b *connection) answered(id string, body []byte, requestID string) batch.Result {
 	resp, err := b.decode(body)
 	if err != nil {
 		return batch.Result{CustomID: id, Err: b.finish(llm.AsError(err), requestID)}
@@ -194,7 +194,7 @@ func (b *bureau) answered(id string, body []byte, requestID string) batch.Result
 }
 
 // finish names the provider in an error and takes the key out of it.
-func (b *bureau) finish(e *llm.Error, requestID string) *llm.Error {
+func (b *connection) finish(e *llm.Error, requestID string) *llm.Error {
 	if e.RequestID == "" {
 		e.RequestID = requestID
 	}

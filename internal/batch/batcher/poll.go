@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -50,7 +50,7 @@ const (
 
 // rest waits for d, or until wake does, or until there is something to stop for. A zero due
 // is no deadline, a nil wake never wakes.
-func (o *Office) rest(ctx context.Context, d time.Duration, due time.Time, wake <-chan struct{}) halt {
+func (o *Batcher) rest(ctx context.Context, d time.Duration, due time.Time, wake <-chan struct{}) halt {
 	then := goOn
 	if !due.IsZero() {
 		if left := time.Until(due); left <= d {

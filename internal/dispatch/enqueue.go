@@ -2,18 +2,17 @@ package dispatch
 
 import (
 	"context"
-	"time"
 
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/llm"
 )
 
-// park is one attempt of a call over a batch API: it takes the place of limit and meter. It
+// enqueue is one attempt of a call over a batch API: it takes the place of limit and meter. It
 // draws on the call's account at the batch's rates, waits for its line, and counts.
-type park struct {
-	counter *office.Counter
+type enqueue struct {
+	queue   *batcher.Queue
 	guess   *estimator
-	prices  *tariff
+	prices  *priceList
 	stats   *Stats
 	notices *notices
 }
@@ -22,38 +21,38 @@ type park struct {
 // on waiting tokens is kept.
 const tokenMargin = 1.15
 
-// parks says whether a call goes over the batch API of its model.
-func (l *lanes) parks(c *call) bool {
-	if c.seat == nil || !c.seat.Batches(c.req.Model) {
+// batched says whether a call goes over the batch API of its model.
+func (l *lanes) batched(c *call) bool {
+	if c.inWave == nil || !c.inWave.Batches(c.req.Model) {
 		return false
 	}
 	name, _ := llm.SplitModel(c.req.Model)
 	lane, err := l.lane(name)
-	return err == nil && lane.park != nil
+	return err == nil && lane.enqueue != nil
 }
 
-// ask parks the call, or asks live where that is what is to be.
-func (p *park) ask(ctx context.Context, c *call, live func() (*llm.Response, error)) (*llm.Response, error) {
-	req, s := c.req, c.seat
-	t := p.tab(c)
-	if !s.Parks(p.counter, req) {
+// ask sends the call in a batch, or asks live where the wave says so.
+func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, error)) (*llm.Response, error) {
+	req, s := c.req, c.inWave
+	t := p.bill(c)
+	if !s.UsesBatch(p.queue, req) {
 		if !t.affords() {
 			return nil, t.account.noRoom()
 		}
 		return live()
 	}
-	w, err := p.counter.Desk.Weigh(req)
+	w, err := p.queue.API.Weigh(req)
 	if err != nil {
 		return nil, err
 	}
 	size := sizeOf(req)
 	input, _ := p.guess.tokens(req, size)
-	parcel := office.Parcel{Counter: p.counter, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.parked}
+	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
 	for {
 		if !t.begin() {
 			return nil, t.account.noRoom()
 		}
-		f := s.Park(ctx, parcel)
+		f := s.Ask(ctx, item)
 		paid := t.end(req, &f)
 		p.notices.settled(t.known, req, t.held, paid)
 		switch {
@@ -68,45 +67,45 @@ func (p *park) ask(ctx context.Context, c *call, live func() (*llm.Response, err
 			return f.Response, nil
 		case t.affords():
 			return live()
-		case parcel.Insist:
+		case item.Insist:
 			return nil, t.account.noRoom()
 		}
-		parcel.Insist = true // alone in a batch it costs half
+		item.Insist = true // alone in a batch it costs half
 	}
 }
 
-// tab is what an attempt is charged to. The most it can cost is zero where no budget is
-// kept, and parked is for the marks all the same.
-type tab struct {
-	known        *entry
-	account      *account
-	parked, live llm.Money
-	held         llm.Money // set aside for the line
+// bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
+// batched is known all the same, for the marks.
+type bill struct {
+	known         *entry
+	account       *account
+	batched, live llm.Money
+	held          llm.Money // set aside for the line
 }
 
-func (p *park) tab(c *call) *tab {
-	t := &tab{known: p.prices.look(c.req.Model), account: c.account}
+func (p *enqueue) bill(c *call) *bill {
+	t := &bill{known: p.prices.look(c.req.Model), account: c.account}
 	if !t.known.ok {
 		return t
 	}
-	t.parked = t.known.terms(c.req, true).worst
+	t.batched = t.known.terms(c.req, true).worst
 	if t.account.bounded() {
-		t.held, t.live = t.parked, t.known.terms(c.req, false).worst
+		t.held, t.live = t.batched, t.known.terms(c.req, false).worst
 	}
 	return t
 }
 
-func (t *tab) begin() bool {
+func (t *bill) begin() bool {
 	_, ok := t.account.begin(terms{worst: t.held})
 	return ok
 }
 
 // affords makes room for the attempt at live prices.
-func (t *tab) affords() bool { return t.account.goLive(t.live) }
+func (t *bill) affords() bool { return t.account.goLive(t.live) }
 
 // end settles what the line cost, and what it may have. An answer that cannot be accepted
 // becomes an error.
-func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
+func (t *bill) end(req *llm.Request, f *batcher.Result) (c charge) {
 	if f.Response != nil || f.Err != nil {
 		one := attempt{req: req, price: t.known.price, batched: true}
 		if f.Asked {
@@ -124,19 +123,12 @@ func (t *tab) end(req *llm.Request, f *office.Fate) (c charge) {
 }
 
 // count counts an attempt that a provider had.
-func (p *park) count(req *llm.Request, f office.Fate, c charge, priced bool) {
+func (p *enqueue) count(req *llm.Request, f batcher.Result, c charge, priced bool) {
 	if !f.Asked {
 		return
 	}
 	p.stats.count(req.Model, func(m *ModelStats) {
-		m.Attempts++
 		m.Batched++
-		m.charge(c, priced)
-		if f.Err != nil {
-			m.failed(f.Err)
-			return
-		}
-		m.refusedSince = time.Time{}
-		m.Usage = m.Usage.Plus(f.Response.Usage)
+		m.attempt(f.Response, f.Err, c, priced)
 	})
 }

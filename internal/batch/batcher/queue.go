@@ -1,4 +1,4 @@
-package office
+package batcher
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // uploadsAtOnce is how many batches are being sent to one provider at a time.
 const uploadsAtOnce = 4
 
-// Counter is a provider's desk and what it allows: batches created in an hour, and tokens
+// Queue is a provider's batch API and what it allows: batches created in an hour, and tokens
 // that wait, by model.
-type Counter struct {
-	Desk batch.Desk
+type Queue struct {
+	API batch.API
 
 	name    string
 	limits  provider.Batch
@@ -38,14 +38,14 @@ type backlog struct {
 	most    int  // most lines of a batch, after larger ones failed; 0: the API's
 }
 
-func newCounter(name string, d batch.Desk, limits provider.Batch) *Counter {
-	return &Counter{
-		Desk: d, name: name, limits: limits, sending: make(chan struct{}, uploadsAtOnce),
+func newQueue(name string, d batch.API, limits provider.Batch) *Queue {
+	return &Queue{
+		API: d, name: name, limits: limits, sending: make(chan struct{}, uploadsAtOnce),
 		models: map[string]*backlog{}, changed: make(chan struct{}),
 	}
 }
 
-func (c *Counter) of(model string) *backlog {
+func (c *Queue) of(model string) *backlog {
 	b := c.models[model]
 	if b == nil {
 		b = &backlog{limit: c.limits.Tokens}
@@ -55,7 +55,7 @@ func (c *Counter) of(model string) *backlog {
 }
 
 // enter waits until a batch of so many tokens may be created, and takes its place.
-func (c *Counter) enter(ctx context.Context, o *Office, model string, tokens int, due time.Time) halt {
+func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int, due time.Time) halt {
 	for {
 		c.mu.Lock()
 		now := time.Now()
@@ -77,7 +77,7 @@ func (c *Counter) enter(ctx context.Context, o *Office, model string, tokens int
 }
 
 // blocked is how long a batch must wait: 0 to go at once.
-func (c *Counter) blocked(b *backlog, tokens int, now time.Time) time.Duration {
+func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
 	c.created = slices.DeleteFunc(c.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
 	if n := c.limits.PerHour; n > 0 && len(c.created) >= n {
 		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(c.created, time.Time.Compare)))
@@ -89,7 +89,7 @@ func (c *Counter) blocked(b *backlog, tokens int, now time.Time) time.Duration {
 }
 
 // leave gives a batch's place up. One that was not created does not count for the hour.
-func (c *Counter) leave(model string, tokens int) {
+func (c *Queue) leave(model string, tokens int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.of(model)
@@ -99,8 +99,8 @@ func (c *Counter) leave(model string, tokens int) {
 	c.changed = make(chan struct{})
 }
 
-// adopt counts a batch of an earlier sitting that goes on.
-func (c *Counter) adopt(model string) {
+// adopt counts a batch of an earlier process that goes on.
+func (c *Queue) adopt(model string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of(model).batches++
@@ -108,7 +108,7 @@ func (c *Counter) adopt(model string) {
 
 // crowded learns that a batch of so many lines did not fit beside what waits. limit is how
 // many tokens may wait by what the provider says, or 0.
-func (c *Counter) crowded(model string, lines, limit int) {
+func (c *Queue) crowded(model string, lines, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch b := c.of(model); {
@@ -122,14 +122,14 @@ func (c *Counter) crowded(model string, lines, limit int) {
 }
 
 // smaller learns that a batch of so many lines was refused for what it holds, or its size.
-func (c *Counter) smaller(model string, lines int) {
+func (c *Queue) smaller(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of(model).most = max(1, lines/2)
 }
 
-// went learns that a batch of so many lines was taken.
-func (c *Counter) went(model string, lines int) {
+// accepted learns that a batch of so many lines was taken.
+func (c *Queue) accepted(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b := c.of(model); b.most > 0 && lines >= b.most {
@@ -137,14 +137,14 @@ func (c *Counter) went(model string, lines int) {
 	}
 }
 
-// shut learns that there is no batch API here.
-func (c *Counter) shut() {
+// disable learns that there is no batch API here.
+func (c *Queue) disable() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
 }
 
-func (c *Counter) isShut() bool {
+func (c *Queue) isDisabled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.closed
@@ -155,7 +155,7 @@ const lineBytes = 256
 
 // shape cuts what waits for one model into batches within the limits. What is too large for
 // any is returned apart.
-func (c *Counter) shape(model string, waiting []*parked) (batches [][]*parked, tooLarge []*parked) {
+func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.of(model)
@@ -163,7 +163,7 @@ func (c *Counter) shape(model string, waiting []*parked) (batches [][]*parked, t
 	if b.most > 0 {
 		most = min(most, b.most)
 	}
-	var now []*parked
+	var now []*pending
 	bytes, tokens := int64(0), 0
 	for _, p := range waiting {
 		size := int64(p.Weight.Bytes + lineBytes)

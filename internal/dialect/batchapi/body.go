@@ -1,4 +1,4 @@
-package desk
+package batchapi
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package desk
+package batchapi
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 // messageDesk is Anthropic's batch API. Its batches carry nothing of ours but the lines'
 // ids, which show only in the results.
-type messageDesk struct{ bureau }
+type messageAPI struct{ connection }
 
 const messageBatches = "/messages/batches"
 
@@ -44,7 +44,7 @@ func (b *messageBatch) total() int {
 func (b *messageBatch) ended() bool { return b.ProcessingStatus == "ended" }
 
 // Create implements batch.Writer. There is no file: uploaded is not called.
-func (d *messageDesk) Create(ctx context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
+func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
 	open, middle := `{"custom_id":"`, `","params":`
 	s := &stream{
 		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}"),
@@ -66,7 +66,7 @@ func (d *messageDesk) Create(ctx context.Context, draft *batch.Draft, _ func(con
 
 // Find implements batch.Writer: the batch is among those created since, of the same size.
 // Of one that has ended the results tell; one that has not may be it.
-func (d *messageDesk) Find(ctx context.Context, o *batch.Open, taken func(string) bool) (batch.Found, error) {
+func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string) bool) (batch.Found, error) {
 	var found batch.Found
 	after := ""
 	for range pageMost {
@@ -110,7 +110,7 @@ func (d *messageDesk) Find(ctx context.Context, o *batch.Open, taken func(string
 
 // isOurs looks at the first result of a batch. One whose results are gone for good is as
 // good as another's.
-func (d *messageDesk) isOurs(ctx context.Context, id, key string) (bool, error) {
+func (d *messageAPI) isOurs(ctx context.Context, id, key string) (bool, error) {
 	for r, err := range d.Results(ctx, id) {
 		if err != nil {
 			if e := llm.AsError(err); e.Kind == llm.KindBadRequest {
@@ -127,13 +127,13 @@ func (d *messageDesk) isOurs(ctx context.Context, id, key string) (bool, error) 
 }
 
 // Cancel implements batch.Writer.
-func (d *messageDesk) Cancel(ctx context.Context, id string) error {
+func (d *messageAPI) Cancel(ctx context.Context, id string) error {
 	_, err := d.ask(ctx, wire.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &messageBatch{})
 	return err
 }
 
 // State implements batch.Reader.
-func (d *messageDesk) State(ctx context.Context, id string) (batch.State, error) {
+func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) {
 	var b messageBatch
 	if _, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
 		return batch.State{}, err
@@ -152,7 +152,7 @@ func (d *messageDesk) State(ctx context.Context, id string) (batch.State, error)
 }
 
 // Results implements batch.Reader.
-func (d *messageDesk) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
+func (d *messageAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		path := messageBatches + "/" + url.PathEscape(id) + "/results"
 		err := d.lines(ctx, path, http.Header{"Accept": {"application/x-jsonl"}}, d.result, func(r batch.Result) bool { return yield(r, nil) })
@@ -163,7 +163,7 @@ func (d *messageDesk) Results(ctx context.Context, id string) iter.Seq2[batch.Re
 }
 
 // result reads a line of results.
-func (d *messageDesk) result(line []byte) batch.Result {
+func (d *messageAPI) result(line []byte) batch.Result {
 	var l struct {
 		CustomID string `json:"custom_id"`
 		Result   struct {
@@ -190,6 +190,6 @@ func (d *messageDesk) result(line []byte) batch.Result {
 }
 
 var (
-	_ batch.Desk = (*messageDesk)(nil)
-	_ io.Closer  = (*bureau)(nil)
+	_ batch.API = (*messageAPI)(nil)
+	_ io.Closer = (*connection)(nil)
 )

@@ -21,7 +21,7 @@ func (s *Set) checkDue(now time.Time) {
 			m.checked(true, now) // the trial will show
 		default:
 			m.checking = true
-			s.errands.Go(func() { s.check(m) })
+			s.background.Go(func() { s.check(m) })
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (s *Set) check(m *member) {
 // end tells a server that a session is over. It is done even when the set is closed
 // meanwhile, since nobody else would. Set.mu is held.
 func (s *Set) end(m *member, session string, whole bool) {
-	s.errands.Go(func() {
+	s.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)
 		defer cancel()
 		_ = m.Server.End(ctx, session, whole) // a server that was not told ends it by itself some day
@@ -76,7 +76,7 @@ func (s *Set) look() {
 		defer s.mu.Unlock()
 		for _, m := range s.members {
 			if m.Server != nil && m.Steer != nil && !s.closed {
-				s.errands.Go(func() { s.lookAt(m) })
+				s.background.Go(func() { s.lookAt(m) })
 			}
 		}
 	})
@@ -110,6 +110,6 @@ func (s *Set) Close() error {
 		stop()
 	}
 	s.mu.Unlock()
-	s.errands.Wait()
+	s.background.Wait()
 	return nil
 }
