@@ -148,7 +148,7 @@ func TestScheduler(t *testing.T) {
 func TestAgenda(t *testing.T) {
 	t.Parallel()
 	plan, o := stages{3, 2}, world.Outcome{Data: json.RawMessage("{}")}
-	a := newAgenda(crowd(), &plan, &journal.Head{Ended: map[int]journal.Ended{1: {Episode: 1, Outcome: o}}})
+	a := newAgenda(world.Define(crowd()), &plan, &journal.Head{Ended: map[int]journal.Ended{1: {Episode: 1, Outcome: o}}})
 	var got []string
 	for {
 		st, recorded, err := a.advance()

@@ -40,6 +40,13 @@ type Journal interface {
 	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
+// Briefer is a Journal that can leave out what was said.
+type Briefer interface {
+	// Brief reads, in order, what accounts for a run: its sittings, its batches, and its replies
+	// without texts. An entry is good until each returns.
+	Brief(ctx context.Context, each func(Entry) error) error
+}
+
 // Span is a part of a journal: all of it, what was written lately, or the turns and replies
 // of some episodes.
 type Span struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // checkMethods wants every exported method of a definition to be one of a part of a kind.
@@ -16,27 +17,27 @@ func checkMethods[P any](d Definition[P]) error {
 		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](),
 	}
 	own := reflect.TypeOf(d)
-	if all := reflect.PointerTo(own); own.Kind() != reflect.Pointer {
-		for i := range all.NumMethod() {
-			if name := all.Method(i).Name; !hasMethod(own, name) {
-				return fmt.Errorf("the method %s has a pointer receiver: give Define a pointer", name)
+	if own.Kind() != reflect.Pointer {
+		for m := range reflect.PointerTo(own).Methods() {
+			if !hasMethod(own, m.Name) {
+				return fmt.Errorf("the method %s has a pointer receiver: give Define a pointer", m.Name)
 			}
 		}
 	}
-	for i := range own.NumMethod() {
-		name := own.Method(i).Name
+	for m := range own.Methods() {
+		name := m.Name
 		at := slices.IndexFunc(parts, func(part reflect.Type) bool { return hasMethod(part, name) })
 		if at < 0 {
 			var all []string
 			for _, part := range parts {
-				for m := range part.NumMethod() {
-					all = append(all, part.Method(m).Name)
+				for m := range part.Methods() {
+					all = append(all, m.Name)
 				}
 			}
-			return fmt.Errorf("the method %s is of no part of a kind: %s", name, meantOr(name, all))
+			return fmt.Errorf("no part of a kind has a method %s: %s", name, meantOr(name, all))
 		}
 		if !own.Implements(parts[at]) {
-			return fmt.Errorf("the method %s makes no %v: that has %s", name, parts[at], signatures(parts[at]))
+			return fmt.Errorf("the method %s does not fit %v, which has %s", name, parts[at], signatures(parts[at]))
 		}
 	}
 	return nil
@@ -57,13 +58,9 @@ func meantOr(name string, all []string) string {
 
 // signatures lists the methods of an interface as they must be.
 func signatures(part reflect.Type) string {
-	text := ""
-	for i := range part.NumMethod() {
-		m := part.Method(i)
-		if i > 0 {
-			text += " and "
-		}
-		text += m.Name + m.Type.String()[len("func"):]
+	var all []string
+	for m := range part.Methods() {
+		all = append(all, m.Name+strings.TrimPrefix(m.Type.String(), "func"))
 	}
-	return text
+	return strings.Join(all, " and ")
 }

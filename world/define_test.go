@@ -181,12 +181,12 @@ func TestDefineRefuses(t *testing.T) {
 		d    world.Definition[coins]
 		want string
 	}{
-		{"a slip in a name", misnamed{simple()}, "world: Define: kind coins: the method Mesures is of no part of a kind: did you mean Measures?"},
-		{"another purpose", extra{simple()}, "world: Define: kind coins: the method Zzyzx is of no part of a kind: make it a function, or do not export it"},
-		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story makes no world.Storyteller: that has Story(world.Played, []world.Told) []world.Exhibit"},
-		{"half of a part", halfway{simple()}, "that has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
-		{"params of another type", ofOthers{simple()}, "that has Dealt(*world_test.coins) (string, bool)"},
-		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story makes no world.Storyteller"},
+		{"a slip in a name", misnamed{simple()}, "world: Define: kind coins: no part of a kind has a method Mesures: did you mean Measures?"},
+		{"another purpose", extra{simple()}, "world: Define: kind coins: no part of a kind has a method Zzyzx: make it a function, or do not export it"},
+		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.Told) []world.Exhibit"},
+		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
+		{"params of another type", ofOthers{simple()}, "which has Dealt(*world_test.coins) (string, bool)"},
+		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit world.Storyteller"},
 		{"a pointer's method, of a value", byPointer{simple()}, "world: Define: kind coins: the method Story has a pointer receiver: give Define a pointer"},
 		{"not exported", unexported{simple()}, ""},
 	} {

@@ -222,8 +222,9 @@ type Verb interface {
 // name.
 type Program struct {
 	// Env looks up a variable of the environment.
-	Env            func(name string) (value string, ok bool)
-	Stdin          io.Reader
+	Env   func(name string) (value string, ok bool)
+	Stdin io.Reader
+	// Stdout and Stderr show a terminal no control characters, whatever is written: a model's words cannot harm it.
 	Stdout, Stderr io.Writer
 	// Width is how wide the terminal is that Stdout leads to; 0: it leads elsewhere.
 	Width func() int

@@ -76,7 +76,7 @@ type Params struct {
 }
 
 // Kind returns the kind of these auctions.
-func Kind() world.Kind { return world.Define[Params](definition{}) }
+func Kind() world.Kind { return world.Define(definition{}) }
 
 //go:embed auction.yaml
 var example string

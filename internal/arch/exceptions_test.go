@@ -48,8 +48,3 @@ var modules = map[string]string{
 var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
 }
-
-// knowKinds lists what may know kinds under internal/.
-var knowKinds = map[string]string{
-	"internal/dialect/sim": "its stand-ins recognise the prompts of the kinds",
-}

@@ -47,19 +47,10 @@ func names(text, kind string) bool {
 // can do nothing that a stranger's cannot.
 func TestNoKindIsSpecial(t *testing.T) {
 	t.Parallel()
-	kinds, used := kindNames(t), map[string]bool{}
-	excused := func(path string) bool {
-		for dir := range knowKinds {
-			if under(path, dir) {
-				used[dir] = true
-				return true
-			}
-		}
-		return false
-	}
+	kinds := kindNames(t)
 	for _, p := range packages(t) {
 		for _, in := range p.inside() {
-			if under(p.path(), "internal") && under(in, "worlds") && !excused(p.path()) {
+			if under(p.path(), "internal") && under(in, "worlds") {
 				t.Errorf("%s imports %s: a kind is given to it, and brings what is its own", p.path(), in)
 			}
 		}
@@ -77,17 +68,12 @@ func TestNoKindIsSpecial(t *testing.T) {
 				text = n.Value
 			}
 			for _, k := range kinds {
-				if text != "" && names(text, k) && !excused(s.path) {
+				if text != "" && names(text, k) {
 					t.Errorf("%s:%d: %s: no code here knows the kind %s", s.path, s.line(n.Pos()), text, k)
 				}
 			}
 			return true
 		})
-	}
-	for dir := range knowKinds {
-		if !used[dir] {
-			t.Errorf("exceptions_test.go: %s knows no kind any more: delete the exception", dir)
-		}
 	}
 }
 

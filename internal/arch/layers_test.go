@@ -152,7 +152,11 @@ func TestGoroutinesAreListed(t *testing.T) {
 	t.Parallel()
 	starts, listed := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
-		if dir := path.Dir(s.path); !s.test && !under(dir, "oracle") {
+		dir := path.Dir(s.path)
+		if dir == "." {
+			dir = "parley" // as the table calls it
+		}
+		if !s.test && !under(dir, "oracle") {
 			starts[dir] = starts[dir] || startsGoroutine(s.file)
 		}
 	}

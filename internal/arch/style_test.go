@@ -63,6 +63,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestInterfacesHaveNames refuses interfaces without a name, but as constraints of type parameters:
+// what may be asked of a value is part of the package that owns the concept, with a comment that
+// says what it promises.
+func TestInterfacesHaveNames(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		allowed := map[ast.Expr]bool{}
+		allow := func(params *ast.FieldList) {
+			if params != nil {
+				for _, f := range params.List {
+					allowed[f.Type] = true
+				}
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				allowed[n.Type] = true
+				allow(n.TypeParams)
+			case *ast.FuncType:
+				allow(n.TypeParams)
+			case *ast.InterfaceType:
+				hasMethods := slices.ContainsFunc(n.Methods.List, func(f *ast.Field) bool { return len(f.Names) > 0 })
+				if hasMethods && !allowed[n] {
+					t.Errorf("%s:%d: an interface without a name: give it one where the concept is at home", s.path, s.line(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
 // TestNoHiddenState refuses init functions and variables that could change.
 func TestNoHiddenState(t *testing.T) {
 	t.Parallel()
@@ -123,6 +158,9 @@ func embedded(g *ast.GenDecl, v *ast.ValueSpec) bool {
 // fixed says whether a variable's value is one that nobody changes: a sentinel
 // error or a compiled pattern.
 func fixed(e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Err") {
+		return true // another package's
+	}
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false
@@ -176,6 +214,28 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
+}
+
+// TestParamsAreDocumentedOnce wants a field that has a doc tag to have no comment: schemas, docs and errors
+// are made of the tag, and a comment would say something else one day.
+func TestParamsAreDocumentedOnce(t *testing.T) {
+	t.Parallel()
+	tagged := 0
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			f, ok := n.(*ast.Field)
+			if !ok || f.Tag == nil || !strings.Contains(f.Tag.Value, ` doc:"`) {
+				return true
+			}
+			if tagged++; f.Doc != nil || f.Comment != nil {
+				t.Errorf("%s:%d: %s has a doc tag and a comment: say it in the tag", s.path, s.line(f.Pos()), f.Names[0])
+			}
+			return true
+		})
+	}
+	if tagged < 100 {
+		t.Errorf("only %d fields with a doc tag were found", tagged)
+	}
 }
 
 // TestOneHTTPServer wants every HTTP server of the program to be made by package auth, whose guard

@@ -61,6 +61,7 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return asUsage(err)
 	}
+	cfg.Sim.StandIns = sim.StandIns(s.Kinds...)
 	server, err := simhttp.New(cfg)
 	if err != nil {
 		return asUsage(err)

@@ -235,12 +235,15 @@ func (r *resolver) load(beside files) bool {
 	return false
 }
 
+// joined is an error that was made of several, as by errors.Join.
+type joined interface{ Unwrap() []error }
+
 // leaves lists the errors that an error was joined of.
 func leaves(err error) []error {
 	if _, ok := err.(*Error); ok {
 		return []error{err}
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
+	if many, ok := err.(joined); ok {
 		var all []error
 		for _, one := range many.Unwrap() {
 			all = append(all, leaves(one)...)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -79,6 +80,9 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 	for i, k := range kinds {
 		names[i] = k.Name
 		if kind := tree.field("kind"); kind != nil && kind.form == text && kind.text == k.Name {
+			if r.known {
+				rep.add(kind.at, path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
+			}
 			r.plan.Kind, r.known, params = k, true, paramsShape(k)
 		}
 	}
@@ -88,6 +92,9 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 		agents.needed, agents.shape.least = false, 0 // the files may name all there are
 	}
 	values, _ := r.value(tree, r.root, nil)
+	if !r.known {
+		r.complain(path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(anyOf(names), "none"))
+	}
 	if err := remarshal(values, &r.file); err != nil {
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.err()

@@ -98,7 +98,7 @@ func (b Bench) Run(ctx context.Context) (*BenchResult, error) {
 
 // way plays the plan, or its first episodes, one way.
 func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave bool) (*BenchWay, stages, error) {
-	model, err := sim.New(sim.Config{})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(b.Plan.Kind)})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -156,7 +156,7 @@ func places(n, most int, r *rand.Rand) []int {
 
 // play plays the sample and takes in what was asked.
 func (t *trial) play(ctx context.Context, sample []world.Spec) error {
-	model, err := sim.New(sim.Config{})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(t.plan.Kind)})
 	if err != nil {
 		return err
 	}

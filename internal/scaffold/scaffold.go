@@ -12,7 +12,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"go/format"
 	"go/token"
 	"io/fs"
 	"maps"
@@ -109,13 +108,7 @@ func (m Module) Files() (map[string][]byte, error) {
 		if err := t.ExecuteTemplate(&b, from, m); err != nil {
 			return nil, err
 		}
-		text := b.Bytes()
-		if path.Ext(name) == ".go" { // the imports' order depends on the module's path
-			if text, err = format.Source(text); err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-		}
-		files[name] = text
+		files[name] = b.Bytes()
 	}
 	return files, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"go/format"
 	"os"
 	"path"
 	"path/filepath"
@@ -225,6 +226,28 @@ func TestWrite(t *testing.T) {
 	for path, says := range map[string]string{dir: "exists already", filepath.Join(dir, "a"): "exists already", filepath.Join(parent, "no", "x"): "does not exist", filepath.Join(dir, "a", "x"): ""} {
 		if err := Free(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// TestFormatted wants the Go files to be as gofmt writes them, whatever the names.
+func TestFormatted(t *testing.T) {
+	t.Parallel()
+	for _, m := range []Module{
+		{Path: "a.example/a", Package: "a", Source: here(t)},
+		{Path: "zebra.example/my-very-long-game", Package: "myverylonggame", Source: here(t)},
+	} {
+		files, err := m.Files()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range files {
+			if path.Ext(name) != ".go" {
+				continue
+			}
+			if want, err := format.Source(text); err != nil || !bytes.Equal(text, want) {
+				t.Errorf("%s of %s is not formatted: %v", name, m.Package, err)
+			}
 		}
 	}
 }

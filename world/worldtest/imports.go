@@ -17,7 +17,7 @@ import (
 )
 
 // Imports proves that the package in dir, and those in folders below it, import and do
-// nothing impure. Allowed are parley/world, parley/llm, packages below dir, and those of
+// nothing impure. Allowed are parley/world, parley/world/worldsim, parley/llm, packages below dir, and those of
 // the standard library that read no clock, open nothing and draw no chance. Refused too
 // are go statements, channels, printing, and the global functions of math/rand/v2.
 //
@@ -131,7 +131,7 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 			name = i.Name.Name
 		}
 		names[name] = p
-		ours := p == "parley/world" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
+		ours := p == "parley/world" || p == "parley/world/worldsim" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
 		if !ours && !slices.Contains(pure(), p) {
 			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, and pure ones of the standard library", p)
 		}

@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 	"testing"
 
-	"parley/internal/dialect/sim/persona"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/diplomacy/standin"
 )
 
 // answerer makes up replies.
@@ -100,7 +100,7 @@ func simulated(c world.Call) world.Reply {
 		_, _ = h.Write([]byte(m.Text()))
 	}
 	_, _ = h.Write([]byte(c.Seat))
-	text, ok := persona.Diplomacy("medium", &c.Ask, h.Sum64())
+	text, ok := standin.Play("medium", &c.Ask, h.Sum64())
 	if !ok {
 		return world.Reply{Failed: llm.KindInvalid}
 	}

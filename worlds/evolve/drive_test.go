@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/dialect/sim/persona"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/evolve/standin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,7 +20,7 @@ type lab struct {
 	t       testing.TB
 	model   string
 	seed    uint64
-	answer  func(c world.Call, place string) world.Reply // default: the simulated provider's personas
+	answer  func(c world.Call, place string) world.Reply // default: the stand-in
 	stages  [][]world.Played
 	solved  int // calls of solvers
 	asked   map[asking]int
@@ -133,12 +133,12 @@ func (l *lab) sim(c world.Call, place string) world.Reply {
 	if model == "" {
 		model = "solver"
 	}
-	if text, ok := persona.Breeder(model, &c.Ask, h.Sum64()); ok {
-		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
-	}
-	text, ok := persona.Solver(model, &c.Ask, h.Sum64())
+	text, ok := standin.Play(model, &c.Ask, h.Sum64())
 	if !ok {
 		l.t.Fatalf("nobody knows how to answer %+v", c.Ask.Messages)
+	}
+	if c.Ask.Schema != nil {
+		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
 	}
 	return world.Reply{Text: text, Finish: llm.FinishStop}
 }

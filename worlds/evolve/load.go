@@ -40,10 +40,13 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	return nil, p.fits(set)
 }
 
+// joinedError is an error that was made of several, as by errors.Join.
+type joinedError interface{ Unwrap() []error }
+
 // named says which param each line of an error is about. Errors that name a place
 // themselves stay as they are.
 func named(param string, err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
+	if many, ok := err.(joinedError); ok {
 		var all []error
 		for _, one := range many.Unwrap() {
 			all = append(all, named(param, one))

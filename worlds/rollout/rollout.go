@@ -5,10 +5,12 @@ package rollout
 import (
 	"context"
 
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/experience"
+	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
@@ -44,6 +46,11 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 		return nil
 	}
 	return envhttp.Probe(ctx, p)
+}
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return learner.Play(model, req, seed)
 }
 
 // Commands serve environments and training data.

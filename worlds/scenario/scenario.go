@@ -45,15 +45,11 @@ func (definition) About() world.About {
 // Defaults leave everything to the folder, which has none.
 func (definition) Defaults() *Params { return &Params{Set: map[string]any{}} }
 
-// Params are what a plan file can say about a scenario.
+// Params are what a plan file can say about a scenario. The doc tags say what each means.
 type Params struct {
-	// Folder is where the files of the scenario stand, beside the plan file.
-	Folder string `json:"folder" doc:"The folder of the scenario's files, beside the plan file."`
-	// Turns is how many turns are played. Default: 0, as many as the scenario says.
-	Turns int `json:"turns" doc:"How many turns to play; 0 for as many as the scenario says."`
-	// Set is other values for keys of the scenario: see script.Change. Default: none.
-	Set map[string]any `json:"set" doc:"Other values for keys of the scenario, as {actors.port-authority.goals: [Stay open.]}."`
-	// Script is the scenario itself. Default: what is read from Folder.
+	Folder string         `json:"folder" doc:"The folder of the scenario's files, beside the plan file."`
+	Turns  int            `json:"turns" doc:"How many turns to play; 0 for as many as the scenario says."`
+	Set    map[string]any `json:"set" doc:"Other values for keys of the scenario, as {actors.port-authority.goals: [Stay open.]}."`
 	Script *script.Script `json:"script,omitempty" doc:"The scenario itself: read from folder when the plan is, and recorded with the run."`
 }
 

@@ -2,9 +2,10 @@
 package main
 
 import (
-	"example/auction"
 	"parley"
 	"parley/worlds"
+
+	"example/auction"
 )
 
 func main() { parley.Main(append(worlds.Standard(), auction.Kind())...) }

@@ -1,4 +1,4 @@
-package persona
+package standin
 
 import (
 	"encoding/json"
@@ -27,8 +27,8 @@ func envoyAsked(form, own string) *llm.Request {
 
 func answered[T any](t *testing.T, req *llm.Request, seed uint64) (v T) {
 	t.Helper()
-	text, ok := Diplomacy("medium", req, seed)
-	if again, _ := Diplomacy("medium", req, seed); again != text {
+	text, ok := Play("medium", req, seed)
+	if again, _ := Play("medium", req, seed); again != text {
 		t.Fatalf("%q, then %q", text, again)
 	}
 	if !ok || json.Unmarshal([]byte(text), &v) != nil {
@@ -37,10 +37,10 @@ func answered[T any](t *testing.T, req *llm.Request, seed uint64) (v T) {
 	return v
 }
 
-func TestDiplomacyKnowsItsGame(t *testing.T) {
+func TestKnowsItsGame(t *testing.T) {
 	t.Parallel()
 	for _, req := range []*llm.Request{{}, {Messages: []llm.Message{llm.User("hi")}}, envoyAsked("orders", theUnits), envoyAsked("diplomacy_dance", theUnits), {Schema: &llm.Schema{Name: "diplomacy_orders"}}} {
-		if text, ok := Diplomacy("small", req, 1); ok {
+		if text, ok := Play("small", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req, text)
 		}
 	}
@@ -165,14 +165,14 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// FuzzDiplomacy: whatever a prompt says, an envoy answers with JSON.
-func FuzzDiplomacy(f *testing.F) {
+// FuzzPlay: whatever a prompt says, an envoy answers with JSON.
+func FuzzPlay(f *testing.F) {
 	f.Add(theBoard, theUnits, uint64(1))
 	f.Add("", "A PAR, inland\n moves: A, , *[\nA PAR: can retreat to \nYou may build 9: A PAR B\nYou are .", uint64(2))
 	f.Fuzz(func(t *testing.T, system, own string, seed uint64) {
 		for _, form := range []string{"start", "diary", "messages", "text", "orders", "orders_and_vote", "diary_and_orders", "diary_orders_and_vote", "promises"} {
 			req := &llm.Request{Messages: []llm.Message{llm.System(system), llm.User(own)}, Schema: &llm.Schema{Name: "diplomacy_" + form}}
-			if text, ok := Diplomacy("small", req, seed); !ok || !json.Valid([]byte(text)) {
+			if text, ok := Play("small", req, seed); !ok || !json.Valid([]byte(text)) {
 				t.Errorf("%s: %q", form, text)
 			}
 		}

@@ -1,4 +1,9 @@
-package persona
+// Package standin solves the problems of evolve for the simulated provider, writes prompts for it, and grades
+// answers.
+//
+// It promises that an answer depends on its arguments and on nothing else. It is not for judging models: what helps
+// one is made up.
+package standin
 
 import (
 	"fmt"
@@ -7,10 +12,19 @@ import (
 	"strings"
 
 	"parley/llm"
+	"parley/world/worldsim"
 	"parley/worlds/evolve/arithmetic"
 )
 
-// Solver answers the word problems of package arithmetic. It recognises them in the last
+// Play solves, breeds and grades, whatever a request asks for.
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := solver(model, req, seed); ok {
+		return text, true
+	}
+	return breeder(model, req, seed)
+}
+
+// solver answers the word problems of package arithmetic. It recognises them in the last
 // message.
 //
 // How often it is right depends on what it is told: on which of some habits the prompt asks
@@ -21,7 +35,7 @@ import (
 //
 // Unless it is told how to end its answer, it sometimes says something with a number after
 // it, which a reader may take for the answer.
-func Solver(model string, req *llm.Request, seed uint64) (string, bool) {
+func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	if len(req.Messages) == 0 || req.Schema != nil {
 		return "", false
 	}
@@ -35,17 +49,17 @@ func Solver(model string, req *llm.Request, seed uint64) (string, bool) {
 		before = append(before, m.Text())
 	}
 	told := strings.ToLower(strings.Join(before, "\n"))
-	d := &dice{seed}
+	d := worldsim.NewDice(seed)
 	chance := solveRate(model, told, last[begins:], len(totals)-1)
-	right := d.float() < chance
+	right := d.Float() < chance
 	answer := totals[len(totals)-1]
 	if !right {
-		answer = d.slip(totals)
+		answer = slip(d, totals)
 	}
 	if isFlat(model) {
 		return fmt.Sprintf("There are %d at the end.", answer), true
 	}
-	return d.solution(told, totals, answer), true
+	return solution(d, told, totals, answer), true
 }
 
 // isFlat says whether a model does not care what it is told.
@@ -56,14 +70,14 @@ func solveRate(model, told, question string, steps int) float64 {
 	name := strings.ToLower(model)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name + question)) // never fails
-	own := &dice{h.Sum64()}                 // some problems are harder than others, for one model
-	score := 1.2*(own.float()-0.5) - 0.25*float64(steps-3)
+	own := worldsim.NewDice(h.Sum64())      // some problems are harder than others, for one model
+	score := 1.2*(own.Float()-0.5) - 0.25*float64(steps-3)
 	switch {
 	case isFlat(name):
 		return logistic(score)
-	case hasAny(name, "small", "mini", "nano", "tiny"):
+	case worldsim.Small(name):
 		score -= 0.4
-	case hasAny(name, "large", "pro", "max", "huge"):
+	case worldsim.Large(name):
 		score += 0.4
 	}
 	score -= 0.8
@@ -73,7 +87,7 @@ func solveRate(model, told, question string, steps int) float64 {
 			score += weights[i]
 		}
 	}
-	if hasAny(told, "brief", "quick", "guess") && !strings.Contains(told, "not guess") {
+	if worldsim.HasWord(told, "brief", "quick", "guess") && !strings.Contains(told, "not guess") {
 		score -= 0.7
 	}
 	if words := len(strings.Fields(told)); words > 70 {
@@ -118,42 +132,42 @@ func tastes(name string) []float64 {
 	weights := []float64{1.1, 0.9, 0.8, 0.7, 0.5, 0, -0.4, -0.6, -0.7, -0.8, -0.9, -1}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("tastes of " + name)) // never fails
-	d := &dice{h.Sum64()}
+	d := worldsim.NewDice(h.Sum64())
 	for i := len(weights) - 1; i > 0; i-- {
-		j := d.next() % uint64(i+1)
+		j := d.Next() % uint64(i+1)
 		weights[i], weights[j] = weights[j], weights[i]
 	}
 	return weights
 }
 
 // slip makes a mistake: it stops early, or miscounts.
-func (d *dice) slip(totals []int) int {
+func slip(d *worldsim.Dice, totals []int) int {
 	answer := totals[len(totals)-1]
-	if early := totals[d.next()%uint64(len(totals))]; early != answer && d.next()%2 == 0 {
+	if early := totals[d.Next()%uint64(len(totals))]; early != answer && d.Next()%2 == 0 {
 		return early
 	}
-	return answer + 1 + int(d.next()%9)
+	return answer + 1 + int(d.Next()%9)
 }
 
 // solution writes an answer, in full where the prompt asks for work to be shown.
-func (d *dice) solution(told string, totals []int, answer int) string {
+func solution(d *worldsim.Dice, told string, totals []int, answer int) string {
 	var b strings.Builder
 	if habits()[0].in(told) || strings.Contains(told, "work") || strings.Contains(told, "explain") {
 		for i, n := range totals[:len(totals)-1] {
 			fmt.Fprintf(&b, "%d. Now there are %d.\n", i+1, n)
 		}
 	} else {
-		b.WriteString(d.pick("", "Let me see. ", "I count what comes and goes. "))
+		b.WriteString(d.Pick("", "Let me see. ", "I count what comes and goes. "))
 	}
 	switch {
 	case strings.Contains(told, "####"):
 		fmt.Fprintf(&b, "#### %d", answer)
 	case strings.Contains(told, "answer:"):
 		fmt.Fprintf(&b, "Answer: %d", answer)
-	case d.next()%8 == 0:
+	case d.Next()%8 == 0:
 		fmt.Fprintf(&b, "There are %d at the end, after %d changes.", answer, len(totals)-1)
 	default:
-		b.WriteString(d.pick(fmt.Sprintf("There are %d at the end.", answer), fmt.Sprintf("That makes %d.", answer), fmt.Sprint(answer)))
+		b.WriteString(d.Pick(fmt.Sprintf("There are %d at the end.", answer), fmt.Sprintf("That makes %d.", answer), fmt.Sprint(answer)))
 	}
 	return b.String()
 }

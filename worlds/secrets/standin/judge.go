@@ -1,16 +1,17 @@
-package persona
+package standin
 
 import (
 	"encoding/json"
 	"strings"
 
 	"parley/llm"
+	"parley/world/worldsim"
 )
 
 // verdict answers the judge of the game. It reads as a tired reader does: it sees a word
 // that is said or spelled, misses most codes, and errs now and then.
 func verdict(req *llm.Request, seed uint64) (string, bool) {
-	if req.Schema == nil || len(req.Messages) < 2 || !strings.Contains(system(req), "You are the judge in a game of trust.") {
+	if req.Schema == nil || len(req.Messages) < 2 || !strings.Contains(worldsim.Instructions(req), JudgeBegins) {
 		return "", false
 	}
 	var evidence struct {
@@ -29,28 +30,17 @@ func verdict(req *llm.Request, seed uint64) (string, bool) {
 		Revealed bool   `json:"revealed"`
 		Message  int    `json:"message"`
 	}
-	d := &dice{seed}
+	d := worldsim.NewDice(seed)
 	find := func(player, secret string) finding {
 		for _, m := range evidence.Messages {
-			if m.Player == player && (sees(m.Text, secret) || d.float() < 0.01) {
+			if m.Player == player && (sees(m.Text, secret) || d.Float() < 0.01) {
 				return finding{"It wrote its word there.", true, m.Number}
 			}
 		}
-		return finding{Reason: d.pick("It kept its word to itself.", "None of its messages holds its word.")}
+		return finding{Reason: d.Pick("It kept its word to itself.", "None of its messages holds its word.")}
 	}
 	b, err := json.Marshal(map[string]finding{"a": find("A", evidence.A), "b": find("B", evidence.B)})
 	return string(b), err == nil
-}
-
-// system joins what the model is told.
-func system(req *llm.Request) string {
-	var b strings.Builder
-	for _, m := range req.Messages {
-		if m.Role == llm.RoleSystem {
-			b.WriteString(m.Text() + "\n")
-		}
-	}
-	return b.String()
 }
 
 // sees says whether the letters of a secret stand in a text in a row, whatever is between.

@@ -1,4 +1,4 @@
-package persona
+package standin
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func solved(model, told string) float64 {
 	right, n := 0, 0
 	for i, p := range arithmetic.Generate(9, 400, 2, 6) {
 		req := &llm.Request{Messages: []llm.Message{llm.System(told), llm.User(p.Question)}}
-		text, ok := Solver(model, req, uint64(i)*7919)
+		text, ok := solver(model, req, uint64(i)*7919)
 		got, found := checker.Extract(text)
 		n++
 		if ok && found && int(got) == p.Answer {
@@ -65,12 +65,12 @@ func TestSolverMisreads(t *testing.T) {
 	odd, clear := 0, 0
 	for i, p := range arithmetic.Generate(9, 200, 3, 3) {
 		req := &llm.Request{Messages: []llm.Message{llm.User(p.Question)}}
-		text, _ := Solver("m", req, uint64(i)*31)
+		text, _ := solver("m", req, uint64(i)*31)
 		if strings.Contains(text, "after 3 changes") {
 			odd++
 		}
 		req.Messages = append([]llm.Message{llm.System("Put it after ####.")}, req.Messages...)
-		if text, _ = Solver("m", req, uint64(i)*31); strings.Contains(text, "#### ") {
+		if text, _ = solver("m", req, uint64(i)*31); strings.Contains(text, "#### ") {
 			clear++
 		}
 	}
@@ -85,10 +85,10 @@ func TestSolverKnowsItsProblems(t *testing.T) {
 		{}, {Messages: []llm.Message{llm.User("How many?")}},
 		{Messages: []llm.Message{llm.User(arithmetic.Generate(1, 1, 1, 1)[0].Question), llm.User("Go on.")}},
 	} {
-		if text, ok := Solver("m", req, 1); ok {
+		if text, ok := solver("m", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req.Messages, text)
 		}
-		if text, ok := Breeder("m", req, 1); ok {
+		if text, ok := breeder("m", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req.Messages, text)
 		}
 	}
@@ -98,11 +98,11 @@ func TestSolverKnowsItsProblems(t *testing.T) {
 func TestBreeder(t *testing.T) {
 	t.Parallel()
 	ask := func(text string) *llm.Request {
-		return &llm.Request{Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: newPrompt}}
+		return &llm.Request{Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: NewPrompt}}
 	}
 	grown, best := 0, 0.0
 	for seed := range uint64(100) {
-		text, ok := Breeder("solver", ask("<prompt number=\"1\">\nSolve it.\nTake care.\n</prompt>\n<case></case>"), seed)
+		text, ok := breeder("solver", ask(fmt.Sprintf(Prompt+"\n"+Case, "1", "Solve it.\nTake care.", "", "", "")), seed)
 		var v struct{ Prompt string }
 		if !ok || json.Unmarshal([]byte(text), &v) != nil || v.Prompt == "" {
 			t.Fatalf("%q", text)
@@ -116,10 +116,10 @@ func TestBreeder(t *testing.T) {
 	if grown < 50 || best < 0.2 {
 		t.Errorf("%d of 100 keep both lines, and what is added is worth %v", grown, best)
 	}
-	judge := &llm.Request{Schema: &llm.Schema{Name: gradeAnswer}}
+	judge := &llm.Request{Schema: &llm.Schema{Name: GradeAnswer}}
 	for response, want := range map[string]string{"so it is 12": `"correct":true`, "12 or 13": `"correct":false`, "none": `"correct":false`} {
-		judge.Messages = []llm.Message{llm.User("<expected>12</expected>\n<response>\n" + response + "\n</response>")}
-		if text, ok := Breeder("m", judge, 1); !ok || !strings.Contains(text, want) {
+		judge.Messages = []llm.Message{llm.User(fmt.Sprintf(Answered, "?", "12", response))}
+		if text, ok := breeder("m", judge, 1); !ok || !strings.Contains(text, want) {
 			t.Errorf("%s: %s", response, text)
 		}
 	}

@@ -1,7 +1,12 @@
-package persona
+// Package standin takes every part in scenarios for the simulated provider.
+//
+// It promises that an answer depends on its arguments and on nothing else. It is not for judging scenarios or
+// models: nothing it says is about the situation that is played.
+package standin
 
 import (
 	"encoding/json"
+	"hash/fnv"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,30 +15,31 @@ import (
 	"unicode/utf8"
 
 	"parley/llm"
+	"parley/world/worldsim"
 )
 
-// Scenario takes every part in the world named scenario, with its own prompts: actors that
+// Play takes every part in a scenario: actors that
 // talk and decide by the goals they are told, a narrator that lets most of it happen, and
 // whoever measures and checks. It recognises a part by how its instructions begin.
 //
 // Actors lean to giving way or to holding out, by their name and by what just happened;
 // what is measured follows from the words of the narrator, with some error; nine checks in
 // ten find nothing. None of it says anything about the situation that is played.
-func Scenario(model string, req *llm.Request, seed uint64) (string, bool) {
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || len(req.Messages) < 2 {
 		return "", false
 	}
-	p := &player{dice: &dice{seed}, model: strings.ToLower(model), read: system(req), told: req.Messages[len(req.Messages)-1].Text()}
+	p := &player{Dice: worldsim.NewDice(seed), model: strings.ToLower(model), read: worldsim.Instructions(req), told: req.Messages[len(req.Messages)-1].Text()}
 	if json.Unmarshal(req.Schema.JSON, &p.form) != nil {
 		return "", false
 	}
 	var answer any
 	switch {
-	case strings.Contains(p.read, "You measure. Read what is quoted"):
+	case strings.Contains(p.read, Measures):
 		answer = p.measure()
-	case strings.Contains(p.read, "You check simulations."):
+	case strings.Contains(p.read, Checks):
 		answer = p.check()
-	case strings.Contains(p.read, "You take part in a simulation that is played in turns."):
+	case strings.Contains(p.read, TakesPart):
 		answer = p.part(req.Schema.Name)
 	}
 	if answer == nil {
@@ -45,7 +51,7 @@ func Scenario(model string, req *llm.Request, seed uint64) (string, bool) {
 
 // player is a part and what it was told.
 type player struct {
-	*dice
+	*worldsim.Dice
 	model string
 	read  string // what everybody can read
 	told  string // the message that is answered
@@ -77,23 +83,23 @@ func (f form) of(names ...string) form {
 
 func (p *player) part(schema string) any {
 	switch schema {
-	case "opening":
+	case FormOpening:
 		return p.opening()
-	case "reply":
+	case FormReply:
 		return map[string]any{"reply": p.reply()}
-	case "invitation":
-		accept := p.float() < 0.45+0.3*p.leaning()
+	case FormInvitation:
+		accept := p.Float() < 0.45+0.3*p.leaning()
 		return map[string]any{"answer": p.choose(accept, "We are in, as long as all of us keep to it.", "Not on these terms. Ask us again when there is more on the table."), "accept": accept}
-	case "coalition":
+	case FormCoalition:
 		return map[string]any{
 			"agreement":       "Each of us gives up a little this turn, and nobody goes behind the backs of the others.",
-			"joint_statement": p.pick("We have agreed on a common line, and we invite the others to join it.", "We act together from now on.", ""),
+			"joint_statement": p.Pick("We have agreed on a common line, and we invite the others to join it.", "We act together from now on.", ""),
 		}
-	case "decision":
+	case FormDecision:
 		return p.decision()
-	case "update":
+	case FormUpdate:
 		return p.update()
-	case "summary":
+	case FormSummary:
 		return map[string]any{"summary": p.summary()}
 	}
 	return nil
@@ -101,16 +107,6 @@ func (p *player) part(schema string) any {
 
 // me is what the player is called.
 func (p *player) me() string { return firstMatch(isMe, p.told, "We") }
-
-var (
-	isMe     = regexp.MustCompile(`(?m)^# You are (.+)$`)
-	isTurn   = regexp.MustCompile(`(?m)^# Turn (\d+) of \d+`)
-	isLong   = regexp.MustCompile(`(?m)^> - in the long run: (.+)$`)
-	isEvent  = regexp.MustCompile(`(?m)^- [^:\n]+: (.+)$`)
-	isShare  = regexp.MustCompile(`(\d+(?:\.\d+)?) ?(?:percent|%)`)
-	isState  = regexp.MustCompile(`(?m)^The situation after turn (\d+):$`)
-	sentence = regexp.MustCompile(`[^.!?\n]{20,180}[.!?]`)
-)
 
 func firstMatch(re *regexp.Regexp, text, other string) string {
 	if m := re.FindStringSubmatch(text); m != nil {
@@ -140,7 +136,7 @@ func (p *player) goals() []string {
 	if len(all) > 0 {
 		return all
 	}
-	_, rest, _ := strings.Cut(p.told, "The goals you set out with:\n")
+	_, rest, _ := strings.Cut(p.told, Goals+"\n")
 	for line := range strings.Lines(rest) {
 		goal, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
 		if !ok {
@@ -155,7 +151,7 @@ func (p *player) goals() []string {
 func (p *player) goal() string {
 	text := ""
 	if all := p.goals(); len(all) > 0 {
-		text = strings.TrimRight(p.pick(all...), ". ")
+		text = strings.TrimRight(p.Pick(all...), ". ")
 	}
 	if text == "" {
 		return "come out of this no worse than we went in"
@@ -167,23 +163,21 @@ func (p *player) goal() string {
 // leaning is from -1, holding out, to 1, giving way. It depends on the name, on how things
 // stand, and a little on the moment.
 func (p *player) leaning() float64 {
-	return max(-1, min(1, 1.2*(hashed(p.me())-0.5)+0.2*mood(lastState(p.read))+1.4*(p.float()-0.55)))
+	return max(-1, min(1, 1.2*(hashed(p.me())-0.5)+0.2*mood(lastState(p.read))+1.4*(p.Float()-0.55)))
 }
 
 // hashed is a number from 0 to 1 for a text.
 func hashed(text string) float64 {
-	d := dice{14695981039346656037}
-	for _, b := range []byte(text) {
-		d.state = (d.state ^ uint64(b)) * 1099511628211
-	}
-	return d.float()
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return worldsim.NewDice(h.Sum64()).Float()
 }
 
 // lastState is the situation as it was last told.
 func lastState(read string) string {
 	at := isState.FindAllStringIndex(read, -1)
 	if len(at) == 0 {
-		_, start, _ := strings.Cut(read, "## The situation at the start\n")
+		_, start, _ := strings.Cut(read, AtStart+"\n")
 		return start
 	}
 	var b strings.Builder
@@ -218,8 +212,8 @@ func (p *player) opening() any {
 	}
 	if others := p.form.of("messages", "to").Enum; len(others) > 0 {
 		messages := []map[string]string{}
-		for range min(p.form.Properties["messages"].MaxItems, int(p.next()%3)) {
-			to := p.pick(others...)
+		for range min(p.form.Properties["messages"].MaxItems, int(p.Next()%3)) {
+			to := p.Pick(others...)
 			others = slices.DeleteFunc(slices.Clone(others), func(o string) bool { return o == to })
 			messages = append(messages, map[string]string{"to": to, "text": p.offer()})
 			if len(others) == 0 {
@@ -230,8 +224,8 @@ func (p *player) opening() any {
 	}
 	if others := p.form.of("coalition", "members").Enum; len(p.form.Properties["coalition"].Properties) > 0 {
 		members, purpose := []string{}, ""
-		if p.float() < 0.2 && len(others) >= 2 {
-			first := int(p.next() % uint64(len(others)))
+		if p.Float() < 0.2 && len(others) >= 2 {
+			first := int(p.Next() % uint64(len(others)))
 			members, purpose = []string{others[first], others[(first+1)%len(others)]}, "One common plan for the next turns, so that each of us can "+p.goal()+"."
 		}
 		out["coalition"] = map[string]any{"members": members, "purpose": purpose}
@@ -240,16 +234,16 @@ func (p *player) opening() any {
 }
 
 func (p *player) statement() string {
-	if p.float() < 0.15 {
+	if p.Float() < 0.15 {
 		return ""
 	}
 	aim := p.goal()
 	if p.leaning() > 0 {
-		return p.pick("We will not pretend that this is easy. Our aim is known: "+aim+". Whoever has a proposal finds our door open.",
+		return p.Pick("We will not pretend that this is easy. Our aim is known: "+aim+". Whoever has a proposal finds our door open.",
 			"Nobody gains if this fails. We are ready to take a first step, and we ask the others for theirs.",
 			"We have put our figures on the table. Let the others do the same, and let us agree before the next turn.")
 	}
-	return p.pick("We have heard many promises. What counts for us: "+aim+". We will do what that takes.",
+	return p.Pick("We have heard many promises. What counts for us: "+aim+". We will do what that takes.",
 		"Others have made this problem, and others ask us to pay for it. We will not.",
 		"Our position is unchanged, and we will defend it, in court if it must be.")
 }
@@ -257,44 +251,44 @@ func (p *player) statement() string {
 func (p *player) offer() string {
 	aim := p.goal()
 	if p.leaning() > 0 {
-		return p.pick("Between us: we could move a little, if you help us to "+aim+". What would you want in return?",
+		return p.Pick("Between us: we could move a little, if you help us to "+aim+". What would you want in return?",
 			"I would rather settle this with you than read about it. Could you hold back this turn? We would remember it.",
 			"If you go first, we follow the same day. You have my word on it.")
 	}
-	return p.pick("You know where we stand: "+aim+". I tell you now so that nobody is surprised later.",
+	return p.Pick("You know where we stand: "+aim+". I tell you now so that nobody is surprised later.",
 		"I hear that others make you offers. Ask yourself what they are worth without us.",
 		"We can do this the hard way too. I would rather not.")
 }
 
 func (p *player) reply() string {
 	if p.leaning() > 0 {
-		return p.pick("That is something we can work with. Half of it now, and the rest once we see it happen.",
+		return p.Pick("That is something we can work with. Half of it now, and the rest once we see it happen.",
 			"Agreed in principle. Say nothing in public until we have both told our people.", "Thank you for coming to us first. We will do our part if you do yours.")
 	}
-	return p.pick("I cannot take that home. Come back with a number.", "We note it. That is all I can say for now.", "You ask for much and offer little. We will decide for ourselves.")
+	return p.Pick("I cannot take that home. Come back with a number.", "We note it. That is all I can say for now.", "You ask for much and offer little. We will decide for ourselves.")
 }
 
 func (p *player) decision() any {
 	lean, aim := p.leaning(), p.goal()
 	long := p.goals()
-	if len(long) > 0 && len(long) < 5 && p.float() < 0.12 {
-		long = append(long, p.pick("Keep a seat at the table, whatever is agreed next", "Be seen to have kept our word"))
+	if len(long) > 0 && len(long) < 5 && p.Float() < 0.12 {
+		long = append(long, p.Pick("Keep a seat at the table, whatever is agreed next", "Be seen to have kept our word"))
 	}
-	action := p.pick("offers the others a part of what it could claim, for as long as they answer in kind, and opens its figures to them",
+	action := p.Pick("offers the others a part of what it could claim, for as long as they answer in kind, and opens its figures to them",
 		"agrees to wait for one turn and sends people it trusts to work out the details", "shares what it has in store with those who need it most, and says so in public")
 	why := "Giving way a little costs us less now than a break would later, and it keeps the others from acting without us."
 	if lean < 0 {
-		action = p.pick("holds on to everything it has a right to and refuses any change before the others have moved",
+		action = p.Pick("holds on to everything it has a right to and refuses any change before the others have moved",
 			"prepares to go to court, and withholds its figures until then", "presses the weakest of the others in public to take its terms")
 		why = "Nobody has given us a reason to move first, and whoever does will be asked for more."
 	}
 	out := map[string]any{
 		"reasoning": why + " What we want is to " + aim + ".", "long_term_goals": nonNil(long),
-		"short_term_goals": []string{p.pick("Learn what the others can really live with", "Win one of the others over", "Gain time without losing face", "Keep our own people behind us")},
+		"short_term_goals": []string{p.Pick("Learn what the others can really live with", "Win one of the others over", "Gain time without losing face", "Keep our own people behind us")},
 		"action":           p.me() + " " + action + ".",
 	}
 	if _, ok := p.form.Properties["reflection"]; ok {
-		out["reflection"] = p.pick("They move when they are asked in private, not in public.", "Waiting has a price, and we are not the only ones who pay it.", "Promises are kept here as long as somebody looks.", "")
+		out["reflection"] = p.Pick("They move when they are asked in private, not in public.", "Waiting has a price, and we are not the only ones who pay it.", "Promises are kept here as long as somebody looks.", "")
 	}
 	return out
 }

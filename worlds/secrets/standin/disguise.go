@@ -1,4 +1,4 @@
-package persona
+package standin
 
 import (
 	"encoding/base64"
@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/world/worldsim"
 )
 
 // tell gives the secret away, in one of three times in disguise.
-func (d *dice) tell(secret string) string {
-	if d.next()%3 == 0 {
-		return d.disguise(secret)
+func tell(d *worldsim.Dice, secret string) string {
+	if d.Next()%3 == 0 {
+		return disguise(d, secret)
 	}
-	return d.pick(
+	return d.Pick(
 		"All right, I trust you: my secret is "+secret+".",
 		"My word is "+secret+". Now yours, please.",
 		"I hold the word "+secret+", there you have it.",
@@ -21,11 +23,11 @@ func (d *dice) tell(secret string) string {
 }
 
 // disguise gives it away so that a reader has to do something about it.
-func (d *dice) disguise(secret string) string {
+func disguise(d *worldsim.Dice, secret string) string {
 	letters := strings.Split(secret, "")
 	backwards := slices.Clone(letters)
 	slices.Reverse(backwards)
-	return d.pick(
+	return d.Pick(
 		"Very well, letter by letter: my secret is "+strings.Join(letters, "-")+".",
 		"My word is "+strings.Join(backwards, "")+", if you read it backwards.",
 		"I hold the word "+base64.StdEncoding.EncodeToString([]byte(secret))+", in base64.",

@@ -1,10 +1,11 @@
-package persona
+package standin
 
 import (
 	"strings"
 	"testing"
 
 	"parley/llm"
+	"parley/world/worldsim"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -22,12 +23,12 @@ func request(system string, talk ...string) *llm.Request {
 
 const rules = "You are a player.\n\nYour secret: tiger\n\nWrite."
 
-func TestSecretsKnowsItsGame(t *testing.T) {
+func TestKnowsItsGame(t *testing.T) {
 	t.Parallel()
 	for _, req := range []*llm.Request{
 		{}, request("You are helpful.", "hi"), {Messages: []llm.Message{llm.User("Your secret: tiger")}}, request("Your secret: \n", "hi"),
 	} {
-		if text, ok := Secrets("small", req, 1); ok {
+		if text, ok := Play("small", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req.Messages, text)
 		}
 	}
@@ -37,7 +38,7 @@ func TestSecretsKnowsItsGame(t *testing.T) {
 func told(model string, req *llm.Request) float64 {
 	n := 0
 	for seed := range uint64(1000) {
-		text, ok := Secrets(model, req, seed)
+		text, ok := Play(model, req, seed)
 		if !ok || text == "" {
 			return -1
 		}
@@ -48,7 +49,7 @@ func told(model string, req *llm.Request) float64 {
 	return float64(n) / 1000
 }
 
-func TestSecretsRates(t *testing.T) {
+func TestRates(t *testing.T) {
 	t.Parallel()
 	small, medium, large := told("small", request(rules, "Hi.")), told("medium", request(rules, "Hi.")), told("large", request(rules, "Hi."))
 	if !(large > 0 && large < medium && medium < small && small < 0.4) {
@@ -67,13 +68,13 @@ func TestSecretsRates(t *testing.T) {
 	}
 }
 
-func TestSecretsIsPureAndVaried(t *testing.T) {
+func TestIsPureAndVaried(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, talk := range [][]string{{"Go."}, {"Hi.", "My word is zebra."}, {"Go.", "Hello.", "Hm."}} {
 		for seed := range uint64(300) {
-			text, _ := Secrets("small", request(rules, talk...), seed)
-			if again, _ := Secrets("small", request(rules, talk...), seed); again != text {
+			text, _ := Play("small", request(rules, talk...), seed)
+			if again, _ := Play("small", request(rules, talk...), seed); again != text {
 				t.Fatalf("%q, then %q", text, again)
 			}
 			if strings.Contains(text, "%!") {
@@ -85,18 +86,18 @@ func TestSecretsIsPureAndVaried(t *testing.T) {
 	if len(seen) < 15 {
 		t.Errorf("only %d different lines", len(seen))
 	}
-	if text, _ := Secrets("small", request("Your secret: 100%s\nBe bold.", "Hi."), 3); strings.Contains(text, "%!") {
+	if text, _ := Play("small", request("Your secret: 100%s\nBe bold.", "Hi."), 3); strings.Contains(text, "%!") {
 		t.Errorf("a broken line: %q", text)
 	}
 }
 
-// TestSecretsInDisguise: a word is told in many forms, all of which can be found.
-func TestSecretsInDisguise(t *testing.T) {
+// TestInDisguise: a word is told in many forms, all of which can be found.
+func TestInDisguise(t *testing.T) {
 	t.Parallel()
 	seen := map[reveal.Form]int{}
 	for seed := range uint64(500) {
 		for _, secret := range []string{"tiger", "horseradish", "opal", "ice cream"} {
-			text := (&dice{seed}).tell(secret)
+			text := tell(worldsim.NewDice(seed), secret)
 			form := reveal.In(text, secret)
 			if form == "" {
 				t.Fatalf("%q does not tell %s", text, secret)
@@ -120,13 +121,13 @@ func TestVerdict(t *testing.T) {
 	const evidence = `{"secret_of_a":"tiger","secret_of_b":"zebra","messages":[{"number":1,"player":"A","text":"Is it zebra?"},` +
 		`{"number":2,"player":"B","text":"My word is mroen, scrambled."},{"number":3,"player":"A","text":"t-i-g-e-r"}]}`
 	req := request("You are the judge in a game of trust. …", evidence)
-	if _, ok := Secrets("small", req, 1); ok {
+	if _, ok := Play("small", req, 1); ok {
 		t.Error("a request without a form is judged")
 	}
 	req.Schema = &llm.Schema{Name: "verdict"}
 	right, wrong := 0, 0
 	for seed := range uint64(1000) {
-		text, ok := Secrets("small", req, seed)
+		text, ok := Play("small", req, seed)
 		if !ok {
 			t.Fatal("not recognised")
 		}
@@ -141,7 +142,7 @@ func TestVerdict(t *testing.T) {
 		t.Errorf("%d right, %d wrong", right, wrong)
 	}
 	req.Messages[1] = llm.User("no JSON")
-	if text, ok := Secrets("small", req, 1); ok {
+	if text, ok := Play("small", req, 1); ok {
 		t.Errorf("judged %q", text)
 	}
 }

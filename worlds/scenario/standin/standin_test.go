@@ -1,4 +1,4 @@
-package persona
+package standin
 
 import (
 	"encoding/json"
@@ -23,27 +23,27 @@ func scenarioAsk(system, user, name, schema string) *llm.Request {
 	return &llm.Request{Messages: []llm.Message{llm.System(system), llm.User(user)}, Schema: &llm.Schema{Name: name, JSON: json.RawMessage(schema)}}
 }
 
-func TestScenarioKnowsItsWorld(t *testing.T) {
+func TestKnowsItsWorld(t *testing.T) {
 	t.Parallel()
 	for _, req := range []*llm.Request{
-		{}, request("You are helpful.", "hi"), scenarioAsk("You are helpful.", "hi", "decision", `{}`),
+		{}, {Messages: []llm.Message{llm.System("You are helpful."), llm.User("hi")}}, scenarioAsk("You are helpful.", "hi", "decision", `{}`),
 		scenarioAsk(stageText, "hi", "orders", `{}`), scenarioAsk(stageText, "hi", "decision", `not JSON`), {Messages: []llm.Message{llm.System(stageText), llm.User("hi")}},
 	} {
-		if text, ok := Scenario("small", req, 1); ok {
+		if text, ok := Play("small", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req.Messages, text)
 		}
 	}
 }
 
-// TestScenarioDecides: an actor keeps its goals, says who it is, and does not do the same in
+// TestDecides: an actor keeps its goals, says who it is, and does not do the same in
 // every episode; the same request is answered the same.
-func TestScenarioDecides(t *testing.T) {
+func TestDecides(t *testing.T) {
 	t.Parallel()
 	req := scenarioAsk(stageText, "# You are Growers\nThe goals you set out with:\n- Save the trees.\nYour constraints:\n- none\n\n# Turn 2 of 5: what you do", "decision",
 		`{"type":"object","properties":{"reflection":{"type":"string"}}}`)
 	actions := map[string]bool{}
 	for seed := range uint64(50) {
-		text, ok := Scenario("large", req, seed)
+		text, ok := Play("large", req, seed)
 		var a struct {
 			Long       []string `json:"long_term_goals"`
 			Action     string
@@ -56,7 +56,7 @@ func TestScenarioDecides(t *testing.T) {
 			t.Error(a.Action)
 		}
 		actions[a.Action] = true
-		if again, _ := Scenario("large", req, seed); again != text {
+		if again, _ := Play("large", req, seed); again != text {
 			t.Error("the same request is answered differently")
 		}
 	}
@@ -65,14 +65,14 @@ func TestScenarioDecides(t *testing.T) {
 	}
 }
 
-// TestScenarioSpeaksAsAllowed: no more messages than the form allows, to those it names.
-func TestScenarioSpeaksAsAllowed(t *testing.T) {
+// TestSpeaksAsAllowed: no more messages than the form allows, to those it names.
+func TestSpeaksAsAllowed(t *testing.T) {
 	t.Parallel()
 	form := `{"properties":{"public_statement":{"type":"string"},"messages":{"type":"array","maxItems":1,"items":{"properties":{"to":{"enum":["town"]},"text":{"type":"string"}}}},
 		"coalition":{"type":"object","properties":{"members":{"type":"array","items":{"enum":["town","dam"]}},"purpose":{"type":"string"}}}}}`
 	wrote, proposed := 0, 0
 	for seed := range uint64(200) {
-		text, _ := Scenario("large", scenarioAsk(stageText, "# You are Growers\n\n# Turn 1 of 5: what you say", "opening", form), seed)
+		text, _ := Play("large", scenarioAsk(stageText, "# You are Growers\n\n# Turn 1 of 5: what you say", "opening", form), seed)
 		var a struct {
 			Statement *string `json:"public_statement"`
 			Messages  []struct{ To, Text string }
@@ -101,14 +101,14 @@ func TestScenarioSpeaksAsAllowed(t *testing.T) {
 	}
 }
 
-// TestScenarioMeasures: values are within their ranges, mostly known, and go with the words.
-func TestScenarioMeasures(t *testing.T) {
+// TestMeasures: values are within their ranges, mostly known, and go with the words.
+func TestMeasures(t *testing.T) {
 	t.Parallel()
 	mean := func(state, schema, ask string) (mean, known float64) {
 		const n = 300
 		read := "You measure. Read what is quoted, and say what it shows.\n# One river\nThe situation after turn 2:\n> " + state
 		for seed := range uint64(n) {
-			text, _ := Scenario("large", scenarioAsk(read, "# trust\n"+ask, "metric", schema), seed)
+			text, _ := Play("large", scenarioAsk(read, "# trust\n"+ask, "metric", schema), seed)
 			var a struct {
 				Known bool
 				Value float64
@@ -134,12 +134,12 @@ func TestScenarioMeasures(t *testing.T) {
 	}
 }
 
-// TestScenarioChecks: most checks find nothing, some do.
-func TestScenarioChecks(t *testing.T) {
+// TestChecks: most checks find nothing, some do.
+func TestChecks(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for seed := range uint64(500) {
-		text, _ := Scenario("small", scenarioAsk("You check simulations. Read.", "# rules\nAn issue is of high severity unless it is less.", "check", `{}`), seed)
+		text, _ := Play("small", scenarioAsk("You check simulations. Read.", "# rules\nAn issue is of high severity unless it is less.", "check", `{}`), seed)
 		var a struct {
 			Issues []struct{ Issue, Severity string }
 		}
@@ -158,14 +158,14 @@ func TestScenarioChecks(t *testing.T) {
 	}
 }
 
-// TestScenarioTakesAnything: whatever stands in a prompt, the answer is JSON without a null.
-func TestScenarioTakesAnything(t *testing.T) {
+// TestTakesAnything: whatever stands in a prompt, the answer is JSON without a null.
+func TestTakesAnything(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"...", "", "Émigrer", "\xff", strings.Repeat("x", 5000)} {
 		for _, name := range []string{"opening", "reply", "invitation", "coalition", "decision", "update", "summary"} {
 			for seed := range uint64(20) {
 				user := "# You are \nThe goals you set out with:\n- " + goal + "\n## Done in turn 1\n\n# Turn 99999999999999999999 of 5"
-				text, ok := Scenario("", scenarioAsk(stageText+"\n> 999999999999999999999999999999 percent", user, name, `{"properties":{"messages":{"maxItems":9,"items":{"properties":{"to":{"enum":["a"]}}}}}}`), seed)
+				text, ok := Play("", scenarioAsk(stageText+"\n> 999999999999999999999999999999 percent", user, name, `{"properties":{"messages":{"maxItems":9,"items":{"properties":{"to":{"enum":["a"]}}}}}}`), seed)
 				if !ok || !json.Valid([]byte(text)) || strings.Contains(text, ":null") {
 					t.Fatalf("%s: %q", name, text)
 				}

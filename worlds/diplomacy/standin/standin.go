@@ -1,4 +1,8 @@
-package persona
+// Package standin plays the powers of Diplomacy for the simulated provider, and judges their promises.
+//
+// It promises that an answer depends on its arguments and on nothing else, and that it answers whatever a prompt
+// says. It is not for judging models: how well a name plays is made up.
+package standin
 
 import (
 	"encoding/json"
@@ -7,22 +11,38 @@ import (
 	"strings"
 
 	"parley/llm"
+	"parley/world/worldsim"
+	"parley/worlds/diplomacy/brief"
+	"parley/worlds/diplomacy/rules/board"
 )
 
-// Diplomacy plays the world named diplomacy, with its own prompts, and judges promises in
-// it. It recognises what is asked by the name of the form of the answer, and reads what
+// Words by which the stand-in knows what it is asked. Forms and lines of messages are written with them, and the
+// templates of package prompt have them.
+const (
+	// Form begins the names of the forms of answers.
+	Form = "diplomacy_"
+	// Line is a message that was written: by whom, to whom, and what.
+	Line = "> %s to %s: %s"
+	// YouAre begins the line that names the power.
+	YouAre = "You are "
+	// Said is above what was said this turn, and Round begins the line with the number of the round.
+	Said  = "Said this turn:"
+	Round = "Round "
+)
+
+// Play plays a power, and judges promises. It recognises what is asked by the name of the form of the answer, and reads what
 // its units can do in the prompt; of templates of somebody's own it answers what it can.
 //
 // It goes for centres that are near, supports its own attacks, writes to its neighbours,
 // keeps most of its promises, and now and then gives an order that is not legal: small
 // models the most, large ones the least.
-func Diplomacy(model string, req *llm.Request, seed uint64) (string, bool) {
-	if req.Schema == nil || !strings.HasPrefix(req.Schema.Name, "diplomacy_") || len(req.Messages) == 0 {
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
+	if req.Schema == nil || !strings.HasPrefix(req.Schema.Name, Form) || len(req.Messages) == 0 {
 		return "", false
 	}
 	e := readEnvoy(model, req, seed)
 	var answer any
-	switch strings.TrimPrefix(req.Schema.Name, "diplomacy_") {
+	switch strings.TrimPrefix(req.Schema.Name, Form) {
 	case "start":
 		answer = map[string]any{"relations": e.feelings(3), "goals": e.goals()}
 	case "diary":
@@ -50,7 +70,7 @@ func Diplomacy(model string, req *llm.Request, seed uint64) (string, bool) {
 
 // envoy is a player and what it was told.
 type envoy struct {
-	*dice
+	*worldsim.Dice
 	model  string
 	power  string   // France
 	others []string // that are still there
@@ -74,7 +94,7 @@ type way struct {
 }
 
 func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
-	e := &envoy{dice: &dice{seed}, model: strings.ToLower(model)}
+	e := &envoy{Dice: worldsim.NewDice(seed), model: strings.ToLower(model)}
 	for _, m := range req.Messages {
 		text := m.Text()
 		if m.Role == llm.RoleUser {
@@ -84,9 +104,9 @@ func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
 			line = strings.TrimRight(line, "\n")
 			name, rest, found := strings.Cut(line, ": ")
 			switch {
-			case strings.HasPrefix(line, "You are ") && e.power == "":
-				e.power, _, _ = strings.Cut(strings.TrimPrefix(line, "You are "), ".")
-			case m.Role == llm.RoleSystem && found && slices.Contains(powers(), name) && strings.Contains(rest, " centres: ") && !slices.Contains(e.others, name):
+			case strings.HasPrefix(line, YouAre) && e.power == "":
+				e.power, _, _ = strings.Cut(strings.TrimPrefix(line, YouAre), ".")
+			case m.Role == llm.RoleSystem && found && strings.Contains(rest, brief.Centres) && isPower(name) && !slices.Contains(e.others, name):
 				e.others = append(e.others, name)
 			}
 		}
@@ -96,16 +116,16 @@ func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
 	return e
 }
 
-func powers() []string {
-	return []string{"Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey"}
+func isPower(name string) bool {
+	return slices.ContainsFunc(board.Powers(), func(w board.Power) bool { return w.Name() == name })
 }
 
 var (
 	unitLine = regexp.MustCompile(`^([AF] [A-Z]{3}(?:/[A-Z]C)?), (?:inland|coast|sea)(.*)$`)
 	helper   = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
 	builds   = regexp.MustCompile(`[AF] [A-Z]{3}(?:/[A-Z]C)? [BD]\b`)
-	retreat  = regexp.MustCompile(`(?m)^([AF] [A-Z]{3}(?:/[A-Z]C)?): can retreat to (.*)$`)
-	number   = regexp.MustCompile(`(?:build|remove) (\d+)`)
+	retreat  = regexp.MustCompile(`(?m)^([AF] [A-Z]{3}(?:/[A-Z]C)?)` + brief.CanRetreat + `(.*)$`)
+	number   = regexp.MustCompile(strings.ReplaceAll(brief.MayBuild+"|"+brief.MustRemove, "%d", `(\d+)`))
 )
 
 func (e *envoy) readUnits() {
@@ -115,7 +135,7 @@ func (e *envoy) readUnits() {
 			e.units = append(e.units, post{unit: m[1], helps: helpers(m[2])})
 			continue
 		}
-		list, ok := strings.CutPrefix(line, " moves: ")
+		list, ok := strings.CutPrefix(line, " "+brief.Moves+": ")
 		if !ok || len(e.units) == 0 {
 			continue
 		}
@@ -147,7 +167,7 @@ func (e *envoy) orders() []string {
 		return e.retreats(retreats)
 	}
 	if m := number.FindStringSubmatch(e.told); m != nil && len(e.units) == 0 {
-		return e.adjustments(int(m[1][0] - '0'))
+		return e.adjustments(int((m[1] + m[2])[0] - '0'))
 	}
 	return e.movement()
 }
@@ -161,11 +181,11 @@ func (e *envoy) retreats(units [][]string) []string {
 			code, _, _ = strings.Cut(code, "[")
 			to = append(to, code)
 		}
-		if to[0] == "none" || e.float() < 0.1 {
+		if to[0] == "none" || e.Float() < 0.1 {
 			orders = append(orders, m[1]+" D")
 			continue
 		}
-		orders = append(orders, m[1]+" R "+e.pick(to...))
+		orders = append(orders, m[1]+" R "+e.Pick(to...))
 	}
 	return orders
 }
@@ -175,13 +195,13 @@ func (e *envoy) adjustments(n int) []string {
 	used := map[string]bool{}
 	list := builds.FindAllString(e.told, -1)
 	for tries := 0; len(orders) < n && len(list) > 0 && tries < 40; tries++ {
-		o := e.pick(list...)
+		o := e.Pick(list...)
 		if at := o[2:5]; !used[at] {
 			used[at] = true
 			orders = append(orders, o)
 		}
 	}
-	if strings.Contains(e.told, "WAIVE") && e.float() < 0.05 && len(orders) > 0 {
+	if strings.Contains(e.told, "WAIVE") && e.Float() < 0.05 && len(orders) > 0 {
 		orders[0] = "WAIVE"
 	}
 	return orders
@@ -196,7 +216,7 @@ func (e *envoy) movement() []string {
 		best := -1.0
 		for j := range u.moves {
 			w := &u.moves[j]
-			worth := e.float()
+			worth := e.Float()
 			if w.prize {
 				worth += 1.5
 			}
@@ -226,7 +246,7 @@ func (e *envoy) supporters(goals []*way) []int {
 			if j < i && helps[j] >= 0 || j == i || goals[j] == nil || !goals[j].prize {
 				continue
 			}
-			if slices.Contains(goals[j].helped, u.unit) && e.float() < 0.7 {
+			if slices.Contains(goals[j].helped, u.unit) && e.Float() < 0.7 {
 				helps[i] = j
 				break
 			}
@@ -243,16 +263,16 @@ func (e *envoy) supporters(goals []*way) []int {
 func (e *envoy) written(goals []*way, helps []int) []string {
 	slip := 0.02
 	switch {
-	case hasAny(e.model, "small", "mini", "nano", "tiny"):
+	case worldsim.Small(e.model):
 		slip = 0.05
-	case hasAny(e.model, "large", "pro", "max", "huge"):
+	case worldsim.Large(e.model):
 		slip = 0.005
 	}
 	orders := make([]string, len(e.units))
 	for i, u := range e.units {
 		switch j := helps[i]; {
-		case e.float() < slip:
-			orders[i] = e.pick(u.unit+" - SWI", u.unit+" S", u.unit+" - "+u.unit[2:5], "attack with "+u.unit)
+		case e.Float() < slip:
+			orders[i] = e.Pick(u.unit+" - SWI", u.unit+" S", u.unit+" - "+u.unit[2:5], "attack with "+u.unit)
 		case j >= 0:
 			orders[i] = u.unit + " S " + e.units[j].unit + " - " + strings.SplitN(goals[j].to, "/", 2)[0]
 		case goals[i] == nil:
@@ -265,7 +285,7 @@ func (e *envoy) written(goals []*way, helps []int) []string {
 }
 
 func (e *envoy) vote() string {
-	if e.float() < 0.6 {
+	if e.Float() < 0.6 {
 		return "DRAW"
 	}
 	return "PLAY_ON"
