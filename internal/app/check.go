@@ -10,7 +10,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/estimate"
 	"parley/internal/trust"
-	"parley/worlds/rollout/envhttp"
+	"parley/world"
 )
 
 // Check is a plan to be looked at before it is played. Nothing is asked of a provider.
@@ -33,7 +33,7 @@ type Estimate struct {
 	estimate.Estimate
 	Keys []Key `json:"keys"`
 	// Servers are those that the plan's environments are on.
-	Servers []envhttp.Presence `json:"servers"`
+	Servers []world.Presence `json:"servers"`
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
 	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.

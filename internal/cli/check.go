@@ -17,7 +17,7 @@ import (
 	"parley/internal/estimate"
 	"parley/internal/stats"
 	"parley/llm"
-	"parley/worlds/rollout/envhttp"
+	"parley/world"
 )
 
 // checkCmd validates a plan and estimates what it will come to, or verifies a run file.
@@ -310,7 +310,7 @@ func (c *checkCmd) next(e *app.Estimate) string {
 	if len(missing) > 0 {
 		return "set " + strings.Join(missing, " and ") + ", then " + command.String()
 	}
-	if i := slices.IndexFunc(e.Servers, func(p envhttp.Presence) bool { return !p.Answers }); i >= 0 {
+	if i := slices.IndexFunc(e.Servers, func(p world.Presence) bool { return !p.Answers }); i >= 0 {
 		return "start " + e.Servers[i].Server + ", then " + command.String()
 	}
 	return command.String()

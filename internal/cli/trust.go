@@ -10,12 +10,11 @@ import (
 	"parley/internal/app"
 	"parley/internal/provider"
 	"parley/internal/trust"
+	"parley/world"
 )
 
 // trustFlags allow keys to go where a file sends them.
-type trustFlags struct {
-	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, as LAB_KEY=https://lab.example:8443. May be given several times."`
-}
+type trustFlags struct{ world.TrustFlags }
 
 // keyGate is what decides about keys in one command, and asks on the terminal.
 type keyGate struct {

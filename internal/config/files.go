@@ -17,6 +17,7 @@ import (
 	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -86,8 +87,7 @@ func (f files) Text(name string) (string, error) {
 	return rep.src.text, nil
 }
 
-// Rows reads a file of rows: JSON, JSON lines, YAML or Parquet. It is beyond what
-// world.Files promises, for kinds that want data sets.
+// Rows reads a file of rows: JSON, JSON lines, YAML or Parquet.
 func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	path, err := f.may(name)
 	if err != nil {
@@ -96,8 +96,7 @@ func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	return dataset.Rows(f.ctx, path)
 }
 
-// Folders lists the names of the folders in a folder. It too is beyond what world.Files
-// promises, for errors that say what was meant.
+// Folders lists the names of the folders in a folder.
 func (f files) Folders(in string) []string {
 	at := f.path(in)
 	if !f.holds(at) {
@@ -309,6 +308,9 @@ func cut(s string, most int) string {
 }
 
 var (
-	_ world.Files    = files{}
-	_ world.Document = (*document)(nil)
+	_ world.Files        = files{}
+	_ world.RowReader    = files{}
+	_ world.FolderLister = files{}
+	_ journal.Opener     = files{}
+	_ world.Document     = (*document)(nil)
 )

@@ -20,6 +20,7 @@ import (
 	_ "embed" // the example is a file, so that it can be read and run as one
 
 	"parley/world"
+	"parley/worlds/diplomacy/adjudicate"
 	picture "parley/worlds/diplomacy/board"
 	"parley/worlds/diplomacy/bot"
 	"parley/worlds/diplomacy/prompt"
@@ -40,6 +41,9 @@ const Judge = "judge"
 
 // Kind is the family of these games.
 func Kind() world.Kind { return world.Define(newDefinition()) }
+
+// Commands judge positions for other programs.
+func (*definition) Commands() []world.Command { return []world.Command{adjudicate.Command()} }
 
 // definition is what all games share. None of it ever changes.
 type definition struct {

@@ -54,8 +54,8 @@ const (
 	lessonsMark    = "{lessons}"
 )
 
-// lessonFiles are Files that can read what a run of rollouts teaches.
-type lessonFiles interface {
+// LessonReader is implemented by Files that can read what a run of rollouts teaches.
+type LessonReader interface {
 	// Lessons returns the lessons of a run file, each as JSON.
 	Lessons(name string) ([]json.RawMessage, error)
 }
@@ -118,7 +118,7 @@ func (p *Params) learn(files world.Files) error {
 
 func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error] {
 	if path.Ext(name) == ".parley" {
-		reader, ok := files.(lessonFiles)
+		reader, ok := files.(LessonReader)
 		if !ok {
 			return failed(fmt.Errorf("%s: run files cannot be read here", name))
 		}
@@ -134,7 +134,7 @@ func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error
 			}
 		}
 	}
-	reader, ok := files.(rowFiles)
+	reader, ok := files.(world.RowReader)
 	if !ok {
 		return failed(fmt.Errorf("%s: files of lessons cannot be read here", name))
 	}

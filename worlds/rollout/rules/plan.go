@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"strings"
 
@@ -137,13 +136,6 @@ type entry struct {
 	EnvParams json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
 }
 
-// rowFiles are Files that can read the rows of a dataset.
-type rowFiles interface {
-	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON, one after
-	// the other. It ends with the first error.
-	Rows(name string) iter.Seq2[json.RawMessage, error]
-}
-
 // Load puts into params what the files say that they name.
 func (Definition) Load(p *Params, files world.Files) (advice []string, err error) {
 	advice, err = p.list(files)
@@ -237,7 +229,7 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 	if e.Dataset == "" {
 		return add(Task{Env: e.EnvName, Params: e.EnvParams, Group: name + ":1", Index: 1, Size: e.EnvNum})
 	}
-	reader, ok := files.(rowFiles)
+	reader, ok := files.(world.RowReader)
 	if !ok {
 		return doc.Fault(key+".dataset", "datasets cannot be read here")
 	}

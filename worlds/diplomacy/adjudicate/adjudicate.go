@@ -1,6 +1,12 @@
-package cli
+// Package adjudicate is the command that judges positions of Diplomacy, for other programs: it reads positions and orders
+// as JSON lines, and writes what comes of them.
+//
+// It promises an answer for each line as soon as that is read: a line that cannot be read is answered by what is wrong
+// with it. docs/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
+package adjudicate
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/world"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/rules/order"
@@ -19,8 +26,13 @@ import (
 // maxPosition is the longest line of a position: more than any board can fill.
 const maxPosition = 1 << 20
 
-// adjudicateCmd judges Diplomacy positions.
-type adjudicateCmd struct {
+// Command returns the command.
+func Command() world.Command {
+	return world.Command{Name: "adjudicate", Doc: "Diplomacy: read positions and orders as JSON lines, write what comes of them.", Verb: &verb{}}
+}
+
+// verb judges positions.
+type verb struct {
 	Options bool `help:"Write the legal orders by location instead."`
 }
 
@@ -65,16 +77,15 @@ type refusedLine struct {
 }
 
 // Run answers line by line, each as soon as it is read.
-func (c *adjudicateCmd) Run(ctx context.Context, s *State) error {
-	g := newGate()
-	_, end := listen(ctx, s, g)
-	defer end()
-	lines := newLineReader(newPatientReader(s.Stdin, g.shut), maxPosition)
+func (c *verb) Run(_ context.Context, p *world.Program) error {
+	lines := &reader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
+	out := json.NewEncoder(p.Stdout)
+	out.SetEscapeHTML(false)
 	a := adjudicator{rules: rules.New(), options: c.Options}
 	failed := false
-	for !g.closed() {
+	for p.Stop.Err() == nil {
 		line, err := lines.next()
-		if errors.Is(err, io.EOF) || errors.Is(err, errStopped) {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil && !errors.Is(err, errLong) {
@@ -91,18 +102,42 @@ func (c *adjudicateCmd) Run(ctx context.Context, s *State) error {
 			failed = true
 			answer = refusedLine{ID: a.id, Line: lines.number, Error: err.Error()}
 		}
-		if err := printJSON(s.Stdout, answer); err != nil {
+		if err := out.Encode(answer); err != nil {
 			return err
 		}
 	}
-	code, err := g.reason()
-	if code == ExitOK && failed {
-		code = ExitFailed
+	if failed && p.Stop.Err() == nil {
+		return world.ErrReported
 	}
-	if err != nil {
-		return &exitError{code: code, err: err}
+	return context.Cause(p.Stop)
+}
+
+var errLong = errors.New("the line is too long")
+
+// reader reads lines of bounded length.
+type reader struct {
+	in     *bufio.Reader
+	number int // of the last line
+}
+
+// next returns the next line, valid until the following call. It returns errLong for one over the bound.
+func (r *reader) next() ([]byte, error) {
+	line, err := r.in.ReadSlice('\n')
+	r.number++
+	long := errors.Is(err, bufio.ErrBufferFull)
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = r.in.ReadSlice('\n')
 	}
-	return silent(code)
+	switch {
+	case long:
+		return nil, errLong
+	case errors.Is(err, io.EOF) && len(line) > 0:
+		err = nil // the last line has no end
+	}
+	if r.number == 1 {
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	return line, err
 }
 
 // adjudicator answers lines.
@@ -122,7 +157,7 @@ func (a *adjudicator) answer(line []byte) (any, error) {
 		return nil, errors.New("a position is an object: {\"units\": …, \"orders\": …}")
 	}
 	var in positionLine
-	if err := decodeStrict(line, &in); err != nil {
+	if err := world.DecodeStrict(line, &in); err != nil {
 		return nil, err
 	}
 	a.id = in.ID

@@ -1,4 +1,4 @@
-package cli
+package auth
 
 import (
 	"context"
@@ -6,21 +6,19 @@ import (
 	"fmt"
 	"net"
 	"strings"
-
-	"parley/internal/serve/auth"
 )
 
-// accessFlags say who may use a server: every verb that serves has them.
-type accessFlags struct {
+// Flags are the flags of a command that serves: who may use the server.
+type Flags struct {
 	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another name that clients may use for this server, as a proxy or a DNS name has it; repeatable. Default: its address, and the names of this machine."`
 	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web page that may send requests, as http://NAME:PORT; repeatable. Default: none."`
 	Open        bool     `group:"clients" help:"Serve other machines without a key: whoever can reach it can use it."`
 }
 
-// access checks the flags. A server without keys serves this machine only, unless --open is
+// Access checks the flags. A server without keys serves this machine only, unless --open is
 // given. keyFlag names the flag for keys; empty: the server has none.
-func (f *accessFlags) access(addr, keyFlag string, keys bool) (auth.Access, error) {
-	a := auth.Access{Hosts: f.AllowHost, Origins: f.AllowOrigin}
+func (f *Flags) Access(addr, keyFlag string, keys bool) (Access, error) {
+	a := Access{Hosts: f.AllowHost, Origins: f.AllowOrigin}
 	if err := a.Check(); err != nil {
 		return a, err
 	}
@@ -38,9 +36,9 @@ func (f *accessFlags) access(addr, keyFlag string, keys bool) (auth.Access, erro
 	return a, nil
 }
 
-// bind listens at addr. What the name in it stands for is known only then: one that looks like
+// Listen listens at addr. What the name in it stands for is known only then: one that looks like
 // this machine alone must be.
-func (f *accessFlags) bind(ctx context.Context, addr, keyFlag string, keys bool) (net.Listener, error) {
+func (f *Flags) Listen(ctx context.Context, addr, keyFlag string, keys bool) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -51,19 +49,19 @@ func (f *accessFlags) bind(ctx context.Context, addr, keyFlag string, keys bool)
 	return ln, nil
 }
 
-func (f *accessFlags) exposed(addr, keyFlag string) error {
+func (f *Flags) exposed(addr, keyFlag string) error {
 	if keyFlag == "" {
 		return fmt.Errorf("--addr %s would serve other machines, and this server has no keys: say --open if only trusted programs can reach it", addr)
 	}
 	return fmt.Errorf("--addr %s would serve other machines without a key: set one with %s, or say --open", addr, keyFlag)
 }
 
-// keysOf reads a server's own keys from the environment variable that a flag names.
-func keysOf(s *State, flag, env string) (keys []string, err error) {
+// KeysFrom reads a server's own keys from the environment variable of this name, which a flag gives.
+func KeysFrom(lookup func(string) (string, bool), flag, env string) (keys []string, err error) {
 	if env == "" {
 		return nil, nil
 	}
-	v, _ := s.Env(env)
+	v, _ := lookup(env)
 	for k := range strings.SplitSeq(v, ",") {
 		if k = strings.TrimSpace(k); k != "" {
 			keys = append(keys, k)

@@ -5,20 +5,21 @@ import (
 	"slices"
 	"testing"
 
-	"parley/worlds/rollout/trajectory"
+	"parley/internal/store/sqlite"
+	"parley/journal"
 )
 
-// TestRollouts: what is looked up in a run file is what reading all of it finds, also while
+// TestParts: what is looked up in a run file is what reading all of it finds, also while
 // somebody writes.
-func TestRollouts(t *testing.T) {
+func TestParts(t *testing.T) {
 	t.Parallel()
 	store := recorded(t, sample()...)
-	r, err := OpenRollouts(store.Path())
+	r, err := sqlite.OpenRead(store.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	whole := trajectory.From(store)
+	whole := journal.InParts(struct{ journal.Journal }{store})
 	for since := range 30 {
 		got, err := r.Ends(t.Context(), since)
 		want, err2 := whole.Ends(t.Context(), since)
@@ -44,8 +45,5 @@ func TestRollouts(t *testing.T) {
 		if err != nil || err2 != nil || (begun == nil) != (after > 0) || after == 0 && begun.Run != "00ff" || !reflect.DeepEqual(stages, want) && len(stages)+len(want) > 0 {
 			t.Errorf("%+v %+v, want %+v: %v, %v", begun, stages, want, err, err2)
 		}
-	}
-	if _, err := OpenRollouts(store.Path() + "x"); err == nil {
-		t.Error("a file that is not there was opened")
 	}
 }

@@ -1,33 +1,31 @@
-package trajectory
+package journal
 
 import (
 	"context"
-	"errors"
 
-	"parley/journal"
 	"parley/world"
 )
 
-// Source is a run that can be read in parts, so that little of it must be held. From makes
+// Parts is a run that can be read in parts, so that little of it must be held. InParts makes
 // one of any journal.
-type Source interface {
+type Parts interface {
 	// Plan is how the run began, or nil, and its stages after the first so many. How it began need
 	// not be given to who has a stage already.
-	Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error)
+	Plan(ctx context.Context, after int) (*Begun, []Staged, error)
 	// Planned lists up to limit episodes from one on, by number.
 	Planned(ctx context.Context, from, limit int) ([]Planned, error)
 	// Ends lists the ends of episodes, in the order in which they were committed, from entry
 	// number since on.
 	Ends(ctx context.Context, since int) ([]End, error)
-	// Read is that of journal.Journal.
-	Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error
+	// Read is that of Journal.
+	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
 // Planned is an episode that the plan asked for.
 type Planned struct {
 	Episode, Stage int
 	Spec           world.Spec
-	Ended          *journal.Ended // nil: it has not ended
+	Ended          *Ended // nil: it has not ended
 }
 
 // End is the end of an episode.
@@ -36,19 +34,19 @@ type End struct {
 	Episode int
 }
 
-// From makes a Source of a journal: itself, if it is one. Else all outcomes are held in
-// memory, and finding an end means reading every entry.
-func From(j journal.Journal) Source {
-	if s, ok := j.(Source); ok {
-		return s
+// InParts makes Parts of a journal: itself, if it is one, as a run file is. Else all outcomes are
+// held in memory, and finding an end means reading every entry.
+func InParts(j Journal) Parts {
+	if p, ok := j.(Parts); ok {
+		return p
 	}
 	return &whole{Journal: j}
 }
 
 // whole is a journal that is read as a whole.
 type whole struct {
-	journal.Journal
-	head *journal.Head // as it was at the last look for ends
+	Journal
+	head *Head // as it was at the last look for ends
 }
 
 func (w *whole) read(ctx context.Context) (err error) {
@@ -58,7 +56,7 @@ func (w *whole) read(ctx context.Context) (err error) {
 	return err
 }
 
-func (w *whole) Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error) {
+func (w *whole) Plan(ctx context.Context, after int) (*Begun, []Staged, error) {
 	if err := w.read(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -83,8 +81,8 @@ func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, er
 
 func (w *whole) Ends(ctx context.Context, since int) (out []End, err error) {
 	n := max(1, since)
-	err = w.Read(ctx, journal.Span{Since: n}, func(e journal.Entry) error {
-		if e, ok := e.(*journal.Ended); ok {
+	err = w.Read(ctx, Span{Since: n}, func(e Entry) error {
+		if e, ok := e.(*Ended); ok {
 			out = append(out, End{Entry: n, Episode: e.Episode})
 		}
 		n++
@@ -93,6 +91,3 @@ func (w *whole) Ends(ctx context.Context, since int) (out []End, err error) {
 	w.head = nil // what was planned and ended meanwhile is to be seen
 	return out, err
 }
-
-// ErrNoRun is about a journal in which nothing was written yet.
-var ErrNoRun = errors.New("trajectory: the file holds no run yet")

@@ -1,16 +1,16 @@
-package cli
+package adjudicate
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"parley/world"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -30,10 +30,21 @@ type datcLine struct {
 	} `json:"expect,omitempty"`
 }
 
+// judge runs the verb on lines and returns what it wrote.
+func judge(t *testing.T, in string, options bool, want error) string {
+	t.Helper()
+	var out strings.Builder
+	p := &world.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
+	if err := (&verb{Options: options}).Run(t.Context(), p); !errors.Is(err, want) {
+		t.Fatalf("%v, want %v: %s", err, want, out.String())
+	}
+	return out.String()
+}
+
 // TestAdjudicateDATC feeds every test case to the verb, all in one stream.
 func TestAdjudicateDATC(t *testing.T) {
 	t.Parallel()
-	file, err := os.ReadFile("../../worlds/diplomacy/rules/testdata/datc.jsonl")
+	file, err := os.ReadFile("../rules/testdata/datc.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +64,7 @@ func TestAdjudicateDATC(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out := parley(t, State{Stdin: &input}, "adjudicate").want(t, ExitOK)
-	lines := strings.Split(strings.TrimSpace(out.stdout), "\n")
+	lines := strings.Split(strings.TrimSpace(judge(t, input.String(), false, nil)), "\n")
 	if len(lines) != len(cases) || len(cases) == 0 {
 		t.Fatalf("%d answers for %d cases", len(lines), len(cases))
 	}
@@ -104,9 +114,8 @@ func TestAdjudicateLines(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			out := parley(t, State{Stdin: strings.NewReader(c.in + "\n")}, "adjudicate").want(t, ExitOK)
-			if !strings.Contains(out.stdout, c.want) {
-				t.Errorf("%s\nwant %s", out.stdout, c.want)
+			if out := judge(t, c.in+"\n", false, nil); !strings.Contains(out, c.want) {
+				t.Errorf("%s\nwant %s", out, c.want)
 			}
 		})
 	}
@@ -118,8 +127,13 @@ func TestAdjudicateOptions(t *testing.T) {
 {"id":7,"phase":"retreat","units":{"Italy":["A TRI"]},"dislodged":[{"power":"Austria","unit":"F TRI","attacker":"VEN","retreats":["ALB"]}]}
 {"phase":"adjustment","units":{"Russia":["A MOS"],"France":["A PAR","A BUR"]},"centers":{"Russia":["MOS","STP"],"France":["PAR"]}}
 `
-	out := parley(t, State{Stdin: strings.NewReader(in)}, "adjudicate", "--options").want(t, ExitOK)
-	golden(t, "adjudicate-options", out.stdout)
+	want, err := os.ReadFile("testdata/options.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := judge(t, in, true, nil); got != string(want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 }
 
 // TestAdjudicateRefuses wants a bad line answered by what is wrong with it, and the
@@ -155,8 +169,7 @@ func TestAdjudicateRefuses(t *testing.T) {
 		`{"units":{"France":["` + strings.Repeat("x", maxPosition) + `"]}}`:                                          `too long`,
 		`{"phase":"retreat","units":{"Italy":["A VEN"]},"dislodged":[{"power":"Italy","unit":"A","retreats":[""]}]}`: `a unit is A or F and a place`,
 	} {
-		out := parley(t, State{Stdin: strings.NewReader(in + "\n\n{}\n")}, "adjudicate").want(t, ExitFailed)
-		first, rest, _ := strings.Cut(out.stdout, "\n")
+		first, rest, _ := strings.Cut(judge(t, in+"\n\n{}\n", false, world.ErrReported), "\n")
 		if !strings.Contains(first, want) || !strings.Contains(first, `"line":1,`) {
 			t.Errorf("%.60s: %s\nwant %s", in, first, want)
 		}
@@ -165,54 +178,6 @@ func TestAdjudicateRefuses(t *testing.T) {
 		}
 	}
 }
-
-// TestAdjudicateStreams wants an answer before the next line is written.
-func TestAdjudicateStreams(t *testing.T) {
-	t.Parallel()
-	in, feed := io.Pipe()
-	answers, out := io.Pipe()
-	done := make(chan int)
-	go func() {
-		done <- mainWith(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
-		out.Close()
-	}()
-	reader := newLineReader(answers, maxPosition)
-	for range 3 {
-		if _, err := io.WriteString(feed, "{\"units\":{}}\n"); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := reader.next(); err != nil || !json.Valid(line) {
-			t.Fatal(string(line), err)
-		}
-	}
-	feed.Close()
-	if code := <-done; code != ExitOK {
-		t.Errorf("exit code %d", code)
-	}
-}
-
-// TestAdjudicateStops wants a signal to end it while it waits for input.
-func TestAdjudicateStops(t *testing.T) {
-	t.Parallel()
-	in, feed := io.Pipe()
-	defer feed.Close()
-	signals := make(chan os.Signal, 1)
-	signals <- os.Interrupt
-	parley(t, State{Stdin: in, Signals: signals}, "adjudicate").want(t, ExitInterrupted)
-}
-
-func TestAdjudicateBrokenInput(t *testing.T) {
-	t.Parallel()
-	broken := io.MultiReader(strings.NewReader("{}\n"), failing{})
-	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, ExitBroken).wantErr(t, "stdin: the disk is on fire")
-	if strings.Count(out.stdout, "\n") != 1 {
-		t.Error(out.stdout)
-	}
-}
-
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is on fire") }
 
 // FuzzAdjudicate feeds any line: it never panics, and its answer is one line of JSON.
 func FuzzAdjudicate(f *testing.F) {
@@ -235,7 +200,7 @@ func FuzzAdjudicate(f *testing.F) {
 		if err != nil {
 			answer = refusedLine{ID: a.id, Line: 1, Error: err.Error()}
 		}
-		b, err := marshal(answer)
+		b, err := json.Marshal(answer)
 		if err != nil || !json.Valid(b) || bytes.ContainsRune(b, '\n') {
 			t.Errorf("%s: %v", b, err)
 		}
