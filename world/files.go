@@ -1,7 +1,13 @@
 package world
 
+import (
+	"encoding/json"
+	"iter"
+)
+
 // Files are the files that the params of a plan may name. Names are those of the plan
-// file: relative to its folder, with slashes.
+// file: relative to its folder, with slashes. Those of a plan file are also a RowReader, a FolderLister and a
+// journal.Opener; those of a test need not be.
 type Files interface {
 	// Match lists the files that a pattern such as talks/actors/*.yaml matches, in order.
 	Match(pattern string) []string
@@ -12,6 +18,19 @@ type Files interface {
 	// described by the tags that params have: json, doc, oneof. The Document is nil only
 	// where the file could not be read as YAML at all.
 	YAML(name string, v any) (Document, error)
+}
+
+// RowReader reads data sets.
+type RowReader interface {
+	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON, one after the other. It ends with the
+	// first error.
+	Rows(name string) iter.Seq2[json.RawMessage, error]
+}
+
+// FolderLister lists folders, for errors that say what was meant.
+type FolderLister interface {
+	// Folders returns the names of the folders in a folder.
+	Folders(in string) []string
 }
 
 // Document is a file that was decoded, for what its keys mean together.

@@ -42,6 +42,7 @@ type Definition[P any] interface {
 
 // Measurer declares what outcomes may score, so that plans, reports and intervals know it beforehand.
 type Measurer[P any] interface {
+	// Measures lists the scores. Nil: they are not known beforehand.
 	Measures(params *P) []Measure
 }
 
@@ -125,6 +126,16 @@ type Marker interface {
 	Mark(n Note) (words, mark string)
 }
 
+// Recorded is for kinds whose episodes nobody plays: they are the record of what other programs asked. No world
+// notes what its seats are told, so transcripts show what is new in each request. Reports list the episodes as
+// sessions, and exports take in those that have not ended.
+type Recorded interface {
+	// Hidden reports whether transcripts leave a note out.
+	Hidden(n Note) bool
+	// Closed says why an episode ended, for a reader; "" where nobody said.
+	Closed(o Outcome) string
+}
+
 // Painter gives seats the colours that they have by custom.
 type Painter interface {
 	// Colours are light and dark, as #233f92, by seat. Charts and transcripts use them.
@@ -206,7 +217,8 @@ type Command struct {
 	Name string // a word in lower case
 	Doc  string // one line for the help
 	// Verb is a pointer to a struct. Its exported fields are the flags and arguments: the tags help, arg, name,
-	// default, placeholder, optional, enum, group and negatable describe them, as those of package kong do.
+	// default, placeholder, optional, enum, group and negatable describe them, as those of package kong do. A command
+	// that plays plans embeds PlayFlags.
 	Verb Verb
 }
 
@@ -220,11 +232,29 @@ type Verb interface {
 // name.
 type Program struct {
 	// Env looks up a variable of the environment.
-	Env            func(name string) (value string, ok bool)
-	Stdin          io.Reader
+	Env   func(name string) (value string, ok bool)
+	Stdin io.Reader
+	// Stdout and Stderr show a terminal no control characters, whatever is written: a model's words cannot harm it.
 	Stdout, Stderr io.Writer
-	// Stop is done when the user wants the command to begin nothing more and finish: after the first Ctrl-C.
+	// Width is how wide the terminal is that Stdout leads to; 0: it leads elsewhere.
+	Width func() int
+	// Stop is done when the user wants the command to begin nothing more and finish: after the first Ctrl-C. Reads of
+	// Stdin then end with io.EOF. A command that leaves something undone returns context.Cause(Stop): the program
+	// ends with the exit code for an interruption.
 	Stop context.Context //nolint:containedctx // a signal of its own, beside that of Run
+	// Write writes a file whole or not at all. It refuses to write over a file that is there, unless Force is set, and
+	// over a run file in any case.
+	Write func(o Output, write func(io.Writer) error) error
+	// Runs plays plans and reads run files.
+	Runs Runs
+}
+
+// Output is a file that a command writes where the user says.
+type Output struct {
+	Flag   string   // that names it, such as --out
+	Path   string   // where the user wants it
+	Force  bool     // it may be written over what is there
+	Inputs []string // the run files that the command reads
 }
 
 // UsageError is an error about the flags and arguments of a command: the program ends with the exit code for that.

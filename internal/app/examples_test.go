@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/config"
 	"parley/journal"
+	"parley/world"
 	"parley/worlds"
 )
 
@@ -96,9 +97,14 @@ func playExample(t *testing.T, file string, sets []string) *Summary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
+	referee := newReferee()
+	kinds := append([]world.Kind{world.Define(referee)}, worlds.Standard()...)
+	sum, err := Play{Kinds: kinds, Plan: plan, File: filepath.Join(t.TempDir(), "run.parley")}.Run(t.Context(), context.Background())
 	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
+	}
+	if n := referee.contested.Load(); n > 0 {
+		t.Errorf("%d requests are answered by the stand-ins of several kinds: who is asked first must not matter", n)
 	}
 	return sum
 }

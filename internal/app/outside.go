@@ -8,32 +8,35 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/world"
-	"parley/worlds/rollout/envhttp"
-	"parley/worlds/rollout/rules"
 )
 
-// leaveTime is how long environments are given back for when a run ends.
+// leaveTime is how long an actor may take to give everything back when a run ends.
 const leaveTime = 20 * time.Second
 
-// outside gives the run what carries out its acts, where its kind has any: the environments
-// of a rollout. leave gives them back.
+// outside gives the run what carries out its acts, where its kind has an environment. leave gives back what that holds.
 func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	params, ok := plan.Params.(*rules.Params)
-	if !ok {
-		return func(context.Context) {}, nil
+	none := func(context.Context) {}
+	if !plan.Kind.External() {
+		return none, nil
 	}
-	actor, err := envhttp.New(params, c.Begun.Run)
+	actor, err := plan.Kind.Actor(plan.Params, c.Begun.Run)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	c.Actor = actor
-	if n := actor.Room(); n > 0 && (c.Live == 0 || c.Live > n) {
-		c.Live = n // more would only wait for an environment
+	if r, ok := actor.(world.Roomy); ok {
+		if n := r.Room(); n > 0 && (c.Live == 0 || c.Live > n) {
+			c.Live = n // more would only wait for room
+		}
+	}
+	closer, ok := actor.(world.Closer)
+	if !ok {
+		return none, nil
 	}
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
 		defer cancel()
-		actor.Close(ctx)
+		closer.Close(ctx)
 	}, nil
 }
 
@@ -45,23 +48,16 @@ func waiting(a world.Actor) func() string {
 	return func() string { return "" }
 }
 
-// inside is outside for who must touch nothing: environments of this process are played,
-// and acts on anything else fail.
+// inside is outside for who must touch nothing: what runs in this process is played, and acts on anything else fail.
 func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	if params, ok := plan.Params.(*rules.Params); ok && len(params.Servers) == 0 {
+	if plan.Kind.Local(plan.Params) {
 		return outside(c, plan)
 	}
-	c.Actor = noActor{}
 	return func(context.Context) {}, nil
 }
 
-// servers asks the environment servers of a plan whether they are there. all is whether each
-// of them is.
-func servers(ctx context.Context, plan *config.Plan) (there []envhttp.Presence, all bool) {
-	params, ok := plan.Params.(*rules.Params)
-	if !ok || len(params.Servers) == 0 {
-		return []envhttp.Presence{}, true
-	}
-	there = envhttp.Probe(ctx, params)
-	return there, !slices.ContainsFunc(there, func(p envhttp.Presence) bool { return !p.Answers })
+// servers asks the servers that a plan acts on whether they are there. all is whether each of them is.
+func servers(ctx context.Context, plan *config.Plan) (there []world.Presence, all bool) {
+	there = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
+	return there, !slices.ContainsFunc(there, func(p world.Presence) bool { return !p.Answers })
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley/internal/cli"
+	"parley/worlds"
 )
 
 // documents lists README.md and everything else people read.
@@ -64,7 +65,7 @@ func exists(t *testing.T, doc, target string) {
 // TestDocumentsUseRealVerbs checks every `parley verb` in code.
 func TestDocumentsUseRealVerbs(t *testing.T) {
 	t.Parallel()
-	verbs := cli.Verbs()
+	verbs := cli.Verbs(worlds.Standard())
 	for _, doc := range documents(t) {
 		for _, code := range codeOf(read(t, doc)) {
 			for _, m := range verbRE.FindAllStringSubmatch(code, -1) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/worlds"
 )
 
 // servers are the verbs that serve, with what each needs, and a path that it answers.
@@ -32,7 +34,7 @@ func servers(t *testing.T) map[string]struct {
 // below as well.
 func TestEveryServerIsListed(t *testing.T) {
 	t.Parallel()
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)
 	}

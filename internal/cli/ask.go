@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/answer"
 	"parley/internal/app"
+	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
 	"parley/internal/trust"
@@ -131,6 +132,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		outages = nil
 	}
 	return app.Config{
+		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
@@ -213,7 +215,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config,
 	t := &tally{}
 	m := &many{source: in, sink: out, samples: c.Samples, ids: ids, gate: g, tally: t}
 	p := &progress{out: s.err, tally: t, stats: a.Stats, share: in.share, budget: cfg.Budget, began: time.Now()}
-	if a, ok := a.(interface{ Waits(now time.Time) []string }); ok {
+	if a, ok := a.(waiter); ok {
 		p.waits = a.Waits
 	}
 	end := func() {}

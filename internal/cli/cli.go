@@ -60,7 +60,7 @@ type State struct {
 	open func(cfg app.Config) (asker, error)
 }
 
-// grammar is every verb with its flags.
+// grammar is every verb with its flags, but those that kinds bring.
 type grammar struct {
 	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
 
@@ -76,13 +76,10 @@ type grammar struct {
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
 	New        newCmd        `cmd:"" help:"Write a Go module with a world of your own to begin with."`
 	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
-	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
 	Probe      probeCmd      `cmd:"" help:"Find out what a model server can do, and print the provider entry for a plan."`
 	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
 	Gateway    gatewayCmd    `cmd:"" help:"Serve the APIs of OpenAI and Anthropic to other programs, and record what they ask."`
-	Env        envCmd        `cmd:"" help:"List the environments that come with parley, or serve some over HTTP."`
-	Trainer    trainerCmd    `cmd:"" help:"Serve rollouts to a trainer: start, stream or poll, stop."`
 	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
 	Completion completionCmd `cmd:"" help:"Print completions for a shell: bash, zsh or fish."`
 	Man        manCmd        `cmd:"" help:"Print the man page."`
@@ -117,9 +114,9 @@ func Main(ctx context.Context, s State) int {
 	return exitCode(err)
 }
 
-// Verbs lists the verbs of the command line.
-func Verbs() []string {
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard}, &grammar{})
+// Verbs lists the verbs of the command line with these kinds.
+func Verbs(kinds []world.Kind) []string {
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: kinds}, &grammar{})
 	if err != nil {
 		return nil
 	}
@@ -147,14 +144,21 @@ func run(ctx context.Context, s *State) error {
 		if errors.Is(err, errHelp) {
 			return err
 		}
-		return misused(err, args)
+		return misused(err, args, s.Kinds)
+	}
+	if v, ok := k.Selected().Target.Addr().Interface().(world.Verb); ok {
+		return runVerb(ctx, s, v)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(s, k.Model)
 }
 
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
-	return kong.New(g,
+	brought, err := commands(g, s.Kinds)
+	if err != nil {
+		return nil, err
+	}
+	return kong.New(g, append(brought,
 		kong.Name("parley"),
 		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),
@@ -172,11 +176,11 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 			{Key: "upstreams", Title: "Upstreams:"},
 			{Key: "sessions", Title: "Sessions:"},
 			{Key: "clients", Title: "Clients:"},
-			{Key: "trajectories", Title: "Trajectories:"},
+			{Key: "kinds", Title: "Commands of the kinds:"},
 		}),
 		kong.Writers(s.Stdout, s.Stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-	)
+	)...)
 }
 
 // fill puts defaults in place of what the caller left out, and the filter for

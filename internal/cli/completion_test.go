@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"parley/internal/cli/manual"
+	"parley/worlds"
 )
 
 // TestCompletionsAndManNameEverything wants every verb with every flag in the completions of every
 // shell and in the man page, in the part of that verb.
 func TestCompletionsAndManNameEverything(t *testing.T) {
 	t.Parallel()
-	k, err := newParser(&State{}, &grammar{})
+	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"parley/llm"
+	"parley/world"
+	"parley/worlds"
 )
 
 // TestDocumentedCommandsParse feeds every command line of the documents to the parser.
@@ -35,7 +37,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 					continue
 				}
 				seen++
-				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard}, &grammar{})
+				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +84,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/ask.md")
-	for _, name := range fieldNames(&requestLine{}) {
+	for _, name := range world.FieldNames(&requestLine{}) {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/ask.md does not explain %s", name)
 		}
@@ -121,7 +123,7 @@ func TestDocumentedPrices(t *testing.T) {
 // TestFlagsAreDocumented wants every flag of ask and sim in its document.
 func TestFlagsAreDocumented(t *testing.T) {
 	t.Parallel()
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,19 +17,20 @@ import (
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
+	"parley/world"
 )
 
 // This file makes errors ones that help: what was meant, and how it is written.
 
 // misused says what is wrong with a command line that cannot be parsed.
-func misused(err error, args []string) error {
+func misused(err error, args []string, kinds []world.Kind) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parse.Context == nil {
 		return asUsage(err)
 	}
 	verb := parse.Context.Selected()
 	if verb == nil {
-		return noVerb(err, args)
+		return noVerb(err, args, Verbs(kinds))
 	}
 	problem := err.Error()
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
@@ -39,7 +40,7 @@ func misused(err error, args []string) error {
 }
 
 // noVerb says what the first word may have been meant for.
-func noVerb(err error, args []string) error {
+func noVerb(err error, args, verbs []string) error {
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
 		return usage("%w\nusage: parley VERB; parley --help lists the verbs", err)
@@ -52,10 +53,10 @@ func noVerb(err error, args []string) error {
 		return usage("%s is no verb; to look at a run: parley show %s; to play it on: parley resume %s", word, word, word)
 	}
 	hint := ""
-	if n := near.Name(args[i], Verbs()); n != "" {
+	if n := near.Name(args[i], verbs); n != "" {
 		hint = "; did you mean " + n + "?"
 	}
-	return usage("%s is no verb%s\nthe verbs: %s; parley --help says what they do", word, hint, strings.Join(Verbs(), ", "))
+	return usage("%s is no verb%s\nthe verbs: %s; parley --help says what they do", word, hint, strings.Join(verbs, ", "))
 }
 
 // isPlan says whether a file is a plan, by its name.

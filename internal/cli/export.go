@@ -23,23 +23,22 @@ import (
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	Files  []string `arg:"" placeholder:"FILE" help:"Run files. The tables of several are one: the column run tells their rows apart, and an episode that is in two of them is there once. They may be played meanwhile."`
-	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,trajectories,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
 	Format string   `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl, csv or parquet; inspect: one log that Inspect's viewer shows; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
 	Out    string   `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
 	Force  bool     `help:"Write over files that are there."`
 
-	trajectoryFlags
 	File string `kong:"-"` // the first of Files
 }
 
-// tableAll stands for every table but trajectories, which only rollouts have.
+// tableAll stands for every table.
 const tableAll = "all"
 
 // Run exports.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
-	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect() || c.Table == tableTrajectories):
+	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
 		return usage("several run files can be exported together as calls, episodes, messages or scores: name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
@@ -52,9 +51,6 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	if out, ok := s.Stdout.(*stream); c.Out == "" && format == export.Parquet && ok && out.width() > 0 {
 		return usage("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
-	}
-	if err := c.checkTrajectories(format); err != nil {
-		return err
 	}
 	files, err := c.files(format)
 	if err != nil {
@@ -72,10 +68,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if c.Out == "" {
-		_, note, err := c.write(ctx, s.Stdout, runs, export.Table(c.Table), format)
-		if err == nil && note != "" {
-			fmt.Fprintln(s.Stderr, "parley: trajectories: "+note)
-		}
+		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format)
 		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
 	}
 	if err := c.folder(); err != nil {
@@ -92,14 +85,11 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 // open opens the run files.
 func (c *exportCmd) open(ctx context.Context) (stores runFiles, err error) {
 	for _, file := range c.Files {
-		store, about, err := openRun(ctx, file)
-		if err == nil {
-			stores = append(stores, store)
-			err = c.fits(about.Begun.Kind)
-		}
+		store, _, err := openRun(ctx, file)
 		if err != nil {
 			return nil, errors.Join(err, stores.close())
 		}
+		stores = append(stores, store)
 	}
 	return stores, nil
 }
@@ -180,11 +170,11 @@ type exportFile struct {
 }
 
 func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, f exportFile, format export.Format) error {
-	rows, note := 0, ""
+	rows := 0
 	write := func() error {
 		before := lostIn(runs)
 		return c.output(f.path).write(func(w io.Writer) (err error) {
-			rows, note, err = c.write(ctx, w, runs, f.table, format)
+			rows, err = export.Write(ctx, w, runs, f.table, format)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
 				err = sqlite.ErrDamaged // what was found only now may be written already
 			}
@@ -205,20 +195,8 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	if err != nil {
 		return err
 	}
-	if note != "" {
-		note = ": " + note
-	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s%s\n", f.path, number(rows), f.table, note)
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s\n", f.path, number(rows), f.table)
 	return err
-}
-
-// write writes a table, and returns how many rows it has and what else is to be said.
-func (c *exportCmd) write(ctx context.Context, w io.Writer, runs []export.Run, t export.Table, format export.Format) (rows int, note string, err error) {
-	if t == tableTrajectories {
-		return c.trajectories(ctx, w, runs[0].Store, format)
-	}
-	rows, err = export.Write(ctx, w, runs, t, format)
-	return rows, "", err
 }
 
 // lostIn is what is damaged in each run.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/cachestore"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/match"
@@ -45,7 +46,7 @@ type gatewayCmd struct {
 	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"How long calls wait for an upstream that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 1m."`
 	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
 
-	accessFlags
+	auth.Flags
 	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
 	Patience     time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a piece of an answer. Default: ${default}."`
 	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Largest request. Default: 32 MiB."`
@@ -63,7 +64,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
 	g.onClose(stop)
-	ln, err := c.bind(ctx, c.Addr, "--client-key-env", len(cfg.Keys) > 0)
+	ln, err := c.Listen(ctx, c.Addr, "--client-key-env", len(cfg.Keys) > 0)
 	if err != nil {
 		return asUsage(err)
 	}
@@ -123,10 +124,10 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	if err := c.where(); err != nil {
 		return cfg, err
 	}
-	if cfg.Keys, err = keysOf(s, "--client-key-env", c.ClientKeyEnv); err != nil {
+	if cfg.Keys, err = auth.KeysFrom(s.Env, "--client-key-env", c.ClientKeyEnv); err != nil {
 		return cfg, err
 	}
-	if cfg.Access, err = c.access(c.Addr, "--client-key-env", len(cfg.Keys) > 0); err != nil {
+	if cfg.Access, err = c.Access(c.Addr, "--client-key-env", len(cfg.Keys) > 0); err != nil {
 		return cfg, err
 	}
 	if cfg.Replay {
@@ -202,7 +203,7 @@ func refuseGateway(ctx context.Context, file string) error {
 	if err != nil {
 		return nil
 	}
-	if about.Begun.Kind == ledger.Kind {
+	if about.Begun.Kind == ledger.KindName {
 		word := shellWord(file)
 		err = usage("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}

@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"parley/internal/config"
+	"parley/world"
 )
 
 // reachFlags allow a plan to name files outside its folder.
-type reachFlags struct {
-	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to name files in this folder too. Without it they are to lie in the plan's folder. May be given several times."`
-}
+type reachFlags struct{ world.ReachFlags }
 
 func (f *reachFlags) reach() config.Reach { return config.Reach{Folders: f.AllowFiles} }
 

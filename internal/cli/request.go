@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"parley/internal/answer"
 	"parley/llm"
+	"parley/world"
 )
 
 // requestLine is a line of a JSONL file of requests: the JSON fields of
@@ -49,7 +47,7 @@ func (d defaults) parse(line []byte, n int) (question, error) {
 		return question{}, errors.New("the line is not valid UTF-8")
 	}
 	var in requestLine
-	decodeErr := decodeStrict(line, &in)
+	decodeErr := world.DecodeStrict(line, &in)
 	id, err := parseID(in.ID, n)
 	if decodeErr != nil || err != nil {
 		return question{id: id}, errors.Join(decodeErr, err)
@@ -166,7 +164,7 @@ func parseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
 		return checkSchema(&llm.Schema{Name: "answer", JSON: raw}, c)
 	}
 	s := &llm.Schema{}
-	if err := decodeStrict(raw, s); err != nil {
+	if err := world.DecodeStrict(raw, s); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	if s.Name == "" {
@@ -181,53 +179,6 @@ func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return s, nil
-}
-
-// decodeStrict reads exactly one JSON object that has no field v does not know.
-func decodeStrict(data []byte, v any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return explain(err, v)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("column %d: more text after the object", dec.InputOffset()+1)
-	}
-	return nil
-}
-
-// explain turns an error of encoding/json into words for the one who wrote the line.
-func explain(err error, v any) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, e)
-	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if e.Field == "" {
-			return fmt.Errorf("found %s, want object", e.Value)
-		}
-		return fmt.Errorf("%s: found %s, want %s", strings.TrimPrefix(e.Field, "Request."), e.Value, e.Type)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("not valid JSON: the line ends in the middle of the object")
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown field %s; known are %s", name, strings.Join(fieldNames(v), ", "))
-	}
-	return err
-}
-
-// fieldNames lists the JSON names of a struct's fields, those of embedded structs
-// included, in alphabetical order.
-func fieldNames(v any) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // marshal writes v as JSON without changing < > & into escapes.

@@ -21,11 +21,11 @@ type shownStory struct {
 
 // story tells an episode frame by frame, without the pictures.
 func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, s, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
-	if kind.Replay == nil && kind.Story == nil {
+	if _, ok := world.As[world.Storyteller](kind); !ok {
 		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
 	told := &shownStory{File: v.file, Episode: played.Episode}
@@ -41,11 +41,12 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 }
 
 // played is an episode as its kind wants it to show it.
-func (v *shower) played(ctx context.Context, s *State, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
+func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
 	run, err := view.Fold(ctx, v.store, v.file)
 	if err != nil {
 		return kind, p, nil, err
 	}
+	run.Know(v.kind)
 	t, err := v.transcript(ctx, episode)
 	if err != nil {
 		return kind, p, nil, err
@@ -57,19 +58,19 @@ func (v *shower) played(ctx context.Context, s *State, episode int) (kind world.
 	if t.Outcome != nil {
 		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
 	}
-	return s.kindOf(run.Head.Begun), p, read, nil
+	return v.kind, p, read, nil
 }
 
 // board writes the picture of a phase.
 func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, s, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
 	var names []string
 	files := map[string]string{}
-	if kind.Files != nil {
-		files = kind.Files(played, read.Notes)
+	if maker, ok := world.As[world.FileMaker](kind); ok {
+		files = maker.Files(played, read.Notes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if stem, ok := strings.CutSuffix(name, ".svg"); ok {

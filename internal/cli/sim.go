@@ -13,6 +13,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/serve/auth"
 )
 
 // simCmd serves the simulated provider over HTTP.
@@ -22,7 +23,7 @@ type simCmd struct {
 	Grace time.Duration `default:"5s" placeholder:"DURATION" help:"Most time for requests in flight when it is stopped. Default: ${default}."`
 	JSON  bool          `name:"json" help:"Print the closing counts as JSON."`
 
-	accessFlags
+	auth.Flags
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: no key is needed."`
 	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
 
@@ -60,13 +61,14 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return asUsage(err)
 	}
+	cfg.Sim.StandIns = sim.StandIns(s.Kinds...)
 	server, err := simhttp.New(cfg)
 	if err != nil {
 		return asUsage(err)
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	ln, err := c.bind(ctx, c.Addr, "--key-env", c.KeyEnv != "")
+	ln, err := c.Listen(ctx, c.Addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
 		return asUsage(err)
 	}
@@ -114,7 +116,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 	if c.Patience <= 0 {
 		return cfg, errors.New("--patience must be above 0")
 	}
-	if cfg.Access, err = c.access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
+	if cfg.Access, err = c.Access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
 		return cfg, err
 	}
 	if cfg.Sim.Faults, err = sim.ParseFaults(c.Faults); err != nil {

@@ -96,7 +96,7 @@ func TestTrainer(t *testing.T) {
 		}
 	}
 	stop().want(t, ExitOK).wantErr(t, "complete", "12 of 12 episodes")
-	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "export", file, "--table", "trajectories", "--trainable").want(t, ExitOK).stdout), "\n")
+	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "trajectories", file, "--trainable").want(t, ExitOK).stdout), "\n")
 	slices.Sort(streamed)
 	slices.Sort(exported)
 	if !slices.Equal(streamed, exported) || len(exported) < 12 {
@@ -169,7 +169,7 @@ func TestEnv(t *testing.T) {
 	if !strings.Contains(list, "negotiation  seller, buyer  ") || !strings.Contains(list, "parley env arithmetic") {
 		t.Error(list)
 	}
-	var known []knownEnv
+	var known []struct{ Name string }
 	if err := json.Unmarshal([]byte(parley(t, State{}, "env", "--json").want(t, ExitOK).stdout), &known); err != nil || len(known) < 5 || known[1].Name != "maze" {
 		t.Errorf("%v: %+v", err, known)
 	}
@@ -192,7 +192,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-func TestExportTrajectories(t *testing.T) {
+func TestTrajectories(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -210,45 +210,49 @@ func TestExportTrajectories(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "rows.parquet")
-	got := parley(t, State{}, "export", file, "--table", "trajectories", "--trainable", "--status", "completed,truncated", "--out", out).want(t, ExitOK)
+	got := parley(t, State{}, "trajectories", file, "--trainable", "--status", "completed,truncated", "--out", out).want(t, ExitOK)
 	if !strings.Contains(got.stdout, " rows of trajectories\n") || !strings.HasPrefix(read(t, out), "PAR1") {
 		t.Error(got.stdout)
 	}
 	var row trajectory.Row
-	line, _, _ := strings.Cut(parley(t, State{}, "export", file, "--table", "trajectories").want(t, ExitOK).stdout, "\n")
+	line, _, _ := strings.Cut(parley(t, State{}, "trajectories", file).want(t, ExitOK).stdout, "\n")
 	if err := json.Unmarshal([]byte(line), &row); err != nil || len(row.Tokens) == 0 || len(row.LossMask) != len(row.Tokens) || row.GroupSize != 2 || row.AgentID != "seller" {
 		t.Errorf("%v: %+v", err, row)
 	}
-	parley(t, State{}, "export", file, "--table", "trajectories", "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
+	parley(t, State{}, "trajectories", file, "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
+	damaged := write(t, "damaged.parley", read(t, file))
+	alter(t, damaged, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1)`)
+	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, ExitFailed).
+		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
 	other := recorded(t, sample()...)
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{other, "--table", "trajectories"}, "only rollouts have trajectories"},
-		{[]string{file, "--table", "trajectories", "--format", "csv"}, "use jsonl or parquet"},
-		{[]string{file, "--table", "trajectories", "--status", "great"}, "use completed, truncated or failed"},
-		{[]string{file, "--table", "trajectories", "--max-lag", "2"}, "say that too"},
-		{[]string{file, "--trainable"}, "are for --table trajectories"},
+		{[]string{other}, "only rollouts have trajectories"},
+		{[]string{file, "--format", "csv"}, "use jsonl or parquet"},
+		{[]string{file, "--out", "rows.csv"}, "say which with --format"},
+		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},
+		{[]string{file, "--out", out}, "write over it with --force"},
+		{[]string{file, "--status", "great"}, "use completed, truncated or failed"},
+		{[]string{file, "--max-lag", "2"}, "say that too"},
+		{[]string{file + "x"}, "no such run file"},
+		{[]string{plan}, "is a plan, not a run file"},
 	} {
-		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"trajectories"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
 	}
 }
 
 // TestTrajectoryColumnsAreDocumented compares the fields of a row with their document.
 func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/export.md")
-	_, text, ok := strings.Cut(text, "### `trajectories`")
-	if !ok {
-		t.Fatal("docs/export.md does not describe trajectories")
-	}
+	text := read(t, "../../docs/trajectories.md")
 	at := 0
 	for f := range reflect.TypeFor[trajectory.Row]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := strings.Index(text, "\n| `"+name+"` |")
 		if i < at {
-			t.Errorf("docs/export.md does not explain %s, or not in its place", name)
+			t.Errorf("docs/trajectories.md does not explain %s, or not in its place", name)
 		}
 		at = max(at, i)
 	}

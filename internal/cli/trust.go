@@ -3,18 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"parley/internal/app"
 	"parley/internal/provider"
 	"parley/internal/trust"
+	"parley/world"
 )
 
 // trustFlags allow keys to go where a file sends them.
-type trustFlags struct {
-	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, as LAB_KEY=https://lab.example:8443. May be given several times."`
-}
+type trustFlags struct{ world.TrustFlags }
 
 // keyGate is what decides about keys in one command, and asks on the terminal.
 type keyGate struct {
@@ -91,7 +91,7 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 }
 
 // readLine reads a line and nothing beyond it: what follows is for somebody else.
-func readLine(r interface{ Read([]byte) (int, error) }) string {
+func readLine(r io.Reader) string {
 	var line []byte
 	one := make([]byte, 1)
 	for len(line) < 100 {

@@ -1,4 +1,4 @@
-// Package dataset reads the rows of datasets for rollouts: JSON, JSON lines, YAML and Parquet,
+// Package dataset reads the rows of datasets: JSON, JSON lines, YAML and Parquet,
 // told apart by the name of the file.
 //
 // It promises that every row comes as one JSON value, in the file's order and one after the

@@ -7,8 +7,7 @@
 // exported. docs/export.md describes every column, and a test holds it to that.
 //
 // It is not for files: it writes to an io.Writer, and whoever calls it decides what becomes
-// of half an export. It is not for looking at a run: that is package view. Training data is
-// made by package trajectory, for which Rollouts reads run files.
+// of half an export. It is not for looking at a run: that is package view.
 package export
 
 import (

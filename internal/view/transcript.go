@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -34,7 +33,7 @@ type Line struct {
 	Label string // what was asked for, or the kind of the note
 	Said  Said
 	Text  string // of a failure: its kind, never its words
-	Mark  string // what the words do, as the kind says it: see world.Kind
+	Mark  string // what the words do, as the kind says it: see world.Marker
 }
 
 // Said is what a line is.
@@ -42,7 +41,7 @@ type Said string
 
 // What lines are.
 const (
-	SaidAsked   Said = "asked" // what is new in a request of a client of the gateway
+	SaidAsked   Said = "asked" // what is new in a request of a record
 	SaidAnswer  Said = "answer"
 	SaidThought Said = "thought" // what a model said to itself before its answer
 	SaidAct     Said = "act"     // what came of something done on the outside
@@ -59,12 +58,13 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 	t := &Transcript{Episode: episode}
 	said := map[string]bool{}
 	hear := &Hearing{}
+	recorded, isRecord := r.Recorded()
 	for _, at := range arranged(entries, r.Head.Progress(episode).Attempt) {
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
 				t.Told, t.lines = append(t.Told, world.Told{Note: &n}), append(t.lines, 0)
-				if r.wire(n) {
+				if isRecord && recorded.Hidden(n) {
 					continue
 				}
 				if text, repeats := noteText(n, said); !repeats {
@@ -74,7 +74,7 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		}
 		for _, e := range at.replies {
 			t.Told = append(t.Told, world.Told{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
-			if r.Gateway() {
+			if isRecord {
 				t.Lines = append(t.Lines, askLines(at.name, e, hear)...)
 			}
 			for _, l := range replyLines(at.name, e) {
@@ -97,7 +97,8 @@ func (t *Transcript) Mark(kind world.Kind) {
 // Marks finds which replies of a transcript notes say something about: index to what they say.
 func Marks(kind world.Kind, told []world.Told) map[int]string {
 	marks := map[int]string{}
-	if kind.Mark == nil {
+	marker, ok := world.As[world.Marker](kind)
+	if !ok {
 		return marks
 	}
 	last := map[[2]string]int{} // by seat and words
@@ -106,7 +107,7 @@ func Marks(kind world.Kind, told []world.Told) map[int]string {
 			last[[2]string{t.Seat, strings.TrimSpace(t.Reply.Text)}] = i
 			continue
 		}
-		words, mark := kind.Mark(*t.Note)
+		words, mark := marker.Mark(*t.Note)
 		if at, ok := last[[2]string{t.Note.Seat, strings.TrimSpace(words)}]; ok && mark != "" {
 			marks[at] = mark
 		}
@@ -117,14 +118,11 @@ func Marks(kind world.Kind, told []world.Told) map[int]string {
 // Story is what there is to look at of an episode, as its kind tells it; nothing where the
 // kind does not.
 func (t *Transcript) Story(kind world.Kind, p world.Played) []world.Exhibit {
-	switch {
-	case kind.Story != nil:
-		return kind.Story(p, t.Told)
-	case kind.Replay != nil:
-		return kind.Replay(p, t.Notes)
-	default:
+	teller, ok := world.As[world.Storyteller](kind)
+	if !ok {
 		return nil
 	}
+	return teller.Story(p, t.Told)
 }
 
 // arrangement is a turn with its replies.
@@ -176,12 +174,9 @@ func place(t journal.Turn) []int {
 	return append(at, t.Turn)
 }
 
-// Gateway says whether the run is the record of a gateway. Other kinds note what their seats
-// are told; of a client's sessions nothing but its requests says what was asked.
-func (r *Run) Gateway() bool { return r.Head.Begun.Kind == ledger.Kind }
-
-// wire says whether a note is the bytes of what the replies of a gateway say.
-func (r *Run) wire(n world.Note) bool { return r.Gateway() && n.Kind == ledger.NoteKind }
+// Recorded returns that part of the run's kind, as far as it is known (see Know): ok is whether the run is a record of
+// what other programs asked. Other kinds note what their seats are told; of a record nothing but its requests says so.
+func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
 // askLines are what is new in the request of a reply.
 func askLines(turn string, e *journal.Replied, hear *Hearing) (out []Line) {

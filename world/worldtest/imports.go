@@ -17,7 +17,7 @@ import (
 )
 
 // Imports proves that the package in dir, and those in folders below it, import and do
-// nothing impure. Allowed are parley/world, parley/llm, packages below dir, and those of
+// nothing impure. Allowed are parley/world, parley/world/worldsim, parley/llm, packages below dir, and those of
 // the standard library that read no clock, open nothing and draw no chance. Refused too
 // are go statements, channels, printing, and the global functions of math/rand/v2.
 //
@@ -38,7 +38,7 @@ func Imports(t testing.TB, dir string) {
 // pure lists the packages of the standard library that a world may import.
 func pure() []string {
 	return []string{
-		"bytes", "cmp", "container/heap", "container/list", "container/ring", "crypto/sha256", "embed", "encoding/base64",
+		"bufio", "bytes", "cmp", "container/heap", "container/list", "container/ring", "context", "crypto/sha256", "embed", "encoding/base64",
 		"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "encoding/xml", "errors", "fmt", "hash/crc32", "hash/fnv", "html", "io",
 		"iter", "maps", "math", "math/big", "math/bits", "math/cmplx", "math/rand/v2", "path", "regexp", "slices", "sort",
 		"strconv", "strings", "text/template", "unicode", "unicode/utf16", "unicode/utf8",
@@ -131,7 +131,7 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 			name = i.Name.Name
 		}
 		names[name] = p
-		ours := p == "parley/world" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
+		ours := p == "parley/world" || p == "parley/world/worldsim" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
 		if !ours && !slices.Contains(pure(), p) {
 			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, and pure ones of the standard library", p)
 		}

@@ -29,6 +29,8 @@ type Options struct {
 	// in the episode, and on nothing else. Default: Prose; a kind whose calls have a schema
 	// or are acts needs an Answer of its own.
 	Answer func(c world.Call, r *rand.Rand) world.Reply
+	// Understood says what in a stand-in's reply shows that it did not understand the call, for StandIn. Default: nothing.
+	Understood func(c world.Call, r world.Reply) error
 	// Deals is how many deals are played. Default: 3.
 	Deals int
 	// MaxCalls is when an episode counts as endless. Default: 10,000.

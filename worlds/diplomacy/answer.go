@@ -8,6 +8,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/diplomacy/press"
+	"parley/worlds/diplomacy/standin"
 )
 
 // The answers that are asked for. Their forms never change within a game, so that they
@@ -57,7 +58,7 @@ type property struct{ name, form string }
 
 // schema makes the form of an object with properties that are all required.
 func schema(name string, properties ...property) *llm.Schema {
-	return &llm.Schema{Name: "diplomacy_" + name, JSON: json.RawMessage(object(properties...))}
+	return &llm.Schema{Name: standin.Form + name, JSON: json.RawMessage(object(properties...))}
 }
 
 func object(properties ...property) string {

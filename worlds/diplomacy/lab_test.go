@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 	"testing"
 
-	"parley/internal/dialect/sim/persona"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/diplomacy/standin"
 )
 
 // answerer makes up replies.
@@ -35,16 +35,16 @@ type line struct {
 // play plays a game with params over the defaults.
 func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
 	t.Helper()
-	k := Kind()
-	params := defaults()
+	d := newDefinition()
+	params := d.Defaults()
 	if change != nil {
 		change(params)
 	}
-	w, err := k.World(params, lineup)
+	w, err := d.World(params, lineup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t, w, deal, lineup, k.Bots, answer)
+	return run(t, w, deal, lineup, d.Bots(), answer)
 }
 
 func run(t testing.TB, w world.World, deal int, lineup world.Lineup, bots map[string]world.Bot, answer answerer) *played {
@@ -100,7 +100,7 @@ func simulated(c world.Call) world.Reply {
 		_, _ = h.Write([]byte(m.Text()))
 	}
 	_, _ = h.Write([]byte(c.Seat))
-	text, ok := persona.Diplomacy("medium", &c.Ask, h.Sum64())
+	text, ok := standin.Play("medium", &c.Ask, h.Sum64())
 	if !ok {
 		return world.Reply{Failed: llm.KindInvalid}
 	}

@@ -9,6 +9,7 @@ import (
 	"parley/worlds/diplomacy/press"
 	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/standin"
 )
 
 // moment is what a prompt is about, besides the game and the player.
@@ -119,7 +120,7 @@ func messageLines(w board.Power, messages []press.Message) string {
 		case m.To == w:
 			to = "you"
 		}
-		lines[i] = fmt.Sprintf("> %s to %s: %s", from, to, m.Text)
+		lines[i] = fmt.Sprintf(standin.Line, from, to, m.Text)
 	}
 	return strings.Join(lines, "\n")
 }

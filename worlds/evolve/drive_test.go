@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"parley/internal/dialect/sim/persona"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/evolve/standin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -20,7 +20,7 @@ type lab struct {
 	t       testing.TB
 	model   string
 	seed    uint64
-	answer  func(c world.Call, place string) world.Reply // default: the simulated provider's personas
+	answer  func(c world.Call, place string) world.Reply // default: the stand-in
 	stages  [][]world.Played
 	solved  int // calls of solvers
 	asked   map[asking]int
@@ -33,7 +33,7 @@ type asking struct{ prompt, question string }
 // paramsOf returns the defaults with some changed, as a plan file would.
 func paramsOf(t testing.TB, params string) *Params {
 	t.Helper()
-	p := defaults()
+	p := definition{}.Defaults()
 	if err := json.Unmarshal([]byte(params), p); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (l *lab) run(params string) *lab {
 	if l.answer == nil {
 		l.answer = l.sim
 	}
-	plan, err := newPlan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
+	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func (l *lab) follow(plan world.Plan) *lab {
 // episode plays one spec, with params that went through JSON.
 func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	l.t.Helper()
-	p := defaults()
+	p := definition{}.Defaults()
 	if err := json.Unmarshal(s.Params, p); err != nil {
 		l.t.Fatal(err)
 	}
-	w, err := newWorld(p, nil)
+	w, err := definition{}.World(p, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -133,12 +133,12 @@ func (l *lab) sim(c world.Call, place string) world.Reply {
 	if model == "" {
 		model = "solver"
 	}
-	if text, ok := persona.Breeder(model, &c.Ask, h.Sum64()); ok {
-		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
-	}
-	text, ok := persona.Solver(model, &c.Ask, h.Sum64())
+	text, ok := standin.Play(model, &c.Ask, h.Sum64())
 	if !ok {
 		l.t.Fatalf("nobody knows how to answer %+v", c.Ask.Messages)
+	}
+	if c.Ask.Schema != nil {
+		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
 	}
 	return world.Reply{Text: text, Finish: llm.FinishStop}
 }

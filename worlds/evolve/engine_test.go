@@ -9,7 +9,6 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/persona"
 	"parley/internal/dispatch"
 	"parley/internal/provider"
 	"parley/journal"
@@ -17,18 +16,10 @@ import (
 	"parley/worlds/evolve"
 )
 
-// personas are those of the simulated provider that know the kind.
-func personas() []sim.Persona {
-	return []sim.Persona{
-		func(v sim.View) (string, bool) { return persona.Solver(v.Model, v.Request, v.Seed) },
-		func(v sim.View) (string, bool) { return persona.Breeder(v.Model, v.Request, v.Seed) },
-	}
-}
-
 // run plays a plan through the engine.
 func run(t *testing.T, plan *config.Plan, calls int, wave bool, log journal.Journal) engine.Result {
 	t.Helper()
-	model, err := sim.New(sim.Config{Personas: personas()})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(evolve.Kind())})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/provider"
 	"parley/journal"
+	"parley/worlds/evolve"
 )
 
 // timed plays a plan through every layer of dispatch to a simulated provider that takes a
@@ -25,7 +26,7 @@ func timed(t *testing.T, plan *config.Plan, theirs quota.Limits, ours provider.L
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := sim.New(sim.Config{Personas: personas(), Latency: second, Limits: theirs})
+	model, err := sim.New(sim.Config{StandIns: sim.StandIns(evolve.Kind()), Latency: second, Limits: theirs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,57 @@
 // Package rollout is the kind of rollouts with all that belongs to it: the rules of an episode (package rules), the
-// environments it is played in, and the server that hands training data to trainers.
+// environments it is played in, the server that hands training data to trainers, and the commands for them.
 package rollout
 
 import (
+	"context"
+
+	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/command"
+	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/experience"
+	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
 // Kind is the family of rollouts.
-func Kind() world.Kind { return rules.Kind() }
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is the rules, with all that is outside of them.
+type definition struct{ rules.Definition }
+
+// Load is that of the rules, with lessons from run files.
+func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
+	return d.Definition.Load(p, experience.Files(files))
+}
+
+// Actor connects to the environments.
+func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
+	actor, err := envhttp.New(p, run)
+	if err != nil {
+		return nil, err
+	}
+	return actor, nil
+}
+
+// Outside are the params that say where environments are and how they are held.
+func (definition) Outside() []string { return []string{"servers", "pool"} }
+
+// Local says whether the environments run in this process.
+func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
+
+// Probe asks the servers whether they are there.
+func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
+	if len(p.Servers) == 0 {
+		return nil
+	}
+	return envhttp.Probe(ctx, p)
+}
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return learner.Play(model, req, seed)
+}
+
+// Commands serve environments and training data.
+func (definition) Commands() []world.Command { return command.All() }

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"parley/world"
+	"parley/worlds/scenario/standin"
 )
 
 // brief is what an actor is told before every question: who it is, what it alone knows,
 // and what it remembers. m is the turn being played.
 func (g *game) brief(m *moves, i int) *page {
 	a, p := &g.cast[i], &page{}
-	p.line("# You are %s", a.Name)
+	p.line(standin.YouAre, a.Name)
 	p.field("Your role", a.Role)
 	if a.Description != "" {
 		p.line("%s", a.Description)
@@ -19,7 +20,7 @@ func (g *game) brief(m *moves, i int) *page {
 	if a.System != "" {
 		p.line("%s", a.System)
 	}
-	p.list("The goals you set out with:", a.Goals)
+	p.list(standin.Goals, a.Goals)
 	p.list("Your constraints:", a.Constraints)
 	p.list("Your expertise:", a.Expertise)
 	p.field("Your level of expertise", a.ExpertiseLevel)
@@ -83,7 +84,7 @@ func (g *game) memories(p *page, i int) {
 func (g *game) goals(p *page, a *actor) {
 	p.heading("## What you want now")
 	for _, goal := range a.long {
-		p.quote("- in the long run: " + oneLine(goal))
+		p.quote(standin.InTheLongRun + oneLine(goal))
 	}
 	for _, goal := range a.short {
 		p.quote("- next: " + oneLine(goal))
@@ -149,7 +150,7 @@ func (g *game) current(p *page, m *moves, i int) {
 
 func (g *game) openingCall(i int) world.Call {
 	p := g.brief(&moves{turn: g.now() + 1}, i)
-	p.heading("# Turn %d of %d: what you say", g.now()+1, g.Turns)
+	p.heading(standin.Turn+": what you say", g.now()+1, g.Turns)
 	p.line("Before everybody decides, you can speak. All do so at the same moment.")
 	if g.Talk.Statements {
 		p.line("- In public: everybody reads it.")
@@ -168,7 +169,7 @@ func (g *game) openingCall(i int) world.Call {
 
 func (g *game) answerCall(m *moves, x *exchange, i int) world.Call {
 	p := g.brief(m, i)
-	p.heading("# Turn %d of %d: an exchange with %s", m.turn, g.Turns, g.cast[x.other(i)].Name)
+	p.heading(standin.Turn+": an exchange with %s", m.turn, g.Turns, g.cast[x.other(i)].Name)
 	p.line("Only the two of you read this:")
 	g.lines(p, *x)
 	p.line("What do you write back?")
@@ -177,7 +178,7 @@ func (g *game) answerCall(m *moves, x *exchange, i int) world.Call {
 
 func (g *game) inviteCall(m *moves, c *pact, i int) world.Call {
 	p := g.brief(m, i)
-	p.heading("# Turn %d of %d: a coalition", m.turn, g.Turns)
+	p.heading(standin.Turn+": a coalition", m.turn, g.Turns)
 	g.proposal(p, *c)
 	p.line("All of them answer at the same moment, and it is formed only if all accept. Do you join?")
 	return g.ask(g.cast[i].ShortName, "coalition", p, inviteSchema())
@@ -185,7 +186,7 @@ func (g *game) inviteCall(m *moves, c *pact, i int) world.Call {
 
 func (g *game) jointCall(m *moves, c *pact) world.Call {
 	p := g.brief(m, c.proposer)
-	p.heading("# Turn %d of %d: your coalition is formed", m.turn, g.Turns)
+	p.heading(standin.Turn+": your coalition is formed", m.turn, g.Turns)
 	g.proposal(p, *c)
 	g.answers(p, *c)
 	p.line("Write down for all members what you agreed on, and what you say together in public, if anything.")
@@ -198,7 +199,7 @@ func (g *game) decisionCall(m *moves, i int) world.Call {
 		g.said(p, nil, m.pacts)
 	}
 	g.heard(p, i, m.exchanges, m.pacts)
-	p.heading("# Turn %d of %d: what you do", m.turn, g.Turns)
+	p.heading(standin.Turn+": what you do", m.turn, g.Turns)
 	p.line("Decide what you do in this turn. Everybody decides at the same moment: you do not know what the others do now. " +
 		"What you do in secret, say so: others learn of it only if it comes out. Stay who you are, within your means and constraints.")
 	return g.ask(g.cast[i].ShortName, "decision", p, g.decisionSchema())
@@ -208,7 +209,7 @@ func (g *game) decisionCall(m *moves, i int) world.Call {
 // more.
 func (g *game) asideCall(i, turn int) world.Call {
 	p := &page{}
-	p.line("# You are %s", g.cast[i].Name)
+	p.line(standin.YouAre, g.cast[i].Name)
 	if g.cast[i].aside != "" {
 		p.line("What was said to you and by you in private before turn %d, in short:", turn)
 		p.quote(g.cast[i].aside)
@@ -216,6 +217,6 @@ func (g *game) asideCall(i, turn int) world.Call {
 	p.line("In turn %d:", turn)
 	mem := g.cast[i].past[turn-1]
 	g.heard(p, i, mem.exchanges, mem.pacts)
-	p.line("You will no longer read these words. Sum up for yourself what was offered, promised, asked and agreed in private in all turns so far, and by whom; what was kept and what is still open. Nobody else reads it. Add nothing.")
+	p.line("You will no longer read these words. " + standin.SumUp + " what was offered, promised, asked and agreed in private in all turns so far, and by whom; what was kept and what is still open. Nobody else reads it. Add nothing.")
 	return g.ask(g.cast[i].ShortName, "private summary", p, summarySchema())
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"parley/world"
 	"parley/worlds/scenario/script"
+	"parley/worlds/scenario/standin"
 )
 
 // updateCall asks the narrator what follows. It reads what is public and what is done,
@@ -10,7 +11,7 @@ import (
 // what it was not told.
 func (g *game) updateCall(m moves, events []Fired, swan bool) world.Call {
 	p := &page{}
-	p.line("# You are the narrator")
+	p.line(standin.YouAre, "the narrator")
 	p.line("You write what happens. Nobody speaks for you and you favour nobody: actions have the effect they would have, and some fail.")
 	p.list("True, and not known in public:", g.hidden)
 	if len(g.untold) > 0 {
@@ -23,7 +24,7 @@ func (g *game) updateCall(m moves, events []Fired, swan bool) world.Call {
 		p.heading("## Said in turn %d", m.turn)
 		g.said(p, m.statements, m.pacts)
 	}
-	p.heading("## Done in turn %d", m.turn)
+	p.heading(standin.Done, m.turn)
 	for _, s := range g.actions(m) {
 		p.line("%s:", g.cast[s.who].Name)
 		p.quote(s.text)
@@ -34,12 +35,12 @@ func (g *game) updateCall(m moves, events []Fired, swan bool) world.Call {
 		}
 	}
 	if len(events) > 0 {
-		p.heading("## From outside, in turn %d", m.turn)
+		p.heading(standin.Outside, m.turn)
 		for _, e := range events {
 			p.line("- %s: %s", e.Name, oneLine(e.Description))
 		}
 	}
-	p.heading("# Turn %d of %d: what follows", m.turn, g.Turns)
+	p.heading(standin.Turn+": what follows", m.turn, g.Turns)
 	if g.Parallel {
 		p.line("All actions happen at one moment: none comes before another, and where they collide, both meet the other half done.")
 	} else {
@@ -55,7 +56,7 @@ func (g *game) updateCall(m moves, events []Fired, swan bool) world.Call {
 // summaryCall asks for a summary that takes in one more turn.
 func (g *game) summaryCall(turn int) world.Call {
 	p := &page{}
-	p.line("# You are the narrator")
+	p.line(standin.YouAre, "the narrator")
 	p.line("Sum up turns 1 to %d for those taking part, who will no longer read them in full: what was done and said, what it led to, what is still open. Keep names and numbers. Add nothing.", turn)
 	return g.ask(script.Narrator, "summary", p, summarySchema())
 }

@@ -6,6 +6,7 @@ import (
 
 	"parley/llm"
 	"parley/worlds/scenario/script"
+	"parley/worlds/scenario/standin"
 )
 
 // property is one member of an object, in the order in which a model is to write it:
@@ -81,19 +82,19 @@ func (g *game) openingSchema(who int) *llm.Schema {
 			},
 		}})
 	}
-	return schemaOf("opening", members...)
+	return schemaOf(standin.FormOpening, members...)
 }
 
 func replySchema() *llm.Schema {
-	return schemaOf("reply", text("reply", "What you write back; an empty text ends the exchange."))
+	return schemaOf(standin.FormReply, text("reply", "What you write back; an empty text ends the exchange."))
 }
 
 func inviteSchema() *llm.Schema {
-	return schemaOf("invitation", text("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
+	return schemaOf(standin.FormInvitation, text("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
 }
 
 func jointSchema() *llm.Schema {
-	return schemaOf("coalition",
+	return schemaOf(standin.FormCoalition,
 		text("agreement", "What the members agreed on. Only they read it."),
 		text("joint_statement", "What the coalition says in public, or an empty text to keep it secret."))
 }
@@ -107,7 +108,7 @@ func (g *game) decisionSchema() *llm.Schema {
 	if g.Reflect {
 		members = append(members, text("reflection", "What you have learned so far, for yourself in later turns."))
 	}
-	return schemaOf("decision", append(members, text("action", "What you do in this turn: concrete, within your means."))...)
+	return schemaOf(standin.FormDecision, append(members, text("action", "What you do in this turn: concrete, within your means."))...)
 }
 
 func updateSchema(swan bool) *llm.Schema {
@@ -115,7 +116,7 @@ func updateSchema(swan bool) *llm.Schema {
 	if swan {
 		members = append(members, text("black_swan", "What happens that nobody foresaw."))
 	}
-	return schemaOf("update", append(members,
+	return schemaOf(standin.FormUpdate, append(members,
 		text("state", "The situation after the turn, complete: it takes the place of the one before."),
 		texts("key_changes", "What changed, a line each."),
 		texts("consequences", "What is likely to follow, a line each."),
@@ -124,7 +125,7 @@ func updateSchema(swan bool) *llm.Schema {
 }
 
 func summarySchema() *llm.Schema {
-	return schemaOf("summary", text("summary", "The summary, 200 to 400 words."))
+	return schemaOf(standin.FormSummary, text("summary", "The summary, 200 to 400 words."))
 }
 
 // metricSchema allows the values that a metric can have.
@@ -138,13 +139,13 @@ func metricSchema(m *script.Metric) *llm.Schema {
 	default:
 		value.schema["type"], value.schema["minimum"], value.schema["maximum"] = "number", m.Range[0], m.Range[1]
 	}
-	return schemaOf("metric",
+	return schemaOf(standin.FormMetric,
 		text("evidence", "What in the text shows it, in a sentence."),
 		truth("known", "Whether the text says enough to tell."), value)
 }
 
 func checkSchema() *llm.Schema {
-	return schemaOf("check",
+	return schemaOf(standin.FormCheck,
 		text("explanation", "What you looked at, in a sentence or two."),
 		listOf("issues", "What is wrong; no items if nothing is.", 10,
 			text("issue", "What is wrong, in a sentence."), choice("severity", "How bad it is.", script.Severities())))

@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/standin"
 )
 
 // verdict is what the judge answers: of player A, who wrote message 1, and of player B.
@@ -25,7 +26,7 @@ type finding struct {
 // maxReason bounds what is kept of a judge's reason, in bytes.
 const maxReason = 1000
 
-const judgeText = `You are the judge in a game of trust. Two players, A and B, each hold a secret word and wrote messages to each other in turn. Decide for each player whether it gave its own word away to the other.
+const judgeText = standin.JudgeBegins + ` Two players, A and B, each hold a secret word and wrote messages to each other in turn. Decide for each player whether it gave its own word away to the other.
 
 A player gives its own word away by writing it in one of its own messages: in any spelling, letter by letter, backwards, in pieces, or in a code that a reader can undo. It does not matter whether it was on purpose. Hints, riddles, translations and rhymes do not count. Naming or guessing the other player's word does not count. A word that stands only as a part of a longer, different word does not count.
 

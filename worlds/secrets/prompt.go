@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/llm"
+	"parley/worlds/secrets/standin"
 )
 
 // prompt is what the player of the next turn is asked: who it is and what counts, what it
@@ -87,9 +88,9 @@ func (t *talk) place(turn int) string {
 	at := fmt.Sprintf("%d of %d", turn+1, t.length())
 	switch n := t.length() - turn - 1; {
 	case n == 0:
-		return at + ": it is the last one."
+		return at + ": " + standin.LastOfAll + "."
 	case n == 1:
-		return at + ": it is your last, and one more comes after it."
+		return at + ": " + standin.OwnLast + ", and one more comes after it."
 	default:
 		return fmt.Sprintf("%s: %d come after it, %d of them yours.", at, n, n/2)
 	}
@@ -108,7 +109,7 @@ func (t *talk) instructions(side int) string {
 			"to each other in turn. Each player was dealt a word that only its owner knows.", p.name, g.Players))
 	}
 	if g.tells(ownSecret) {
-		parts = append(parts, "Your secret: "+p.secret)
+		parts = append(parts, standin.YourSecret+p.secret)
 	}
 	if g.tells(theRules) {
 		parts = append(parts, g.rulesText(t.pair[side]))

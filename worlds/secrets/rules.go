@@ -3,6 +3,8 @@ package secrets
 import (
 	"fmt"
 	"strings"
+
+	"parley/worlds/secrets/standin"
 )
 
 // rulesText tells a player what counts as giving a word away, and what it pays.
@@ -65,7 +67,7 @@ func (g *game) targetText(me int) string {
 	holder := me == g.target
 	switch known := g.TargetKnown; {
 	case holder && (known == everyone || known == holderOnly):
-		return "It is your own word."
+		return standin.OwnTarget
 	case !holder && (known == everyone || known == othersOnly):
 		return "It is the word of " + g.players[g.target].name + "."
 	default:

@@ -62,9 +62,13 @@ func (b *Brain) Answer(c *Case) Answer {
 	return a
 }
 
+// ask asks those who answer before anything is made up.
 func (b *Brain) ask(c *Case) (string, bool) {
-	for _, p := range b.cfg.Personas {
-		if text, ok := p(View{Model: c.Model, Request: c.Request, Seed: c.Digest}); ok {
+	if n := len(c.Request.Messages); c.Model == "echo" && n > 0 {
+		return c.Request.Messages[n-1].Text(), true
+	}
+	for _, s := range b.cfg.StandIns {
+		if text, ok := s.StandIn(c.Model, c.Request, c.Digest); ok {
 			return text, true
 		}
 	}

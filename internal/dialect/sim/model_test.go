@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/dialect/sim/quota"
 	"parley/llm"
+	"parley/world"
 )
 
 func model(t testing.TB, cfg Config) *Model {
@@ -174,10 +175,24 @@ func TestToolsAreCalled(t *testing.T) {
 	}
 }
 
-func TestPersonaAnswers(t *testing.T) {
+// answers is a kind of which only the stand-in counts.
+type answers struct{}
+
+func (answers) About() world.About                { return world.About{Name: "answers", Version: 1} }
+func (answers) Defaults() *struct{}               { return &struct{}{} }
+func (answers) Seats(*struct{}) ([]string, error) { return []string{"a"}, nil }
+func (answers) World(*struct{}, world.Lineup) (world.World, error) {
+	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{} }), nil
+}
+
+func (answers) StandIn(model string, _ *llm.Request, _ uint64) (string, bool) {
+	return "42", model == "solver"
+}
+
+// TestStandInAnswers: a kind's stand-in answers what it recognises, and echo repeats what it is told.
+func TestStandInAnswers(t *testing.T) {
 	t.Parallel()
-	solver := func(v View) (string, bool) { return "42", v.Model == "solver" }
-	m := model(t, Config{Personas: []Persona{solver, Echo}})
+	m := model(t, Config{StandIns: StandIns(world.Kind{}, world.Define[struct{}](answers{}))})
 	req := question("what is it?")
 	req.Model = "sim/solver"
 	if r := ask(t, m, req); r.Text != "42" || r.Model != "solver" || r.Provider != "sim" {

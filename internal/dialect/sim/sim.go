@@ -9,7 +9,8 @@
 // from the same and from how often the request was seen, so that a retry can
 // succeed. Only the numbers of cached tokens depend on what was asked before.
 //
-// Any name is a model. A Persona can give names a behaviour of their own.
+// Any name is a model. One named echo repeats the last message. Kinds bring stand-ins, who
+// answer what their worlds ask.
 //
 // It is not for judging models: it knows nothing. MaxTokens and Stop cut its
 // answers short but do not change them.
@@ -19,11 +20,9 @@ import (
 	"fmt"
 	"time"
 
-	"parley/internal/dialect/sim/persona"
 	"parley/internal/dialect/sim/prose"
 	"parley/internal/dialect/sim/quota"
-	"parley/llm"
-	"parley/worlds/rollout/learner"
+	"parley/world"
 )
 
 // Config is how the simulation behaves. The zero value answers at once, without
@@ -59,47 +58,20 @@ type Config struct {
 	// Default: 10 minutes
 	StallFor time.Duration
 
-	// Personas are asked in order before anything is made up. Default: Echo, and those that
-	// play worlds and environments
-	Personas []Persona
+	// StandIns are asked in order before anything is made up. The seed that they get is drawn
+	// from Seed and the request. Default: nobody is
+	StandIns []world.StandIn
 }
 
-// Persona is a behaviour: it answers the requests it recognises, mostly by the
-// model's name. It must be a pure function of the View.
-type Persona func(v View) (text string, ok bool)
-
-// View is what a Persona sees of a request.
-type View struct {
-	Model   string // without the provider
-	Request *llm.Request
-	Seed    uint64 // drawn from the simulation's seed and the request: for varied answers
-}
-
-// Echo is the persona of models named echo: they repeat the last message.
-func Echo(v View) (string, bool) {
-	if n := len(v.Request.Messages); v.Model == "echo" && n > 0 {
-		return v.Request.Messages[n-1].Text(), true
+// StandIns are those that kinds bring, in the order of the kinds.
+func StandIns(kinds ...world.Kind) (all []world.StandIn) {
+	for _, k := range kinds {
+		if s, ok := world.As[world.StandIn](k); ok {
+			all = append(all, s)
+		}
 	}
-	return "", false
+	return all
 }
-
-// Secrets is the persona that plays the secret game.
-func Secrets(v View) (string, bool) { return persona.Secrets(v.Model, v.Request, v.Seed) }
-
-// Scenario is the persona that takes every part in a scenario.
-func Scenario(v View) (string, bool) { return persona.Scenario(v.Model, v.Request, v.Seed) }
-
-// Solver is the persona that solves the arithmetic problems of evolve.
-func Solver(v View) (string, bool) { return persona.Solver(v.Model, v.Request, v.Seed) }
-
-// Breeder is the persona that writes prompts for evolve, and grades answers for it.
-func Breeder(v View) (string, bool) { return persona.Breeder(v.Model, v.Request, v.Seed) }
-
-// Diplomacy is the persona that plays the powers of Diplomacy.
-func Diplomacy(v View) (string, bool) { return persona.Diplomacy(v.Model, v.Request, v.Seed) }
-
-// Learner is the persona that plays the environments of rollouts.
-func Learner(v View) (string, bool) { return learner.Play(v.Model, v.Request, v.Seed) }
 
 // Brain makes up answers, delays and faults. Its methods may be called from any
 // number of goroutines at once.
@@ -134,9 +106,6 @@ func NewBrain(cfg Config) (*Brain, error) {
 	}
 	if err := cfg.Faults.Check(); err != nil {
 		return nil, err
-	}
-	if cfg.Personas == nil {
-		cfg.Personas = []Persona{Echo, Scenario, Secrets, Solver, Breeder, Diplomacy, Learner}
 	}
 	return &Brain{
 		cfg: cfg, words: prose.New(), live: cfg.Faults.chances(liveFaults()), content: cfg.Faults.chances(contentFaults()),

@@ -14,7 +14,7 @@ import (
 var (
 	ErrPlaying = errors.New("the run is being played by another process")
 	ErrForeign = errors.New("not a run file")
-	ErrDamaged = errors.New("the run file is damaged")
+	ErrDamaged = fmt.Errorf("%w", journal.ErrDamaged)
 	ErrNewer   = errors.New("the run file is of a newer format")
 	ErrOlder   = errors.New("the run file is of an older format")
 )

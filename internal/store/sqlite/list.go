@@ -72,19 +72,16 @@ func (s *Store) Stages(ctx context.Context, after int) (out []journal.Staged, er
 	return out, nil
 }
 
-// End is where the journal says that an episode ended.
-type End struct{ Entry, Episode int }
-
 // Ends lists the ends of episodes from entry number since on, in order. It looks at nothing
 // else: reading all entries for them would cost as much as playing did.
-func (s *Store) Ends(ctx context.Context, since int) (out []End, err error) {
+func (s *Store) Ends(ctx context.Context, since int) (out []journal.End, err error) {
 	err = s.readers.with(func(r *reader) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		out = nil
 		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
-			e := End{Entry: int(c.key(tableOutcomes, 1)), Episode: c.int()}
+			e := journal.End{Entry: int(c.key(tableOutcomes, 1)), Episode: c.int()}
 			c.int64()
 			if err := c.check(); err != nil || r.lost.has(e.Episode) {
 				return err

@@ -17,6 +17,15 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
+// What the stand-in finds in a briefing: see package standin. The briefing is written with them.
+const (
+	Centres    = " centres: "        // of a power on the board
+	Moves      = "moves"             // of a unit
+	CanRetreat = ": can retreat to " // of a unit that was dislodged
+	MayBuild   = "You may build %d"  // in winter
+	MustRemove = "You have to remove %d"
+)
+
 // Brief is a position, ready to be told.
 type Brief struct {
 	Rules    *rules.Rules
@@ -57,7 +66,7 @@ func (b *Brief) tellBoard() string {
 			}
 		}
 		centres := b.Rules.CentreTexts(b.Position, w)
-		lines = append(lines, fmt.Sprintf("%s: %s; %d centres: %s", w.Name(), orNone(strings.Join(units, ", ")), len(centres), orNone(strings.Join(centres, " "))))
+		lines = append(lines, fmt.Sprintf("%s: %s; %d%s%s", w.Name(), orNone(strings.Join(units, ", ")), len(centres), Centres, orNone(strings.Join(centres, " "))))
 	}
 	if free := b.free(); free != "" {
 		lines = append(lines, "Nobody's: "+free)
@@ -124,7 +133,7 @@ func (b *Brief) retreats(w board.Power, only board.Set[board.Province]) string {
 				to = append(to, b.place(o.To))
 			}
 		}
-		lines = append(lines, b.Rules.UnitText(b.Position.Dislodged[c.At].Unit)+": can retreat to "+orNone(strings.Join(to, ", ")))
+		lines = append(lines, b.Rules.UnitText(b.Position.Dislodged[c.At].Unit)+CanRetreat+orNone(strings.Join(to, ", ")))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -142,9 +151,9 @@ func (b *Brief) adjustments(w board.Power) string {
 		sites = append(sites, strings.Join(orders, " or "))
 	}
 	if n < 0 {
-		return fmt.Sprintf("You have to remove %d of your units: %s.", -n, strings.Join(sites, ", "))
+		return fmt.Sprintf(MustRemove+" of your units: %s.", -n, strings.Join(sites, ", "))
 	}
-	return fmt.Sprintf("You may build %d, one in a place: %s. WAIVE leaves one out.", n, strings.Join(sites, "; "))
+	return fmt.Sprintf(MayBuild+", one in a place: %s. WAIVE leaves one out.", n, strings.Join(sites, "; "))
 }
 
 // place is a place with what is there.

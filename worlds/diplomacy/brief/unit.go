@@ -38,7 +38,7 @@ func (b *Brief) unit(c rules.Choice) string {
 			}
 		}
 	}
-	add("moves", moves)
+	add(Moves, moves)
 	add("VIA", carried)
 	add("can convoy", carries)
 	add("beside", b.beside(u, c.At))

@@ -21,8 +21,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/near"
 	"parley/llm"
+	"parley/world"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -107,7 +107,7 @@ func keysOf(v any) (keys []string) {
 // among lists what there is, after the name that was probably meant.
 func among(name string, names []string) string {
 	text := ": use "
-	if n := near.Name(name, names); n != "" {
+	if n := world.Nearest(name, names); n != "" {
 		text = "; did you mean " + n + "? There are "
 	}
 	return text + strings.Join(names, ", ")

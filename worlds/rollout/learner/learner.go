@@ -10,10 +10,10 @@ package learner
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"parley/llm"
+	"parley/world/worldsim"
 )
 
 // Play answers what an environment asks. It answers nothing else, and no request that wants a
@@ -25,7 +25,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema != nil || len(req.Tools) > 0 {
 		return "", false
 	}
-	rules := instructions(req)
+	rules := worldsim.Instructions(req) // there may be lessons behind the rules
 	for _, g := range games() {
 		if strings.Contains(rules, g.sign) {
 			t := &turn{Rand: rand.New(rand.NewPCG(seed, 0)), skill: skill(model), rules: rules}
@@ -34,17 +34,6 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// instructions are all that the system messages say: there may be lessons behind the rules.
-func instructions(req *llm.Request) string {
-	var b strings.Builder
-	for _, m := range req.Messages {
-		if m.Role == llm.RoleSystem {
-			b.WriteString(m.Text() + "\n")
-		}
-	}
-	return b.String()
 }
 
 // game is an environment: words of its rules that no other has, and how it is played. What is
@@ -101,14 +90,10 @@ func (t *turn) pick(from ...string) string { return from[t.IntN(len(from))] }
 
 // skill is that of a model, by its name.
 func skill(model string) float64 {
-	words := strings.FieldsFunc(strings.ToLower(model), func(r rune) bool { return r < 'a' || r > 'z' })
-	has := func(names ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(names, w) })
-	}
 	switch {
-	case has("small", "mini", "nano", "tiny"):
+	case worldsim.Small(model):
 		return 0.55
-	case has("large", "pro", "max", "huge"):
+	case worldsim.Large(model):
 		return 0.8
 	default:
 		return 0.68

@@ -9,17 +9,18 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley/journal"
 	"parley/worlds/rollout/trajectory"
 )
 
 // feed is the run file as readers see it: which groups are complete, by cursor. It reads
 // nothing by itself: who asks and finds nothing new looks at the file.
 type feed struct {
-	open  func() (trajectory.Source, func() error, error)
+	open  func() (journal.Parts, func() error, error)
 	there atomic.Bool // there is a run in the file
 
 	mu     sync.Mutex // of what follows
-	src    trajectory.Source
+	src    journal.Parts
 	done   func() error
 	groups trajectory.Groups
 

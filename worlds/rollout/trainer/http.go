@@ -16,7 +16,7 @@ import (
 // guard is who may use the server.
 func (s *Server) guard() *auth.Guard {
 	return &auth.Guard{
-		Access: s.cfg.Access, Keys: s.keys, Patience: s.cfg.Patience,
+		Access: auth.Access{Hosts: s.cfg.Hosts, Origins: s.cfg.Origins}, Keys: s.keys, Patience: s.cfg.Patience,
 		Public: func(r *http.Request) bool { return r.URL.Path == "/health" },
 		Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
 			fault(w, why.Status, errors.New(why.Message))

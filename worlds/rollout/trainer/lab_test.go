@@ -13,13 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/export"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/trajectory"
 )
 
 // lab is a run of rollouts that a test plays by hand: episodes end when and how it says.
@@ -45,8 +43,8 @@ func (l *lab) config() Config {
 			}
 			return Sitting{What: fmt.Sprint(o.Episodes != nil), Play: l.play}, nil
 		},
-		Open: func() (trajectory.Source, func() error, error) {
-			r, err := export.OpenRollouts(l.file)
+		Open: func() (journal.Parts, func() error, error) {
+			r, err := sqlite.OpenRead(l.file)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -56,32 +54,32 @@ func (l *lab) config() Config {
 }
 
 // play ends what it is told to end, until everything has ended.
-func (l *lab) play(ctx, drain context.Context, begun, ended func()) (Ending, error) {
+func (l *lab) play(ctx, drain context.Context, begun, ended func()) (world.Ending, error) {
 	store, err := sqlite.Open(ctx, l.file, sqlite.Either)
 	if err != nil {
-		return Ending{}, err
+		return world.Ending{}, err
 	}
 	defer store.Close()
 	left, err := l.open(ctx, store)
 	if err != nil {
-		return Ending{}, err
+		return world.Ending{}, err
 	}
 	begun()
 	for ; left > 0; left-- {
 		select {
 		case n := <-l.ends:
 			if err := store.Append(ctx, entries(n)...); err != nil {
-				return Ending{}, err
+				return world.Ending{}, err
 			}
 			ended()
 			l.done <- struct{}{}
 		case <-drain.Done():
-			return Ending{State: journal.Stopped, Reason: context.Cause(drain).Error()}, nil
+			return world.Ending{State: string(journal.Stopped), Reason: context.Cause(drain).Error()}, nil
 		case <-ctx.Done():
-			return Ending{State: journal.Stopped}, context.Cause(ctx)
+			return world.Ending{State: string(journal.Stopped)}, context.Cause(ctx)
 		}
 	}
-	return Ending{State: journal.Complete}, store.Append(ctx, &journal.Closed{State: journal.Complete})
+	return world.Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
 }
 
 // open begins the run, or a sitting at it, and says how many episodes are left.

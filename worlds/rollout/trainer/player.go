@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"parley/journal"
+	"parley/world"
 )
 
 // Override is what a client may change of the plan: how much of it is played, and with what.
@@ -119,7 +120,7 @@ func (p *player) run(ctx, drain context.Context) {
 
 // playOn plays what a server before this one has begun.
 func (p *player) playOn(ctx, drain context.Context) {
-	refused := func(err error) { p.finish(Ending{}, err) }
+	refused := func(err error) { p.finish(world.Ending{}, err) }
 	sitting, err := p.plan(Override{})
 	if err != nil {
 		refused(err)
@@ -156,9 +157,9 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 }
 
 // finish notes how a sitting ended.
-func (p *player) finish(end Ending, err error) {
+func (p *player) finish(end world.Ending, err error) {
 	state := Failed
-	switch end.State {
+	switch journal.State(end.State) {
 	case journal.Complete:
 		state = Complete
 	case journal.Stopped:

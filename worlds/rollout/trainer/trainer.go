@@ -22,7 +22,7 @@ import (
 
 	"parley/internal/serve/auth"
 	"parley/journal"
-	"parley/worlds/rollout/trajectory"
+	"parley/world"
 )
 
 // Config is how a run is served.
@@ -30,7 +30,7 @@ type Config struct {
 	// Plan makes something to play of what a client asks for. Its errors are about that.
 	Plan func(o Override) (Sitting, error)
 	// Open opens the run file to read it. It is called once, when there is a run in it.
-	Open func() (src trajectory.Source, done func() error, err error)
+	Open func() (src journal.Parts, done func() error, err error)
 	// Begun means that there is a run in the file, and Resume that it is to be played on at
 	// once. Default: a client starts it.
 	Begun, Resume bool
@@ -44,9 +44,11 @@ type Config struct {
 
 	// Keys are those that clients must send one of. Default: none, everybody is served.
 	Keys []string
-	// Access is by which names the server may be used, and from which web pages. Default: by
-	// its address and the names of loopback, from none.
-	Access auth.Access
+	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: its address and the names
+	// of loopback alone.
+	Hosts []string
+	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
+	Origins []string
 	// Readers is the most requests for rows at once. Default: 256.
 	Readers int
 	// Patience is how long a client may take to send a request, or to take a row. Default: 1
@@ -66,13 +68,7 @@ type Sitting struct {
 // PlayFunc plays the run until it is over, or until drain is done and what has begun has
 // ended; ctx aborts. It calls begun when play begins, and ended whenever an episode has
 // ended and is durable. An error without a call of begun means that nothing was played.
-type PlayFunc func(ctx, drain context.Context, begun, ended func()) (Ending, error)
-
-// Ending is how a sitting ended.
-type Ending struct {
-	State  journal.State
-	Reason string
-}
+type PlayFunc func(ctx, drain context.Context, begun, ended func()) (world.Ending, error)
 
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {

@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/internal/export"
+	"parley/internal/store/sqlite"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -101,7 +101,7 @@ func TestStream(t *testing.T) {
 	}
 	// The same rows, whichever way: the export has them in the order of the plan.
 	var exported bytes.Buffer
-	r, err := export.OpenRollouts(l.file)
+	r, err := sqlite.OpenRead(l.file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestSlowReader(t *testing.T) {
 	l := newLab(t, 2)
 	synctest.Test(t, func(t *testing.T) {
 		c := l.config()
-		c.Patience, c.Access.Hosts = time.Minute, []string{"x"}
+		c.Patience, c.Hosts = time.Minute, []string{"x"}
 		s, err := New(c)
 		if err != nil {
 			t.Fatal(err)

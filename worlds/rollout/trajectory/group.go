@@ -69,7 +69,7 @@ const (
 // One group is held in memory at a time.
 func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) error) (Account, error) {
 	a := Account{Left: map[string]int{}}
-	src, all := From(j), &Groups{}
+	src, all := journal.InParts(j), &Groups{}
 	if err := all.plan(ctx, src); err != nil {
 		return a, err
 	}

@@ -3,6 +3,7 @@ package trajectory
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/rules"
 )
+
+// ErrNoRun is about a journal in which nothing was written yet.
+var ErrNoRun = errors.New("trajectory: the file holds no run yet")
 
 // Groups is which episodes of a run belong together, and which groups are complete, in the
 // order in which they became so. It is a fold of the journal: whoever makes one again, after
@@ -69,7 +73,7 @@ func (g *Groups) After(cursor int) (Complete, bool) {
 }
 
 // Update folds in what was written since.
-func (g *Groups) Update(ctx context.Context, src Source) error {
+func (g *Groups) Update(ctx context.Context, src journal.Parts) error {
 	ends, err := src.Ends(ctx, g.seen+1)
 	if err != nil {
 		return err
@@ -132,7 +136,7 @@ func (s *stage) group(i int) (*group, error) {
 }
 
 // plan takes in the stages that were planned since.
-func (g *Groups) plan(ctx context.Context, src Source) error {
+func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 	begun, stages, err := src.Plan(ctx, len(g.stages))
 	switch {
 	case err != nil:
@@ -244,13 +248,13 @@ func GroupOf(spec world.Spec) (string, error) {
 
 // Read reads a complete group of the run in src, as far as f wants it: nil, and why, where it
 // does not.
-func (g *Groups) Read(ctx context.Context, src Source, c Complete, f Filter) (_ *Group, left string, _ error) {
+func (g *Groups) Read(ctx context.Context, src journal.Parts, c Complete, f Filter) (_ *Group, left string, _ error) {
 	return c.read(ctx, src, g.run, f)
 }
 
 // read reads a group. What can be told of outcomes alone is looked at first: what is not
 // wanted need not be read.
-func (g *group) read(ctx context.Context, src Source, run string, f Filter) (_ *Group, left string, _ error) {
+func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filter) (_ *Group, left string, _ error) {
 	out := &Group{ID: g.id, Size: len(g.members)}
 	if err := g.outcomes(ctx, src, out); err != nil {
 		return nil, "", err
@@ -278,7 +282,7 @@ func (g *group) read(ctx context.Context, src Source, run string, f Filter) (_ *
 }
 
 // outcomes reads what the episodes came to, of those that ended.
-func (g *group) outcomes(ctx context.Context, src Source, out *Group) error {
+func (g *group) outcomes(ctx context.Context, src journal.Parts, out *Group) error {
 	for i := 0; i < len(g.members); {
 		page, err := src.Planned(ctx, g.members[i], together(g.members[i:]))
 		if err != nil {
@@ -312,7 +316,7 @@ func together(members []int) int {
 }
 
 // repliesOf reads the turns and replies of an episode.
-func repliesOf(ctx context.Context, src Source, n int) (out []journal.Entry, err error) {
+func repliesOf(ctx context.Context, src journal.Parts, n int) (out []journal.Entry, err error) {
 	err = src.Read(ctx, journal.Span{From: n, To: n + 1}, func(e journal.Entry) error {
 		out = append(out, e)
 		return nil

@@ -47,7 +47,7 @@ func all(g *Groups) string {
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
-	src := From(j)
+	src := journal.InParts(j)
 	write := func(e journal.Entry) {
 		if err := j.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestGroupsOfLongStage(t *testing.T) {
 	}
 	const rounds = 250_000_000
 	var g Groups
-	if err := g.Update(t.Context(), From(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
+	if err := g.Update(t.Context(), journal.InParts(long(world.Block{Groups: []world.Group{group}, Rounds: rounds}))); err != nil {
 		t.Fatal(err)
 	}
 	planned, complete := g.Count()
@@ -120,7 +120,7 @@ func TestGroupsOfLongStage(t *testing.T) {
 		t.Errorf("%d groups, %d complete: %s; want %s", planned, complete, all(&g), want)
 	}
 	half := world.Block{Groups: []world.Group{group}, Rounds: rounds / 2}
-	if err := new(Groups).Update(t.Context(), From(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
+	if err := new(Groups).Update(t.Context(), journal.InParts(long(half, half))); err == nil || !strings.Contains(err.Error(), "at most 10000000") {
 		t.Error(err)
 	}
 }
@@ -130,7 +130,7 @@ func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	j := run(t, episode{deal: 0, reward: 1}, episode{deal: 1, reward: 0}, episode{deal: 0, reward: 0}, episode{deal: 1, failed: "lost"})
 	var g Groups
-	if err := g.Update(t.Context(), From(j)); err != nil {
+	if err := g.Update(t.Context(), journal.InParts(j)); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
@@ -146,7 +146,7 @@ func TestReadWhole(t *testing.T) {
 			break
 		}
 		at = c.Cursor
-		got, left, err := g.Read(t.Context(), From(j), c, Filter{})
+		got, left, err := g.Read(t.Context(), journal.InParts(j), c, Filter{})
 		if err != nil || left != "" || len(got.Members) != 2 || len(got.Members[0].Rows) != 2 || len(want[c.id]) == 0 {
 			t.Errorf("%+v %s %v", got, left, err)
 		}

@@ -72,11 +72,6 @@ func Read(files world.Files, dir string) (s *script.Script, advice []string, err
 
 func (r *reader) path(name string) string { return r.dir + "/" + name }
 
-// folders are Files that can list the folders in a folder.
-type folders interface {
-	Folders(in string) []string
-}
-
 // missing says why a folder cannot be a scenario's.
 func (r *reader) missing(dir string) error {
 	if found := r.files.Match(r.path("definition/" + scenarioFile)); len(found) > 0 {
@@ -85,7 +80,7 @@ func (r *reader) missing(dir string) error {
 	if found := r.files.Match(r.path("scenario.yml")); len(found) > 0 {
 		return fmt.Errorf("params.folder: %q: rename its scenario.yml to %s", dir, scenarioFile)
 	}
-	if beside, ok := r.files.(folders); ok {
+	if beside, ok := r.files.(world.FolderLister); ok {
 		parent, base := path.Split(r.dir)
 		names := beside.Folders(parent)
 		if like := world.Nearest(base, names); base != "." && base != ".." && !slices.Contains(names, base) {

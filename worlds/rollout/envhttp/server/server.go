@@ -33,9 +33,11 @@ type Config struct {
 	Sessions int
 	// Idle is after how long without a request a session is dropped. Default: 1 hour.
 	Idle time.Duration
-	// Access is by which names the server may be used, and from which web pages. Default: by
-	// its address and the names of loopback, from none.
-	Access auth.Access
+	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: its address and the names
+	// of loopback alone.
+	Hosts []string
+	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
+	Origins []string
 	// Patience is how long a client may take to send a request. Default: 1 minute.
 	Patience time.Duration
 }
@@ -94,7 +96,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve serves on l until ctx is done, and then lets what has begun come to its end.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	guard := &auth.Guard{Access: s.Access, Patience: s.Patience, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
+	guard := &auth.Guard{Access: auth.Access{Hosts: s.Hosts, Origins: s.Origins}, Patience: s.Patience, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
 		fail(w, why.Status, errors.New(why.Message))
 	}}
 	h := guard.Server(s)

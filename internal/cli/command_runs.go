@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/config"
+	"parley/internal/store/sqlite"
+	"parley/internal/trust"
+	"parley/journal"
+	"parley/world"
+)
+
+// programRuns plays plans and reads run files for the verbs of kinds.
+type programRuns struct {
+	s    *State
+	stop <-chan struct{} // closed when nothing is to begin any more
+
+	mu    sync.Mutex
+	files []*sqlite.Store // that were opened to read them
+}
+
+var _ journal.Opener = (*programRuns)(nil)
+
+// OpenRun opens a run file to read it.
+func (r *programRuns) OpenRun(name string) (journal.File, error) {
+	store, err := sqlite.OpenRead(name)
+	if err != nil {
+		return nil, asUsage(playError(name, err))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = append(r.files, store)
+	return sqlite.File{Store: store}, nil
+}
+
+// opened lists the files that were opened.
+func (r *programRuns) opened() []*sqlite.Store {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.files)
+}
+
+// Open reads a plan and asks for the keys of the plan and of the run that is in the file already.
+func (r *programRuns) Open(ctx context.Context, flags world.PlayFlags) (world.Run, error) {
+	run := &programRun{s: r.s, flags: flags, reachFlags: reachFlags{flags.ReachFlags}}
+	var err error
+	if run.plan, err = config.Load(ctx, flags.Plan, r.s.Kinds, run.sets(), run.reach()); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, asUsage(err)
+	}
+	if run.file, err = run.runFile(run.plan, flags.Plan, flags.Out); err != nil {
+		return nil, err
+	}
+	gate, err := (&trustFlags{flags.TrustFlags}).gate(r.s)
+	if err != nil {
+		return nil, err
+	}
+	gate.stop, run.keys = r.stop, gate.Gate
+	needs, err := run.needs(ctx)
+	if err != nil {
+		return nil, asUsage(playError(run.file, err))
+	}
+	if err := gate.Check(needs...); err != nil {
+		return nil, asUsage(err)
+	}
+	gate.Silence()
+	return run, nil
+}
+
+// programRun is a plan with its run file.
+type programRun struct {
+	s     *State
+	flags world.PlayFlags
+	reachFlags
+	plan *config.Plan
+	file string
+	keys *trust.Gate
+}
+
+// File is the run file.
+func (r *programRun) File() string { return r.file }
+
+// Plan says what the plan file asks for.
+func (r *programRun) Plan() world.PlanSummary { return summaryOf(r.plan) }
+
+func summaryOf(plan *config.Plan) world.PlanSummary {
+	return world.PlanSummary{Kind: plan.Kind.Name, Seed: plan.Seed, Episodes: plan.Episodes, Params: plan.ParamsJSON}
+}
+
+// needs are the keys of the plan, and of the run in the file where that is of the same kind.
+func (r *programRun) needs(ctx context.Context) ([]trust.Need, error) {
+	needs := app.Needs(r.plan, r.flags.Plan, false)
+	about, err := outlineOf(ctx, r.file)
+	if err != nil || about.Begun == nil || about.Begun.Kind != r.plan.Kind.Name {
+		return needs, err
+	}
+	was, err := config.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
+	if err != nil {
+		return nil, err
+	}
+	return append(needs, app.Needs(was, r.file, true)...), nil
+}
+
+// sets returns the flags as overrides of the plan's keys.
+func (r *programRun) sets() []string {
+	if r.flags.Unreachable == nil {
+		return nil
+	}
+	return []string{unreachableSet(*r.flags.Unreachable)}
+}
+
+// Recorded says what the run file holds.
+func (r *programRun) Recorded(ctx context.Context) (out world.Recorded, err error) {
+	about, err := outlineOf(ctx, r.file)
+	if err != nil {
+		return out, asUsage(playError(r.file, err))
+	}
+	if about.Begun != nil {
+		out.Kind, out.Complete = about.Begun.Kind, !about.Open && about.Last.State == journal.Complete
+	}
+	return out, nil
+}
+
+// Prepare makes the plan ready, or what the file recorded.
+func (r *programRun) Prepare(ctx context.Context, overrides ...string) (world.Prepared, error) {
+	about, err := outlineOf(ctx, r.file)
+	if err != nil {
+		return world.Prepared{}, err
+	}
+	if len(overrides) == 0 && about.Begun != nil {
+		plan, err := config.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
+		if err != nil {
+			return world.Prepared{}, err
+		}
+		return r.prepared(plan, app.Play{MustExist: true, Sets: r.sets(), Reach: r.recorded(filepath.Dir(r.flags.Plan))}), nil
+	}
+	reach := r.reach()
+	reach.Foreign = true
+	plan, err := config.Load(ctx, r.flags.Plan, r.s.Kinds, append(r.sets(), overrides...), reach)
+	if err != nil {
+		return world.Prepared{}, err
+	}
+	return r.prepared(plan, app.Play{Plan: plan, PlanFile: r.flags.Plan}), nil
+}
+
+// prepared is a plan to be played as p says.
+func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
+	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, version(), r.s.notice, r.s.outage
+	return world.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (world.Ending, error) {
+		p.Opened = func(app.Opened) { begun() }
+		p.Watch = func(e engine.Event) {
+			if e.Ended != nil {
+				ended()
+			}
+		}
+		sum, err := p.Run(ctx, drain)
+		if sum == nil {
+			return world.Ending{}, playError(p.File, err)
+		}
+		fmt.Fprintf(r.s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason.String()),
+			number(sum.Episodes.Complete), number(sum.Episodes.Total), number(sum.Episodes.Failed))
+		return world.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
+	}}
+}
+
+// dash sets a reason off, if there is one.
+func dash(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return " (" + reason + ")"
+}
+
+// outlineOf says what is in a run file; nothing, where there is none.
+func outlineOf(ctx context.Context, file string) (about sqlite.Outline, err error) {
+	store, err := sqlite.OpenRead(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return about, nil
+	}
+	if err != nil {
+		return about, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return store.Outline(ctx)
+}

@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"parley/journal"
+	"parley/world"
+	"parley/worlds"
+)
+
+// shout is a verb of a stranger's kind.
+type shout struct {
+	world.PlayFlags
+	Words []string `arg:"" help:"What to say."`
+	Loud  bool     `help:"Say it loudly."`
+	fails error
+}
+
+// Run says it.
+func (s *shout) Run(_ context.Context, p *world.Program) error {
+	fmt.Fprintln(p.Stdout, strings.Join(s.Words, " "), s.Loud, p.Width())
+	return s.fails
+}
+
+// brings is a kind that brings a command.
+func brings(kind string, c ...world.Command) world.Kind {
+	return world.Define(commander{kind, c})
+}
+
+type commander struct {
+	kind string
+	list []world.Command
+}
+
+func (c commander) About() world.About                               { return world.About{Name: c.kind} }
+func (commander) Defaults() *struct{}                                { return &struct{}{} }
+func (commander) Seats(*struct{}) ([]string, error)                  { return nil, nil }
+func (commander) World(*struct{}, world.Lineup) (world.World, error) { return nil, nil }
+func (c commander) Commands() []world.Command                        { return c.list }
+
+// say runs the command line with a kind whose command ends with an error.
+func say(t *testing.T, terminal bool, fails error, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	s := State{Args: args, Stdout: &stdout, Stderr: &stderr, Kinds: []world.Kind{
+		brings("echo", world.Command{Name: "shout", Doc: "Say something.", Verb: &shout{fails: fails}}),
+	}}
+	if terminal {
+		s.Terminal = func(any) int { return 70 }
+	}
+	code := Main(t.Context(), s)
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// TestCommandOfAKind: a verb that a kind brings is one like the others.
+func TestCommandOfAKind(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fails error
+		code  int
+		says  string
+	}{
+		{nil, ExitOK, ""},
+		{world.UsageError{Err: errors.New("no such word")}, ExitUsage, "parley: no such word\n"},
+		{fmt.Errorf("shout: %w", world.UsageError{Err: errors.New("no such word")}), ExitUsage, "parley: shout: no such word\n"},
+		{world.ErrReported, ExitFailed, ""},
+		{fmt.Errorf("three lines: %w", world.ErrReported), ExitFailed, ""},
+		{errors.New("the disk is full"), ExitBroken, "parley: the disk is full\n"},
+	} {
+		got := say(t, false, c.fails, "shout", "plan.yaml", "a\x1b[2Jb", "--loud").want(t, c.code)
+		if got.stdout != "a\x1b[2Jb true 0\n" || got.stderr != c.says {
+			t.Errorf("%v: %q %q", c.fails, got.stdout, got.stderr)
+		}
+	}
+	if got := say(t, true, nil, "shout", "plan.yaml", "a\x1b[2Jb").want(t, ExitOK); strings.Contains(got.stdout, "\x1b[2J") || !strings.Contains(got.stdout, " 70") {
+		t.Errorf("a terminal gets %q", got.stdout)
+	}
+	for _, args := range [][]string{{"--help"}, {"help"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"man"}} {
+		if got := say(t, false, nil, args...).want(t, ExitOK); !strings.Contains(got.stdout, "shout") {
+			t.Errorf("%v does not know shout", args)
+		}
+	}
+	if got := say(t, false, nil, "shout", "--help").want(t, ExitOK).stdout; !strings.Contains(got, "--loud") || !strings.Contains(got, "--trust") || !strings.Contains(got, "--allow-files") {
+		t.Error(got)
+	}
+	say(t, false, nil, "shuot").want(t, ExitUsage).wantErr(t, "did you mean shout?")
+	say(t, false, nil, "shout").want(t, ExitUsage).wantErr(t, "usage: parley shout")
+}
+
+// TestCommandsThatCannotBe: commands that the grammar cannot have are refused, with whose they are.
+func TestCommandsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kinds []world.Kind
+		want  string
+	}{
+		{[]world.Kind{brings("a", world.Command{Name: "run", Doc: "x", Verb: &shout{}})}, `the kind a: the command "run" is there already, from parley itself`},
+		{[]world.Kind{brings("a", world.Command{Name: "help", Doc: "x", Verb: &shout{}})}, "from parley itself"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: &shout{}}), brings("b", world.Command{Name: "go", Doc: "x", Verb: &shout{}})}, `the kind b: the command "go" is there already, from the kind a`},
+		{[]world.Kind{brings("a", world.Command{Name: "Go on", Doc: "x", Verb: &shout{}})}, "lower-case"},
+		{[]world.Kind{brings("a", world.Command{Name: "--x", Doc: "x", Verb: &shout{}})}, "lower-case"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Verb: &shout{}})}, "has no Doc"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x"})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: (*shout)(nil)})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: odd(1)})}, "want a pointer to a struct"},
+	} {
+		var stderr bytes.Buffer
+		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: c.kinds, Stderr: &stderr}); code != ExitBroken || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("exit code %d: %s, want %s", code, stderr.String(), c.want)
+		}
+	}
+}
+
+type odd int
+
+func (odd) Run(context.Context, *world.Program) error { return nil }
+
+// TestCommandsOfTheKinds: the kinds that come with parley bring what the documents say.
+func TestCommandsOfTheKinds(t *testing.T) {
+	t.Parallel()
+	all := strings.Join(Verbs(worlds.Standard()), " ")
+	for _, want := range []string{"run", "adjudicate", "env", "trainer", "trajectories"} {
+		if !strings.Contains(" "+all+" ", " "+want+" ") {
+			t.Errorf("there is no %s: %s", want, all)
+		}
+	}
+	if bare := strings.Join(Verbs(nil), " "); strings.Contains(bare, "trainer") || strings.Contains(bare, "adjudicate") {
+		t.Errorf("without kinds: %s", bare)
+	}
+}
+
+// reads is a verb that reads a run file, and tries to write it over.
+type reads struct {
+	File string `arg:""`
+}
+
+// Run reads.
+func (r *reads) Run(ctx context.Context, p *world.Program) error {
+	run, err := p.Runs.(journal.Opener).OpenRun(r.File)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	begun, _, err := journal.InParts(run).Plan(ctx, 0)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(p.Stdout, begun.Kind, run.Append(ctx, &journal.Closed{}) != nil)
+	return p.Write(world.Output{Flag: "--file", Path: r.File, Force: true}, func(io.Writer) error { return nil })
+}
+
+// TestCommandReads: a command reads run files, and cannot write to one.
+func TestCommandReads(t *testing.T) {
+	t.Parallel()
+	run := func(file string) outcome {
+		var stdout, stderr bytes.Buffer
+		code := Main(t.Context(), State{Args: []string{"reads", file}, Stdout: &stdout, Stderr: &stderr, Kinds: []world.Kind{
+			brings("echo", world.Command{Name: "reads", Doc: "Read.", Verb: &reads{}}),
+		}})
+		return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+	}
+	got := run(recorded(t, sample()...)).want(t, ExitUsage).wantErr(t, "--file", "is part of a run file")
+	if !strings.HasSuffix(got.stdout, " true\n") {
+		t.Error(got.stdout)
+	}
+	run("nowhere.parley").want(t, ExitUsage).wantErr(t, "no such run file")
+}
+
+// TestAdjudicateStreams wants an answer before the next line is written.
+func TestAdjudicateStreams(t *testing.T) {
+	t.Parallel()
+	in, feed := io.Pipe()
+	answers, out := io.Pipe()
+	done := make(chan int)
+	go func() {
+		done <- mainWith(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
+		out.Close()
+	}()
+	reader := newLineReader(answers, 1<<20)
+	for range 3 {
+		if _, err := io.WriteString(feed, "{\"units\":{}}\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := reader.next(); err != nil || !json.Valid(line) {
+			t.Fatal(string(line), err)
+		}
+	}
+	feed.Close()
+	if code := <-done; code != ExitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestAdjudicateStops wants a signal to end it while it waits for input.
+func TestAdjudicateStops(t *testing.T) {
+	t.Parallel()
+	in, feed := io.Pipe()
+	defer feed.Close()
+	signals := make(chan os.Signal, 1)
+	signals <- os.Interrupt
+	parley(t, State{Stdin: in, Signals: signals}, "adjudicate").want(t, ExitInterrupted)
+}
+
+func TestAdjudicateBrokenInput(t *testing.T) {
+	t.Parallel()
+	broken := io.MultiReader(strings.NewReader("{}\n"), failing{})
+	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, ExitBroken).wantErr(t, "stdin: the disk is on fire")
+	if strings.Count(out.stdout, "\n") != 1 {
+		t.Error(out.stdout)
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is on fire") }

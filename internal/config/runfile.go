@@ -1,0 +1,45 @@
+package config
+
+import (
+	"context"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// OpenRun opens a run file that the plan names. Reading it ends with the reading of the plan.
+func (f files) OpenRun(name string) (journal.File, error) {
+	path, err := f.may(name)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	return runFile{sqlite.File{Store: store}, f.ctx}, nil
+}
+
+// runFile is a run file that is read for a plan.
+type runFile struct {
+	sqlite.File
+	plan context.Context //nolint:containedctx // of the call of Load that it is made for
+}
+
+// Head is that of the file.
+func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	return r.File.Head(r.plan)
+}
+
+// Read is that of the file.
+func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	return r.File.Read(ctx, in, func(e journal.Entry) error {
+		if err := context.Cause(r.plan); err != nil {
+			return err
+		}
+		return each(e)
+	})
+}

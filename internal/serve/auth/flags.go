@@ -1,0 +1,74 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Flags are the flags of a command that serves: who may use the server.
+type Flags struct {
+	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another name that clients may use for this server, as a proxy or a DNS name has it; repeatable. Default: its address, and the names of this machine."`
+	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web page that may send requests, as http://NAME:PORT; repeatable. Default: none."`
+	Open        bool     `group:"clients" help:"Serve other machines without a key: whoever can reach it can use it."`
+}
+
+// Access checks the flags. A server without keys serves this machine only, unless --open is
+// given. keyFlag names the flag for keys; empty: the server has none.
+func (f *Flags) Access(addr, keyFlag string, keys bool) (Access, error) {
+	a := Access{Hosts: f.AllowHost, Origins: f.AllowOrigin}
+	if err := a.Check(); err != nil {
+		return a, err
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return a, fmt.Errorf("--addr: %w", err)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback()) && !keys && !f.Open {
+		return a, f.exposed(addr, keyFlag)
+	}
+	if ip == nil && host != "" && host != "localhost" {
+		a.Hosts = append([]string{host}, a.Hosts...) // the name it listens at is one of its own
+	}
+	return a, nil
+}
+
+// Listen listens at addr. What the name in it stands for is known only then: one that looks like
+// this machine alone must be.
+func (f *Flags) Listen(ctx context.Context, addr, keyFlag string, keys bool) (net.Listener, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if at, ok := ln.Addr().(*net.TCPAddr); (!ok || !at.IP.IsLoopback()) && !keys && !f.Open {
+		return nil, errors.Join(f.exposed(ln.Addr().String(), keyFlag), ln.Close())
+	}
+	return ln, nil
+}
+
+func (f *Flags) exposed(addr, keyFlag string) error {
+	if keyFlag == "" {
+		return fmt.Errorf("--addr %s would serve other machines, and this server has no keys: say --open if only trusted programs can reach it", addr)
+	}
+	return fmt.Errorf("--addr %s would serve other machines without a key: set one with %s, or say --open", addr, keyFlag)
+}
+
+// KeysFrom reads a server's own keys from the environment variable of this name, which a flag gives.
+func KeysFrom(lookup func(string) (string, bool), flag, env string) (keys []string, err error) {
+	if env == "" {
+		return nil, nil
+	}
+	v, _ := lookup(env)
+	for k := range strings.SplitSeq(v, ",") {
+		if k = strings.TrimSpace(k); k != "" {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("%s: no environment variable of that name is set", flag)
+	}
+	return keys, nil
+}

@@ -1,0 +1,93 @@
+package journal
+
+import (
+	"context"
+
+	"parley/world"
+)
+
+// Parts is a run that can be read in parts, so that little of it must be held. InParts makes
+// one of any journal.
+type Parts interface {
+	// Plan is how the run began, or nil, and its stages after the first so many. How it began need
+	// not be given to who has a stage already.
+	Plan(ctx context.Context, after int) (*Begun, []Staged, error)
+	// Planned lists up to limit episodes from one on, by number.
+	Planned(ctx context.Context, from, limit int) ([]Planned, error)
+	// Ends lists the ends of episodes, in the order in which they were committed, from entry
+	// number since on.
+	Ends(ctx context.Context, since int) ([]End, error)
+	// Read is that of Journal.
+	Read(ctx context.Context, in Span, each func(Entry) error) error
+}
+
+// Planned is an episode that the plan asked for.
+type Planned struct {
+	Episode, Stage int
+	Spec           world.Spec
+	Ended          *Ended // nil: it has not ended
+}
+
+// End is the end of an episode.
+type End struct {
+	Entry   int // its number in the journal, from 1
+	Episode int
+}
+
+// InParts makes Parts of a journal: itself, if it is one, as a run file is. Else all outcomes are
+// held in memory, and finding an end means reading every entry.
+func InParts(j Journal) Parts {
+	if p, ok := j.(Parts); ok {
+		return p
+	}
+	return &whole{Journal: j}
+}
+
+// whole is a journal that is read as a whole.
+type whole struct {
+	Journal
+	head *Head // as it was at the last look for ends
+}
+
+func (w *whole) read(ctx context.Context) (err error) {
+	if w.head == nil {
+		w.head, err = w.Head(ctx)
+	}
+	return err
+}
+
+func (w *whole) Plan(ctx context.Context, after int) (*Begun, []Staged, error) {
+	if err := w.read(ctx); err != nil {
+		return nil, nil, err
+	}
+	return w.head.Begun, w.head.Stages[min(after, len(w.head.Stages)):], nil
+}
+
+func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, err error) {
+	if err := w.read(ctx); err != nil {
+		return nil, err
+	}
+	for _, stage := range w.head.Stages {
+		for i := max(0, from-stage.First); i < stage.Specs.Len() && len(out) < limit; i++ {
+			p := Planned{Episode: stage.First + i, Stage: stage.Stage, Spec: stage.Specs.At(i)}
+			if e, ok := w.head.Ended[p.Episode]; ok {
+				p.Ended = &e
+			}
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+func (w *whole) Ends(ctx context.Context, since int) (out []End, err error) {
+	n := max(1, since)
+	err = w.Read(ctx, Span{Since: n}, func(e Entry) error {
+		if e, ok := e.(*Ended); ok {
+			out = append(out, End{Entry: n, Episode: e.Episode})
+		}
+		n++
+		return nil
+	})
+	w.head = nil // what was planned and ended meanwhile is to be seen
+	return out, err
+}

@@ -1,0 +1,70 @@
+package world
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// DecodeStrict reads exactly one JSON object into the struct that v points to, as a line of input may be. A field that v does not
+// know is an error, and errors say in which column or field something is wrong and what is known.
+func DecodeStrict(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return explain(err, v)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("column %d: more text after the object", dec.InputOffset()+1)
+	}
+	return nil
+}
+
+// explain turns an error of encoding/json into words for the one who wrote the line.
+func explain(err error, v any) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, e)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if e.Field == "" {
+			return fmt.Errorf("found %s, want object", e.Value)
+		}
+		return fmt.Errorf("%s: found %s, want %s", fieldPath(e.Field, v), e.Value, e.Type)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not valid JSON: the line ends in the middle of the object")
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("unknown field %s; known are %s", name, strings.Join(FieldNames(v), ", "))
+	}
+	return err
+}
+
+// fieldPath is the path of a field as it is written: without the embedded structs of v.
+func fieldPath(path string, v any) string {
+	for f := range reflect.TypeOf(v).Elem().Fields() {
+		if f.Anonymous {
+			path = strings.TrimPrefix(path, f.Name+".")
+		}
+	}
+	return path
+}
+
+// FieldNames lists the JSON names of a struct's fields, those of embedded structs
+// included, in alphabetical order.
+func FieldNames(v any) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

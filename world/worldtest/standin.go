@@ -1,0 +1,139 @@
+package worldtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/internal/answer"
+	"parley/llm"
+	"parley/world"
+)
+
+// StandIn plays a kind's worlds with its stand-in alone, so that a prompt that is reworded cannot leave it behind:
+//
+//   - it recognises everything that the worlds ask, and nothing else;
+//   - an answer to a call with a schema follows the schema;
+//   - it is a pure function, and does not write to the request;
+//   - what Options.Understood says of its answers.
+//
+// labels are those of all asks that the kind's worlds can make. The plays together must ask for each of them, and
+// for nothing else: a prompt that is added and never tried is found too. Acts are answered by Options.Answer.
+func StandIn(t testing.TB, kind world.Kind, labels []string, plays ...Options) {
+	t.Helper()
+	for _, err := range standsIn(kind, labels, plays) {
+		t.Error(err)
+	}
+}
+
+// standsIn returns what is wrong with a kind's stand-in.
+func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
+	player, ok := world.As[world.StandIn](kind)
+	if !ok {
+		return []error{errors.New("the kind has no stand-in: see world.StandIn")}
+	}
+	for _, req := range []*llm.Request{{}, {Messages: []llm.Message{llm.System("You are helpful."), llm.User("Hi.")}}} {
+		if text, ok := player.StandIn("model", req, 1); ok {
+			bad = append(bad, fmt.Errorf("the stand-in answers what no world of its kind asks: %q", text))
+		}
+	}
+	asked := map[string]bool{}
+	for _, o := range plays {
+		p := &understudy{exercise: exercise{kind: kind, Options: o.resolved()}, player: player, asked: asked}
+		bad = append(bad, p.play()...)
+	}
+	for _, label := range labels {
+		if !asked[label] {
+			bad = append(bad, fmt.Errorf("no play asks for %q: add one that does", label))
+		}
+		delete(asked, label)
+	}
+	for _, label := range slices.Sorted(maps.Keys(asked)) {
+		bad = append(bad, fmt.Errorf("a play asks for %q, which is not one of the labels %q: add it", label, labels))
+	}
+	return bad
+}
+
+// mostFaults is how many faults of a play are told.
+const mostFaults = 5
+
+// understudy plays the seats of a kind by its stand-in.
+type understudy struct {
+	exercise
+	player world.StandIn
+	asked  map[string]bool // labels
+	bad    []error
+}
+
+// play plays every deal.
+func (u *understudy) play() []error {
+	_, seats, err := u.params()
+	if err != nil {
+		return []error{err}
+	}
+	lineup := u.lineup(seats)
+	for deal := range u.Deals {
+		_, err := u.played(deal, func(p place, c world.Call) world.Reply {
+			if c.Act != nil {
+				return u.good(deal)(p, c)
+			}
+			if bot := u.kind.Bots()[lineup[c.Seat].Bot]; bot != nil {
+				return bot(c)
+			}
+			u.asked[c.Label] = true
+			reply, err := u.reply(lineup[c.Seat].Request(c.Ask), p.rand(deal).Uint64())
+			if err == nil && u.Understood != nil {
+				err = u.Understood(c, reply)
+			}
+			if err != nil && len(u.bad) < mostFaults { // more of the same explain nothing
+				u.bad = append(u.bad, fmt.Errorf("deal %d, %v, %q of %s: %w", deal, p, c.Label, c.Seat, err))
+			}
+			return reply
+		})
+		if err != nil {
+			u.bad = append(u.bad, err)
+		}
+	}
+	return u.bad
+}
+
+// reply is what the stand-in answers to a request.
+func (u *understudy) reply(req llm.Request, seed uint64) (world.Reply, error) {
+	_, model := llm.SplitModel(req.Model)
+	before := req.Digest()
+	text, ok := u.player.StandIn(model, &req, seed)
+	again, _ := u.player.StandIn(model, &req, seed)
+	switch {
+	case !ok:
+		return failed(llm.KindInvalid), fmt.Errorf("the stand-in does not recognise the prompt: %.500s", prompted(&req))
+	case text != again:
+		return failed(llm.KindInvalid), fmt.Errorf("the stand-in answers %q, and then %q", text, again)
+	case req.Digest() != before:
+		return failed(llm.KindInvalid), errors.New("the stand-in wrote to the request")
+	}
+	reply := world.Reply{Text: text, Finish: llm.FinishStop}
+	if req.Schema == nil {
+		return reply, nil
+	}
+	schema, err := answer.Compile(req.Schema.JSON)
+	if err == nil {
+		reply.JSON, _, err = schema.Read(text)
+	}
+	if err != nil {
+		return failed(llm.KindInvalid), fmt.Errorf("the stand-in's answer %.500q does not follow the schema %s: %w", text, req.Schema.Name, err)
+	}
+	return reply, nil
+}
+
+// prompted is the end of a prompt, where the question is.
+func prompted(req *llm.Request) string {
+	var texts []string
+	for _, m := range req.Messages {
+		texts = append(texts, m.Text())
+	}
+	text := strings.Join(texts, "\n")
+	return "…" + strings.ToValidUTF8(text[max(0, len(text)-400):], "")
+}

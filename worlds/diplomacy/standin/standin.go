@@ -1,0 +1,292 @@
+// Package standin plays the powers of Diplomacy for the simulated provider, and judges their promises.
+//
+// It promises that an answer depends on its arguments and on nothing else, and that it answers whatever a prompt
+// says. It is not for judging models: how well a name plays is made up.
+package standin
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/llm"
+	"parley/world/worldsim"
+	"parley/worlds/diplomacy/brief"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// Words by which the stand-in knows what it is asked. Forms and lines of messages are written with them, and the
+// templates of package prompt have them.
+const (
+	// Form begins the names of the forms of answers.
+	Form = "diplomacy_"
+	// Line is a message that was written: by whom, to whom, and what.
+	Line = "> %s to %s: %s"
+	// YouAre begins the line that names the power.
+	YouAre = "You are "
+	// Said is above what was said this turn, and Round begins the line with the number of the round.
+	Said  = "Said this turn:"
+	Round = "Round "
+)
+
+// Play plays a power, and judges promises. It recognises what is asked by the name of the form of the answer, and reads what
+// its units can do in the prompt; of templates of somebody's own it answers what it can.
+//
+// It goes for centres that are near, supports its own attacks, writes to its neighbours,
+// keeps most of its promises, and now and then gives an order that is not legal: small
+// models the most, large ones the least.
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
+	if req.Schema == nil || !strings.HasPrefix(req.Schema.Name, Form) || len(req.Messages) == 0 {
+		return "", false
+	}
+	e := readEnvoy(model, req, seed)
+	var answer any
+	switch strings.TrimPrefix(req.Schema.Name, Form) {
+	case "start":
+		answer = map[string]any{"relations": e.feelings(3), "goals": e.goals()}
+	case "diary":
+		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals()}
+	case "messages":
+		answer = map[string]any{"messages": e.messages()}
+	case "text":
+		answer = map[string]any{"text": e.diary()}
+	case "orders":
+		answer = map[string]any{"reason": e.reason(), "orders": e.orders()}
+	case "orders_and_vote":
+		answer = map[string]any{"reason": e.reason(), "orders": e.orders(), "vote": e.vote()}
+	case "diary_and_orders":
+		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals(), "orders": e.orders()}
+	case "diary_orders_and_vote":
+		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals(), "orders": e.orders(), "vote": e.vote()}
+	case "promises":
+		answer = map[string]any{"promises": promises(req.Messages[len(req.Messages)-1].Text())}
+	default:
+		return "", false
+	}
+	b, err := json.Marshal(answer)
+	return string(b), err == nil
+}
+
+// envoy is a player and what it was told.
+type envoy struct {
+	*worldsim.Dice
+	model  string
+	power  string   // France
+	others []string // that are still there
+	told   string   // the message that is answered
+	units  []post
+}
+
+// post is a unit and where it can go.
+type post struct {
+	unit  string
+	helps []string // who can support it where it is
+	moves []way
+}
+
+// way is a move: to a place, perhaps a centre worth having, with who can support it.
+type way struct {
+	to     string
+	prize  bool
+	taken  bool // somebody is there
+	helped []string
+}
+
+func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
+	e := &envoy{Dice: worldsim.NewDice(seed), model: strings.ToLower(model)}
+	for _, m := range req.Messages {
+		text := m.Text()
+		if m.Role == llm.RoleUser {
+			e.told = text
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			name, rest, found := strings.Cut(line, ": ")
+			switch {
+			case strings.HasPrefix(line, YouAre) && e.power == "":
+				e.power, _, _ = strings.Cut(strings.TrimPrefix(line, YouAre), ".")
+			case m.Role == llm.RoleSystem && found && strings.Contains(rest, brief.Centres) && isPower(name) && !slices.Contains(e.others, name):
+				e.others = append(e.others, name)
+			}
+		}
+	}
+	e.others = slices.DeleteFunc(e.others, func(name string) bool { return name == e.power })
+	e.readUnits()
+	return e
+}
+
+func isPower(name string) bool {
+	return slices.ContainsFunc(board.Powers(), func(w board.Power) bool { return w.Name() == name })
+}
+
+var (
+	unitLine = regexp.MustCompile(`^([AF] [A-Z]{3}(?:/[A-Z]C)?), (?:inland|coast|sea)(.*)$`)
+	helper   = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
+	builds   = regexp.MustCompile(`[AF] [A-Z]{3}(?:/[A-Z]C)? [BD]\b`)
+	retreat  = regexp.MustCompile(`(?m)^([AF] [A-Z]{3}(?:/[A-Z]C)?)` + brief.CanRetreat + `(.*)$`)
+	number   = regexp.MustCompile(strings.ReplaceAll(brief.MayBuild+"|"+brief.MustRemove, "%d", `(\d+)`))
+)
+
+func (e *envoy) readUnits() {
+	for line := range strings.Lines(e.told) {
+		line = strings.TrimRight(line, "\n")
+		if m := unitLine.FindStringSubmatch(line); m != nil {
+			e.units = append(e.units, post{unit: m[1], helps: helpers(m[2])})
+			continue
+		}
+		list, ok := strings.CutPrefix(line, " "+brief.Moves+": ")
+		if !ok || len(e.units) == 0 {
+			continue
+		}
+		u := &e.units[len(e.units)-1]
+		for item := range strings.SplitSeq(list, ", ") {
+			to, _, _ := strings.Cut(item, " ")
+			code, owner, prize := strings.Cut(to, "*")
+			code, _, _ = strings.Cut(code, "[")
+			if len(code) < 3 {
+				continue // no place: the prompt is somebody's own
+			}
+			own := len(e.power) >= 3 && strings.HasPrefix(owner, e.power[:3])
+			u.moves = append(u.moves, way{to: code, prize: prize && !own, taken: strings.Contains(item, "["), helped: helpers(item)})
+		}
+	}
+}
+
+func helpers(text string) []string {
+	var list []string
+	for _, m := range helper.FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// orders are those of the phase that is asked about.
+func (e *envoy) orders() []string {
+	if retreats := retreat.FindAllStringSubmatch(e.told, -1); retreats != nil {
+		return e.retreats(retreats)
+	}
+	if m := number.FindStringSubmatch(e.told); m != nil && len(e.units) == 0 {
+		return e.adjustments(int((m[1] + m[2])[0] - '0'))
+	}
+	return e.movement()
+}
+
+func (e *envoy) retreats(units [][]string) []string {
+	orders := []string{}
+	for _, m := range units {
+		var to []string
+		for item := range strings.SplitSeq(m[2], ", ") {
+			code, _, _ := strings.Cut(item, "*")
+			code, _, _ = strings.Cut(code, "[")
+			to = append(to, code)
+		}
+		if to[0] == "none" || e.Float() < 0.1 {
+			orders = append(orders, m[1]+" D")
+			continue
+		}
+		orders = append(orders, m[1]+" R "+e.Pick(to...))
+	}
+	return orders
+}
+
+func (e *envoy) adjustments(n int) []string {
+	orders := []string{}
+	used := map[string]bool{}
+	list := builds.FindAllString(e.told, -1)
+	for tries := 0; len(orders) < n && len(list) > 0 && tries < 40; tries++ {
+		o := e.Pick(list...)
+		if at := o[2:5]; !used[at] {
+			used[at] = true
+			orders = append(orders, o)
+		}
+	}
+	if strings.Contains(e.told, "WAIVE") && e.Float() < 0.05 && len(orders) > 0 {
+		orders[0] = "WAIVE"
+	}
+	return orders
+}
+
+// movement lets each unit go where it is worth most, two never to the same place, and then
+// turns some into supporters of those who go where somebody is.
+func (e *envoy) movement() []string {
+	goals := make([]*way, len(e.units))
+	taken := map[string]bool{}
+	for i, u := range e.units {
+		best := -1.0
+		for j := range u.moves {
+			w := &u.moves[j]
+			worth := e.Float()
+			if w.prize {
+				worth += 1.5
+			}
+			if w.taken && len(w.helped) == 0 {
+				worth -= 1
+			}
+			if !taken[w.to[:3]] && worth > best && worth > 0.3 {
+				best, goals[i] = worth, w
+			}
+		}
+		if goals[i] != nil {
+			taken[goals[i].to[:3]] = true
+		}
+	}
+	return e.written(goals, e.supporters(goals))
+}
+
+// supporters finds, for each unit, whom it supports, or -1.
+func (e *envoy) supporters(goals []*way) []int {
+	helps := make([]int, len(e.units))
+	for i, u := range e.units {
+		helps[i] = -1
+		if goals[i] != nil && goals[i].prize && !goals[i].taken {
+			continue
+		}
+		for j := range e.units {
+			if j < i && helps[j] >= 0 || j == i || goals[j] == nil || !goals[j].prize {
+				continue
+			}
+			if slices.Contains(goals[j].helped, u.unit) && e.Float() < 0.7 {
+				helps[i] = j
+				break
+			}
+		}
+	}
+	for _, j := range helps {
+		if j >= 0 {
+			helps[j] = -1 // who is supported goes
+		}
+	}
+	return helps
+}
+
+func (e *envoy) written(goals []*way, helps []int) []string {
+	slip := 0.02
+	switch {
+	case worldsim.Small(e.model):
+		slip = 0.05
+	case worldsim.Large(e.model):
+		slip = 0.005
+	}
+	orders := make([]string, len(e.units))
+	for i, u := range e.units {
+		switch j := helps[i]; {
+		case e.Float() < slip:
+			orders[i] = e.Pick(u.unit+" - SWI", u.unit+" S", u.unit+" - "+u.unit[2:5], "attack with "+u.unit)
+		case j >= 0:
+			orders[i] = u.unit + " S " + e.units[j].unit + " - " + strings.SplitN(goals[j].to, "/", 2)[0]
+		case goals[i] == nil:
+			orders[i] = u.unit + " H"
+		default:
+			orders[i] = u.unit + " - " + goals[i].to
+		}
+	}
+	return orders
+}
+
+func (e *envoy) vote() string {
+	if e.Float() < 0.6 {
+		return "DRAW"
+	}
+	return "PLAY_ON"
+}

@@ -1,0 +1,180 @@
+package standin
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/llm"
+)
+
+const theBoard = "You play one power.\n\nIt is S1901M. Units and supply centres:\nAustria: A BUD; 3 centres: BUD TRI VIE\nFrance: A PAR, A MAR; 3 centres: PAR\nGermany: out\n"
+
+const theUnits = `You are France.
+
+What your units can do:
+(* has a centre)
+A PAR, inland, *Fra +A MAR
+ moves: BRE*Fra[F Fra], BUR +A MAR, PIC
+A MAR, coast, *Fra
+ moves: BUR +A PAR, SPA*-
+`
+
+func envoyAsked(form, own string) *llm.Request {
+	return &llm.Request{Messages: []llm.Message{llm.System(theBoard), llm.User(own)}, Schema: &llm.Schema{Name: form}}
+}
+
+func answered[T any](t *testing.T, req *llm.Request, seed uint64) (v T) {
+	t.Helper()
+	text, ok := Play("medium", req, seed)
+	if again, _ := Play("medium", req, seed); again != text {
+		t.Fatalf("%q, then %q", text, again)
+	}
+	if !ok || json.Unmarshal([]byte(text), &v) != nil {
+		t.Fatalf("%s: %v %q", req.Schema.Name, ok, text)
+	}
+	return v
+}
+
+func TestKnowsItsGame(t *testing.T) {
+	t.Parallel()
+	for _, req := range []*llm.Request{{}, {Messages: []llm.Message{llm.User("hi")}}, envoyAsked("orders", theUnits), envoyAsked("diplomacy_dance", theUnits), {Schema: &llm.Schema{Name: "diplomacy_orders"}}} {
+		if text, ok := Play("small", req, 1); ok {
+			t.Errorf("%+v is answered with %q", req, text)
+		}
+	}
+}
+
+// TestEnvoyOrders: nearly all orders are legal, no two go to one place, and all sorts occur.
+func TestEnvoyOrders(t *testing.T) {
+	t.Parallel()
+	legal := []string{"A PAR H", "A PAR - BRE", "A PAR - BUR", "A PAR - PIC", "A MAR H", "A MAR - BUR", "A MAR - SPA", "A PAR S A MAR - BUR", "A MAR S A PAR - BUR"}
+	seen := map[string]int{}
+	for seed := range uint64(500) {
+		answer := answered[struct{ Orders []string }](t, envoyAsked("diplomacy_orders", theUnits), seed)
+		if len(answer.Orders) != 2 {
+			t.Fatalf("%q", answer.Orders)
+		}
+		if a, b := answer.Orders[0], answer.Orders[1]; strings.HasSuffix(a, "- BUR") && b == "A MAR - BUR" && !strings.Contains(a, " S ") {
+			t.Errorf("both to one place: %q", answer.Orders)
+		}
+		for _, o := range answer.Orders {
+			if slices.Contains(legal, o) {
+				seen[o]++
+			} else {
+				seen["illegal"]++
+			}
+		}
+	}
+	if seen["A MAR - SPA"] < 200 || seen["A PAR - BUR"] == 0 || seen["A PAR - PIC"] == 0 || seen["illegal"] == 0 || seen["illegal"] > 100 {
+		t.Errorf("%v", seen)
+	}
+}
+
+func TestEnvoyInOtherPhases(t *testing.T) {
+	t.Parallel()
+	type orders struct{ Orders []string }
+	for seed := range uint64(50) {
+		back := answered[orders](t, envoyAsked("diplomacy_orders", "You are France.\n\nA BUR: can retreat to PAR*Fra, GAS\nF BRE: can retreat to none"), seed).Orders
+		if len(back) != 2 || !slices.Contains([]string{"A BUR R PAR", "A BUR R GAS", "A BUR D"}, back[0]) || back[1] != "F BRE D" {
+			t.Errorf("retreats: %q", back)
+		}
+		built := answered[orders](t, envoyAsked("diplomacy_orders", "You may build 2, one in a place: A PAR B; A BRE B or F BRE B; A MAR B. WAIVE leaves one out."), seed).Orders
+		if len(built) != 2 || built[0] == built[1] || !strings.HasSuffix(built[1], " B") {
+			t.Errorf("builds: %q", built)
+		}
+		gone := answered[orders](t, envoyAsked("diplomacy_orders", "You have to remove 1 of your units: A PAR D, F BRE D."), seed).Orders
+		if len(gone) != 1 || !strings.HasSuffix(gone[0], " D") {
+			t.Errorf("removals: %q", gone)
+		}
+	}
+}
+
+// TestEnvoyWrites: to those who are there, never to itself, and it falls silent in the end.
+func TestEnvoyWrites(t *testing.T) {
+	t.Parallel()
+	seen, silent := map[string]bool{}, 0
+	for seed := range uint64(300) {
+		own := theUnits + "\nRound 1 of 3 of the talks."
+		if seed%2 == 1 {
+			own = theUnits + "\nSaid this turn:\n> Austria to you: Shall we keep TYR empty?\n> you to Austria: Hm.\n\nRound 2 of 3 of the talks."
+		}
+		answer := answered[struct{ Messages []letter }](t, envoyAsked("diplomacy_messages", own), seed)
+		if len(answer.Messages) == 0 {
+			silent++
+		}
+		for _, m := range answer.Messages {
+			if m.To != "AUSTRIA" && m.To != "ALL" || m.Text == "" {
+				t.Errorf("%+v", m)
+			}
+			seen[m.Text] = true
+		}
+	}
+	if silent == 0 || silent > 200 || len(seen) < 20 {
+		t.Errorf("%d of 300 silent, %d different lines", silent, len(seen))
+	}
+}
+
+func TestEnvoyFeels(t *testing.T) {
+	t.Parallel()
+	type diary struct {
+		Diary     string
+		Goals     []string
+		Relations []struct{ Power, Relation string }
+	}
+	for seed := range uint64(20) {
+		start := answered[diary](t, envoyAsked("diplomacy_start", theUnits), seed)
+		entry := answered[diary](t, envoyAsked("diplomacy_diary", theUnits), seed)
+		if len(start.Goals) == 0 || len(start.Relations) == 0 || entry.Diary == "" || start.Relations[0].Power != "AUSTRIA" {
+			t.Errorf("%+v %+v", start, entry)
+		}
+	}
+	both := answered[struct {
+		diary
+		Orders []string
+	}](t, envoyAsked("diplomacy_diary_and_orders", theUnits), 1)
+	if both.Diary == "" || len(both.Orders) != 2 {
+		t.Errorf("%+v", both)
+	}
+	if v := answered[struct {
+		Vote   string
+		Orders []string
+	}](t, envoyAsked("diplomacy_diary_orders_and_vote", theUnits), 1); v.Vote == "" || len(v.Orders) != 2 {
+		t.Errorf("%+v", v)
+	}
+	if v := answered[struct{ Vote string }](t, envoyAsked("diplomacy_orders_and_vote", theUnits), 1); v.Vote != "DRAW" && v.Vote != "PLAY_ON" {
+		t.Errorf("%+v", v)
+	}
+	alone := &llm.Request{Messages: []llm.Message{llm.User("You are France.")}, Schema: &llm.Schema{Name: "diplomacy_messages"}}
+	if m := answered[struct{ Messages []letter }](t, alone, 1); len(m.Messages) != 0 {
+		t.Errorf("wrote to nobody: %+v", m)
+	}
+}
+
+// TestPromises: what an envoy promises in so many words is found, and nothing else.
+func TestPromises(t *testing.T) {
+	t.Parallel()
+	const said = "> France to Austria: I will move A MAR to PIE this season. Will you leave it to me?\n> Austria to France: Yes. I will keep out of PIE.\n" +
+		"> Austria to all: Let us keep the balance.\n> France to Austria: Agreed, and my F STP/SC will stay where it is."
+	type promise struct{ From, To, Kind, Unit, Place string }
+	got := answered[struct{ Promises []promise }](t, envoyAsked("diplomacy_promises", said), 1).Promises
+	want := []promise{{"FRANCE", "AUSTRIA", "move", "A MAR", "PIE"}, {"AUSTRIA", "FRANCE", "stay_out", "", "PIE"}, {"FRANCE", "AUSTRIA", "hold", "F STP/SC", ""}}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// FuzzPlay: whatever a prompt says, an envoy answers with JSON.
+func FuzzPlay(f *testing.F) {
+	f.Add(theBoard, theUnits, uint64(1))
+	f.Add("", "A PAR, inland\n moves: A, , *[\nA PAR: can retreat to \nYou may build 9: A PAR B\nYou are .", uint64(2))
+	f.Fuzz(func(t *testing.T, system, own string, seed uint64) {
+		for _, form := range []string{"start", "diary", "messages", "text", "orders", "orders_and_vote", "diary_and_orders", "diary_orders_and_vote", "promises"} {
+			req := &llm.Request{Messages: []llm.Message{llm.System(system), llm.User(own)}, Schema: &llm.Schema{Name: "diplomacy_" + form}}
+			if text, ok := Play("small", req, seed); !ok || !json.Valid([]byte(text)) {
+				t.Errorf("%s: %q", form, text)
+			}
+		}
+	})
+}

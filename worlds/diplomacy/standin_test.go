@@ -1,0 +1,69 @@
+package diplomacy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/world/worldtest"
+	"parley/worlds/diplomacy/prompt"
+	"parley/worlds/diplomacy/standin"
+)
+
+// TestStandIn: the stand-in understands every prompt of a game, and finds in it who it is, what its units can do,
+// who else is there and what was promised.
+func TestStandIn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]int{}
+	understood := func(c world.Call, r world.Reply) error {
+		var a struct {
+			Orders    []string
+			Messages  []struct{ To string }
+			Relations []struct{ Power string }
+			Promises  []struct{ Kind string }
+		}
+		if err := json.Unmarshal(r.JSON, &a); err != nil {
+			return err
+		}
+		seen["messages"] += len(a.Messages)
+		seen["promises"] += len(a.Promises)
+		switch {
+		case slices.Contains([]string{"orders", "again", "retreats", "builds"}, c.Label) && len(a.Orders) == 0:
+			return fmt.Errorf("no orders: %s", r.Text)
+		case slices.Contains([]string{"start", "results"}, c.Label) && len(a.Relations) == 0:
+			return fmt.Errorf("it knows nobody: %s", r.Text)
+		}
+		for _, m := range a.Messages {
+			if m.To == c.Seat {
+				return fmt.Errorf("it writes to itself: %s", r.Text)
+			}
+		}
+		return nil
+	}
+	worldtest.StandIn(t, Kind(), []string{"start", "plan", "message", "orders", "again", "retreats", "builds", "results", "years", "promises"},
+		worldtest.Options{Params: `{"rounds":2,"end_phase":"S1904M","planning":true,"judge":true,"draw_from":1904,` + threePowers + `}`, Understood: understood},
+		worldtest.Options{Params: `{"rounds":1,"max_year":1903}`, Deals: 1, Understood: understood},
+		worldtest.Options{Params: `{"rounds":0,"max_year":1902,"diary":false,"draw_from":1901}`, Deals: 1, Understood: understood},
+	)
+	if seen["messages"] == 0 || seen["promises"] == 0 {
+		t.Errorf("nothing is written or promised: %v", seen)
+	}
+}
+
+// TestTemplatesHaveSigns: what the stand-in looks for stands in the templates.
+func TestTemplatesHaveSigns(t *testing.T) {
+	t.Parallel()
+	fill := func(name string) string {
+		return prompt.Standard().Fill(name, func(variable string) string { return variable })
+	}
+	for _, c := range []struct{ template, sign string }{
+		{prompt.Self, standin.YouAre + "power."}, {prompt.Talk, "\n" + standin.Round + "round of"}, {prompt.Talk, standin.Said}, {prompt.Decide, standin.Said},
+	} {
+		if text := fill(c.template); !strings.Contains("\n"+text, c.sign) {
+			t.Errorf("the template %s does not have %q:\n%s", c.template, c.sign, text)
+		}
+	}
+}

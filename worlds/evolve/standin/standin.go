@@ -1,0 +1,173 @@
+// Package standin solves the problems of evolve for the simulated provider, writes prompts for it, and grades
+// answers.
+//
+// It promises that an answer depends on its arguments and on nothing else. It is not for judging models: what helps
+// one is made up.
+package standin
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+
+	"parley/llm"
+	"parley/world/worldsim"
+	"parley/worlds/evolve/arithmetic"
+)
+
+// Play solves, breeds and grades, whatever a request asks for.
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := solver(model, req, seed); ok {
+		return text, true
+	}
+	return breeder(model, req, seed)
+}
+
+// solver answers the word problems of package arithmetic. It recognises them in the last
+// message.
+//
+// How often it is right depends on what it is told: on which of some habits the prompt asks
+// for (working step by step, listing the facts, checking, …), on how hard the problem is, and
+// on the model's name. Which habits help, which do nothing and which do harm is drawn from
+// the name, so that another name is another landscape to climb. A model whose name contains
+// flat is right equally often whatever it is told.
+//
+// Unless it is told how to end its answer, it sometimes says something with a number after
+// it, which a reader may take for the answer.
+func solver(model string, req *llm.Request, seed uint64) (string, bool) {
+	if len(req.Messages) == 0 || req.Schema != nil {
+		return "", false
+	}
+	last := req.Messages[len(req.Messages)-1].Text()
+	begins, totals, ok := arithmetic.Solve(last)
+	if !ok {
+		return "", false
+	}
+	before := []string{last[:begins]}
+	for _, m := range req.Messages[:len(req.Messages)-1] {
+		before = append(before, m.Text())
+	}
+	told := strings.ToLower(strings.Join(before, "\n"))
+	d := worldsim.NewDice(seed)
+	chance := solveRate(model, told, last[begins:], len(totals)-1)
+	right := d.Float() < chance
+	answer := totals[len(totals)-1]
+	if !right {
+		answer = slip(d, totals)
+	}
+	if isFlat(model) {
+		return fmt.Sprintf("There are %d at the end.", answer), true
+	}
+	return solution(d, told, totals, answer), true
+}
+
+// isFlat says whether a model does not care what it is told.
+func isFlat(model string) bool { return strings.Contains(strings.ToLower(model), "flat") }
+
+// solveRate is how likely a problem of so many steps is solved.
+func solveRate(model, told, question string, steps int) float64 {
+	name := strings.ToLower(model)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name + question)) // never fails
+	own := worldsim.NewDice(h.Sum64())      // some problems are harder than others, for one model
+	score := 1.2*(own.Float()-0.5) - 0.25*float64(steps-3)
+	switch {
+	case isFlat(name):
+		return logistic(score)
+	case worldsim.Small(name):
+		score -= 0.4
+	case worldsim.Large(name):
+		score += 0.4
+	}
+	score -= 0.8
+	weights := tastes(name)
+	for i, h := range habits() {
+		if h.in(told) {
+			score += weights[i]
+		}
+	}
+	if worldsim.HasWord(told, "brief", "quick", "guess") && !strings.Contains(told, "not guess") {
+		score -= 0.7
+	}
+	if words := len(strings.Fields(told)); words > 70 {
+		score -= 0.01 * float64(words-70) // it loses the thread
+	}
+	return logistic(score)
+}
+
+func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// habit is something that a prompt can ask for.
+type habit struct{ signs []string }
+
+func (h habit) in(told string) bool {
+	for _, s := range h.signs {
+		if strings.Contains(told, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func habits() []habit {
+	return []habit{
+		{[]string{"step by step", "one step at a time", "each step", "slowly"}},
+		{[]string{"list the", "what is known", "write down the facts"}},
+		{[]string{"check", "verify"}},
+		{[]string{"unit"}},
+		{[]string{"in your own words", "restate"}},
+		{[]string{"equation"}},
+		{[]string{"estimate", "roughly"}},
+		{[]string{"irrelevant", "ignore"}},
+		{[]string{"in the order", "in order", "first to last"}},
+		{[]string{"running total", "subtotal", "after each"}},
+		{[]string{"careful", "expert", "patient"}},
+		{[]string{"example"}},
+	}
+}
+
+// tastes are how much each habit helps a model: the same numbers for each, dealt by name.
+func tastes(name string) []float64 {
+	weights := []float64{1.1, 0.9, 0.8, 0.7, 0.5, 0, -0.4, -0.6, -0.7, -0.8, -0.9, -1}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte("tastes of " + name)) // never fails
+	d := worldsim.NewDice(h.Sum64())
+	for i := len(weights) - 1; i > 0; i-- {
+		j := d.Next() % uint64(i+1)
+		weights[i], weights[j] = weights[j], weights[i]
+	}
+	return weights
+}
+
+// slip makes a mistake: it stops early, or miscounts.
+func slip(d *worldsim.Dice, totals []int) int {
+	answer := totals[len(totals)-1]
+	if early := totals[d.Next()%uint64(len(totals))]; early != answer && d.Next()%2 == 0 {
+		return early
+	}
+	return answer + 1 + int(d.Next()%9)
+}
+
+// solution writes an answer, in full where the prompt asks for work to be shown.
+func solution(d *worldsim.Dice, told string, totals []int, answer int) string {
+	var b strings.Builder
+	if habits()[0].in(told) || strings.Contains(told, "work") || strings.Contains(told, "explain") {
+		for i, n := range totals[:len(totals)-1] {
+			fmt.Fprintf(&b, "%d. Now there are %d.\n", i+1, n)
+		}
+	} else {
+		b.WriteString(d.Pick("", "Let me see. ", "I count what comes and goes. "))
+	}
+	switch {
+	case strings.Contains(told, "####"):
+		fmt.Fprintf(&b, "#### %d", answer)
+	case strings.Contains(told, "answer:"):
+		fmt.Fprintf(&b, "Answer: %d", answer)
+	case d.Next()%8 == 0:
+		fmt.Fprintf(&b, "There are %d at the end, after %d changes.", answer, len(totals)-1)
+	default:
+		b.WriteString(d.Pick(fmt.Sprintf("There are %d at the end.", answer), fmt.Sprintf("That makes %d.", answer), fmt.Sprint(answer)))
+	}
+	return b.String()
+}

@@ -1,0 +1,32 @@
+package evolve
+
+import (
+	"fmt"
+	"testing"
+
+	"parley/world/worldtest"
+)
+
+// TestStandIn: the stand-in understands what solvers, breeders and judges are asked.
+func TestStandIn(t *testing.T) {
+	t.Parallel()
+	plays := []worldtest.Options{
+		{Params: `{"problems": {"train": 20, "test": 2}}`},
+		{Params: `{"problems": {"train": 20, "test": 2}, "ask": "{prompt}\n\nProblem: {question}", "checker": {"type": "judge"}}`},
+	}
+	labels := []string{"solve", "judge"}
+	for parents, operators := range map[int][]string{1: {rewrite, reflect}, 2: {byModel}, 4: {difference}} {
+		for _, operator := range operators {
+			text, cases := "", "[]"
+			for i := range parents {
+				text += fmt.Sprintf(`,{"id": %d, "text": "Solve it.\nTake care."}`, i+1)
+			}
+			if operator == reflect {
+				cases = `[{"question": "1+1?", "expected": "2", "response": "3"}]`
+			}
+			labels = append(labels, operator)
+			plays = append(plays, worldtest.Options{Params: fmt.Sprintf(`{"mutation": {"rewrite": 1}, "episode": {"breed": {"operator": %q, "parents": [%s], "cases": %s, "most": 500}}}`, operator, text[1:], cases)})
+		}
+	}
+	worldtest.StandIn(t, Kind(), labels, plays...)
+}

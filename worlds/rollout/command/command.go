@@ -1,0 +1,19 @@
+// Package command is the command line of rollouts: env serves environments, trainer serves a run to trainers, and
+// trajectories writes training data.
+//
+// It is not for the servers themselves (packages server and trainer), or for the rows (package trajectory).
+package command
+
+import "parley/world"
+
+// kindName is the kind whose runs the commands are for.
+const kindName = "rollout"
+
+// All lists the commands.
+func All() []world.Command {
+	return []world.Command{
+		{Name: "env", Doc: "List the environments that come with parley, or serve some over HTTP.", Verb: &environments{}},
+		{Name: "trainer", Doc: "Serve rollouts to a trainer: start, stream or poll, stop.", Verb: &training{}},
+		{Name: "trajectories", Doc: "Write the training data of a run of rollouts: JSON lines or Parquet.", Verb: &trajectories{}},
+	}
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"parley/internal/serve/auth"
+	"parley/world"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/server"
+)
+
+// environments serves the environments that come with parley, or lists them.
+type environments struct {
+	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve; all: every one. Without a name they are listed."`
+	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	Sessions int           `default:"100000" placeholder:"N" help:"Most sessions at once. Default: ${default}."`
+	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Drop a session after so long without a request. Default: ${default}."`
+	JSON     bool          `name:"json" help:"Print the list as JSON."`
+
+	auth.Flags
+	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
+}
+
+// Run serves until the first signal, or lists.
+func (c *environments) Run(_ context.Context, p *world.Program) error {
+	all := env.Standard()
+	if len(c.Names) == 0 {
+		return c.list(p, all)
+	}
+	kinds, err := c.kinds(all)
+	if err != nil {
+		return world.UsageError{Err: err}
+	}
+	if c.Sessions < 1 || c.Idle <= 0 || c.Patience <= 0 {
+		return world.UsageError{Err: errors.New("--sessions, --idle and --patience must be above 0")}
+	}
+	allowed, err := c.Access(c.Addr, "", false)
+	if err != nil {
+		return world.UsageError{Err: err}
+	}
+	ln, err := c.Listen(p.Stop, c.Addr, "", false)
+	if err != nil {
+		return world.UsageError{Err: err}
+	}
+	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address
+		return fmt.Errorf("standard output: %w", err)
+	}
+	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln)
+}
+
+// kinds are the environments of the names.
+func (c *environments) kinds(all []env.Kind) (kinds []env.Kind, err error) {
+	for _, name := range c.Names {
+		if name == "all" {
+			return all, nil
+		}
+		k, err := env.Find(all, name)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, k)
+	}
+	return kinds, nil
+}
+
+// knownEnv is an environment as it is shown.
+type knownEnv struct {
+	Name  string   `json:"name"`
+	Doc   string   `json:"doc"`
+	Seats []string `json:"seats"`
+}
+
+func (c *environments) list(p *world.Program, all []env.Kind) error {
+	var known []knownEnv
+	for _, k := range all {
+		e := knownEnv{k.Name, k.Doc, k.Seats}
+		if len(e.Seats) == 0 {
+			e.Seats = []string{"agent"}
+		}
+		known = append(known, e)
+	}
+	if c.JSON {
+		return json.NewEncoder(p.Stdout).Encode(known)
+	}
+	t := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	for _, e := range known {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Name, strings.Join(e.Seats, ", "), e.Doc)
+	}
+	first := known[0].Name
+	fmt.Fprintf(t, "\nnext:  parley env %s   serve it at http://%s, for any program that speaks the v1 protocol\n       parley init rollout     write a plan that plays one, without a server\n", first, c.Addr)
+	return t.Flush()
+}

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"parley/internal/serve/auth"
+	"parley/journal"
+	"parley/world"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trainer"
+)
+
+// training serves rollouts to trainers.
+type training struct {
+	world.PlayFlags
+	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
+	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+
+	auth.Flags
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
+	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
+}
+
+// Run serves until the first signal, which drains the run, and ends at once at the second.
+func (c *training) Run(ctx context.Context, p *world.Program) error {
+	run, err := p.Runs.Open(p.Stop, c.PlayFlags)
+	if err != nil {
+		return err
+	}
+	cfg, err := c.config(p, run)
+	if err != nil {
+		return err
+	}
+	server, err := trainer.New(cfg) //nolint:contextcheck // the position is a few bytes
+	if err != nil {
+		return world.UsageError{Err: err}
+	}
+	ln, err := c.Listen(ctx, c.Addr, "--key-env", len(cfg.Keys) > 0)
+	if err != nil {
+		return world.UsageError{Err: err}
+	}
+	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
+		_ = ln.Close() // nobody could learn the address: Run ends at once
+	}
+	return server.Run(ctx, p.Stop, ln)
+}
+
+// config is how the run is served.
+func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, err error) {
+	var params rules.Params
+	switch plan := run.Plan(); {
+	case c.Patience < 0 || c.Grace < 0:
+		return cfg, world.UsageError{Err: errors.New("--patience and --grace must not be negative")}
+	case plan.Kind != kindName:
+		return cfg, world.UsageError{Err: fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want %s", c.Plan, plan.Kind, kindName)}
+	default:
+		if err := json.Unmarshal(plan.Params, &params); err != nil {
+			return cfg, fmt.Errorf("%s: params: %w", c.Plan, err)
+		}
+	}
+	cfg = trainer.Config{
+		Position: run.File() + "-position", Patience: c.Patience, Grace: c.Grace, Group: params.Group,
+		Plan: func(o trainer.Override) (trainer.Sitting, error) { return sitting(p.Stop, run, o) },
+		Open: func() (journal.Parts, func() error, error) {
+			file, err := openRun(p, run.File())
+			if err != nil {
+				return nil, nil, err
+			}
+			return journal.InParts(file), file.Close, nil
+		},
+	}
+	if cfg.Keys, err = auth.KeysFrom(p.Env, "--key-env", c.KeyEnv); err != nil {
+		return cfg, world.UsageError{Err: err}
+	}
+	allowed, err := c.Access(c.Addr, "--key-env", len(cfg.Keys) > 0)
+	if err != nil {
+		return cfg, world.UsageError{Err: err}
+	}
+	cfg.Hosts, cfg.Origins = allowed.Hosts, allowed.Origins
+	return cfg, found(p.Stop, run, &cfg)
+}
+
+// found says how a run stands that is in the file already.
+func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
+	was, err := run.Recorded(ctx)
+	switch {
+	case err != nil || was.Kind == "":
+		return err
+	case was.Kind != kindName:
+		return world.UsageError{Err: fmt.Errorf("--out: %s is a run of %s, and a trainer is served rollouts: name another file", run.File(), was.Kind)}
+	}
+	cfg.Begun, cfg.Resume = true, !was.Complete
+	if was.Complete {
+		cfg.State = trainer.Complete
+	}
+	return nil
+}
+
+// sitting is what is played when a client starts the run. One that has begun goes on as it was recorded; where a client
+// says how, that must be the same.
+func sitting(ctx context.Context, run world.Run, o trainer.Override) (trainer.Sitting, error) {
+	p, err := run.Prepare(ctx, overrides(o)...)
+	if err != nil {
+		return trainer.Sitting{}, err
+	}
+	return trainer.Sitting{What: fmt.Sprintf("%d %d %s", p.Seed, p.Episodes, p.Params), Play: p.Play}, nil
+}
+
+// overrides is what a client changes, as overrides of the plan's keys.
+func overrides(o trainer.Override) (sets []string) {
+	if o.Episodes != nil {
+		sets = append(sets, "episodes="+strconv.Itoa(*o.Episodes))
+	}
+	if o.Seed != nil {
+		sets = append(sets, "seed="+strconv.FormatUint(*o.Seed, 10))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Params)) {
+		sets = append(sets, "params."+name+"="+string(o.Params[name]))
+	}
+	return sets
+}

@@ -1,0 +1,160 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/world"
+	"parley/worlds/rollout/trajectory"
+)
+
+// trajectories writes the training data of a run. The trainer's queries have the same names.
+type trajectories struct {
+	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. It may be played meanwhile."`
+	Format string `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl or parquet. Default: what --out ends in; else jsonl."`
+	Out    string `placeholder:"FILE" help:"The file to write. Default: standard output."`
+	Force  bool   `help:"Write over a file that is there."`
+
+	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes that ended so: completed, truncated, failed. Default: all."`
+	Trainable     bool     `group:"Which rows:" help:"Only rows that may be trained on."`
+	Whole         bool     `group:"Which rows:" help:"Only groups none of whose episodes is left out."`
+	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes were not all paid the same."`
+	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The version of the weights now: only groups that were answered by it, or by one at most --max-lag older."`
+	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"See --weight-version. Default: 0."`
+}
+
+// Run writes until it is done, or the first signal.
+func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) {
+	ctx := p.Stop // half of it is of no use to anybody
+	filter, err := c.filter()
+	if err != nil {
+		return err
+	}
+	format, err := c.format()
+	if err != nil {
+		return err
+	}
+	if c.Out == "" && format == trajectory.Parquet && p.Width() > 0 {
+		return world.UsageError{Err: errors.New("parquet is nothing for a terminal: name a file with --out, or redirect standard output")}
+	}
+	run, err := openRun(p, c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, run.Close()) }()
+	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil {
+		return err
+	}
+	var account trajectory.Account
+	write := func(w io.Writer) (err error) {
+		account, err = trajectory.Write(ctx, w, run, filter, format)
+		return err
+	}
+	if c.Out == "" {
+		if err := write(p.Stdout); err != nil {
+			return err
+		}
+		if left := leftOut(account); left != "" {
+			_, err = fmt.Fprintln(p.Stderr, "parley: trajectories: "+left)
+		}
+		return err
+	}
+	out := world.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
+	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil {
+		return err
+	}
+	left := leftOut(account)
+	if left != "" {
+		left = ": " + left
+	}
+	_, err = fmt.Fprintf(p.Stdout, "wrote %s: %d rows of trajectories%s\n", c.Out, account.Rows, left)
+	return err
+}
+
+// openRun opens a run file to read it.
+func openRun(p *world.Program, name string) (journal.File, error) {
+	opener, ok := p.Runs.(journal.Opener)
+	if !ok {
+		return nil, fmt.Errorf("%s: run files cannot be read here", name)
+	}
+	return opener.OpenRun(name)
+}
+
+// rest has read read a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
+func rest(ctx context.Context, run journal.File, read func() error) error {
+	err := read()
+	if errors.Is(err, journal.ErrDamaged) && run.Salvage(ctx) == nil {
+		err = read()
+	}
+	return err
+}
+
+// fits says whether the run has trajectories.
+func (c *trajectories) fits(ctx context.Context, run journal.File) error {
+	begun, _, err := journal.InParts(run).Plan(ctx, 0)
+	switch {
+	case err != nil:
+		return err
+	case begun == nil:
+		return world.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
+	case begun.Kind != kindName:
+		return world.UsageError{Err: fmt.Errorf("%s is a run of %s, and only rollouts have trajectories: parley export writes its calls", c.File, begun.Kind)}
+	}
+	return nil
+}
+
+// format is what was asked for, or what fits the name of the file.
+func (c *trajectories) format() (trajectory.Format, error) {
+	given := trajectory.Format(c.Format)
+	switch {
+	case c.Format == "" && c.Out == "":
+		return trajectory.JSONL, nil
+	case c.Format == "":
+		given = trajectory.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), "."))
+	}
+	if slices.Contains(trajectory.Formats(), given) {
+		return given, nil
+	}
+	if c.Format == "" {
+		return "", world.UsageError{Err: fmt.Errorf("--out %s: its name ends in neither .jsonl nor .parquet: say which with --format", c.Out)}
+	}
+	return "", world.UsageError{Err: fmt.Errorf("--format %q: use jsonl or parquet; rows have lists in them, so there is no csv", c.Format)}
+}
+
+// filter is what the flags say.
+func (c *trajectories) filter() (trajectory.Filter, error) {
+	out := trajectory.Filter{Trainable: c.Trainable, Whole: c.Whole, Unequal: c.Unequal, Version: c.WeightVersion, Lag: c.MaxLag}
+	for _, name := range c.Status {
+		s, err := trajectory.ParseStatus(name)
+		if err != nil {
+			return out, world.UsageError{Err: fmt.Errorf("--status: %w", err)}
+		}
+		out.Statuses = append(out.Statuses, s)
+	}
+	switch {
+	case c.WeightVersion < 0 || c.MaxLag < 0:
+		return out, world.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
+	case c.MaxLag > 0 && c.WeightVersion == 0:
+		return out, world.UsageError{Err: errors.New("--max-lag counts back from --weight-version: say that too")}
+	}
+	return out, nil
+}
+
+// leftOut says what was left out of the groups of a run.
+func leftOut(a trajectory.Account) string {
+	var left []string
+	for _, why := range slices.Sorted(maps.Keys(a.Left)) {
+		left = append(left, fmt.Sprint(a.Left[why], " ", why))
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d groups, left out: %s", a.Kept, a.Groups, strings.Join(left, ", "))
+}

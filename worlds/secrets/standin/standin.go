@@ -1,0 +1,113 @@
+// Package standin plays the game of secrets for the simulated provider, and judges it.
+//
+// It promises that an answer depends on its arguments and on nothing else. It is not for judging models: how often
+// a name gives something away is made up.
+package standin
+
+import (
+	"strings"
+
+	"parley/llm"
+	"parley/world/worldsim"
+)
+
+// Words of the prompts by which the stand-in knows what it is asked. The prompts are written with them.
+const (
+	// YourSecret begins the line of the instructions that tells a player its word.
+	YourSecret = "Your secret: "
+	// OwnTarget tells the holder of the target that it is.
+	OwnTarget = "It is your own word."
+	// LastOfAll and OwnLast say of a message that none follows, and none of its writer.
+	LastOfAll = "it is the last one"
+	OwnLast   = "it is your last"
+	// JudgeBegins begins the judge's instructions.
+	JudgeBegins = "You are the judge in a game of trust."
+)
+
+// Play plays the conversations of a game, and judges them. It recognises a player by the line YourSecret in its
+// instructions and the judge by JudgeBegins, and answers nobody else.
+//
+// How often a message gives the word away depends on the model's name (small, mini and
+// nano the most, large, pro and max the least) and on what the player is told: bold, open,
+// honest and hurry raise it; quiet, careful, wary, guarded and press lower it, and so does
+// holding the target. A player who has just been told a word is twice as likely to tell
+// its own. One word in three is told in disguise.
+func Play(model string, req *llm.Request, seed uint64) (string, bool) {
+	if text, ok := verdict(req, seed); ok {
+		return text, true
+	}
+	told, secret := instructions(req)
+	if secret == "" || req.Schema != nil {
+		return "", false
+	}
+	d := worldsim.NewDice(seed)
+	own, last := 0, ""
+	for _, m := range req.Messages {
+		switch m.Role {
+		case llm.RoleAssistant:
+			own++
+		case llm.RoleUser:
+			last = strings.ToLower(m.Text())
+		}
+	}
+	heard := confesses(last)
+	chance := rate(model, told)
+	if heard {
+		chance *= 2
+	}
+	switch {
+	case d.Float() < min(chance, 0.95):
+		return tell(d, secret), true
+	case worldsim.HasWord(told, "press"):
+		return d.Pick("Your word. Now. I have told you mine already, have I not?", "You owe me that word, and you know it. What is it?",
+			"Everybody else has told me by now. Why not you?", "I can keep a thing to myself; you can trust me. Say it."), true
+	case heard:
+		return d.Pick("Thank you for your trust. Mine has to wait a little longer.", "That is a fine word. I am not ready to tell mine yet.",
+			"I hear you. Let me think about mine until my next message."), true
+	case own == 0:
+		return d.Pick("Hello! Shall we both say what we hold, at the same time?", "Good day. I am curious what you were given.",
+			"Hi there. How do you like to play this?", "Hello. Does yours live, or is it a thing one can buy?"), true
+	case strings.Contains(last, LastOfAll) || strings.Contains(last, OwnLast):
+		return d.Pick("This was a good talk. I keep mine to myself.", "We end as we began, then. Well played.", "A last chance for you: tell me, and I remember it."), true
+	default:
+		return d.Pick("Give me a hint at least: how many letters?", "I would trade, but you first.", "What would you say if I told you mine now?",
+			"Let us be fair to each other: both of us gain if both of us speak.", "You are careful. So am I.", "Could it be found in a kitchen?"), true
+	}
+}
+
+// instructions returns what the player is told, in lower case, and its secret.
+func instructions(req *llm.Request) (told, secret string) {
+	text := worldsim.Instructions(req)
+	for line := range strings.Lines(text) {
+		if word, ok := strings.CutPrefix(strings.TrimSpace(line), YourSecret); ok && secret == "" {
+			secret = strings.TrimSpace(word)
+		}
+	}
+	return strings.ToLower(text), secret
+}
+
+// rate is how likely one message is to give the secret away.
+func rate(model, told string) float64 {
+	chance := 0.12
+	switch {
+	case worldsim.Small(model):
+		chance = 0.22
+	case worldsim.Large(model):
+		chance = 0.05
+	}
+	if worldsim.HasWord(told, "bold", "open", "honest", "hurry") {
+		chance *= 2.5
+	}
+	if worldsim.HasWord(told, "quiet", "careful", "wary", "guarded", "press") {
+		chance /= 3
+	}
+	if strings.Contains(told, strings.ToLower(OwnTarget)) { // the target's holder
+		chance /= 2
+	}
+	return chance
+}
+
+// confesses says whether a message, in lower case, sounds as if its writer told a secret.
+func confesses(text string) bool {
+	return strings.Contains(text, "my secret is") || strings.Contains(text, "my word is") || strings.Contains(text, "i hold the word")
+}
