@@ -1,4 +1,18 @@
-// Package parley plays very many interactions of language models at once.
+// Package parley plays very many interactions of language models at once, and asks models many things: with limits,
+// retries, a cache, a budget that holds, and run files that survive a crash. It is the program parley as a library.
+//
+// There are four ways in:
+//
+//   - Main is the whole command line, with your own kinds of worlds.
+//   - Play runs a plan, from a plan file or built in Go, with any provider's models or your own.
+//   - Open reads a run file: episodes, transcripts, calls, and scores with their intervals.
+//   - NewAsker asks models directly, without a world.
+//
+// A world and its kind are written with package world. Package llm has the words for asking: Request, Response, Model.
+// Names of models are written provider/model, such as openai/gpt-5-mini or sim/small, which is built in and needs no key.
+//
+// An environment variable that holds a key is sent to the hosts of its preset and to this machine, and to no other host
+// unless you say so in Trust. Text that models wrote is returned as it came: treat it as hostile.
 package parley
 
 import (
@@ -10,7 +24,18 @@ import (
 	"golang.org/x/term"
 
 	"parley/internal/cli"
+	"parley/internal/store/sqlite"
 	"parley/world"
+)
+
+// Errors to look for with errors.Is.
+var (
+	// ErrPlaying is returned by Play while somebody else plays the run file.
+	ErrPlaying = sqlite.ErrPlaying
+	// ErrDamaged is returned for a run file that is damaged. parley check says what of it is left.
+	ErrDamaged = sqlite.ErrDamaged
+	// ErrNotRunFile is returned for a file of another format.
+	ErrNotRunFile = sqlite.ErrForeign
 )
 
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.

@@ -40,6 +40,13 @@ type Journal interface {
 	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
+// Briefer is a Journal that can leave out what was said.
+type Briefer interface {
+	// Brief reads, in order, what accounts for a run: its sittings, its batches, and its replies
+	// without texts. An entry is good until each returns.
+	Brief(ctx context.Context, each func(Entry) error) error
+}
+
 // Span is a part of a journal: all of it, what was written lately, or the turns and replies
 // of some episodes.
 type Span struct {
@@ -138,7 +145,7 @@ func (h *Head) Add(e Entry) {
 // has grown.
 func (h *Head) begin(e *Begun) {
 	if h.Begun != nil && len(e.Grown) > len(h.Begun.Grown) && h.Last.State == Complete {
-		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: ReasonGrown}
+		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: Reason{Kind: ByGrowth}}
 	}
 	h.Begun = e
 	for i := range h.Stages {

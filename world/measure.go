@@ -3,7 +3,7 @@ package world
 import (
 	"math"
 
-	"parley/internal/stats"
+	"parley/stats"
 )
 
 // Measure declares a score that outcomes of a kind may hold, so that a name that is

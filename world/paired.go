@@ -1,6 +1,9 @@
 package world
 
-import "parley/internal/stats"
+import (
+	calc "parley/internal/stats"
+	"parley/stats"
+)
 
 // Paired compares two sides that did the same things, such as solved the same problems:
 // by how much a is above b on average, with its interval, and how often chance alone makes
@@ -9,7 +12,7 @@ import "parley/internal/stats"
 // which draws from the seed. Where they are not of one length nothing is known.
 func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, stats.Test) {
 	if len(a) == len(b) && zeroOne(a) && zeroOne(b) {
-		var p stats.Pairs
+		var p calc.Pairs
 		for i := range a {
 			switch {
 			case a[i] == 1 && b[i] == 1:
@@ -22,7 +25,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 				p.Neither++
 			}
 		}
-		return stats.PairedShareDifference(p, confidence), stats.McNemar(p)
+		return calc.PairedShareDifference(p, confidence), calc.McNemar(p)
 	}
 	var differences []float64
 	if len(a) == len(b) {
@@ -30,7 +33,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 			differences = append(differences, a[i]-b[i])
 		}
 	}
-	return stats.PairedDifference(a, b, confidence), stats.Permutation{Seed: seed}.SignFlip(differences)
+	return calc.PairedDifference(a, b, confidence), calc.Permutation{Seed: seed}.SignFlip(differences)
 }
 
 func zeroOne(xs []float64) bool {

@@ -3,7 +3,8 @@ package world
 import (
 	"slices"
 
-	"parley/internal/stats"
+	calc "parley/internal/stats"
+	"parley/stats"
 )
 
 // Unit says what an observation depends on. Observations with the same Deal, or with the same
@@ -62,7 +63,7 @@ func (s *Sample) Episodes() int {
 }
 
 // SD is the standard deviation of what episodes gave; 0 for fewer than two.
-func (s *Sample) SD() float64 { return stats.Mean(s.values, 0.5).SD }
+func (s *Sample) SD() float64 { return calc.Mean(s.values, 0.5).SD }
 
 // Estimate is the mean over episodes with its interval. Its N is the number of independent
 // units that it rests on.
@@ -100,15 +101,15 @@ func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
 	c := s.clusters(ids)
 	switch {
 	case len(s.values) == 0:
-		return stats.Unknown(0, "t")
+		return calc.Unknown(0, "t")
 	case s.binary() && c.N() == len(s.values):
-		return stats.Of(s.values, confidence).Quantity()
+		return calc.Of(s.values, confidence).Quantity()
 	case s.binary():
 		return c.Between(0, 1, confidence)
 	case s.Bounds.finite() && !s.Bounds.difference && s.within():
 		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	case s.constant():
-		q := stats.Unknown(c.N(), "t")
+		q := calc.Unknown(c.N(), "t")
 		q.Value = s.values[0]
 		return q
 	default:
@@ -141,8 +142,8 @@ func (s *Sample) hopeless() bool {
 }
 
 // clusters gathers values with the same id. One with 0 stands for itself.
-func (s *Sample) clusters(ids []int) *stats.Clusters {
-	c := &stats.Clusters{}
+func (s *Sample) clusters(ids []int) *calc.Clusters {
+	c := &calc.Clusters{}
 	if ids == nil {
 		for _, v := range s.values {
 			c.Add(v)

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
 	"parley/internal/dialect"
-	"parley/internal/dialect/desk"
+	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/price"
@@ -37,6 +37,8 @@ import (
 type Config struct {
 	// Providers come beside the presets, or in the place of one with the same name.
 	Providers []provider.Provider
+	// Models answer for the providers of dialect go, by the provider's name.
+	Models map[string]llm.Model
 	// Budget is what may be spent in all, and Spent what of it is gone. Default: no limit.
 	Budget, Spent llm.Money
 	// Prices is a file of prices that come before the embedded ones. Default: none.
@@ -49,7 +51,7 @@ type Config struct {
 	// Concurrency is the most calls in flight at one provider. Default: what it bears.
 	Concurrency int
 	// Batch, Batches and Mark are dispatch's.
-	Batch   office.Policy
+	Batch   batcher.Policy
 	Batches []batch.Open
 	Mark    func(ctx context.Context, m batch.Mark) error
 
@@ -178,6 +180,13 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		}
 		return dispatch.Lane{Provider: p, Model: m}, nil
 	}
+	if p.Dialect == "go" {
+		m := c.Models[name]
+		if m == nil {
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that brings them can ask them"}
+		}
+		return dispatch.Lane{Provider: p, Model: strict{m}}, nil
+	}
 	// Whoever plays a plan has asked for what it needs before: here it is only held to.
 	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
@@ -187,10 +196,10 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	if _, ok := p.BatchLimits(); ok {
-		if lane.Desk, err = desk.Open(p); err != nil {
+		if lane.BatchAPI, err = batchapi.Open(p); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
-		a.closes(lane.Desk)
+		a.closes(lane.BatchAPI)
 	}
 	return lane, nil
 }
@@ -207,7 +216,7 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 		a.closes(m)
 		server, _ := m.(replica.Server)
 		lane.Model = m
-		lane.Replicas = append(lane.Replicas, replica.Member{Name: one.BaseURL, Model: m, Server: server})
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
 	}
 	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
 		lane.Replicas = nil

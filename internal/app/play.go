@@ -58,6 +58,10 @@ type Play struct {
 	Trust *trust.Gate
 	// Notices is told what somebody who pays should know of a model, once.
 	Notices func(dispatch.Notice)
+	// Models answer for the providers of dialect go, by the provider's name.
+	Models map[string]llm.Model
+	// Journal is where the run is kept, in the place of File. Default: File.
+	Journal journal.Journal
 }
 
 // Opened is a run about to be played.
@@ -92,16 +96,21 @@ func IsUsage(err error) bool {
 // Run plays p until it is complete or has to stop. drain, when done, begins nothing new
 // and keeps what is in flight; ctx aborts. A file that is complete is only read.
 func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
-	if err := roomFor(p.File, p.MustExist); err != nil {
-		return nil, err
-	}
-	if sum, err := p.again(ctx, drain); sum != nil || err != nil {
-		return sum, err
-	}
-	if p.Plan != nil {
-		if err := ready(p.Plan, p.Trust, Needs(p.Plan, p.PlanFile, false)); err != nil {
+	if p.Journal == nil {
+		if err := roomFor(p.File, p.MustExist); err != nil {
 			return nil, err
 		}
+		if sum, err := p.again(ctx, drain); sum != nil || err != nil {
+			return sum, err
+		}
+	}
+	if p.Plan != nil {
+		if err := p.ready(p.Plan, Needs(p.Plan, p.PlanFile, false)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Journal != nil {
+		return p.run(ctx, drain, p.Journal)
 	}
 	mode := sqlite.Either
 	if p.MustExist {
@@ -143,11 +152,11 @@ func roomFor(file string, exists bool) error {
 
 // ready says what stands in the way of a plan before anything is written or asked. needs is
 // which keys it sends where.
-func ready(plan *config.Plan, gate *trust.Gate, needs []trust.Need) error {
-	if err := gate.Check(needs...); err != nil {
+func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
+	if err := p.Trust.Check(needs...); err != nil {
 		return usageError{err}
 	}
-	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: gate}) // either wants prices
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // either wants prices
 	if err != nil {
 		return usageError{err}
 	}
@@ -168,7 +177,7 @@ func ready(plan *config.Plan, gate *trust.Gate, needs []trust.Need) error {
 
 // run plays the run in store. How it is played may have changed: the new plan is recorded
 // first, so that a raised budget is also that of later sittings and of forks.
-func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, error) {
+func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -178,7 +187,7 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := ready(c.plan, p.Trust, Needs(c.plan, p.File, true)); err != nil {
+		if err := p.ready(c.plan, Needs(c.plan, p.File, true)); err != nil {
 			return nil, err
 		}
 	}
@@ -195,12 +204,12 @@ func (p Play) run(ctx, drain context.Context, store *sqlite.Store) (*Summary, er
 }
 
 // sit plays what was chosen on from head.
-func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
+func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
 	plan, over := what.plan, complete(head) && what.grown == nil
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(p.kinds()...)},
-		Providers: plan.Providers, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
+		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
 	})
@@ -217,8 +226,8 @@ func (p Play) sit(ctx, drain context.Context, store *sqlite.Store, head *journal
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
-	if over {
-		c.Journal = closed{store}
+	if file, ok := store.(*sqlite.Store); over && ok {
+		c.Journal = closed{file}
 	}
 	if a.sessions() {
 		c.Released = a.Release

@@ -8,8 +8,21 @@ var sideways = map[string]string{}
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{}
 
+// shows lists exported names that show a type of a package under internal/: "package.Name".
+var shows = map[string]string{
+	"worlds/rollout/envhttp/server.Config.Access": "set by the kind's own verb; the default is safe",
+	"worlds/rollout/trainer.Config.Access":        "set by the kind's own verb; the default is safe",
+}
+
 // large lists what is over the house sizes: a file, or "file function".
 var large = map[string]string{}
+
+// contextValues lists the files that put values into contexts: "file function".
+var contextValues = map[string]string{
+	"llm/llm.go OnBegan":                          "tells a model behind any llm.Model that somebody waits for the beginning of its answer",
+	"internal/serve/gateway/relay/flight.go With": "a client's call as it came: llm.Request has no room for another format's bytes",
+	"internal/serve/gateway/line/conn.go Context": "net/http hands a connection to its requests in their context only",
+}
 
 // modules lists what the project depends on directly, with its licence. A new one
 // is a decision: the licence must go together with Apache-2.0.

@@ -63,6 +63,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestInterfacesHaveNames refuses interfaces without a name, but as constraints of type parameters:
+// what may be asked of a value is part of the package that owns the concept, with a comment that
+// says what it promises.
+func TestInterfacesHaveNames(t *testing.T) {
+	t.Parallel()
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		allowed := map[ast.Expr]bool{}
+		allow := func(params *ast.FieldList) {
+			if params != nil {
+				for _, f := range params.List {
+					allowed[f.Type] = true
+				}
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				allowed[n.Type] = true
+				allow(n.TypeParams)
+			case *ast.FuncType:
+				allow(n.TypeParams)
+			case *ast.InterfaceType:
+				hasMethods := slices.ContainsFunc(n.Methods.List, func(f *ast.Field) bool { return len(f.Names) > 0 })
+				if hasMethods && !allowed[n] {
+					t.Errorf("%s:%d: an interface without a name: give it one where the concept is at home", s.path, s.line(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
 // TestNoHiddenState refuses init functions and variables that could change.
 func TestNoHiddenState(t *testing.T) {
 	t.Parallel()
@@ -123,6 +158,9 @@ func embedded(g *ast.GenDecl, v *ast.ValueSpec) bool {
 // fixed says whether a variable's value is one that nobody changes: a sentinel
 // error or a compiled pattern.
 func fixed(e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok && strings.HasPrefix(sel.Sel.Name, "Err") {
+		return true // another package's
+	}
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false
@@ -178,6 +216,28 @@ func TestSizes(t *testing.T) {
 	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
 }
 
+// TestParamsAreDocumentedOnce wants a field that has a doc tag to have no comment: schemas, docs and errors
+// are made of the tag, and a comment would say something else one day.
+func TestParamsAreDocumentedOnce(t *testing.T) {
+	t.Parallel()
+	tagged := 0
+	for _, s := range sources(t) {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			f, ok := n.(*ast.Field)
+			if !ok || f.Tag == nil || !strings.Contains(f.Tag.Value, ` doc:"`) {
+				return true
+			}
+			if tagged++; f.Doc != nil || f.Comment != nil {
+				t.Errorf("%s:%d: %s has a doc tag and a comment: say it in the tag", s.path, s.line(f.Pos()), f.Names[0])
+			}
+			return true
+		})
+	}
+	if tagged < 100 {
+		t.Errorf("only %d fields with a doc tag were found", tagged)
+	}
+}
+
 // TestOneHTTPServer wants every HTTP server of the program to be made by package auth, whose guard
 // checks who may use it. Benchmarks make their own.
 func TestOneHTTPServer(t *testing.T) {
@@ -209,7 +269,7 @@ func TestOneHTTPServer(t *testing.T) {
 }
 
 // TestOneEstimator wants means and their intervals to be made by world.Sample alone, so that all
-// tables say the same. Differences are package compare's, and forecasts of calls package app's.
+// tables say the same. Differences are package compare's, and forecasts of calls package estimate's.
 func TestOneEstimator(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -223,11 +283,13 @@ func TestOneEstimator(t *testing.T) {
 			if !ok {
 				return true
 			}
-			switch what := selected(e, "stats", "Mean", "Of", "Share", "Clusters", "Tally", "Wilson", "WilsonShare", "Quantile", "Bootstrap"); {
+			estimates := []string{"Mean", "Of", "Share", "Clusters", "Tally", "Wilson", "WilsonShare", "Quantile", "Bootstrap"}
+			// It is called calc beside the public package of values.
+			switch what := selected(e, "stats", estimates...) + selected(e, "calc", estimates...); {
 			case what == "":
 			case s.path == "world/sample.go":
 				made++
-			case dir == "internal/app", dir == "internal/report/compare": // see above
+			case dir == "internal/estimate", dir == "internal/report/compare": // see above
 			default:
 				t.Errorf("%s:%d: stats.%s: use world.Sample", s.path, s.line(n.Pos()), what)
 			}
@@ -236,6 +298,40 @@ func TestOneEstimator(t *testing.T) {
 	}
 	if made == 0 {
 		t.Error("world.Sample makes no estimate")
+	}
+}
+
+// TestNoHiddenParameters refuses values in contexts: a reader of a function's signature does not see
+// them, and the compiler does not check them. The few that must be are in exceptions_test.go.
+func TestNoHiddenParameters(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			where := s.path
+			if f, ok := d.(*ast.FuncDecl); ok {
+				where += " " + f.Name.Name
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				e, ok := n.(ast.Expr)
+				if !ok || selected(e, "context", "WithValue") == "" {
+					return true
+				}
+				if contextValues[where] == "" {
+					t.Errorf("%s:%d: context.WithValue: use a parameter", s.path, s.line(n.Pos()))
+				}
+				used[where] = true
+				return true
+			})
+		}
+	}
+	for where := range contextValues {
+		if !used[where] {
+			t.Errorf("exceptions_test.go: %s: it puts nothing into a context any more", where)
+		}
 	}
 }
 

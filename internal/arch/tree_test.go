@@ -30,16 +30,20 @@ type goPackage struct {
 	} `json:"Module"`
 }
 
-// path is the import path without the module: "" never occurs, since nothing lies
-// in the top folder.
-func (p goPackage) path() string { return strings.TrimPrefix(p.ImportPath, p.Module.Path+"/") }
+// path is the import path without the module. The package in the top folder is parley, whatever the module's path.
+func (p goPackage) path() string {
+	if p.ImportPath == p.Module.Path {
+		return "parley"
+	}
+	return strings.TrimPrefix(p.ImportPath, p.Module.Path+"/")
+}
 
 // inside returns the packages of this module that p imports, without the module.
 func (p goPackage) inside() []string {
 	var in []string
 	for _, i := range p.Imports {
-		if rest, ok := strings.CutPrefix(i, p.Module.Path+"/"); ok {
-			in = append(in, rest)
+		if i == p.Module.Path || strings.HasPrefix(i, p.Module.Path+"/") {
+			in = append(in, goPackage{ImportPath: i, Module: p.Module}.path())
 		}
 	}
 	return in

@@ -215,7 +215,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config,
 	t := &tally{}
 	m := &many{source: in, sink: out, samples: c.Samples, ids: ids, gate: g, tally: t}
 	p := &progress{out: s.err, tally: t, stats: a.Stats, share: in.share, budget: cfg.Budget, began: time.Now()}
-	if a, ok := a.(interface{ Waits(now time.Time) []string }); ok {
+	if a, ok := a.(waiter); ok {
 		p.waits = a.Waits
 	}
 	end := func() {}

@@ -26,6 +26,12 @@ type asker interface {
 	Close() error
 }
 
+// waiter is an asker that can say what it waits for.
+type waiter interface {
+	// Waits lists what calls wait for at now, such as a provider that cannot be reached.
+	Waits(now time.Time) []string
+}
+
 // openApp puts together what c describes. Whatever it objects to is the user's to change.
 func openApp(c app.Config) (asker, error) {
 	a, err := app.Open(c)

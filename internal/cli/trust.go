@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -91,7 +92,7 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 }
 
 // readLine reads a line and nothing beyond it: what follows is for somebody else.
-func readLine(r interface{ Read([]byte) (int, error) }) string {
+func readLine(r io.Reader) string {
 	var line []byte
 	one := make([]byte, 1)
 	for len(line) < 100 {

@@ -47,6 +47,9 @@ func (b build) String() string {
 
 func version() string { return thisBuild().String() }
 
+// Version is what run files say that wrote them.
+func Version() string { return version() }
+
 func thisBuild() build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -58,9 +58,9 @@ type Plan struct {
 	// Advice is what to write differently in the plan and in the files that params name, though
 	// it is understood. It is not recorded.
 	Advice []string
-	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
+	// Params are the kind's, with all that the file says; ParamsJSON is the same with nothing
 	// left to a default.
-	Params     any
+	Params     world.Params
 	ParamsJSON json.RawMessage
 	// Providers are those the file lists and the presets that its models name, sorted by name.
 	Providers []provider.Provider
@@ -93,7 +93,7 @@ type Plan struct {
 const DefaultUnreachable = 10 * time.Minute
 
 // Batch is how waves go over the providers' batch APIs. Zero means the default of package
-// batch/office.
+// batch/batcher.
 type Batch struct {
 	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
 	Min      int           `json:"min,omitempty"`
@@ -117,6 +117,22 @@ func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, r
 		return nil, err
 	}
 	plan, err := parsePlan(path, b, kinds, sets, beside)
+	return settled(ctx, plan, err, beside)
+}
+
+// Written makes a Plan of a plan file in JSON that a program wrote. It is Load for a plan in the current folder: its
+// errors name keys, and no file and no lines.
+func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
+	beside, err := besides(ctx, "plan", reach)
+	if err != nil {
+		return nil, err
+	}
+	made, err := fromJSON(&source{name: "plan"}, plan, kinds, sets, beside)
+	return settled(ctx, made, err, beside)
+}
+
+// settled is a plan that was read, with the paths of its files, or what it was not read for.
+func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -155,16 +171,24 @@ func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, besid
 // FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
 // sets are overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	rep := &report{src: &source{name: "recorded plan", recorded: true}}
-	dec := json.NewDecoder(bytes.NewReader(recorded))
+	// What its files said is recorded with it.
+	return fromJSON(&source{name: "recorded plan", recorded: true}, recorded, kinds, sets, files{})
+}
+
+func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+	rep := &report{src: src}
+	dec := json.NewDecoder(bytes.NewReader(plan))
 	dec.UseNumber()
 	root, err := jsonNode(dec, 0)
 	if err != nil {
-		rep.add(place{}, nil, "is not JSON that a plan was recorded as: %v", err)
+		rep.add(place{}, nil, "is not JSON that a plan can be: %v", err)
 		return nil, rep.err()
 	}
+	if !src.recorded {
+		root.move(place{set: src.name}) // whoever wrote it answers for it, as for an override
+	}
 	rep.src.conceal(secretsOf(root))
-	return resolve(rep, root, kinds, sets, files{}) // what its files said is recorded with it
+	return resolve(rep, root, kinds, sets, beside)
 }
 
 // Agent returns the agent of that name.

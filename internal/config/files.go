@@ -204,21 +204,20 @@ func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 // load fills params in with what the files say that they name. It reports what is wrong
 // with those files as they say it.
 func (r *resolver) load(beside files) bool {
-	k := r.plan.Kind
-	if k.Load == nil || r.src.recorded {
+	if r.src.recorded {
 		return true
 	}
 	if !beside.foreign {
 		beside.typed(r.tree.field("params"), beside)
 	}
-	advice, err := k.Load(r.plan.Params, beside)
+	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
 	r.plan.Advice = append(r.plan.Advice, advice...)
 	if len(beside.refused) > 0 {
 		r.refuse(beside, leaves(err))
 		return false
 	}
 	if err == nil {
-		full, err := json.Marshal(r.plan.Params)
+		full, err := json.Marshal(r.plan.Params.Pointer())
 		if err == nil {
 			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
 		}
@@ -237,12 +236,15 @@ func (r *resolver) load(beside files) bool {
 	return false
 }
 
+// joined is an error that was made of several, as by errors.Join.
+type joined interface{ Unwrap() []error }
+
 // leaves lists the errors that an error was joined of.
 func leaves(err error) []error {
 	if _, ok := err.(*Error); ok {
 		return []error{err}
 	}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
+	if many, ok := err.(joined); ok {
 		var all []error
 		for _, one := range many.Unwrap() {
 			all = append(all, leaves(one)...)
@@ -264,7 +266,7 @@ func (r *resolver) err() error {
 // seatModels puts the models that the files ask for into seats that the plan leaves
 // empty, as agents named after them.
 func (r *resolver) seatModels() {
-	if r.plan.Kind.Models == nil || !r.seated {
+	if !r.plan.Kind.Casts() || !r.seated {
 		return
 	}
 	var varied []string // seats of the matrix

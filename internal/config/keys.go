@@ -133,7 +133,7 @@ func limitKeys() *shape {
 
 func providerKeys() *shape {
 	return record(
-		key{name: "dialect", shape: words(provider.Dialects()...), preset: "the preset's", doc: "The wire format. Needed unless NAME is a preset.", also: []string{"type", "format", "api"}},
+		key{name: "dialect", shape: words(provider.Dialects()...), preset: "the preset's", doc: "The wire format; go is for models that a Go program brings as values. Needed unless NAME is a preset.", also: []string{"type", "format", "api"}},
 		key{name: "base_url", shape: words(), preset: "the preset's", doc: "The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim.", also: []string{"url", "endpoint", "api_base", "host", "address"}},
 		key{name: "base_urls", shape: listOf(word()), preset: "none", doc: "The addresses of several servers that serve the same models, in the place of base_url. The calls of an episode stay on one of them; limits hold for each.", also: []string{"urls", "replicas", "servers"}},
 		key{name: "session", shape: words("none", "header", "path"), preset: "none", doc: "How a server is told which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)."},

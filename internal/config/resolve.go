@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -79,15 +80,21 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 	for i, k := range kinds {
 		names[i] = k.Name
 		if kind := tree.field("kind"); kind != nil && kind.form == text && kind.text == k.Name {
+			if r.known {
+				rep.add(kind.at, path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
+			}
 			r.plan.Kind, r.known, params = k, true, paramsShape(k)
 		}
 	}
 	r.root = keys(names, params)
-	if r.plan.Kind.Models != nil {
+	if r.plan.Kind.Casts() {
 		agents := r.root.key("agents")
 		agents.needed, agents.shape.least = false, 0 // the files may name all there are
 	}
 	values, _ := r.value(tree, r.root, nil)
+	if !r.known {
+		r.complain(path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(anyOf(names), "none"))
+	}
 	if err := remarshal(values, &r.file); err != nil {
 		rep.add(place{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.err()
@@ -245,7 +252,7 @@ func (r *resolver) provider(p provider.Provider) {
 	if p.Dialect == "" {
 		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
 	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Dialect != "sim" {
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
 		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
@@ -334,7 +341,7 @@ func (r *resolver) agents() {
 // is meant for a model.
 func (r *resolver) bot(a world.Agent, here path) {
 	if r.known {
-		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots))
+		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:

@@ -25,8 +25,8 @@ func Open(p provider.Provider) (llm.Model, error) {
 		return open(responses.New(p))
 	case "anthropic":
 		return open(anthropic.New(p))
-	case "sim":
-		return nil, fmt.Errorf("dialect: provider %s: the sim dialect is not a wire format: package app opens it", p.Name)
+	case "sim", "go":
+		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("dialect: %w", err)

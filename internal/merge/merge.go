@@ -248,9 +248,7 @@ func (r *Runs) Read(ctx context.Context, in journal.Span, each func(journal.Entr
 // Brief reads all entries without what was said, where the journals can.
 func (r *Runs) Brief(ctx context.Context, each func(journal.Entry) error) error {
 	return r.whole(each, func(p *part, each func(journal.Entry) error) error {
-		if b, ok := p.Journal.(interface {
-			Brief(context.Context, func(journal.Entry) error) error
-		}); ok {
+		if b, ok := p.Journal.(journal.Briefer); ok {
 			return b.Brief(ctx, each)
 		}
 		return p.Journal.Read(ctx, journal.Whole(), each)

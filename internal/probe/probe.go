@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -195,7 +196,7 @@ func (p *prober) ask(ctx context.Context, dial string, c provider.Capability, re
 	if err != nil {
 		return nil, err
 	}
-	if closer, ok := m.(interface{ Close() error }); ok {
+	if closer, ok := m.(io.Closer); ok {
 		defer func() { _ = closer.Close() }() // idle connections
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)

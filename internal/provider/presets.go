@@ -31,5 +31,8 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// Dialects lists the wire formats a Provider may name.
-func Dialects() []string { return []string{"anthropic", "openai", "responses", "sim"} }
+// Dialects lists the wire formats a Provider may name. Two of them are not on any wire: see InProcess.
+func Dialects() []string { return []string{"anthropic", "go", "openai", "responses", "sim"} }
+
+// InProcess says whether p has no server: its models are simulated (sim), or are values of the Go program (go).
+func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }

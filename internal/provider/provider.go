@@ -12,6 +12,7 @@ package provider
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,8 @@ import (
 type Provider struct {
 	// Name is the first half of a model's name: lab in lab/any.
 	Name string `json:"name,omitempty"`
-	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim.
+	// Dialect is the wire format: openai (chat completions), responses, anthropic, sim; or go, for models that the
+	// Go program brings as values.
 	Dialect string `json:"dialect"`
 	// BaseURL is everything before /chat/completions, /responses or /messages: it
 	// ends in /v1 for most.
@@ -89,7 +91,7 @@ type Batch struct {
 
 // BatchLimits returns what the batch API of p allows, and false where there is none.
 func (p Provider) BatchLimits() (Batch, bool) {
-	if p.Batch == nil || p.Dialect == "sim" {
+	if p.Batch == nil || p.InProcess() {
 		return Batch{}, false
 	}
 	b, usual := *p.Batch, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}
@@ -130,7 +132,7 @@ func (p Provider) Servers() []Provider {
 // KeepsLimits says whether the servers of p are known to stop an answer at the limit on output
 // tokens of its request. Of servers at an address that is no preset's nobody knows, whatever
 // they speak: some have never heard of the limit.
-func (p Provider) KeepsLimits() bool { return p.atPreset() }
+func (p Provider) KeepsLimits() bool { return p.Dialect != "go" && p.atPreset() }
 
 // atPreset says whether all servers of p are those of presets.
 func (p Provider) atPreset() bool {
@@ -157,3 +159,23 @@ const (
 	// as it is produced, as Anthropic does.
 	CountUsed Counting = "used"
 )
+
+// Counts is how p charges tokens, whether Counting says so or its dialect implies it.
+func (p Provider) Counts() Counting {
+	switch {
+	case p.Counting != "":
+		return p.Counting
+	case p.Dialect == "anthropic":
+		return CountUsed
+	default:
+		return CountMax
+	}
+}
+
+// LimitPatterns returns the patterns of ModelLimits in the order they are tried: the longest is
+// the most specific, so it comes first.
+func (p Provider) LimitPatterns() []string {
+	return slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+}

@@ -62,10 +62,10 @@ func item(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 func (p Provider) checkServers(bad complain) {
 	switch {
-	case p.Dialect == "sim":
+	case p.InProcess():
 		for field, given := range map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""} {
 			if given {
-				bad(field, "is for servers, and the simulated provider inside parley is none")
+				bad(field, "is for servers, and a provider of dialect %s has none", p.Dialect)
 			}
 		}
 		return

@@ -56,7 +56,7 @@ func (b Bootstrap) Units(n int, statistic func(picked []int) float64, confidence
 	for i := range picked {
 		picked[i] = i
 	}
-	q := Quantity{statistic(picked), everything(), n, "bca"}
+	q := Quantity{Value: statistic(picked), Interval: everything(), N: n, Method: "bca"}
 	if !isFinite(q.Value) {
 		return Unknown(n, "bca")
 	}
@@ -122,7 +122,7 @@ func bca(value float64, drawn, without []float64, confidence float64) Interval {
 		return quantile7(drawn, normalCDF(bias+x/(1-a*x)))
 	}
 	z := normalQuantile(confidence)
-	return Interval{end(-z), end(z)}
+	return Interval{Low: end(-z), High: end(z)}
 }
 
 // acceleration is how fast the spread of the statistic changes with its value.

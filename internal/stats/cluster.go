@@ -47,7 +47,7 @@ func (c *Clusters) Mean(confidence float64) Quantity {
 	if len(c.sizes) == 0 || !isFinite(c.mean) {
 		return Unknown(len(c.sizes), method)
 	}
-	q := Quantity{c.mean, everything(), len(c.sizes), method}
+	q := Quantity{Value: c.mean, Interval: everything(), N: len(c.sizes), Method: method}
 	if variance, df := c.spread(); df > 0 && variance > 0 && isFinite(variance) {
 		q.Interval = student(c.mean, math.Sqrt(variance), df, confidence)
 	}
@@ -70,10 +70,10 @@ func (c *Clusters) Between(low, high, confidence float64) Quantity {
 	if !(p >= 0 && p <= 1) {
 		return Unknown(len(c.sizes), method)
 	}
-	q := Quantity{c.mean, Interval{low, high}, len(c.sizes), method}
+	q := Quantity{Value: c.mean, Interval: Interval{Low: low, High: high}, N: len(c.sizes), Method: method}
 	if n := c.worth(p, wide, confidence); n > 0 {
 		i := WilsonShare(p, n, confidence)
-		q.Interval = Interval{low + i.Low*wide, low + i.High*wide}
+		q.Interval = Interval{Low: low + i.Low*wide, High: low + i.High*wide}
 	}
 	return q
 }

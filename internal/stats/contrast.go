@@ -95,7 +95,7 @@ type contrasted struct {
 // judge puts an interval around a contrast and tests it.
 func (e contrasted) judge(confidence float64) (Quantity, Test) {
 	const method = "cluster t"
-	q, test := Quantity{e.value, everything(), e.clusters, method}, Test{math.NaN(), e.clusters, method}
+	q, test := Quantity{Value: e.value, Interval: everything(), N: e.clusters, Method: method}, Test{P: math.NaN(), N: e.clusters, Method: method}
 	if !q.Known() || e.single || !(e.variance > 0) || !isFinite(e.variance) || !(e.df > 0) {
 		return q, test
 	}

@@ -5,7 +5,7 @@ import "math"
 // McNemar tests whether A and B win equally often on the same deals, exactly: only deals
 // that one of them won and the other did not can tell.
 func McNemar(p Pairs) Test {
-	t := Test{math.NaN(), max(p.N(), 0), "mcnemar"}
+	t := Test{P: math.NaN(), N: max(p.N(), 0), Method: "mcnemar"}
 	if t.N == 0 || !p.valid() {
 		return t
 	}
@@ -18,7 +18,7 @@ func McNemar(p Pairs) Test {
 // same share, exactly. It is careful rather than sharp: with small numbers it finds a
 // difference less often than its P says.
 func Fisher(k1, n1, k2, n2 int) Test {
-	t := Test{math.NaN(), max(0, min(n1, n2)), "fisher"}
+	t := Test{P: math.NaN(), N: max(0, min(n1, n2)), Method: "fisher"}
 	if t.N == 0 || k1 < 0 || k2 < 0 || k1 > n1 || k2 > n2 {
 		return t
 	}

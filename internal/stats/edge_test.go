@@ -120,11 +120,11 @@ func TestWritten(t *testing.T) {
 		of         any
 		json, text string
 	}{
-		{Quantity{0.5, Interval{0.25, 0.75}, 8, "wilson"}, `{"value":0.5,"low":0.25,"high":0.75,"n":8,"method":"wilson"}`, "0.5 (0.25 to 0.75, n=8, wilson)"},
+		{Quantity{Value: 0.5, Interval: Interval{Low: 0.25, High: 0.75}, N: 8, Method: "wilson"}, `{"value":0.5,"low":0.25,"high":0.75,"n":8,"method":"wilson"}`, "0.5 (0.25 to 0.75, n=8, wilson)"},
 		{Mean([]float64{2}, 0.95).Quantity(), `{"value":2,"low":null,"high":null,"n":1,"method":"t"}`, "2 (interval unknown, n=1, t)"},
 		{Unknown(3, "t"), `{"value":null,"low":null,"high":null,"n":3,"method":"t"}`, "unknown (n=3, t)"},
-		{Test{0.0125, 12, "sign flips"}, `{"p":0.0125,"n":12,"method":"sign flips"}`, "p=0.0125 (sign flips, n=12)"},
-		{Test{math.NaN(), 0, "welch"}, `{"p":null,"n":0,"method":"welch"}`, "p unknown (welch, n=0)"},
+		{Test{P: 0.0125, N: 12, Method: "sign flips"}, `{"p":0.0125,"n":12,"method":"sign flips"}`, "p=0.0125 (sign flips, n=12)"},
+		{Test{P: math.NaN(), N: 0, Method: "welch"}, `{"p":null,"n":0,"method":"welch"}`, "p unknown (welch, n=0)"},
 	} {
 		b, err := json.Marshal(c.of)
 		if err != nil || string(b) != c.json {

@@ -19,7 +19,7 @@ func (e Estimate) Quantity() Quantity {
 	if e.N == 0 {
 		return Unknown(0, e.Method)
 	}
-	return Quantity{e.Mean, e.Interval, e.N, e.Method}
+	return Quantity{Value: e.Mean, Interval: e.Interval, N: e.N, Method: e.Method}
 }
 
 // Mean returns the mean of xs with Student's t interval. With fewer than two
@@ -42,7 +42,7 @@ func student(mean, se, df, confidence float64) Interval {
 	if math.IsNaN(half) { // no spread, and a confidence that nothing reaches
 		half = math.Inf(1)
 	}
-	return Interval{mean - half, mean + half}
+	return Interval{Low: mean - half, High: mean + half}
 }
 
 // PairedDifference returns the mean of a[i]-b[i], which stand for the same deal, with
@@ -68,7 +68,7 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 // each other, with Welch's interval. N is the smaller of the two.
 func MeanDifference(a, b []float64, confidence float64) Quantity {
 	w := compareMeans(a, b)
-	q := Quantity{w.difference, everything(), w.n, "welch"}
+	q := Quantity{Value: w.difference, Interval: everything(), N: w.n, Method: "welch"}
 	if w.df > 0 && unless(w.se*w.se, append(slices.Clone(a), b...)...) > 0 {
 		q.Interval = student(w.difference, w.se, w.df, confidence)
 	}
@@ -80,9 +80,9 @@ func MeanDifference(a, b []float64, confidence float64) Quantity {
 func Welch(a, b []float64) Test {
 	w := compareMeans(a, b)
 	if !(w.df > 0) || w.se == 0 {
-		return Test{math.NaN(), w.n, "welch"}
+		return Test{P: math.NaN(), N: w.n, Method: "welch"}
 	}
-	return Test{tTails(w.difference/w.se, w.df), w.n, "welch"}
+	return Test{P: tTails(w.difference/w.se, w.df), N: w.n, Method: "welch"}
 }
 
 // welch is a difference of means. Without degrees of freedom nothing is known of its

@@ -21,7 +21,7 @@ const fewEnough = 1 << 20
 // less that of B on the same deal. If there is nothing in it, each could as well have the
 // other sign. Several pairs that depend on each other are to be averaged first.
 func (p Permutation) SignFlip(differences []float64) Test {
-	t := Test{math.NaN(), len(differences), "sign flips"}
+	t := Test{P: math.NaN(), N: len(differences), Method: "sign flips"}
 	var nonzero []float64 // the others stay 0 with either sign
 	sum, size := 0.0, 0.0
 	for _, d := range differences {
@@ -78,7 +78,7 @@ func flipSome(r *rand.Rand, ds []float64) float64 {
 // there is nothing in it, each observation could as well have been in the other group.
 // Groups whose spread and size both differ are better tested by Welch.
 func (p Permutation) Shuffle(a, b []float64) Test {
-	t := Test{math.NaN(), min(len(a), len(b)), "shuffles"}
+	t := Test{P: math.NaN(), N: min(len(a), len(b)), Method: "shuffles"}
 	if t.N == 0 {
 		return t
 	}

@@ -5,16 +5,16 @@ import "math"
 // Share returns the share k of n with Wilson's interval.
 func Share(k, n int, confidence float64) Quantity {
 	if n <= 0 || k < 0 || k > n {
-		return Quantity{math.NaN(), Interval{0, 1}, max(n, 0), "wilson"}
+		return Quantity{Value: math.NaN(), Interval: Interval{Low: 0, High: 1}, N: max(n, 0), Method: "wilson"}
 	}
-	return Quantity{float64(k) / float64(n), Wilson(k, n, confidence), n, "wilson"}
+	return Quantity{Value: float64(k) / float64(n), Interval: Wilson(k, n, confidence), N: n, Method: "wilson"}
 }
 
 // Wilson returns Wilson's score interval of a proportion: k of n. It stays within 0 and
 // 1 and is good for small n and for k of 0 or n. With no observations it is all of 0 to 1.
 func Wilson(k, n int, confidence float64) Interval {
 	if n <= 0 {
-		return Interval{0, 1}
+		return Interval{Low: 0, High: 1}
 	}
 	k = min(max(k, 0), n)
 	return WilsonShare(float64(k)/float64(n), float64(n), confidence)
@@ -25,13 +25,13 @@ func Wilson(k, n int, confidence float64) Interval {
 func WilsonShare(p, n, confidence float64) Interval {
 	z := normalQuantile(confidence)
 	if math.IsInf(z, 1) {
-		return Interval{0, 1}
+		return Interval{Low: 0, High: 1}
 	}
 	zz := float64(z * z) // the conversions keep products from being fused, which only some processors do
 	denominator := 1 + zz/n
 	centre := (p + zz/(2*n)) / denominator
 	half := z / denominator * math.Sqrt(float64(p*(1-p))/n+zz/float64(4*n*n))
-	i := Interval{max(0, centre-half), min(1, centre+half)}
+	i := Interval{Low: max(0, centre-half), High: min(1, centre+half)}
 	if p == 0 {
 		i.Low = 0 // exactly, whatever rounding left
 	}
@@ -45,7 +45,7 @@ func WilsonShare(p, n, confidence float64) Interval {
 // Newcombe's hybrid score interval. N is the smaller of the two.
 func ShareDifference(k1, n1, k2, n2 int, confidence float64) Quantity {
 	a, b := Share(k1, n1, confidence), Share(k2, n2, confidence)
-	d := Quantity{a.Value - b.Value, Interval{-1, 1}, min(a.N, b.N), "newcombe"}
+	d := Quantity{Value: a.Value - b.Value, Interval: Interval{Low: -1, High: 1}, N: min(a.N, b.N), Method: "newcombe"}
 	if d.Known() {
 		d.Interval = squareAndAdd(a, b, 0, confidence)
 	}
@@ -69,7 +69,7 @@ func (p Pairs) valid() bool {
 func PairedShareDifference(p Pairs, confidence float64) Quantity {
 	n := p.N()
 	if n == 0 || !p.valid() {
-		return Quantity{math.NaN(), Interval{-1, 1}, max(n, 0), "newcombe, paired"}
+		return Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: max(n, 0), Method: "newcombe, paired"}
 	}
 	a, b := Share(p.Both+p.OnlyA, n, confidence), Share(p.Both+p.OnlyB, n, confidence)
 	return Quantity{
@@ -99,7 +99,7 @@ func (p Pairs) correlation() float64 {
 // keeps what is good about Wilson's: it never leaves -1 to 1.
 func squareAndAdd(a, b Quantity, r, confidence float64) Interval {
 	if math.IsInf(normalQuantile(confidence), 1) {
-		return Interval{-1, 1}
+		return Interval{Low: -1, High: 1}
 	}
 	side := func(x, y float64) float64 {
 		return math.Sqrt(max(0, x*x-2*r*x*y+y*y))

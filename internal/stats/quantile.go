@@ -19,7 +19,7 @@ func Quantile(xs []float64, q, confidence float64) Quantity {
 		xs = slices.Clone(xs)
 		slices.Sort(xs)
 	}
-	return Quantity{quantile7(xs, q), orderInterval(xs, q, confidence), len(xs), method}
+	return Quantity{Value: quantile7(xs, q), Interval: orderInterval(xs, q, confidence), N: len(xs), Method: method}
 }
 
 // quantile7 interpolates in sorted observations, of which there is at least one.

@@ -38,11 +38,11 @@ func TestWilsonEdges(t *testing.T) {
 		confidence float64
 		want       Interval
 	}{
-		{0, 0, 0.95, Interval{0, 1}},
-		{3, -1, 0.95, Interval{0, 1}},
-		{3, 10, 0, Interval{0, 1}},
-		{3, 10, 1, Interval{0, 1}},
-		{3, 10, math.NaN(), Interval{0, 1}},
+		{0, 0, 0.95, Interval{Low: 0, High: 1}},
+		{3, -1, 0.95, Interval{Low: 0, High: 1}},
+		{3, 10, 0, Interval{Low: 0, High: 1}},
+		{3, 10, 1, Interval{Low: 0, High: 1}},
+		{3, 10, math.NaN(), Interval{Low: 0, High: 1}},
 	} {
 		if i := Wilson(c.k, c.n, c.confidence); i != c.want {
 			t.Errorf("Wilson(%d, %d, %v) = %v", c.k, c.n, c.confidence, i)

@@ -24,7 +24,7 @@ type Strata struct {
 // strata, and within them. See Cochran, Sampling Techniques (1977), chapters 5 and 11.
 func (s Strata) Total(confidence float64) Quantity {
 	mean, parts := s.spread(true)
-	q := Quantity{mean * s.Size, everything(), len(s.Sampled), "strata"}
+	q := Quantity{Value: mean * s.Size, Interval: everything(), N: len(s.Sampled), Method: "strata"}
 	if s.Size == 0 {
 		q.Interval = Interval{}
 	} else if variance, df := welch1947(parts); df > 0 {

@@ -101,7 +101,7 @@ func Handed(p provider.Provider) []Grant {
 }
 
 func grants(p provider.Provider, what, name string) []Grant {
-	if p.Dialect == "sim" {
+	if p.InProcess() {
 		return nil
 	}
 	var all []Grant

@@ -82,12 +82,6 @@ type Counts struct {
 	Waiting int `json:"waiting"`
 }
 
-// Briefer is a journal that can leave out what was said: see sqlite.Store.Brief. One that
-// cannot is read whole.
-type Briefer interface {
-	Brief(ctx context.Context, each func(journal.Entry) error) error
-}
-
 // Fold reads a run. file is what it is called.
 func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	head, err := j.Head(ctx)
@@ -97,7 +91,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	if head.Begun == nil {
 		return nil, fmt.Errorf("view: %s %w", file, ErrEmpty)
 	}
-	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason}
+	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
 	switch {
 	case head.Cut:
 		r.State = StateOpen
@@ -106,7 +100,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	}
 	r.count()
 	books := newBooks(r)
-	if b, ok := j.(Briefer); ok {
+	if b, ok := j.(journal.Briefer); ok {
 		err = b.Brief(ctx, books.add)
 	} else {
 		err = j.Read(ctx, journal.Whole(), books.add)

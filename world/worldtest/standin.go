@@ -80,7 +80,7 @@ func (u *understudy) play() []error {
 			if c.Act != nil {
 				return u.good(deal)(p, c)
 			}
-			if bot := u.kind.Bots[lineup[c.Seat].Bot]; bot != nil {
+			if bot := u.kind.Bots()[lineup[c.Seat].Bot]; bot != nil {
 				return bot(c)
 			}
 			u.asked[c.Label] = true

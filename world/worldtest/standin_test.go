@@ -10,6 +10,16 @@ import (
 	"parley/world"
 )
 
+// standing is a definition with a stand-in.
+type standing struct {
+	Simple[params]
+	player func(model string, req *llm.Request, seed uint64) (string, bool)
+}
+
+func (s standing) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return s.player(model, req, seed)
+}
+
 // TestStandIn tries stand-ins that are good, and that are wrong in one way each.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
@@ -19,13 +29,15 @@ func TestStandIn(t *testing.T) {
 		return t.One(world.Call{Seat: "a", Label: label, Ask: llm.Request{Messages: []llm.Message{llm.User(text)}, Schema: form}})
 	}
 	kind := func(p player) world.Kind {
-		k := kindOf(func(_ *params, t *world.Table) world.Outcome {
+		d := simple(func(_ *params, t *world.Table) world.Outcome {
 			asks(t, "bid", "Your bid, please.", form)
 			asks(t, "talk", "Your words, please.", nil)
 			return world.Outcome{}
 		})
-		k.StandIn = p
-		return k
+		if p == nil {
+			return world.Define(d)
+		}
+		return world.Define(standing{d, p})
 	}
 	good := func(_ string, req *llm.Request, _ uint64) (string, bool) {
 		if len(req.Messages) == 0 || !strings.HasPrefix(req.Messages[0].Text(), "Your ") {

@@ -13,39 +13,26 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Params are what a plan file can say about a game.
+// Params are what a plan file can say about a game. The doc tags say what each means.
 type Params struct {
-	// Rounds is how many rounds of talks come before each movement phase. Default: 3.
-	Rounds int `json:"rounds" doc:"How many rounds of talks come before the orders of spring and fall, at most: 0 to 10. 0: no press. Talks end early when nobody has anything to say."`
-	// Messages is how many messages a power may write in a round. Default: 5.
-	Messages int `json:"messages" doc:"How many messages a power may write in a round: 1 to 20."`
-	// MaxYear is the last year that is played. Default: 1910.
-	MaxYear int `json:"max_year" doc:"The last year that is played, winter included."`
-	// EndPhase is the last phase that is played, if the game is to end before MaxYear does. Default: none.
-	EndPhase string `json:"end_phase" doc:"The last phase that is played, as F1903M, if that is before the end of max_year. Empty: none."`
-	// Scoring is what a power's score is: see scorings. Default: game.
-	Scoring string `json:"scoring" doc:"What the score is: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else shared by the survivors), welfare (centres that no unit was kept for, over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
-	// Diary is whether powers keep a diary, goals and relations. Default: true.
-	Diary bool `json:"diary" doc:"Whether powers keep a diary, goals and relations: calls at the start, after talks and after results."`
-	// Planning is whether powers plan before each movement phase. Default: false.
-	Planning bool `json:"planning" doc:"Whether powers write a plan before the talks (or orders) of spring and fall: one more call for each."`
-	// DrawFrom is the first year in which powers vote on ending the game. Default: 0, never.
-	DrawFrom int `json:"draw_from" doc:"The first year in which powers vote, with their orders, on a draw or on conceding the game to one of them. 0: never."`
-	// Judge is whether an agent in the seat judge lists the promises in messages. Default: false.
-	Judge bool `json:"judge" doc:"Whether an agent in the seat judge lists the promises in the messages of each phase, to be checked against the orders."`
-	// Templates is power, or ALL, to a folder of templates. Default: none.
-	Templates map[string]string `json:"templates" doc:"Folders of prompt templates by power, or ALL for everybody: {FRANCE: prompts/bold}. What a folder does not have stays as it is."`
-	// Prompts are the templates that were read, by power and name. Default: none.
-	Prompts map[string]map[string]string `json:"prompts" doc:"The templates themselves, by power or ALL and name: read from templates when the plan is, and recorded with the run."`
-	// Start is a file with the position to start from. Default: none.
-	Start string `json:"start" doc:"A JSON file with the position to start from: a state of the Python package diplomacy, or a saved game of it. Empty: the usual start."`
-	// StartPhase is the phase to start from, of a saved game. Default: its last.
-	StartPhase string `json:"start_phase" doc:"Which phase of a saved game to start from, as S1905M. Empty: its last."`
-	// Position is the position that was read. Default: the usual start.
-	Position rules.State `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
+	Rounds     int                          `json:"rounds" doc:"How many rounds of talks come before the orders of spring and fall, at most: 0 to 10. 0: no press. Talks end early when nobody has anything to say."`
+	Messages   int                          `json:"messages" doc:"How many messages a power may write in a round: 1 to 20."`
+	MaxYear    int                          `json:"max_year" doc:"The last year that is played, winter included: at most 100 years after the first."`
+	EndPhase   string                       `json:"end_phase" doc:"The last phase that is played, as F1903M, if that is before the end of max_year. Empty: none."`
+	Scoring    string                       `json:"scoring" doc:"What the score is: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else shared by the survivors), welfare (centres that no unit was kept for, over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
+	Diary      bool                         `json:"diary" doc:"Whether powers keep a diary, goals and relations: calls at the start, after talks and after results."`
+	Planning   bool                         `json:"planning" doc:"Whether powers write a plan before the talks (or orders) of spring and fall: one more call for each."`
+	DrawFrom   int                          `json:"draw_from" doc:"The first year in which powers vote, with their orders, on a draw or on conceding the game to one of them. 0: never."`
+	Judge      bool                         `json:"judge" doc:"Whether an agent in the seat judge lists the promises in the messages of each phase, to be checked against the orders."`
+	Templates  map[string]string            `json:"templates" doc:"Folders of prompt templates by power, or ALL for everybody: {FRANCE: prompts/bold}. What a folder does not have stays as it is."`
+	Prompts    map[string]map[string]string `json:"prompts" doc:"The templates themselves, by power or ALL and name: read from templates when the plan is, and recorded with the run."`
+	Start      string                       `json:"start" doc:"A JSON file with the position to start from: a state of the Python package diplomacy, or a saved game of it. Empty: the usual start."`
+	StartPhase string                       `json:"start_phase" doc:"Which phase of a saved game to start from, as S1905M. Empty: its last."`
+	Position   rules.State                  `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
 }
 
-func defaults() *Params {
+// Defaults are a game with talks, diaries and no judge.
+func (d *definition) Defaults() *Params {
 	return &Params{
 		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
@@ -65,12 +52,12 @@ func wrong(param, format string, args ...any) error {
 const maxYears = 100
 
 // check says what is wrong with p, all of it, naming the params.
-func (k *kind) check(p *Params) error {
+func (d *definition) check(p *Params) error {
 	c := &world.Complaints{Kind: "diplomacy"}
-	start, err := k.start(p)
+	start, err := d.start(p)
 	if err != nil {
 		c.Add(err)
-		start = k.rules.Start()
+		start = d.rules.Start()
 	}
 	first := start.Phase.Year
 	c.Whole("rounds", p.Rounds, 0, 10)
@@ -91,20 +78,20 @@ func (k *kind) check(p *Params) error {
 	if p.Judge && p.Rounds == 0 {
 		c.Say("judge", "there is nothing to judge without talks: set rounds to 1 or more")
 	}
-	_, err = k.sets(p)
+	_, err = d.sets(p)
 	c.Add(err)
 	return c.Err()
 }
 
 // start is the position the game begins with.
-func (k *kind) start(p *Params) (rules.Position, error) {
+func (d *definition) start(p *Params) (rules.Position, error) {
 	if p.Position.Name == "" {
 		if p.Start != "" {
 			return rules.Position{}, wrong("start", "%q %w: a matrix cannot vary it", p.Start, world.ErrUnread)
 		}
-		return k.rules.Start(), nil
+		return d.rules.Start(), nil
 	}
-	pos, err := k.rules.FromState(p.Position)
+	pos, err := d.rules.FromState(p.Position)
 	if err != nil {
 		return pos, wrong("position", "%v", err)
 	}

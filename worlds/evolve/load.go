@@ -9,12 +9,8 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// load reads the files of problems, and keeps those that are used.
-func load(params any, files world.Files) ([]string, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("evolve: params are %T, want *evolve.Params", params)
-	}
+// Load reads the files of problems, and keeps those that are used.
+func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	q := &p.Problems
 	if q.Source != "file" || q.File == "" {
 		return nil, nil // check says what is missing
@@ -44,10 +40,13 @@ func load(params any, files world.Files) ([]string, error) {
 	return nil, p.fits(set)
 }
 
+// joinedError is an error that was made of several, as by errors.Join.
+type joinedError interface{ Unwrap() []error }
+
 // named says which param each line of an error is about. Errors that name a place
 // themselves stay as they are.
 func named(param string, err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
+	if many, ok := err.(joinedError); ok {
 		var all []error
 		for _, one := range many.Unwrap() {
 			all = append(all, named(param, one))

@@ -9,71 +9,48 @@ import (
 // Params are what a plan file can say about an evolution. Those that are pointers have
 // their defaults from the preset.
 type Params struct {
-	// Preset is where the numbers below come from that are left out: see presets. Default: standard.
-	Preset string `json:"preset" doc:"Where the numbers come from that are left out." oneof:"quick,standard,thorough,no_crossover,no_mutation,high_mutation,large_population,random_search"`
-	// Problems are what prompts are tried on. Default: arithmetic of our own.
-	Problems Problems `json:"problems" doc:"What prompts are tried on."`
-	// Ask is what a solver is asked. Default: {question}.
-	Ask string `json:"ask" doc:"What a solver is asked. {question} is the problem and {prompt} the prompt; without {prompt}, that is the system message."`
-	// Checker is how answers are checked. Default: as numbers.
-	Checker checker.Checker `json:"checker" doc:"How answers are checked."`
-	// Solvers is how many models solve each problem. Default: 1.
-	Solvers int `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
-	// Samples is how often each is asked. Default: 1.
-	Samples int `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
-	// Fitness is what a prompt is judged by. Default: accuracy.
-	Fitness Fitness `json:"fitness" doc:"What a prompt is judged by."`
-	// Seeds are prompts to begin with. Default: those of package genome.
-	Seeds []string `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
-	// Phrases are sentences that mutations may put into prompts. Default: those of package genome.
-	Phrases []string `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley."`
+	Preset   string          `json:"preset" doc:"Where the numbers come from that you leave out." oneof:"quick,standard,thorough,no_crossover,no_mutation,high_mutation,large_population,random_search"`
+	Problems Problems        `json:"problems" doc:"What prompts are tried on."`
+	Ask      string          `json:"ask" doc:"What a solver is asked. {question} is the problem and {prompt} the prompt; without {prompt}, that is the system message."`
+	Checker  checker.Checker `json:"checker" doc:"How answers are checked."`
+	Solvers  int             `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
+	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
+	Fitness  Fitness         `json:"fitness" doc:"What a prompt is judged by."`
+	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
+	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley."`
 
 	PopulationSize *int     `json:"population_size,omitempty" doc:"How many prompts a generation has: 4 to 1000."`
 	MaxGenerations *int     `json:"max_generations,omitempty" doc:"How many generations there are at most after the first: 0 to 1000."`
 	CrossoverRate  *float64 `json:"crossover_rate,omitempty" doc:"How often a child has two parents, from 0 to 1."`
 	MutationRate   *float64 `json:"mutation_rate,omitempty" doc:"How often a child is changed, from 0 to 1."`
-	EliteSize      *int     `json:"elite_size,omitempty" doc:"How many of the best live on as they are."`
+	EliteSize      *int     `json:"elite_size,omitempty" doc:"How many of the best live on as they are: 0 to two less than an island has."`
 	TournamentSize *int     `json:"tournament_size,omitempty" doc:"How many meet in a tournament: 1 to 100."`
-	TargetFitness  *float64 `json:"target_fitness,omitempty" doc:"The fitness at which to stop. 0: none."`
-	Patience       *int     `json:"convergence_patience,omitempty" doc:"Stop after so many generations without improvement. 0: never."`
+	TargetFitness  *float64 `json:"target_fitness,omitempty" doc:"The fitness at which to stop, from 0 to 1. 0: none."`
+	Patience       *int     `json:"convergence_patience,omitempty" doc:"Stop after so many generations without improvement: 0 to 1000. 0: never."`
 
-	// Selection is how parents are picked: see package selection. Default: tournament.
-	Selection string `json:"selection" doc:"How parents are picked." oneof:"tournament,roulette,rank,universal,truncation,pareto,random"`
-	// Pressure is how much rank favours the best. Default: 1.5.
-	Pressure float64 `json:"selection_pressure" doc:"How much selection by rank favours the best: 1 (not at all) to 2."`
-	// Crossover and Mutation are the weights of operators. Default: all spans, no model.
-	Crossover map[string]float64 `json:"crossover" doc:"How often each way to cross two prompts is taken, by weight: section, single_point, two_point, uniform; and model, in which the breeder writes the child."`
-	Mutation  map[string]float64 `json:"mutation" doc:"How often each way to change a prompt is taken, by weight: edit, insert, delete, swap, duplicate; and by the breeder: rewrite, reflect (from what went wrong), difference (from how other prompts differ)."`
-	// MaxInsertions, MinSpans, MaxSpans and MaxLength bound prompts. Default: 2, 1, 16 and 4000.
-	MaxInsertions int `json:"max_insertions" doc:"The most sentences that one insertion adds."`
-	MinSpans      int `json:"min_genome_length" doc:"The least sentences of a prompt that deletion leaves."`
-	MaxSpans      int `json:"max_genome_length" doc:"The most sentences that insertion and duplication make of a prompt."`
-	MaxLength     int `json:"max_prompt_length" doc:"The most characters of a prompt that the breeder writes."`
-	// BreederCalls is the budget of model-made operators. Default: 0, none.
-	BreederCalls int `json:"breeder_calls" doc:"The most calls of the breeder in all: then sentences are crossed and changed without it. 0: no bound."`
-	// FailedCases is how many a reflection is shown. Default: 3.
-	FailedCases int `json:"failed_cases" doc:"How many problems that went wrong a reflection is shown: 1 to 20."`
-	// Adaptive changes the rates as evolution goes on. Default: true.
-	Adaptive bool `json:"adaptive" doc:"Whether rates of crossover and mutation adapt to diversity and progress."`
-	// Islands are populations that breed apart. Default: one.
-	Islands Islands `json:"islands" doc:"Populations that breed apart."`
-	// Race is how trials are cut short. Default: on.
-	Race Race `json:"race" doc:"How trials of prompts that fall behind are cut short."`
+	Selection     string             `json:"selection" doc:"How parents are picked." oneof:"tournament,roulette,rank,universal,truncation,pareto,random"`
+	Pressure      float64            `json:"selection_pressure" doc:"How much selection by rank favours the best: 1 (not at all) to 2."`
+	Crossover     map[string]float64 `json:"crossover" doc:"How often each way to cross two prompts is taken, by weight: section, single_point, two_point, uniform; and model, in which the breeder writes the child."`
+	Mutation      map[string]float64 `json:"mutation" doc:"How often each way to change a prompt is taken, by weight: edit, insert, delete, swap, duplicate; and by the breeder: rewrite, reflect (from what went wrong), difference (from how other prompts differ)."`
+	MaxInsertions int                `json:"max_insertions" doc:"The most sentences that one insertion adds: 1 to 20."`
+	MinSpans      int                `json:"min_genome_length" doc:"The fewest sentences that deletion leaves of a prompt: 0 to 1000."`
+	MaxSpans      int                `json:"max_genome_length" doc:"The most sentences that insertion and duplication make of a prompt: up to 1000."`
+	MaxLength     int                `json:"max_prompt_length" doc:"The most characters of a prompt that the breeder writes: 20 to 100000."`
+	BreederCalls  int                `json:"breeder_calls" doc:"The most calls of the breeder in all. After them, prompts are crossed and changed without it. 0: no bound."`
+	FailedCases   int                `json:"failed_cases" doc:"How many problems that went wrong a reflection is shown: 1 to 20."`
+	Adaptive      bool               `json:"adaptive" doc:"Whether rates of crossover and mutation adapt to diversity and progress."`
+	Islands       Islands            `json:"islands" doc:"Populations that breed apart."`
+	Race          Race               `json:"race" doc:"How trials of prompts that fall behind are cut short."`
 
-	// Improvement, PlateauThreshold, PlateauGenerations, DiversityThreshold and MaxCalls are
-	// when to stop. Default: 0.01, 0.001, 10, 0.05 and 0.
-	Improvement        float64 `json:"improvement_threshold" doc:"What counts as an improvement of fitness."`
-	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness below this is none."`
-	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change. 0: never."`
+	Improvement        float64 `json:"improvement_threshold" doc:"How much fitness must rise to count as an improvement, from 0 to 1."`
+	PlateauThreshold   float64 `json:"fitness_plateau_threshold" doc:"A change of the best fitness that is smaller than this counts as no change, from 0 to 1."`
+	PlateauGenerations int     `json:"fitness_plateau_generations" doc:"Stop after so many generations without any change: 0 to 1000. 0: never."`
 	DiversityThreshold float64 `json:"diversity_threshold" doc:"Stop when prompts differ less than this, from 0 to 1."`
 	MaxCalls           int     `json:"max_calls" doc:"The most calls of solvers, with those of the final test set aside. 0: no bound."`
 
-	// Finalists are tried on the validation problems. Default: 5.
-	Finalists int `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
-	// Baselines is what the winner is measured beside. Default: five seeds and the two plain ones.
+	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`
 
-	// Episode is what one episode plays. Default: none; the plan makes it.
 	Episode *Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
 }
 
@@ -86,9 +63,9 @@ type Problems struct {
 	Answer     string       `json:"answer" doc:"What the file calls an answer. Of an answer with #### in it, what comes after counts."`
 	ID         string       `json:"id" doc:"What the file calls an id, where it has one."`
 	Choices    string       `json:"choices" doc:"What the file calls the list of choices, where it has one."`
-	Train      *int         `json:"train,omitempty" doc:"How many problems prompts are tried on. All generations see the same."`
+	Train      *int         `json:"train,omitempty" doc:"How many problems prompts are tried on: 2 to 100000. All generations see the same."`
 	Validation int          `json:"validation" doc:"How many more the winner is chosen by among the finalists. 0: it is the fittest."`
-	Test       int          `json:"test" doc:"How many more the winner is measured by in the end, which evolution never sees."`
+	Test       int          `json:"test" doc:"How many more the winner is measured by in the end: 2 to 100000. Evolution never sees them."`
 	Seed       uint64       `json:"seed" doc:"What the choice of problems depends on: not the seed of the plan, so that runs can be compared on the same problems."`
 	Difficulty [2]int       `json:"difficulty" doc:"The least and the most steps of a problem of the source arithmetic: 1 to 8."`
 	Set        *problem.Set `json:"set,omitempty" doc:"The problems themselves: read from the file when the plan is, and recorded with the run."`
@@ -96,16 +73,16 @@ type Problems struct {
 
 // Islands are populations that breed apart.
 type Islands struct {
-	Count    int `json:"count" doc:"How many there are: 1 to 50."`
-	Interval int `json:"migration_interval" doc:"After how many generations the best of each go to the next."`
-	Migrants int `json:"migrants" doc:"How many go."`
+	Count    int `json:"count" doc:"How many populations there are: 1 to 50, with at least 4 prompts each."`
+	Interval int `json:"migration_interval" doc:"After how many generations the best of each go to the next: 1 to 1000."`
+	Migrants int `json:"migrants" doc:"How many go at a time: 0 to 100."`
 }
 
 // Race is how trials are cut short.
 type Race struct {
 	Minibatch  int     `json:"minibatch" doc:"How many problems a new prompt is tried on first. Then as many more as it was tried on so far, until it has seen all. 0: all at once."`
 	Confidence float64 `json:"confidence" doc:"How sure it must be that a prompt is behind, to drop it: 0.51 to 0.9999."`
-	Keep       float64 `json:"keep" doc:"What share of the population is never dropped: a prompt is behind where it is behind the last of these."`
+	Keep       float64 `json:"keep" doc:"What share of the population is never dropped, from 0 to 1: a prompt is behind where it is behind the last of these."`
 }
 
 // Fitness is what a prompt is judged by.
@@ -116,7 +93,7 @@ type Fitness struct {
 	Efficiency  float64 `json:"efficiency" doc:"The weight of right answers that are short."`
 	Diversity   float64 `json:"diversity" doc:"The weight of right answers that are not all of one length."`
 	FreeWords   int     `json:"free_words" doc:"How many words of a prompt cost nothing."`
-	WordPenalty float64 `json:"word_penalty" doc:"What each word more costs."`
+	WordPenalty float64 `json:"word_penalty" doc:"What each further word costs."`
 	MaxPenalty  float64 `json:"max_penalty" doc:"The most that length costs."`
 }
 
@@ -126,7 +103,8 @@ type Baselines struct {
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 
-func defaults() *Params {
+// Defaults are an evolution on arithmetic, by the preset standard.
+func (definition) Defaults() *Params {
 	return &Params{
 		Preset: "standard",
 		Problems: Problems{

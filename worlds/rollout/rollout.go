@@ -3,14 +3,32 @@
 package rollout
 
 import (
+	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
 )
 
 // Kind is the family of rollouts.
-func Kind() world.Kind {
-	k := rules.Kind()
-	k.StandIn = learner.Play
-	return k
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is the rules, with environments that carry out the acts.
+type definition struct{ rules.Definition }
+
+// Actor connects to the environments.
+func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
+	actor, err := envhttp.New(p, run)
+	if err != nil {
+		return nil, err
+	}
+	return actor, nil
+}
+
+// Outside are the params that say where environments are and how they are held.
+func (definition) Outside() []string { return []string{"servers", "pool"} }
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return learner.Play(model, req, seed)
 }

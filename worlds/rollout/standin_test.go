@@ -39,12 +39,13 @@ func TestStandIn(t *testing.T) {
 // acts carries out acts in this process, of one episode after the other.
 func acts(t *testing.T, params []byte) func(c world.Call, _ *rand.Rand) world.Reply {
 	t.Helper()
-	p, ok := rollout.Kind().Params().(*rules.Params)
+	read, err := rollout.Kind().Read(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, ok := read.Pointer().(*rules.Params)
 	if !ok {
 		t.Fatal("the params are not those of rollouts")
-	}
-	if err := json.Unmarshal(params, p); err != nil {
-		t.Fatal(err)
 	}
 	actor, err := envhttp.New(p, "test")
 	if err != nil {

@@ -8,38 +8,23 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// Params are what a plan file can say about a game.
+// Params are what a plan file can say about a game. The doc tags say what each means.
 type Params struct {
-	// Mode is how points are given: see Modes. Default: standard.
-	Mode string `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
-	// Players is how many play. Default: 2.
-	Players int `json:"players" doc:"How many play: 2 to 100. Two sit in first and second, more in player1, player2 and so on."`
-	// Rounds is how many rounds are played. Default: 1.
-	Rounds int `json:"rounds" doc:"How many rounds are played: 1 to 200. In each, everybody talks to one other player; of an odd number one sits out."`
-	// Messages is how many messages each player writes in a conversation. Default: 3.
-	Messages int `json:"messages" doc:"How many messages each of the two players of a conversation writes in it: 1 to 200."`
-	// Pairing is who talks to whom. Default: random.
-	Pairing string `json:"pairing" doc:"Who talks to whom: random draws it anew in every episode, round-robin is the same in each, swiss pairs players with like points. Nobody meets again before it must be." oneof:"random,round-robin,swiss"`
-	// Memory is what players know of earlier conversations. Default: long.
-	Memory string `json:"memory" doc:"What players are shown: long is also their earlier conversations, short the present one only." oneof:"long,short"`
-	// Context is what players are told: see ContextParts. Default: all of it.
-	Context []string `json:"context" doc:"What players are told, any of chat_history (conversations with others than the present one, if memory is long), secret, collected_secrets, rules."`
-	// Persona is a text added to what a seat is told, or the name of one, by seat. Default: none.
-	Persona map[string]string `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to what it is told."`
-	// Points are what is paid, where it is not what the mode pays. Default: none.
-	Points map[string]float64 `json:"points" doc:"What is paid, where that is to differ from the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
-	// Target is the seat whose secret is the target. Default: drawn in every episode.
-	Target string `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: drawn anew in every episode."`
-	// TargetKnown is who is told whose secret is the target. Default: everyone.
-	TargetKnown string `json:"target_known" doc:"Who is told whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
-	// Judge is whether a model reads the conversations too. Default: none.
-	Judge string `json:"judge" doc:"Whether an agent in the seat judge reads each conversation: none; report: its verdict stands beside the rule's; decide: its verdict counts." oneof:"none,report,decide"`
-	// Forms are the ways to give a secret away that count: see package reveal. Default: all.
-	Forms []string `json:"forms" doc:"The ways to give a secret away that count."`
-	// Categories are where secrets are drawn from: see Categories. Default: all of them.
-	Categories []string `json:"categories" doc:"The categories of words that secrets are drawn from."`
-	// Words are what secrets are drawn from instead of the categories. Default: none.
-	Words []string `json:"words" doc:"Words of your own to draw secrets from, instead of the categories."`
+	Mode        string             `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
+	Players     int                `json:"players" doc:"How many play: 2 to 100. Two sit in first and second, more in player1, player2 and so on."`
+	Rounds      int                `json:"rounds" doc:"How many rounds are played: 1 to 200. In each, everybody talks to one other player; of an odd number one sits out."`
+	Messages    int                `json:"messages" doc:"How many messages each of the two players of a conversation writes in it: 1 to 200."`
+	Pairing     string             `json:"pairing" doc:"Who talks to whom: random draws it anew in every episode, round-robin is the same in each, swiss pairs players with like points. Nobody meets again before it must be." oneof:"random,round-robin,swiss"`
+	Memory      string             `json:"memory" doc:"What players are shown: long is also their earlier conversations, short the present one only." oneof:"long,short"`
+	Context     []string           `json:"context" doc:"What players are told, any of chat_history (conversations with others than the present one, if memory is long), secret, collected_secrets, rules."`
+	Persona     map[string]string  `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to what it is told."`
+	Points      map[string]float64 `json:"points" doc:"What is paid, where that is to differ from the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
+	Target      string             `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: drawn anew in every episode."`
+	TargetKnown string             `json:"target_known" doc:"Who is told whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
+	Judge       string             `json:"judge" doc:"Whether an agent in the seat judge reads each conversation: none; report: its verdict stands beside the rule's; decide: its verdict counts." oneof:"none,report,decide"`
+	Forms       []string           `json:"forms" doc:"The ways to give a secret away that count."`
+	Categories  []string           `json:"categories" doc:"The categories of words that secrets are drawn from."`
+	Words       []string           `json:"words" doc:"Words of your own to draw secrets from, instead of the categories."`
 }
 
 // The parts of the context.
@@ -74,7 +59,8 @@ const (
 	JudgeDecide = "decide"
 )
 
-func defaults() *Params {
+// Defaults are the plain game: two players, one conversation.
+func (definition) Defaults() *Params {
 	return &Params{
 		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairRandom, Memory: memoryLong, Context: ContextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/engine"
 	"parley/journal"
@@ -134,5 +135,34 @@ func closed(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestReasons: the kind of a reason is kept whatever its words are, and read from the words where a
+// file has no kinds yet.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "run.parley"), Either)
+	for _, want := range []journal.Reason{
+		{}, {Kind: journal.ByGrowth}, {Kind: journal.ByBudget, Detail: "$1 is spent"},
+		{Kind: journal.ByCall, Detail: "budget: says the server"}, {Kind: journal.ByUser, Detail: "enough"}, {Kind: journal.ByError, Detail: "stopped by a signal"},
+	} {
+		if err := s.Append(t.Context(), &journal.Closed{State: journal.Stopped, Reason: want}); err != nil {
+			t.Fatal(err)
+		}
+		if head, err := s.Head(t.Context()); err != nil || head.Last.Reason != want {
+			t.Errorf("%+v, %v; want %+v", head.Last.Reason, err, want)
+		}
+	}
+	for data, want := range map[string]journal.Reason{
+		`{"state":"complete"}`:                                      {},
+		`{"state":"stopped","reason":"budget: $1 is spent"}`:        {Kind: journal.ByBudget, Detail: "$1 is spent"},
+		`{"state":"stopped","reason":"aborted by a second signal"}`: {Kind: journal.ByUser, Detail: "aborted by a second signal"},
+		`{"state":"failed","reason":"budget: it broke"}`:            {Kind: journal.ByError, Detail: "budget: it broke"},
+	} {
+		e, err := decodeEvent("closed", time.Time{}, []byte(data), nil)
+		if closed, ok := e.(*journal.Closed); err != nil || !ok || closed.Reason != want {
+			t.Errorf("%s: %+v, %v", data, e, err)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func newRewriter(old, address string, folders map[string]bool) rewriter {
 		address: address,
 		pkg:     regexp.MustCompile(`(?m)(^|[^\w./~-])` + q + `(/(?:` + strings.Join(names, "|") + `)\b)`),
 		imports: regexp.MustCompile(`(?m)(^[ \t]*import[ \t]+(?:[\w.]+[ \t]+)?"|^[ \t]+(?:[\w.]+[ \t]+)?")` + q + `("[ \t]*(?://.*)?\r?$)`),
-		command: regexp.MustCompile(`(?m)(\b(?:module|require|replace|go get|go install|go doc)[ \t]+)` + q + `((?:[ \t]+(?:v\d|=>)|@)|[ \t]*$)`),
+		command: regexp.MustCompile(`(?m)(\b(?:module|require|replace|go get|go install|go doc)[ \t]+)` + q + `((?:[ \t]+(?:v\d|=>)|[@=])|[ \t]*$)`),
 		word:    regexp.MustCompile(`(?m)(^|[\s\[,])` + q + `([\s\],]|$)`),
 	}
 }

@@ -13,18 +13,23 @@ import (
 // only looks like it.
 func files() map[string]string {
 	return map[string]string{
-		"go.mod":          "module PATH\n\ngo 1.26.0\n",
-		"root.go":         "package parley\n\nimport \"PATH/llm\"\n\nvar _ = llm.X\n",
-		"llm/llm.go":      "package llm\n\n// X is of PATH/llm.\nconst X = \"parley\"\n\nfunc name() string {\n\treturn \"parley\"\n}\n",
-		"cmd/p/main.go":   "package main\n\nimport (\n\t\"fmt\"\n\n\t\"PATH\"\n\tother \"PATH\"\n\t\"PATH/llm\"\n)\n",
-		"cmd/p/new.go":    "package main\n\nconst text = `module {{.}}\n\nrequire PATH v0.0.0\n\nreplace PATH => ../..\n`\n",
-		"oracle/go.mod":   "module PATH/oracle\n\nrequire (\n\tx.example/y v1.0.0\n\tPATH v0.0.0\n)\n\nreplace PATH => ..\n",
-		"oracle/bench.go": "package oracle\n\nimport \"PATH/llm\"\n\nvar names = []string{\"parley\", \"plain\"}\n",
-		".golangci.yml":   "goimports:\n  local-prefixes: [PATH]\n",
-		"docs/a.md":       "Run `parley run` or `./cmd/parley`. Import `PATH/llm`; see parley/trusted.jsonl.\n\n    go get PATH@latest\n    go doc PATH\n\n```go\nimport \"PATH\"\n```\n",
-		"docs/a.golden":   "   \"parley\"\nPATH/llm.X()\nexample.com/parley/llm\n",
-		"picture.bin":     "\x00parley/llm",
-		"llm/bad.go":      "package llm\n\nimport \"PATH/llm\" }\n",
+		"go.mod":                        "module PATH\n\ngo 1.26.0\n",
+		"root.go":                       "package parley\n\nimport \"PATH/llm\"\n\nvar _ = llm.X\n",
+		"llm/llm.go":                    "package llm\n\n// X is of PATH/llm.\nconst X = \"parley\"\n\nfunc name() string {\n\treturn \"parley\"\n}\n",
+		"cmd/p/main.go":                 "package main\n\nimport (\n\t\"fmt\"\n\n\t\"PATH\"\n\tother \"PATH\"\n\t\"PATH/llm\"\n)\n",
+		"cmd/p/new.go":                  "package main\n\nconst text = `module {{.}}\n\nrequire PATH v0.0.0\n\nreplace PATH => ../..\n`\n",
+		"oracle/go.mod":                 "module PATH/oracle\n\nrequire (\n\tx.example/y v1.0.0\n\tPATH v0.0.0\n)\n\nreplace PATH => ..\n",
+		"oracle/bench.go":               "package oracle\n\nimport \"PATH/llm\"\n\nvar names = []string{\"parley\", \"plain\"}\n",
+		"examples/a/go.mod":             "module example/a\n\nrequire PATH v0.0.0\n\nreplace PATH => ../..\n",
+		"examples/a/README.md":          "Name it: `go mod edit -replace PATH=DIR`.\n\n    go run ./cmd/parley run a.yaml\n",
+		"examples/a/cmd/parley/m.go":    "// Command parley is parley.\npackage main\n\nimport (\n\t\"PATH\"\n\t\"PATH/llm\"\n)\n\nfunc main() { parley.Main(llm.X) }\n",
+		"internal/s/template/m.tmpl":    "// Command parley is parley with [[.Package]].\npackage main\n\nimport (\n\t\"PATH\"\n\t\"PATH/llm\"\n\t[[.Import]]\n)\n",
+		"internal/s/template/w.go.tmpl": "package [[.Package]]\n\nimport (\n\t\"fmt\"\n\n\t\"PATH/llm\"\n)\n",
+		".golangci.yml":                 "goimports:\n  local-prefixes: [PATH]\n",
+		"docs/a.md":                     "Run `parley run` or `./cmd/parley`. Import `PATH/llm`; see parley/trusted.jsonl.\n\n    go get PATH@latest\n    go doc PATH\n\n```go\nimport \"PATH\"\n```\n",
+		"docs/a.golden":                 "   \"parley\"\nPATH/llm.X()\nexample.com/parley/llm\n",
+		"picture.bin":                   "\x00parley/llm",
+		"llm/bad.go":                    "package llm\n\nimport \"PATH/llm\" }\n",
 	}
 }
 

@@ -17,18 +17,12 @@ import (
 
 // Experience is what agents that are trained are told of earlier episodes.
 type Experience struct {
-	// From names files. Default: none, and nothing is told.
-	From string `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
-	// Pick says which. Default: best.
-	Pick string `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
-	// Count says how many. Default: 1.
-	Count int `json:"count" doc:"How many lessons an episode is told: 1 to 20."`
-	// Template says how they are told. Default: see defaults.
-	Template string `json:"template" doc:"What is put behind the system message; {lessons} stands for the lessons."`
-	// Lessons are what the files said. Default: none.
-	Lessons string `json:"lessons" doc:"What those files said, a lesson a line; filled in when the plan is read."`
-	// Told are those that an episode is told. Default: none.
-	Told []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
+	From     string   `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
+	Pick     string   `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
+	Count    int      `json:"count" doc:"How many lessons an episode is told: 1 to 20."`
+	Template string   `json:"template" doc:"What is put behind the system message; {lessons} stands for the lessons."`
+	Lessons  string   `json:"lessons" doc:"What those files said, a lesson a line; filled in when the plan is read."`
+	Told     []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
 }
 
 // Ways to pick lessons.

@@ -4,41 +4,23 @@ import "encoding/json"
 
 // Params are what a plan file can say about a rollout.
 type Params struct {
-	// Env is the environment's name. Default: arithmetic.
-	Env string `json:"env" doc:"The environment's name: one that the servers have or, without servers, one that comes with parley."`
-	// Servers are where the environment is served. Default: none, it runs in this process.
-	Servers []string `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. None: an environment that comes with parley, in this process."`
-	// Protocol is what the servers speak. Default: v1.
-	Protocol string `json:"protocol" doc:"What the servers speak: v1 is the protocol of docs/environments.md, openenv that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
-	// EnvParams are handed to the environment. Default: none.
-	EnvParams json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
-	// Seats are the agents of the environment. Default: agent.
-	Seats []string `json:"seats" doc:"The agents of the environment, by the names it calls them. One agent may have any name."`
-	// MaxSteps is when an episode is cut off. Default: 1000.
-	MaxSteps int `json:"max_steps" doc:"After how many steps an episode is cut off: 1 to 100000."`
-	// MessageCut is how much of a conversation is shown. Default: -1, all of it.
-	MessageCut int `json:"message_cut" doc:"How much of a conversation agents are shown: the leading system message and the last 2n-1 others. 0 or below: all of it."`
-	// Seed is the environment's. Default: drawn, the same for the episodes of a group.
-	Seed *int64 `json:"seed,omitempty" doc:"The seed that environments are reset with. Left out: drawn, the same for all episodes of a group."`
-	// Group is how many episodes are played of each task. Default: env_num of the
-	// environments file, or 1.
-	Group int `json:"group" doc:"How many episodes are played of each task, for group-relative training. 0: env_num of the environments file, or 1."`
-	// Retries is how often an episode begins again. Default: 2.
-	Retries int `json:"retries" doc:"How often an episode begins again from a reset when its environment was lost: 0 to 100."`
-	// Tokens asks for token ids and log probabilities. Default: false.
-	Tokens bool `json:"tokens" doc:"Whether servers that can (vLLM, SGLang) are asked for token ids and log probabilities."`
-	// Environments names a file of tasks. Default: none.
-	Environments string `json:"environments" doc:"A file that lists environments with their datasets, in place of env and env_params."`
-	// Tasks are what that file said. Default: none.
-	Tasks string `json:"tasks" doc:"What the environments file said, a task a line; filled in when the plan is read."`
-	// Task is which of them an episode plays. Default: none.
-	Task *Task `json:"task,omitempty" doc:"Which of the tasks an episode plays; filled in for each episode."`
-	// Experience is what agents are told of earlier episodes. Default: nothing.
-	Experience Experience `json:"experience" doc:"What agents that are trained are told of earlier episodes."`
-	// OpenEnv says how texts become actions. Default: see there.
-	OpenEnv OpenEnv `json:"openenv" doc:"How observations become prompts and answers become actions, where protocol is openenv."`
-	// Pool is how environments are held. Default: see there.
-	Pool Pool `json:"pool" doc:"How environments are held."`
+	Env          string          `json:"env" doc:"The environment's name: one that the servers have or, without servers, one that comes with parley."`
+	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. None: an environment that comes with parley, in this process."`
+	Protocol     string          `json:"protocol" doc:"What the servers speak: v1 is the protocol of docs/environments.md, openenv that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
+	EnvParams    json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
+	Seats        []string        `json:"seats" doc:"The agents of the environment, by the names it calls them. One agent may have any name."`
+	MaxSteps     int             `json:"max_steps" doc:"After how many steps an episode is cut off: 1 to 100000."`
+	MessageCut   int             `json:"message_cut" doc:"How much of a conversation agents are shown: the leading system message and the last 2n-1 others. 0 or below: all of it."`
+	Seed         *int64          `json:"seed,omitempty" doc:"The seed that environments are reset with. Left out: drawn, the same for all episodes of a group."`
+	Group        int             `json:"group" doc:"How many episodes are played of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
+	Retries      int             `json:"retries" doc:"How often an episode begins again from a reset when its environment was lost: 0 to 100."`
+	Tokens       bool            `json:"tokens" doc:"Whether servers that can (vLLM, SGLang) are asked for token ids and log probabilities."`
+	Environments string          `json:"environments" doc:"A file that lists environments with their datasets, in place of env and env_params."`
+	Tasks        string          `json:"tasks" doc:"What the environments file said, a task a line; filled in when the plan is read."`
+	Task         *Task           `json:"task,omitempty" doc:"Which of the tasks an episode plays; filled in for each episode."`
+	Experience   Experience      `json:"experience" doc:"What agents that are trained are told of earlier episodes."`
+	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, where protocol is openenv."`
+	Pool         Pool            `json:"pool" doc:"How environments are held."`
 }
 
 // OpenEnv says how to put an OpenEnv environment, whose actions and observations are
@@ -65,7 +47,8 @@ const (
 	ProtocolOpenEnv = "openenv"
 )
 
-func defaults() *Params {
+// Defaults are episodes of an environment that comes with parley.
+func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, OpenEnv: OpenEnv{Action: "message"},

@@ -11,7 +11,7 @@ import (
 func TestKind(t *testing.T) {
 	t.Parallel()
 	k := Kind()
-	if w, err := k.World(k.Params(), nil); err == nil || w != nil || !strings.Contains(err.Error(), "not a plan that can be played") {
+	if w, err := k.World(k.Defaults(), nil); err == nil || w != nil || !strings.Contains(err.Error(), "not a plan that can be played") {
 		t.Errorf("%v, %v", w, err)
 	}
 	record, ok := world.As[world.Recorded](k)

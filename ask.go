@@ -1,0 +1,213 @@
+package parley
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/app"
+	"parley/internal/dispatch"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// AskerConfig says how an Asker asks. The zero value asks the presets, without a budget and without a cache.
+type AskerConfig struct {
+	// Providers are added to the presets, by name.
+	Providers map[string]Provider
+	// Trust allows environment variables to be sent to hosts: see Run.
+	Trust []string
+	// Budget is the most that all calls together may cost. Default: no limit.
+	Budget llm.Money
+	// Prices is a file of prices that come before the built-in ones. Default: none.
+	Prices string
+	// Cache is a folder where answers are kept, so that none is paid for twice. Default: no cache.
+	Cache string
+	// Concurrency is the most calls in flight at one provider. Default: found by trying, from 16 up.
+	Concurrency int
+	// Retries is how often a call is tried again, for failures other than a busy provider, which is waited for.
+	// Default: 4; negative: never.
+	Retries int
+	// Unreachable is how long to wait for a provider that cannot be reached, as one that restarts. Default: not at all.
+	Unreachable time.Duration
+}
+
+// Asker asks models as fast as their limits allow, within a budget. It is an llm.Model, and may be used from any number
+// of goroutines.
+type Asker struct {
+	app *app.App
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup // of Ask and Each that have begun
+}
+
+// NewAsker puts an Asker together. It opens no connection. The caller must call Close.
+func NewAsker(c AskerConfig) (*Asker, error) {
+	if c.Budget < 0 || c.Concurrency < 0 || c.Unreachable < 0 {
+		return nil, errors.New("parley: asker: Budget, Concurrency and Unreachable must not be negative")
+	}
+	gate, err := gateOf(c.Trust)
+	if err != nil {
+		return nil, err
+	}
+	var providers []provider.Provider
+	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
+		p, err := c.Providers[name].resolve(name)
+		if err != nil {
+			return nil, err
+		}
+		providers = append(providers, p)
+	}
+	attempts := 1 // never again
+	if c.Retries >= 0 {
+		attempts = 0 // the default
+		if c.Retries > 0 {
+			attempts = min(c.Retries, maxRetries) + 1
+		}
+	}
+	a, err := app.Open(app.Config{
+		Providers: providers, Models: modelsOf(c.Providers), Trust: gate, Budget: c.Budget, Prices: c.Prices, Cache: c.Cache,
+		Concurrency: c.Concurrency, Retry: dispatch.Retry{Attempts: attempts, Unreachable: c.Unreachable},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parley: asker: %w", err)
+	}
+	return &Asker{app: a}, nil
+}
+
+// maxRetries is more than anybody waits for.
+const maxRetries = 1_000_000
+
+// resolve puts p over the preset of its name.
+func (p Provider) resolve(name string) (out provider.Provider, err error) {
+	keys, err := p.keys(name)
+	if err != nil {
+		return out, err
+	}
+	limits := map[string]any{}
+	for key, value := range keys {
+		if limit, ok := strings.CutPrefix(key, "limits."); ok {
+			limits[limit] = value
+			delete(keys, key)
+		}
+	}
+	keys["limits"] = limits
+	out, _ = provider.Lookup(name)
+	b, err := json.Marshal(keys)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("parley: provider %q: %w", name, err)
+	}
+	out.Name = name
+	return out, nil
+}
+
+// errClosed is what a call of an Asker fails with that was closed.
+var errClosed = errors.New("the asker is closed")
+
+// Ask answers one request. A failure is an *llm.Error.
+func (a *Asker) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	if err := a.begin(); err != nil {
+		return nil, err
+	}
+	defer a.calls.Done()
+	return a.app.Ask(ctx, orEmpty(req))
+}
+
+// begin counts a call, unless the Asker is closed.
+func (a *Asker) begin() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return &llm.Error{Kind: llm.KindCanceled, Message: errClosed.Error(), Err: errClosed}
+	}
+	a.calls.Add(1)
+	return nil
+}
+
+// orEmpty turns a nil request into one that is refused.
+func orEmpty(req *llm.Request) *llm.Request {
+	if req == nil {
+		return &llm.Request{}
+	}
+	return req
+}
+
+// Each answers requests as they come from reqs, many at once, and gives the results in the order of completion, each with
+// the place of its request in reqs. A failure is a result too. It takes requests only a little ahead of what can be sent,
+// on another goroutine, and none after ctx is done. A loop that is left early cancels what is in flight.
+func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2[int, llm.Result] {
+	return func(yield func(int, llm.Result) bool) {
+		if err := a.begin(); err != nil {
+			yield(0, llm.Result{Err: err})
+			return
+		}
+		defer a.calls.Done()
+		type answer struct {
+			i int
+			r llm.Result
+		}
+		ctx, stop := context.WithCancelCause(ctx)
+		answers, left := make(chan answer), make(chan struct{})
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer close(left)
+		defer stop(context.Canceled)
+		wg.Go(func() {
+			defer close(answers)
+			a.app.Each(ctx, filled(reqs), func(i int, r llm.Result) {
+				select {
+				case answers <- answer{i, r}:
+				case <-left:
+				}
+			})
+		})
+		for one := range answers {
+			if !yield(one.i, one.r) {
+				return
+			}
+		}
+	}
+}
+
+// filled is reqs without nil.
+func filled(reqs iter.Seq[*llm.Request]) iter.Seq[*llm.Request] {
+	return func(yield func(*llm.Request) bool) {
+		for req := range reqs {
+			if !yield(orEmpty(req)) {
+				return
+			}
+		}
+	}
+}
+
+// Cost is what the calls so far have cost, as far as the prices of their models are known.
+func (a *Asker) Cost() llm.Money {
+	spent, _ := a.app.Budget().Spent()
+	return spent
+}
+
+// Close waits for what is in flight, and lets go of connections and the cache. Call it outside of loops over Each.
+func (a *Asker) Close() error {
+	a.mu.Lock()
+	again := a.closed
+	a.closed = true
+	a.mu.Unlock()
+	a.calls.Wait()
+	if again {
+		return nil
+	}
+	return a.app.Close()
+}
+
+var _ llm.Model = (*Asker)(nil)

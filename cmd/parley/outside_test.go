@@ -1,0 +1,238 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"parley/internal/dialect/sim/simhttp"
+)
+
+// tree is the top folder, seen from here.
+const tree = "../.."
+
+// TestOutside follows docs/writing-a-world.md in a folder outside of the tree: the module that parley new writes is
+// built, tested, played, killed, resumed, checked and reported. Nothing may be fetched.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds a whole program")
+	}
+	at := follow(t, t.TempDir(), filepath.Join(tree, "docs/writing-a-world.md"))
+	if filepath.Base(at) != "auction" {
+		t.Fatalf("the document ends in %s", at)
+	}
+	checkModule(t, at, "auction")
+}
+
+// TestExampleOutside does the same with a copy of examples/auction.
+func TestExampleOutside(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds a whole program")
+	}
+	dir, top := t.TempDir(), abs(t, tree)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(tree, "examples/auction"))); err != nil {
+		t.Fatal(err)
+	}
+	replace := regexp.MustCompile(`(?m)^(replace .* => )\.\./\.\.$`)
+	file := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(file)
+	if err != nil || !replace.Match(text) {
+		t.Fatalf("%v: go.mod replaces nothing:\n%s", err, text)
+	}
+	text = replace.ReplaceAll(text, []byte("${1}"+strings.ReplaceAll(filepath.ToSlash(top), "$", "$$")))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	follow(t, dir, filepath.Join(dir, "README.md"))
+	checkModule(t, dir, "auction")
+}
+
+// TestNewNames builds modules of names that are not words.
+func TestNewNames(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds whole packages")
+	}
+	dir := t.TempDir()
+	for name, module := range map[string]string{"My-game_2": "", "time": "", "world": "", "string": "github.com/you/string/v2"} {
+		args := []string{"new", name, "--parley", abs(t, tree)}
+		if module != "" {
+			args = append(args, "--module", module)
+		}
+		shell(t, dir, append([]string{"parley"}, args...))
+		shell(t, filepath.Join(dir, name), []string{"go", "vet", "./..."})
+	}
+}
+
+// follow runs the commands of a document one after the other and returns the folder where it ends. It wants every verb
+// that it runs to succeed.
+func follow(t *testing.T, dir, doc string) string {
+	t.Helper()
+	text, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for line := range strings.Lines(string(text)) {
+		command, ok := strings.CutPrefix(line, "    ")
+		words := strings.Fields(command)
+		switch {
+		case !ok || len(words) == 0:
+		case words[0] == "cd":
+			dir = filepath.Join(dir, words[1])
+		case words[0] == "parley" || words[0] == "go":
+			if words[0] == "parley" && words[1] == "new" { // a program that was built with -trimpath cannot find it
+				words = append(words, "--parley", abs(t, tree))
+			}
+			shell(t, dir, words)
+			ran++
+		}
+	}
+	if ran < 5 {
+		t.Errorf("%s has only %d commands", doc, ran)
+	}
+	return dir
+}
+
+// shell runs a command in a folder and returns what it prints. parley is the program under test; Go fetches nothing.
+func shell(t *testing.T, dir string, words []string) string {
+	t.Helper()
+	name := words[0]
+	if name == "parley" {
+		name = os.Args[0]
+	}
+	cmd := exec.CommandContext(t.Context(), abs(t, name), words[1:]...)
+	if name == "go" {
+		cmd = exec.CommandContext(t.Context(), name, words[1:]...)
+	}
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", beParley+"=1", "PWD="+dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("in %s: %s: %v\n%s%s", dir, strings.Join(words, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// checkModule wants a module to import no package that is internal to Parley, and plays its kind: once in peace, and
+// once killed in the middle of its calls and resumed, which must come to the same.
+func checkModule(t *testing.T, dir, kind string) {
+	t.Helper()
+	imports := shell(t, dir, []string{"go", "list", "-f", `{{join .Imports "\n"}} {{join .TestImports "\n"}} {{join .XTestImports "\n"}}`, "./..."})
+	if !strings.Contains(imports, "/world/worldtest") {
+		t.Errorf("the module has no test of its kind: it imports\n%s", imports)
+	}
+	for _, i := range strings.Fields(imports) {
+		if strings.Contains("/"+i+"/", "/internal/") {
+			t.Errorf("the module imports %s, which is not public", i)
+		}
+	}
+	bin := filepath.Join(dir, "program.exe")
+	shell(t, dir, []string{"go", "build", "-o", bin, "./cmd/parley"})
+	lab := newLab(t)
+	plan, err := os.ReadFile(filepath.Join(dir, kind+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(plan), "sim/", "lab/") + fmt.Sprintf("providers:\n  lab: {dialect: openai, base_url: %q}\nlimits: {concurrency: 8}\n", lab.url)
+	file := filepath.Join(dir, "lab.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := decoded(t, shell(t, dir, []string{bin, "run", file, "--out", "whole.parley", "--json", "--quiet"}))
+	if want.State != "complete" || want.Calls.Total < 100 || int64(want.Calls.Total) != lab.calls.Load() {
+		t.Fatalf("undisturbed: %+v, %d calls", want, lab.calls.Load())
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "run", file, "--out", "cut.parley", "--quiet")
+	cmd.Dir = dir
+	lab.killAfter(t, want.Calls.Total/2, cmd)
+	got := decoded(t, shell(t, dir, []string{bin, "resume", "cut.parley", "--json", "--quiet"}))
+	if got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked >= got.Calls.Total {
+		t.Errorf("resumed: %+v, want %+v", got, want)
+	}
+	shell(t, dir, []string{bin, "check", "cut.parley"})
+	if report := shell(t, dir, []string{bin, "report", "cut.parley"}); !strings.Contains(report, "profit") {
+		t.Errorf("the report does not show the score:\n%s", report)
+	}
+}
+
+func decoded(t *testing.T, text string) (out summary) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("%v: %q", err, text)
+	}
+	return out
+}
+
+// lab is a model server that can kill who asks it.
+type lab struct {
+	url   string
+	calls atomic.Int64
+	fatal atomic.Int64 // the call that kills
+	kill  chan struct{}
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	inner, err := simhttp.New(simhttp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{kill: make(chan struct{}, 1)}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.calls.Add(1) == l.fatal.Load() {
+			l.kill <- struct{}{}
+			_, _ = io.Copy(io.Discard, r.Body) // or the server does not notice that the client is gone
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	l.url = server.URL + "/v1"
+	return l
+}
+
+// killAfter runs a program and kills it when it has made so many calls, of which the last is never answered.
+func (l *lab) killAfter(t *testing.T, calls int, cmd *exec.Cmd) {
+	t.Helper()
+	l.fatal.Store(l.calls.Load() + int64(calls))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended before it was killed: %v: %s", err, stderr.String())
+	case <-l.kill:
+		err := cmd.Process.Kill()
+		if after := <-ended; err != nil || after == nil {
+			t.Fatalf("it was not killed: %v", err)
+		}
+	}
+}

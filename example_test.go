@@ -1,0 +1,198 @@
+package parley_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log"
+	"os"
+	"path/filepath"
+
+	"parley"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/worlds"
+)
+
+// polite is a model of one's own: a function.
+func polite(context.Context, *llm.Request) (*llm.Response, error) {
+	return &llm.Response{Text: "I would rather not say."}, nil
+}
+
+// Play a plan that is built in Go, with a function in one seat and a simulated model in the other.
+func ExamplePlay() {
+	result, err := parley.Play(context.Background(), parley.Run{
+		Kinds: worlds.Standard(),
+		Plan: parley.Plan{
+			Kind:     "secrets",
+			Params:   map[string]any{"messages": 2},
+			Agents:   []world.Agent{{Name: "polite", Model: "mine/polite"}, {Name: "small", Model: "sim/small"}},
+			Lineup:   map[string]string{"first": "polite", "second": "small"},
+			Episodes: 50,
+		},
+		Providers: map[string]parley.Provider{"mine": {Model: llm.Func(polite)}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.State, result.Ended, "episodes,", result.Calls, "calls")
+	for _, s := range result.Scores {
+		if s.Score == "revealed" {
+			fmt.Printf("%s gives its secret away: %v\n", s.Agent, s.Mean)
+		}
+	}
+	// Output:
+	// complete 50 episodes, 200 calls
+	// polite gives its secret away: 0 (0 to 0.07135, n=50, wilson)
+	// small gives its secret away: 0.48 (0.348 to 0.6149, n=50, wilson)
+}
+
+// Play a plan file into a run file. Play it again, and it goes on where it was stopped.
+func ExamplePlay_file() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	run := parley.Run{
+		Kinds:    worlds.Standard(),
+		PlanFile: "examples/secrets.yaml",
+		Set:      []string{"plan.matrix.repeat=10", "limits.concurrency=8"},
+		File:     filepath.Join(dir, "secrets.parley"),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	run.Drain = ctx
+	run.Progress = func(p parley.Progress) {
+		if p.Ended == 5 {
+			stop()
+		}
+	}
+	result, err := parley.Play(context.Background(), run)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.State, "before the end:", result.Ended < 20)
+
+	run.Drain, run.Progress = nil, nil
+	result, err = parley.Play(context.Background(), run)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.State, result.Ended, "of", result.Episodes, "episodes")
+	// Output:
+	// stopped before the end: true
+	// complete 20 of 20 episodes
+}
+
+// Read a run: here one that is kept in memory. Open does the same for a run file.
+func ExampleReader() {
+	ctx := context.Background()
+	memory := &journal.Memory{}
+	_, err := parley.Play(ctx, parley.Run{
+		Kinds: worlds.Standard(), PlanFile: "examples/secrets.yaml", Journal: memory,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	run := parley.Read(memory, worlds.Standard()...)
+	defer run.Close()
+
+	revealing := 0
+	for episode, err := range run.Episodes(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, score := range episode.Outcome.Scores {
+			if score.Name == "revealed" && score.Value > 0 {
+				revealing++
+			}
+		}
+	}
+	fmt.Println(revealing, "secrets given away")
+
+	var cost llm.Money
+	for call, err := range run.Calls(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		cost = cost.Plus(call.Cost())
+	}
+	fmt.Println("cost:", cost)
+
+	estimates, err := run.Estimates(ctx, parley.ByAgent)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range estimates {
+		if e.Score == "points" {
+			fmt.Println(e.Agent, e.Mean)
+		}
+	}
+	// Output:
+	// 78 secrets given away
+	// cost: $0.018694
+	// small 0.25 (0.124 to 0.376, n=50, cluster t)
+	// large 1.57 (1.279 to 1.861, n=50, cluster t)
+}
+
+// Ask a thousand questions, as fast as the models' limits allow and for at most two dollars.
+func ExampleAsker() {
+	asker, err := parley.NewAsker(parley.AskerConfig{Budget: llm.Dollars(2)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer asker.Close()
+
+	answered := 0
+	for _, result := range asker.Each(context.Background(), questions("sim/small", 1000)) {
+		if result.Err != nil {
+			log.Fatal(result.Err)
+		}
+		answered++
+	}
+	fmt.Println(answered, "answers for", asker.Cost())
+	// Output:
+	// 1000 answers for $0.013747
+}
+
+func questions(model string, n int) iter.Seq[*llm.Request] {
+	return func(yield func(*llm.Request) bool) {
+		for i := range n {
+			prompt := fmt.Sprintf("What is %d plus %d?", i, i)
+			if !yield(&llm.Request{Model: model, Messages: []llm.Message{llm.User(prompt)}}) {
+				return
+			}
+		}
+	}
+}
+
+// Ask a model of your own: it gets retries, limits and the rest as any other.
+func ExampleAsker_ask() {
+	tries := 0
+	flaky := func(context.Context, *llm.Request) (*llm.Response, error) {
+		if tries++; tries == 1 {
+			return nil, &llm.Error{Kind: llm.KindOverloaded, Message: "come back later"}
+		}
+		return &llm.Response{Text: "A talk between enemies."}, nil
+	}
+	asker, err := parley.NewAsker(parley.AskerConfig{
+		Providers: map[string]parley.Provider{"mine": {Model: llm.Func(flaky), RPM: 600}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer asker.Close()
+
+	answer, err := asker.Ask(context.Background(), &llm.Request{
+		Model:    "mine/flaky",
+		Messages: []llm.Message{llm.User("What is a parley?")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer.Text, "Attempts:", answer.Trail.Attempts)
+	// Output:
+	// A talk between enemies. Attempts: 2
+}

@@ -1,0 +1,195 @@
+package parley
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"parley/internal/config"
+	"parley/internal/provider"
+	"parley/internal/trust"
+	"parley/llm"
+	"parley/world"
+)
+
+// Plan is a plan built in Go: the common keys of a plan file. Run.Set sets the others.
+type Plan struct {
+	// Kind is the name of one of the kinds of the run.
+	Kind string
+	// Params are the kind's: anything that is a JSON object, such as a map or json.RawMessage. What it leaves out has
+	// its default. Default: none.
+	Params any
+	// Agents are who plays. Each needs a name of its own, and a model or a bot.
+	Agents []world.Agent
+	// Lineup is seat to the name of an agent.
+	Lineup map[string]string
+	// Episodes is how many to play. Default: 1.
+	Episodes int
+	// Seed is what all chance depends on. Default: 1.
+	Seed uint64
+	// Budget is the most that the run may cost in all, earlier processes of the same run included. Default: no limit.
+	Budget llm.Money
+}
+
+// file writes p as a plan file in JSON.
+func (p Plan) file() (json.RawMessage, error) {
+	doc := map[string]any{"kind": p.Kind}
+	agents := map[string]any{}
+	for _, a := range p.Agents {
+		if _, twice := agents[a.Name]; twice {
+			return nil, fmt.Errorf("parley: plan: two agents are called %q: each needs a name of its own", a.Name)
+		}
+		fields, err := members(a)
+		if err != nil {
+			return nil, fmt.Errorf("parley: plan: agent %q: %w", a.Name, err)
+		}
+		delete(fields, "name")
+		agents[a.Name] = fields
+	}
+	if len(agents) > 0 {
+		doc["agents"] = agents
+	}
+	if p.Params != nil {
+		params, err := members(p.Params)
+		if err != nil {
+			return nil, fmt.Errorf("parley: plan: params: %w", err)
+		}
+		doc["params"] = params
+	}
+	if len(p.Lineup) > 0 {
+		doc["lineup"] = p.Lineup
+	}
+	for key, value := range map[string]any{"episodes": p.Episodes, "seed": p.Seed, "budget": p.Budget} {
+		if !reflect.ValueOf(value).IsZero() {
+			doc[key] = value
+		}
+	}
+	return json.Marshal(doc)
+}
+
+// members returns the members of the JSON object that v is.
+func members(v any) (m map[string]json.RawMessage, err error) {
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(b, &m)
+	}
+	return m, err
+}
+
+// Provider is who answers for the models of one name: lab for lab/anything. A name that is a preset, such as openai,
+// keeps what is not set here. For more than these keys, list it in a plan file or use Run.Set.
+type Provider struct {
+	// Model answers by itself, in the place of a server: a client of your own or, with llm.Func, a function. It is
+	// called from many goroutines at once, and must return soon after its context is done. Name another model
+	// differently: a cache and a run file know it by its name. Default: there is a server.
+	Model llm.Model
+
+	// Dialect is the server's wire format: openai, responses or anthropic. Default: openai, or the preset's.
+	Dialect string
+	// BaseURL is the server's address, which ends in /v1 for most.
+	BaseURL string
+	// KeyEnv names the environment variable that holds the key: see Trust. Default: no key.
+	KeyEnv string
+
+	// RPM and TPM are the requests and tokens that the account allows in a minute, and Concurrency is the most calls in
+	// flight. Default: learned from the server.
+	RPM, TPM    float64
+	Concurrency int
+}
+
+// keys are those of a plan file's provider.
+func (p Provider) keys(name string) (map[string]any, error) {
+	keys := map[string]any{}
+	for key, value := range map[string]any{
+		"dialect": p.Dialect, "base_url": p.BaseURL, "key_env": p.KeyEnv,
+		"limits.rpm": p.RPM, "limits.tpm": p.TPM, "limits.concurrency": p.Concurrency,
+	} {
+		if !reflect.ValueOf(value).IsZero() {
+			keys[key] = value
+		}
+	}
+	_, preset := provider.Lookup(name)
+	switch {
+	case p.Model != nil && (p.Dialect != "" || p.BaseURL != "" || p.KeyEnv != ""):
+		return nil, fmt.Errorf("parley: provider %q: its Model answers, so Dialect, BaseURL and KeyEnv have no use: leave them out", name)
+	case p.Model != nil:
+		keys["dialect"] = "go"
+	case p.Dialect == "" && !preset:
+		keys["dialect"] = "openai"
+	}
+	return keys, nil
+}
+
+// modelsOf are the models that providers bring, by name.
+func modelsOf(providers map[string]Provider) map[string]llm.Model {
+	models := map[string]llm.Model{}
+	for name, p := range providers {
+		if p.Model != nil {
+			models[name] = p.Model
+		}
+	}
+	return models
+}
+
+// setsOf writes providers as overrides of a plan.
+func setsOf(providers map[string]Provider) ([]string, error) {
+	var sets []string
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if strings.ContainsAny(name, "\"/ \t\r\n") || name == "" {
+			return nil, fmt.Errorf("parley: provider %q: its name must be a word without slash, quote or space, as lab in lab/any", name)
+		}
+		keys, err := providers[name].keys(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			value, err := json.Marshal(keys[key])
+			if err != nil {
+				return nil, fmt.Errorf("parley: provider %q: %s: %w", name, key, err)
+			}
+			sets = append(sets, `providers."`+name+`".`+key+"="+string(value))
+		}
+	}
+	return sets, nil
+}
+
+// gateOf is who decides which keys go where. What is allowed is written VAR=HOST.
+func gateOf(allowed []string) (*trust.Gate, error) {
+	gate := &trust.Gate{Env: os.LookupEnv, Command: func(add string) string {
+		return fmt.Sprintf("add %q to Trust", strings.TrimPrefix(add, "--trust "))
+	}}
+	for _, one := range allowed {
+		grant, err := trust.ParseFlag(one)
+		if err != nil {
+			return nil, fmt.Errorf("parley: Trust: %w", err)
+		}
+		gate.Give(grant)
+	}
+	return gate, nil
+}
+
+// plan resolves the plan of a run. It is nil where the run file's own is to be played.
+func (r Run) plan(ctx context.Context, sets []string) (*config.Plan, error) {
+	reach := config.Reach{Folders: r.AllowFiles}
+	built := !reflect.ValueOf(r.Plan).IsZero()
+	switch {
+	case r.PlanFile != "" && built:
+		return nil, fmt.Errorf("parley: Plan and PlanFile are both set: leave one out, and use Set to change a plan file")
+	case r.PlanFile != "":
+		return config.Load(ctx, r.PlanFile, r.Kinds, sets, reach)
+	case built:
+		doc, err := r.Plan.file()
+		if err != nil {
+			return nil, err
+		}
+		return config.Written(ctx, doc, r.Kinds, sets, reach)
+	case r.File == "" && r.Journal == nil:
+		return nil, fmt.Errorf("parley: nothing to play: set PlanFile or Plan, or File to resume a run")
+	}
+	return nil, nil
+}

@@ -1,0 +1,209 @@
+package parley
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/cli"
+	"parley/internal/config"
+	"parley/journal"
+	"parley/llm"
+	"parley/stats"
+	"parley/world"
+)
+
+// Run is what to play, and where to keep it.
+type Run struct {
+	// Kinds are those that can be played, such as worlds.Standard().
+	Kinds []world.Kind
+
+	// PlanFile is the plan file to play. Plan is the same built in Go; set one of them. Default: what the run file says.
+	PlanFile string
+	Plan     Plan
+	// Set puts values over the plan's, written KEY=VALUE as a plan file names them: "limits.concurrency=8".
+	Set []string
+
+	// File is the run file. One that exists is resumed. Default: the run is kept in memory, and lost when Play returns.
+	File string
+	// Journal keeps the run in the place of File: a *journal.Memory, to read it with Read.
+	Journal journal.Journal
+
+	// Providers are added to those of the plan, by name. Default: the plan's own and the presets.
+	Providers map[string]Provider
+	// Trust allows environment variables to be sent to hosts, written VAR=HOST: "LAB_KEY=https://lab.example". A plan may
+	// come from anywhere, so nothing else does. Default: a preset's variable to its hosts, and any to this machine.
+	Trust []string
+	// AllowFiles are folders with files that a plan file may name. Default: its own folder.
+	AllowFiles []string
+
+	// Drain, when done, begins no more calls and keeps the answers of those in flight. Default: never.
+	Drain context.Context //nolint:containedctx // a signal of its own, beside that of Play
+	// Progress is told how the run goes, from one goroutine at a time. It must not block. Default: nobody is told.
+	Progress func(Progress)
+}
+
+// Progress is how far a run has come, after something happened in it.
+type Progress struct {
+	Episodes int       // that the plan asked for so far
+	Ended    int       // of them
+	Failed   int       // of those that ended
+	Calls    int       // that were answered or failed
+	Cost     llm.Money // of them
+	// Call and Episode are what just ended; one or both are nil.
+	Call    *journal.Replied
+	Episode *journal.Ended
+}
+
+// Result is how a run stands. Where a run was resumed, it is about all of it, unless it says otherwise.
+type Result struct {
+	// State is complete, stopped (by a budget, Drain or the end of the context: play it again to go on) or failed.
+	// Reason says why the run is not complete.
+	State  journal.State
+	Reason journal.Reason
+
+	Episodes int // that the plan asked for
+	Ended    int // of them
+	Failed   int // of those that ended
+	// Fault is what episodes failed of most often; it may quote a provider. Empty: none failed.
+	Fault string
+	Calls int // that were answered or failed
+	Asked int // of them: by this call of Play
+	// Cost leaves out the models of Unpriced, whose price is not known.
+	Cost     llm.Money
+	Unpriced []string
+	Wall     time.Duration // of this call of Play
+	// Digest is the same for the same outcomes.
+	Digest string
+	// Scores are by score, cell, agent and seat: see Reader.Estimates for other groups.
+	Scores []Estimate
+}
+
+// Estimate is the mean of one score in a group of episodes. Parts that the group is not about are empty.
+type Estimate struct {
+	Score, Cell, Agent, Model, Seat string
+	// Episodes is how many have the score. Those that failed have none.
+	Episodes int
+	// Mean has a 95% interval. Its N is how many independent observations it rests on.
+	Mean stats.Quantity
+}
+
+// Play plays a run until it is complete or has to stop. Every answer is durable in the run file before it counts, so the
+// same call with the same file goes on where the run was stopped or killed. A plan that would change what was played is
+// refused; one that asks for more is not.
+//
+// The end of ctx aborts the calls in flight: Play then returns its cause, and a Result if play had begun. A run that has
+// stopped for another reason, such as its budget, is no error: Result.State tells.
+func Play(ctx context.Context, r Run) (*Result, error) {
+	p, err := r.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	drain := r.Drain
+	if drain == nil {
+		drain = context.Background()
+	}
+	sum, err := p.Run(ctx, drain)
+	if err == nil && ctx.Err() != nil && sum.State != journal.Complete {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("parley: %w", err)
+	}
+	if sum == nil {
+		return nil, err
+	}
+	return resultOf(sum), err
+}
+
+// prepare turns a run into what package app plays.
+func (r Run) prepare(ctx context.Context) (app.Play, error) {
+	if r.File != "" && r.Journal != nil {
+		return app.Play{}, errors.New("parley: File and Journal are both set: leave one out")
+	}
+	gate, err := gateOf(r.Trust)
+	if err != nil {
+		return app.Play{}, err
+	}
+	sets, err := setsOf(r.Providers)
+	if err != nil {
+		return app.Play{}, err
+	}
+	sets = append(sets, r.Set...)
+	plan, err := r.plan(ctx, sets)
+	if err != nil {
+		return app.Play{}, err
+	}
+	p := app.Play{
+		Plan: plan, PlanFile: r.PlanFile, Kinds: r.Kinds, File: r.File, Journal: r.Journal, Tool: cli.Version(),
+		Models: modelsOf(r.Providers), Trust: gate,
+	}
+	if p.File == "" && p.Journal == nil {
+		p.Journal = &journal.Memory{}
+	}
+	if plan == nil {
+		p.Sets, p.MustExist, p.Reach = sets, true, &config.Reach{Folders: r.AllowFiles}
+	}
+	if r.Progress != nil {
+		var now Progress
+		p.Opened = func(o app.Opened) { now = progressOf(o.Head) }
+		p.Watch = func(e engine.Event) { r.Progress(now.add(e)) }
+	}
+	return p, nil
+}
+
+// progressOf is how far a run had come before.
+func progressOf(head *journal.Head) Progress {
+	p := Progress{Ended: len(head.Ended), Calls: head.Calls, Cost: head.Spent}
+	for _, st := range head.Stages {
+		p.Episodes += st.Specs.Len()
+	}
+	for _, e := range head.Ended {
+		if e.Outcome.Failed != "" {
+			p.Failed++
+		}
+	}
+	return p
+}
+
+// add takes in something that happened.
+func (p *Progress) add(e engine.Event) Progress {
+	p.Call, p.Episode = e.Replied, e.Ended
+	if st := e.Staged; st != nil {
+		p.Episodes = max(p.Episodes, st.First+st.Specs.Len())
+	}
+	if e.Replied != nil {
+		p.Calls++
+		p.Cost = p.Cost.Plus(e.Replied.Cost())
+	}
+	if e.Ended != nil {
+		p.Ended++
+		if e.Ended.Outcome.Failed != "" {
+			p.Failed++
+		}
+	}
+	return *p
+}
+
+func resultOf(s *app.Summary) *Result {
+	r := &Result{
+		State: s.State, Reason: s.Reason, Episodes: s.Episodes.Total, Ended: s.Episodes.Complete + s.Episodes.Failed, Failed: s.Episodes.Failed,
+		Calls: s.Calls.Total, Asked: s.Calls.Asked, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,
+	}
+	if s.Cost != nil {
+		r.Cost = *s.Cost
+	}
+	if s.Fault != nil {
+		r.Fault = s.Fault.String()
+	}
+	for _, one := range s.Scores {
+		r.Scores = append(r.Scores, Estimate{
+			Score: one.Score, Cell: one.Cell, Agent: one.Agent, Seat: one.Seat, Episodes: one.Episodes,
+			Mean: stats.Quantity{Value: one.Mean, Interval: one.Interval, N: one.N, Method: one.Method},
+		})
+	}
+	return r
+}

@@ -1,0 +1,288 @@
+package parley
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"parley/internal/merge"
+	"parley/internal/report/compare"
+	"parley/internal/store/sqlite"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/stats"
+	"parley/world"
+)
+
+// Reader reads a run. Each call reads the run as it is at that moment, so a run can be read while it is played. It may be
+// used from several goroutines.
+type Reader struct {
+	journal journal.Journal
+	kinds   []world.Kind
+	files   []io.Closer
+}
+
+// Open opens a run file to read it. The kinds, such as worlds.Standard(), say what their scores can be, which intervals
+// depend on; a run of another kind can be read without. The caller must call Close.
+func Open(file string, kinds ...world.Kind) (*Reader, error) {
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		return nil, fmt.Errorf("parley: %w", err)
+	}
+	return &Reader{journal: store, kinds: kinds, files: []io.Closer{store}}, nil
+}
+
+// OpenAll opens several run files as one run: parts of one experiment, with their episodes numbered through. An episode
+// that is in two of them counts once. Runs that do not belong together are refused. It reads what was there when the
+// files were opened.
+func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader, error) {
+	if len(files) == 0 {
+		return nil, errors.New("parley: no run files to read")
+	}
+	all := &Reader{kinds: kinds}
+	var sources []merge.Source
+	for _, file := range files {
+		r, err := Open(file, kinds...)
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		all.files = append(all.files, r.files...)
+		head, err := r.journal.Head(ctx)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("parley: %w", err), all.Close())
+		}
+		sources = append(sources, merge.Source{Name: file, Journal: r.journal, Kind: r.kind(head)})
+	}
+	merged, err := merge.New(ctx, sources)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("parley: %w", err), all.Close())
+	}
+	all.journal = merged
+	return all, nil
+}
+
+// Read reads a run that is kept in a journal, such as the *journal.Memory of Run.
+func Read(j journal.Journal, kinds ...world.Kind) *Reader { return &Reader{journal: j, kinds: kinds} }
+
+// Close closes the run files.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, f.Close())
+	}
+	r.files = nil
+	return errors.Join(errs...)
+}
+
+// kind is that of a run, where it is known in the version that was played.
+func (r *Reader) kind(head *journal.Head) world.Kind {
+	i := slices.IndexFunc(r.kinds, func(k world.Kind) bool {
+		return head.Begun != nil && k.Name == head.Begun.Kind && k.Version == head.Begun.KindVersion
+	})
+	if i < 0 {
+		return world.Kind{}
+	}
+	return r.kinds[i]
+}
+
+// Head reads what there is to know of the run but its calls: its plan, its agents, its episodes, and how it last stopped.
+func (r *Reader) Head(ctx context.Context) (*journal.Head, error) {
+	head, err := r.journal.Head(ctx)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("parley: %w", err)
+	case head.Begun == nil:
+		return nil, fmt.Errorf("parley: the file %w", view.ErrEmpty)
+	}
+	return head, nil
+}
+
+// EpisodeState is how far an episode has come.
+type EpisodeState string
+
+// The states of an episode.
+const (
+	Waiting EpisodeState = "waiting"
+	Playing EpisodeState = "playing" // or it was, when the run was stopped
+	Ended   EpisodeState = "ended"
+	Failed  EpisodeState = "failed" // it ended without scores: Outcome.Failed says why
+)
+
+// Episode is one episode of a run.
+type Episode struct {
+	Number int
+	// Spec is its kind, params, lineup and cell.
+	Spec  world.Spec
+	State EpisodeState
+	// Outcome has the scores and, in Data, the world's own record as a json.RawMessage. It is empty until the episode ends.
+	Outcome world.Outcome
+}
+
+// Episodes gives the episodes of the run, in order. An error is the last that it gives.
+func (r *Reader) Episodes(ctx context.Context) iter.Seq2[Episode, error] {
+	return func(yield func(Episode, error) bool) {
+		head, err := r.Head(ctx)
+		if err != nil {
+			yield(Episode{}, err)
+			return
+		}
+		for _, st := range head.Stages {
+			for i, spec := range st.Specs.All() {
+				if !yield(episodeOf(head, st.First+i, spec), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func episodeOf(head *journal.Head, n int, spec world.Spec) Episode {
+	e := Episode{Number: n, Spec: spec, State: Waiting}
+	if _, playing := head.Playing[n]; playing {
+		e.State = Playing
+	}
+	if end, ended := head.Ended[n]; ended {
+		if e.State, e.Outcome = Ended, end.Outcome; e.Outcome.Failed != "" {
+			e.State = Failed
+		}
+	}
+	return e
+}
+
+// Transcript is what was noted, asked and done in an episode, in the order in which it is read.
+func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Told, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run := view.Outcomes(head, r.kind(head))
+	if _, ok := run.Spec(episode); !ok {
+		return nil, fmt.Errorf("parley: no episode %d: the run has %d, from 0 on", episode, run.Episodes.Total)
+	}
+	t, err := view.ReadTranscript(ctx, r.journal, run, episode)
+	if err != nil {
+		return nil, fmt.Errorf("parley: %w", err)
+	}
+	return t.Told, nil
+}
+
+// errEnough ends the reading of a journal.
+var errEnough = errors.New("enough")
+
+// Calls gives the calls that were answered or failed: request, response or error, cost, tokens and times. Those of one
+// episode come in order. With numbers of episodes it gives only theirs. An error is the last that it gives.
+func (r *Reader) Calls(ctx context.Context, episodes ...int) iter.Seq2[*journal.Replied, error] {
+	return func(yield func(*journal.Replied, error) bool) {
+		each := func(e journal.Entry) error {
+			if call, ok := e.(*journal.Replied); ok && !yield(call, nil) {
+				return errEnough
+			}
+			return nil
+		}
+		err := r.readCalls(ctx, episodes, each)
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(nil, fmt.Errorf("parley: %w", err))
+		}
+	}
+}
+
+func (r *Reader) readCalls(ctx context.Context, episodes []int, each func(journal.Entry) error) error {
+	if len(episodes) == 0 {
+		return r.journal.Read(ctx, journal.Whole(), each)
+	}
+	for _, n := range episodes {
+		if n < 0 || n >= world.MaxEpisodes {
+			return fmt.Errorf("no episode %d", n)
+		}
+		if err := r.journal.Read(ctx, journal.Span{From: n, To: n + 1}, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Part is something that scores can be grouped by.
+type Part string
+
+// The parts of groups.
+const (
+	ByCell  Part = "cell"
+	ByAgent Part = "agent"
+	ByModel Part = "model"
+	BySeat  Part = "seat"
+)
+
+// Estimates are the means of the scores of all episodes that did not fail, with 95% intervals, by score and by these
+// parts. They are the numbers of parley report.
+func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(by...); err != nil {
+		return nil, err
+	}
+	only := func(part Part, value string) string {
+		if slices.Contains(by, part) {
+			return value
+		}
+		return ""
+	}
+	var out []Estimate
+	for _, s := range view.Outcomes(head, r.kind(head)).Scores(func(g view.Group) view.Group {
+		return view.Group{Score: g.Score, Cell: only(ByCell, g.Cell), Agent: only(ByAgent, g.Agent), Model: only(ByModel, g.Model), Seat: only(BySeat, g.Seat)}
+	}) {
+		out = append(out, Estimate{
+			Score: s.Score, Cell: s.Cell, Agent: s.Agent, Model: s.Model, Seat: s.Seat,
+			Episodes: s.Sample.Episodes(), Mean: s.Estimate(),
+		})
+	}
+	return out, nil
+}
+
+// Comparison is what the run shows about one score of two groups.
+type Comparison struct {
+	Score string
+	Of    string // whose score, where the groups do not say it: a seat
+	A, B  string // the groups
+	// Paired means that the groups are compared deal by deal.
+	Paired bool
+	// Difference is by how much A is above B.
+	Difference stats.Quantity
+	Test       stats.Test
+	// Adjusted is the P of all comparisons together; NaN where it is not known. Below 0.05, the groups differ.
+	Adjusted float64
+}
+
+// Compare compares every two groups: cells, agents, models or seats. It is parley compare.
+func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
+	head, err := r.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := known(by); err != nil {
+		return nil, err
+	}
+	result, err := compare.Runs([]*view.Run{view.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
+	if err != nil {
+		return nil, fmt.Errorf("parley: %w", err)
+	}
+	out := make([]Comparison, len(result.Comparisons))
+	for i, c := range result.Comparisons {
+		out[i] = Comparison{Score: c.Score, Of: c.Of, A: c.A, B: c.B, Paired: c.Paired, Difference: c.Difference, Test: c.Test, Adjusted: c.Adjusted}
+	}
+	return out, nil
+}
+
+// known is an error unless parts are among those that there are.
+func known(parts ...Part) error {
+	for _, part := range parts {
+		if !slices.Contains([]Part{ByCell, ByAgent, ByModel, BySeat}, part) {
+			return fmt.Errorf("parley: unknown part %q; want one of cell, agent, model, seat", part)
+		}
+	}
+	return nil
+}

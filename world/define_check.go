@@ -1,0 +1,66 @@
+package world
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// checkMethods wants every exported method of a definition to be one of a part of a kind.
+func checkMethods[P any](d Definition[P]) error {
+	parts := []reflect.Type{
+		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](),
+		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
+		reflect.TypeFor[Dealer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
+		reflect.TypeFor[FileMaker](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
+		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](),
+	}
+	own := reflect.TypeOf(d)
+	if own.Kind() != reflect.Pointer {
+		for m := range reflect.PointerTo(own).Methods() {
+			if !hasMethod(own, m.Name) {
+				return fmt.Errorf("the method %s has a pointer receiver: give Define a pointer", m.Name)
+			}
+		}
+	}
+	for m := range own.Methods() {
+		name := m.Name
+		at := slices.IndexFunc(parts, func(part reflect.Type) bool { return hasMethod(part, name) })
+		if at < 0 {
+			var all []string
+			for _, part := range parts {
+				for m := range part.Methods() {
+					all = append(all, m.Name)
+				}
+			}
+			return fmt.Errorf("no part of a kind has a method %s: %s", name, meantOr(name, all))
+		}
+		if !own.Implements(parts[at]) {
+			return fmt.Errorf("the method %s does not fit %v, which has %s", name, parts[at], signatures(parts[at]))
+		}
+	}
+	return nil
+}
+
+func hasMethod(t reflect.Type, name string) bool {
+	_, has := t.MethodByName(name)
+	return has
+}
+
+// meantOr says which method was probably meant, or what to do with one of another purpose.
+func meantOr(name string, all []string) string {
+	if near := Nearest(name, all); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "make it a function, or do not export it"
+}
+
+// signatures lists the methods of an interface as they must be.
+func signatures(part reflect.Type) string {
+	var all []string
+	for m := range part.Methods() {
+		all = append(all, m.Name+strings.TrimPrefix(m.Type.String(), "func"))
+	}
+	return strings.Join(all, " and ")
+}

@@ -1,0 +1,11 @@
+package evolve
+
+import (
+	"parley/llm"
+	"parley/worlds/evolve/standin"
+)
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return standin.Play(model, req, seed)
+}
