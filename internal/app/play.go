@@ -208,7 +208,7 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	plan, over := what.plan, complete(head) && what.grown == nil
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
-		Sim:       sim.Config{StandIns: sim.StandIns(p.kinds()...)},
+		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
 		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
