@@ -80,7 +80,7 @@ func TestPlayGoesOn(t *testing.T) {
 			}
 		}
 		result, err := parley.Play(ctx, r)
-		if !errors.Is(err, killed) || result == nil || result.State == journal.Complete || !strings.Contains(result.Reason, "killed") {
+		if !errors.Is(err, killed) || result == nil || result.State == journal.Complete || !strings.Contains(result.Reason.Detail, "killed") {
 			t.Fatalf("aborted: %+v, %v", result, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestPlayBudget(t *testing.T) {
 	t.Parallel()
 	r := parley.Run{Kinds: worlds.Standard(), PlanFile: "examples/secrets.yaml", Set: []string{"budget=0.008"}, File: runFile(t)}
 	got := play(t, r)
-	if got.State != journal.Stopped || !strings.Contains(got.Reason, "budget") || got.Cost > llm.Dollars(0.008) || got.Cost == 0 {
+	if got.State != journal.Stopped || got.Reason.Kind != journal.ByBudget || got.Cost > llm.Dollars(0.008) || got.Cost == 0 {
 		t.Errorf("%+v", got)
 	}
 	r.Set = []string{"budget=1"}

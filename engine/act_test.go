@@ -61,18 +61,18 @@ func (o *outside) enter() bool {
 // abroad is a run whose episodes open something outside, ask, and close it.
 func abroad(m Models, o *outside, j journal.Journal, episodes int) Config {
 	c := config(m, j, episodes)
-	c.Kind.External, c.Actor = true, o
+	c.Actor = o
 	act := func(name string) world.Call { return world.Call{Seat: "a", Act: &world.Act{Name: name}} }
-	c.Kind.World = func(any, world.Lineup) (world.World, error) {
-		return world.Func(func(t *world.Table) world.Outcome {
-			t.One(act("open"))
-			for range 3 {
-				t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}})
-			}
-			t.One(act("close"))
-			return world.Outcome{}
-		}), nil
+	k := crowd()
+	k.Play = func(_ *turns, t *world.Table) world.Outcome {
+		t.One(act("open"))
+		for range 3 {
+			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}}})
+		}
+		t.One(act("close"))
+		return world.Outcome{}
 	}
+	c.Kind = world.Define(external{k})
 	return c
 }
 
@@ -107,7 +107,7 @@ func TestDrainLeavesWhatWaits(t *testing.T) {
 			closing := 0
 			c.Watch = func(e Event) { closing += e.Closing }
 			res, err := Run(t.Context(), c)
-			if err != nil || res.State != journal.Stopped || res.Reason != "enough" || res.Ended != room || closing != room || res.Asked != 5*room {
+			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 5*room {
 				t.Fatalf("room for %d, %d said to be played on: %+v, %v", room, closing, res, err)
 			}
 			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))

@@ -47,17 +47,15 @@ func (c *crowded) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func
 // and tells the memory of all of them in the middle of it. The target is 700 MB.
 func BenchmarkLive(b *testing.B) {
 	const episodes, turns = 20_000, 4
-	kind := world.Kind{Name: "crowd", Version: 1, Params: func() any { return &struct{}{} }, World: func(any, world.Lineup) (world.World, error) {
-		return world.Func(func(t *world.Table) world.Outcome {
-			var said []llm.Message
-			for range turns {
-				said = append(said, llm.User("The quick brown fox jumps over the lazy dog, and then it rests in the shade of a tree."))
-				r := t.One(world.Call{Seat: "a", Label: "message", Ask: llm.Request{Messages: said}})
-				said = append(said, llm.Assistant(r.Text))
-			}
-			return world.Outcome{}
-		}), nil
-	}}
+	kind := playing(func(t *world.Table) world.Outcome {
+		var said []llm.Message
+		for range turns {
+			said = append(said, llm.User("The quick brown fox jumps over the lazy dog, and then it rests in the shade of a tree."))
+			r := t.One(world.Call{Seat: "a", Label: "message", Ask: llm.Request{Messages: said}})
+			said = append(said, llm.Assistant(r.Text))
+		}
+		return world.Outcome{}
+	})
 	for range b.N {
 		m := &crowded{wait: episodes}
 		c := config(m, &journal.Memory{})

@@ -108,8 +108,9 @@ type Event struct {
 
 // Result is how a run, or a sitting of it, ended.
 type Result struct {
-	State  journal.State
-	Reason string
+	State journal.State
+	// Reason is why the run is not complete.
+	Reason journal.Reason
 	// Cause is the call whose failure stopped the run. It is not recorded: it is asked again when the
 	// run is resumed. Nil: something else did.
 	Cause *journal.Replied

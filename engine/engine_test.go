@@ -160,7 +160,7 @@ func TestDrainKeepsWhatIsInFlight(t *testing.T) {
 				}
 				return
 			}
-			if got.State != journal.Stopped || got.Reason != "enough for today" || got.Lost != 0 {
+			if got.State != journal.Stopped || got.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough for today"}) || got.Lost != 0 {
 				t.Fatalf("%+v", got)
 			}
 		}
@@ -241,23 +241,22 @@ func TestPanicEndsItsEpisodeOnly(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
 	c := config(&models{width: 2}, j, 5)
-	inner := c.Kind.World
 	var n atomic.Int64
-	c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
-		if n.Add(1) == 3 {
-			return world.Func(func(t *world.Table) world.Outcome {
-				t.Fork(2, func(i int, t *world.Table) {
-					t.One(world.Call{Seat: "a"})
-					if i == 1 {
-						panic("no such province")
-					}
-					t.One(world.Call{Seat: "a"})
-				})
-				return world.Outcome{}
-			}), nil
+	c.Kind = world.Define(making{crowd(), func(world.Lineup) world.World {
+		if n.Add(1) != 3 {
+			return nil
 		}
-		return inner(p, l)
-	}
+		return world.Func(func(t *world.Table) world.Outcome {
+			t.Fork(2, func(i int, t *world.Table) {
+				t.One(world.Call{Seat: "a"})
+				if i == 1 {
+					panic("no such province")
+				}
+				t.One(world.Call{Seat: "a"})
+			})
+			return world.Outcome{}
+		})
+	}})
 	got, err := Run(t.Context(), c)
 	if err != nil || got.State != journal.Complete || got.Ended != 5 || got.Failed != 1 {
 		t.Fatalf("%+v, %v", got, err)
@@ -288,11 +287,10 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("without a change: %v", err)
 	}
 	err := change(func(c *Config) {
-		inner := c.Kind.World
-		c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
+		c.Kind = world.Define(making{crowd(), func(l world.Lineup) world.World {
 			l["a"] = world.Agent{Name: "alice", Model: "lab/a", System: "Be brief."}
-			return inner(p, l)
-		}
+			return nil
+		}})
 	})
 	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "asks something else: in 2 messages, and was in 1") {
 		t.Errorf("another prompt: %v", err)
@@ -314,15 +312,14 @@ func TestFewEpisodesAreLive(t *testing.T) {
 		c := config(&models{width: 4, pause: time.Second}, &journal.Memory{}, 500)
 		var mu sync.Mutex
 		begun, ended, most := 0, 0, 0
-		inner := c.Kind.World
 		c.Live = 1000
-		c.Kind.World = func(p any, l world.Lineup) (world.World, error) {
+		c.Kind = world.Define(making{crowd(), func(world.Lineup) world.World {
 			mu.Lock()
 			defer mu.Unlock()
 			begun++
 			most = max(most, begun-ended)
-			return inner(p, l)
-		}
+			return nil
+		}})
 		c.Watch = func(e Event) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -366,14 +363,12 @@ func TestWaveWaitsForAll(t *testing.T) {
 		m := &models{width: 2, pause: time.Second}
 		c := config(m, &journal.Memory{}, 6)
 		c.Wave = true
-		c.Kind.World = func(any, world.Lineup) (world.World, error) {
-			return world.Func(func(t *world.Table) world.Outcome {
-				for i := range 4 {
-					t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(fmt.Sprint(i))}}})
-				}
-				return world.Outcome{}
-			}), nil
-		}
+		c.Kind = playing(func(t *world.Table) world.Outcome {
+			for i := range 4 {
+				t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(fmt.Sprint(i))}}})
+			}
+			return world.Outcome{}
+		})
 		var turns []string
 		m.fail = func(r *llm.Request) error {
 			turns = append(turns, r.Messages[len(r.Messages)-1].Text())

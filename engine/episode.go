@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -46,7 +45,7 @@ type strand struct {
 	// of them.
 	pending []*call
 	rec     *recordedTurn
-	purse
+	budget
 	fingerprint
 }
 
@@ -62,22 +61,26 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
-		if r.Kind.External {
+		if r.Kind.External() {
 			r.release(n, ep.attempt, false)
 			ep.attempt++
-		} else if err := r.recall(ctx, ep); err != nil {
-			return nil, err
+		} else {
+			rec, err := r.replay.take(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			ep.recorded = rec
 		}
 	}
-	params := r.Kind.Params()
-	if err := json.Unmarshal(spec.Params, params); err != nil {
-		return nil, fmt.Errorf("engine: episode %d: params: %w", n, err)
+	params, err := r.Kind.Read(spec.Params)
+	if err != nil {
+		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
 	}
 	w, err := r.Kind.World(params, ep.lineup)
 	if err != nil {
 		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
 	}
-	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, purse: purse{left: r.EpisodeBudget}}
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
 	ep.strands[s] = struct{}{}
 	return s, nil
 }
@@ -89,15 +92,15 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		case s.episode.given:
 			r.giveUp(s.episode)
 			return nil
-		case s.parent == nil && s.ruined:
+		case s.parent == nil && s.exhausted:
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: s.short}, "")
 			return nil
-		case r.refused(s):
-			r.starve(s)
+		case r.budgets.refused(s):
+			r.sched.block(s)
 			return nil
 		case len(s.pending) > 0: // of the turn that is played
-			if waits, err := r.proceed(ctx, s); waits || err != nil {
+			if waits, err := r.proceed(s); waits || err != nil {
 				return err
 			}
 			continue
@@ -117,11 +120,11 @@ func (r *run) play(ctx context.Context, s *strand) error {
 			return nil
 		case t.Done:
 			r.note(s, t)
-			r.joined(s)
+			r.sched.join(s)
 			return nil
 		case len(t.Forks) > 0:
 			r.note(s, t)
-			r.fork(s, t.Forks)
+			r.sched.fork(s, t.Forks)
 			return nil
 		}
 		waits, err := r.ask(ctx, s, t)
@@ -163,48 +166,50 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	digest := r.digestOf(calls)
 	s.asked(digest, calls)
 	if rec.turned() && rec.diverged(digest, len(calls)) {
-		return false, &DivergedError{Turn: at, What: r.difference(ctx, at, calls, rec)}
+		return false, &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
 	}
 	if !rec.turned() {
 		r.rec.write(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes}, nil)
 	}
 	s.replies = make([]world.Reply, len(calls))
 	s.pending, s.rec = calls, rec
-	return r.proceed(ctx, s)
+	return r.proceed(s)
 }
 
 // proceed makes the pending calls of a turn that have no reply yet: all of them, or first as
 // many as can be paid for.
-func (r *run) proceed(ctx context.Context, s *strand) (waits bool, err error) {
-	for len(s.pending) > 0 && !r.refused(s) {
-		n, err := r.afford(s)
+func (r *run) proceed(s *strand) (waits bool, err error) {
+	for len(s.pending) > 0 && !r.budgets.refused(s) {
+		n, err := r.budgets.afford(s)
 		if err != nil {
 			return false, err
 		}
 		if n == 0 {
-			r.starve(s)
+			r.sched.block(s)
 			return true, nil
 		}
 		now := s.pending[:n]
 		s.pending = s.pending[n:]
-		if open := r.replay(s, now); len(open) > 0 {
-			r.submit(ctx, s, open)
+		if open := r.recall(s, now); len(open) > 0 {
+			for _, c := range r.sched.submit(s, open) {
+				r.acts.hand(c)
+			}
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// replay gives a strand the replies to calls that are recorded, and those of bots, and returns
+// recall gives a strand the replies to calls that are recorded, and those of bots, and returns
 // the calls that have none.
-func (r *run) replay(s *strand, calls []*call) (open []*call) {
+func (r *run) recall(s *strand, calls []*call) (open []*call) {
 	for _, c := range calls {
 		switch {
 		case s.rec.has(c.index):
 			s.replies[c.index] = *s.rec.replies[c.index]
-			r.replayed.Add(1)
+			r.replay.replies.Add(1)
 			if c.index < len(s.rec.bills) {
-				r.charge(s, c, s.rec.bills[c.index])
+				r.budgets.charge(s, c, s.rec.bills[c.index])
 			}
 		case c.bot != nil:
 			s.replies[c.index] = r.bot(c)
@@ -244,7 +249,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		case c.Act != nil:
 			out[i].act = c.Act
 		case a.Bot != "":
-			bot, ok := r.Kind.Bots[a.Bot]
+			bot, ok := r.Kind.Bots()[a.Bot]
 			if !ok {
 				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
 			}
@@ -322,54 +327,4 @@ func (c *call) digested(b []byte) []byte {
 	default:
 		return c.ask.Ask.AppendDigested(b)
 	}
-}
-
-// difference says what of a turn is not as it was recorded.
-func (r *run) difference(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) string {
-	if rec.calls != len(calls) {
-		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.calls)
-	}
-	entries, err := journal.Episode(ctx, r.Journal, at.Episode)
-	if err != nil {
-		return "its calls are not what they were, which cannot be read: " + err.Error()
-	}
-	for _, e := range entries {
-		was, ok := e.(*journal.Replied)
-		if !ok || was.Turn != at || was.Index >= len(calls) {
-			continue
-		}
-		i, c := was.Index, calls[was.Index]
-		switch {
-		case was.Seat != c.seat || was.Label != c.label:
-			return fmt.Sprintf("call %d is now %s of %s, and was %s of %s", i, c.label, c.seat, was.Label, was.Seat)
-		case was.Request != nil && c.req != nil && was.Request.Digest() != c.req.Digest():
-			return fmt.Sprintf("call %d, %s of %s, asks something else: %s", i, c.label, c.seat, requestDifference(was.Request, c.req))
-		}
-	}
-	return "its calls are not what they were"
-}
-
-func requestDifference(was, is *llm.Request) string {
-	if was.Model != is.Model {
-		return fmt.Sprintf("of %s, and was of %s", is.Model, was.Model)
-	}
-	if len(was.Messages) != len(is.Messages) {
-		return fmt.Sprintf("in %d messages, and was in %d", len(is.Messages), len(was.Messages))
-	}
-	for i := range is.Messages {
-		if a, b := was.Messages[i].Text(), is.Messages[i].Text(); a != b {
-			return fmt.Sprintf("message %d is %q, and was %q", i, near(b, a), near(a, b))
-		}
-	}
-	return "with other parameters"
-}
-
-// near returns the part of a where it first differs from b.
-func near(a, b string) string {
-	ra, rb := []rune(a), []rune(b)
-	i := 0
-	for i < len(ra) && i < len(rb) && ra[i] == rb[i] {
-		i++
-	}
-	return string(ra[max(0, i-20):min(len(ra), i+30)])
 }

@@ -18,6 +18,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -118,49 +119,77 @@ func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, e
 	return &llm.Response{Text: fmt.Sprint(n % 1000), Usage: usage, Trail: paid}, nil
 }
 
+// turns are the params of crowd.
+type turns struct {
+	Turns int `json:"turns"`
+}
+
 // crowd is a kind whose worlds do all that worlds can: ask one by one and together, fork
 // within forks, draw, note, and hear of failures.
-func crowd() world.Kind {
-	type params struct {
-		Turns int `json:"turns"`
-	}
+func crowd() worldtest.Simple[turns] {
 	ask := func(seat, text string) world.Call {
 		return world.Call{Seat: seat, Label: "word", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}}
 	}
-	return world.Kind{
-		Name: "crowd", Version: 1,
-		Params: func() any { return &params{Turns: 2} },
-		World: func(p any, _ world.Lineup) (world.World, error) {
-			return world.Func(func(t *world.Table) world.Outcome {
-				said := []string{fmt.Sprint(t.Rand().IntN(1000))}
-				hear := func(r world.Reply) string { return r.Text + string(r.Failed) }
-				for i := range p.(*params).Turns {
-					said = append(said, hear(t.One(ask("a", fmt.Sprint(i, said)))))
-					for _, r := range t.Ask(ask("a", "1"), ask("b", "2"), ask("a", "3"), ask("bot", "4")) {
-						said = append(said, hear(r))
-					}
-					t.Note("said", "a", said[len(said)-1])
+	return worldtest.Simple[turns]{
+		Kind:   world.About{Name: "crowd", Version: 1},
+		Params: turns{Turns: 2},
+		Play: func(p *turns, t *world.Table) world.Outcome {
+			said := []string{fmt.Sprint(t.Rand().IntN(1000))}
+			hear := func(r world.Reply) string { return r.Text + string(r.Failed) }
+			for i := range p.Turns {
+				said = append(said, hear(t.One(ask("a", fmt.Sprint(i, said)))))
+				for _, r := range t.Ask(ask("a", "1"), ask("b", "2"), ask("a", "3"), ask("bot", "4")) {
+					said = append(said, hear(r))
 				}
-				branches := make([]string, 3)
-				t.Fork(3, func(i int, t *world.Table) {
-					for j := range i + 1 {
-						branches[i] += hear(t.One(ask("b", fmt.Sprint(said, i, j, t.Rand().IntN(9)))))
-					}
-					if i == 2 {
-						t.Fork(2, func(k int, t *world.Table) { hear(t.One(ask("a", fmt.Sprint("deep", k)))) })
-					}
-				})
-				return world.Outcome{
-					Scores: []world.Score{{Seat: "a", Name: "length", Value: float64(len(said))}},
-					Data:   map[string]any{"said": said, "branches": branches},
+				t.Note("said", "a", said[len(said)-1])
+			}
+			branches := make([]string, 3)
+			t.Fork(3, func(i int, t *world.Table) {
+				for j := range i + 1 {
+					branches[i] += hear(t.One(ask("b", fmt.Sprint(said, i, j, t.Rand().IntN(9)))))
 				}
-			}), nil
+				if i == 2 {
+					t.Fork(2, func(k int, t *world.Table) { hear(t.One(ask("a", fmt.Sprint("deep", k)))) })
+				}
+			})
+			return world.Outcome{
+				Scores: []world.Score{{Seat: "a", Name: "length", Value: float64(len(said))}},
+				Data:   map[string]any{"said": said, "branches": branches},
+			}
 		},
-		Bots: map[string]world.Bot{"parrot": func(c world.Call) world.Reply {
+		Players: map[string]world.Bot{"parrot": func(c world.Call) world.Reply {
 			return world.Reply{Text: "squawk " + c.Ask.Messages[0].Text()}
 		}},
 	}
 }
+
+// playing is the crowd with another way to play.
+func playing(play world.Func) world.Kind {
+	k := crowd()
+	k.Play = func(_ *turns, t *world.Table) world.Outcome { return play(t) }
+	return world.Define(k)
+}
+
+// making is the crowd with a say in the worlds that are made: nil is the usual one.
+type making struct {
+	worldtest.Simple[turns]
+	instead func(world.Lineup) world.World
+}
+
+func (m making) World(p *turns, l world.Lineup) (world.World, error) {
+	if w := m.instead(l); w != nil {
+		return w, nil
+	}
+	return m.Simple.World(p, l)
+}
+
+// external is a kind with an outside, which the tests bring themselves.
+type external struct{ worldtest.Simple[turns] }
+
+func (external) Actor(*turns, string) (world.Actor, error) {
+	return nil, errors.New("the tests bring one")
+}
+func (external) Outside() []string { return nil }
 
 // stages plays as many episodes in each stage as it says, the later ones by what the
 // earlier came to.
@@ -189,7 +218,7 @@ func (s *stages) Next(last []world.Played) world.Specs {
 func config(m Models, j journal.Journal, sizes ...int) Config {
 	plan := stages(sizes)
 	return Config{
-		Journal: j, Kind: crowd(), Plan: &plan, Models: m,
+		Journal: j, Kind: world.Define(crowd()), Plan: &plan, Models: m,
 		Begun: journal.Begun{
 			Version: journal.Version, Kind: "crowd", KindVersion: 1, Seed: 7,
 			Agents: []world.Agent{{Name: "alice", Model: "lab/a"}, {Name: "bob", Model: "lab/b", System: "You are Bob."}, {Name: "polly", Bot: "parrot"}},

@@ -7,9 +7,10 @@ import (
 	"parley/journal"
 )
 
-// recorder is the one writer of a run. It commits whatever waits in one go, so that the
-// cost of making things durable is shared by all that happen at the same time, and runs
-// what was to happen after.
+// recorder is the one writer of a run. Nothing is seen before it is durable: what is to happen
+// after an entry happens once that is committed, in the order of the entries, and after a commit has
+// failed nothing is written any more. It commits whatever waits in one go, so that the cost of
+// making things durable is shared by all that happen at the same time.
 type recorder struct {
 	journal journal.Journal
 	in      chan written

@@ -27,18 +27,14 @@ func (says) Drain() {}
 
 // chat is a kind that asks one question, the same in every episode or with its deal in it.
 func chat(dealt bool) world.Kind {
-	k := crowd()
-	k.World = func(any, world.Lineup) (world.World, error) {
-		return world.Func(func(t *world.Table) world.Outcome {
-			question := "How are you?"
-			if n := t.Rand().Uint64(); dealt {
-				question += fmt.Sprint(n)
-			}
-			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(question)}}})
-			return world.Outcome{}
-		}), nil
-	}
-	return k
+	return playing(func(t *world.Table) world.Outcome {
+		question := "How are you?"
+		if n := t.Rand().Uint64(); dealt {
+			question += fmt.Sprint(n)
+		}
+		t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(question)}}})
+		return world.Outcome{}
+	})
 }
 
 // TestCopies: word for word the same play is a copy, unless it may be chance.

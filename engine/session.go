@@ -21,10 +21,10 @@ func (r *run) release(episode, attempt int, whole bool) {
 // abandon releases what is live when a sitting ends and is begun anew in the next. All other
 // episodes go on then as the sessions they are.
 func (r *run) abandon() {
-	if !r.Kind.External {
+	if !r.Kind.External() {
 		return
 	}
-	for ep := range r.live {
+	for ep := range r.sched.live {
 		r.release(ep.number, ep.attempt, false)
 	}
 }

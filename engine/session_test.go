@@ -13,6 +13,7 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // sessions notes in which sessions was asked, and which were released.
@@ -65,9 +66,9 @@ func TestSessions(t *testing.T) {
 // anew, since its kind is external, gives up the old one, be the sitting aborted or killed.
 func TestSessionsOverSittings(t *testing.T) {
 	t.Parallel()
-	for _, external := range []bool{false, true} {
+	for _, outside := range []bool{false, true} {
 		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("external %v, killed %v", external, killed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("external %v, killed %v", outside, killed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					j := &journal.Memory{}
@@ -76,7 +77,10 @@ func TestSessionsOverSittings(t *testing.T) {
 						ctx, cancel := context.WithTimeoutCause(t.Context(), after, errors.New("enough"))
 						defer cancel()
 						c := config(&models{width: 9, pause: time.Second, fail: s.watch}, j, 5)
-						c.Begun.Run, c.Kind.External, c.Released = "run", external, s.release
+						c.Begun.Run, c.Released = "run", s.release
+						if outside {
+							c.Kind = world.Define(external{crowd()})
+						}
 						r, err := Run(ctx, c)
 						if err != nil {
 							t.Fatal(err)
@@ -94,7 +98,7 @@ func TestSessionsOverSittings(t *testing.T) {
 					}
 					second := slices.ContainsFunc(s.released, func(x string) bool { return strings.HasSuffix(x, "-1w") })
 					givenUp := slices.ContainsFunc(s.released, func(x string) bool { return strings.HasSuffix(x, "-0") })
-					if second != external || givenUp != external || s.late != nil {
+					if second != outside || givenUp != outside || s.late != nil {
 						t.Errorf("released %v, late %v", s.released, s.late)
 					}
 				})

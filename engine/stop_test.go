@@ -39,7 +39,7 @@ func TestPlanThatGoesAstray(t *testing.T) {
 		c := config(&models{width: 3}, j, 3)
 		c.Plan = &astray{stages: stages{3}}
 		res, err := Run(t.Context(), c)
-		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != errAstray.Error() || res.Ended != 3 || (res.Asked > 0) != asks {
+		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != (journal.Reason{Kind: journal.ByError, Detail: errAstray.Error()}) || res.Ended != 3 || (res.Asked > 0) != asks {
 			t.Errorf("sitting %d: %+v, %v", sitting, res, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestNotFoundStops(t *testing.T) {
 			return &llm.Error{Kind: llm.KindBadRequest, Status: 404, Message: "no such model"}
 		}}
 		res, err := Run(t.Context(), config(gone, j, 5))
-		if err != nil || res.State != journal.Stopped || res.Ended > 0 || !strings.Contains(res.Reason, "no such model") {
+		if err != nil || res.State != journal.Stopped || res.Ended > 0 || res.Reason.Kind != journal.ByCall || !strings.Contains(res.Reason.Detail, "no such model") {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		res, err = Run(t.Context(), config(&models{width: 3, pause: time.Second}, j, 5))
@@ -81,11 +81,9 @@ func TestNotFoundStops(t *testing.T) {
 func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := ""
-	r := &run{lanes: map[string]*lane{}}
-	r.Calls, r.Away = 2, func(name string) bool { return name == away }
-	for _, name := range []string{"gone", "well"} {
-		r.lanes[name] = &lane{provider: name, sent: map[int]*call{}}
-		r.lanes[name].asks.push(&call{}, 1)
+	r := newScheduler(bounds{calls: 2, away: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
+	for _, l := range r.lanes {
+		l.asks.push(&call{}, 1)
 	}
 	gone, well := r.lanes["gone"], r.lanes["well"]
 	gone.sent[0], gone.sent[1], r.flying = &call{}, &call{}, 2

@@ -64,7 +64,7 @@ type Opened struct {
 type Closed struct {
 	At     time.Time
 	State  State
-	Reason string
+	Reason Reason
 }
 
 // State is how a sitting ended.
@@ -76,9 +76,6 @@ const (
 	Stopped  State = "stopped"  // by the user or a budget: it can be played on
 	Failed   State = "failed"   // something is wrong that playing on will meet again
 )
-
-// ReasonGrown is why a run that was complete no longer is.
-const ReasonGrown = "the plan has grown"
 
 // Staged is a stage of the plan: its episodes are numbered from First.
 type Staged struct {

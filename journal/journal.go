@@ -138,7 +138,7 @@ func (h *Head) Add(e Entry) {
 // has grown.
 func (h *Head) begin(e *Begun) {
 	if h.Begun != nil && len(e.Grown) > len(h.Begun.Grown) && h.Last.State == Complete {
-		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: ReasonGrown}
+		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: Reason{Kind: ByGrowth}}
 	}
 	h.Begun = e
 	for i := range h.Stages {

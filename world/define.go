@@ -1,199 +1,157 @@
 package world
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"reflect"
-	"slices"
 )
+
+// Kind is a family of worlds: what Define makes of a definition. Its methods have the names of the parts in this
+// package, and return nothing where the definition lacks the part. As returns the parts that take no params.
+//
+// The zero Kind stands for a kind that is not known: it can be asked everything, and has no seats and no worlds.
+type Kind struct {
+	About
+	definition any     // what Define was given
+	params     untyped // its parts that take params; nil: not known
+	// Which parts it has, where that cannot be seen from what they return.
+	casts, plans, external bool
+	bots                   map[string]Bot
+	outside                []string
+}
+
+// Params are the params of one kind, made by its Defaults or Read.
+type Params struct{ pointer any }
+
+// Pointer returns the pointer to the kind's own struct. It is for those who handle the params of any kind as data,
+// by reflection: the decoder of plan files, and the maker of schemas.
+func (p Params) Pointer() any { return p.pointer }
 
 // Define makes a Kind of its definition, with all the optional parts that the definition has. It panics where the
 // definition has an exported method that no part of a kind has, or one with another signature: the compiler cannot
-// tell that such a method was meant as one.
+// know that such a method was meant as one.
 func Define[P any](d Definition[P]) Kind {
-	about := d.About()
+	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
 	if err := checkMethods[P](d); err != nil {
-		panic(fmt.Sprintf("world: Define: kind %s: %v", about.Name, err))
+		panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
 	}
-	k := Kind{
-		Name: about.Name, Version: about.Version, Doc: about.Doc, Example: about.Example, ExampleFiles: about.ExampleFiles,
-		Params: func() any { return d.Defaults() },
-		Seats: func(params any) ([]string, error) {
-			p, err := typed[P](about.Name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.Seats(p)
-		},
-		World: func(params any, lineup Lineup) (World, error) {
-			p, err := typed[P](about.Name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.World(p, lineup)
-		},
-		definition: d,
+	_, k.casts = d.(Caster[P])
+	_, k.plans = d.(Planner[P])
+	if d, ok := d.(BotBringer); ok {
+		k.bots = d.Bots()
 	}
-	definePlay[P](&k, d)
-	defineReading[P](&k, d)
+	if d, ok := d.(Environment[P]); ok {
+		k.external, k.outside = true, d.Outside()
+	}
 	return k
 }
 
-// As returns a part of a kind that does not depend on its params, such as a StandIn or a Commander.
+// As returns a part of a kind that does not depend on its params, such as a Storyteller, a StandIn or a Commander.
 func As[T any](k Kind) (T, bool) {
 	part, ok := k.definition.(T)
 	return part, ok
 }
 
-// typed returns params as those of the kind.
-func typed[P any](kind string, params any) (*P, error) {
-	p, ok := params.(*P)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("%s: params are %T, want %T", kind, params, p)
+// typeless returns the parts that take params.
+func (k Kind) typeless() untyped {
+	if k.params == nil {
+		return typed[struct{}]{unknown{}}
+	}
+	return k.params
+}
+
+// Defaults returns new params, as they are where a plan file says nothing.
+func (k Kind) Defaults() Params { return k.typeless().defaults() }
+
+// Read returns params that were recorded. What raw leaves out is as Defaults has it.
+func (k Kind) Read(raw json.RawMessage) (Params, error) {
+	p := k.Defaults()
+	if err := json.Unmarshal(raw, p.pointer); err != nil {
+		return Params{}, fmt.Errorf("params: %w", err)
 	}
 	return p, nil
 }
 
-// of calls f with params as those of the kind, and returns nothing for those of another.
-func of[P, T any](kind string, f func(*P) T) func(any) T {
-	return func(params any) T {
-		p, err := typed[P](kind, params)
-		if err != nil {
-			var nothing T
-			return nothing
-		}
-		return f(p)
-	}
+// Seats checks params and lists the seats they make.
+func (k Kind) Seats(p Params) ([]string, error) { return k.typeless().seats(p) }
+
+// World makes the world of one episode.
+func (k Kind) World(p Params, lineup Lineup) (World, error) { return k.typeless().world(p, lineup) }
+
+// Measures declares what outcomes may score. Nil: it is not known beforehand.
+func (k Kind) Measures(p Params) []Measure { return k.typeless().measures(p) }
+
+// Bots are the kind's agents without a model, by name. The map is shared: do not write to it.
+func (k Kind) Bots() map[string]Bot { return k.bots }
+
+// Load puts what the files say that params name into params. See Loader.
+func (k Kind) Load(p Params, files Files) (advice []string, err error) {
+	return k.typeless().load(p, files)
 }
 
-// definePlay adds the parts that decide what is played.
-func definePlay[P any](k *Kind, d Definition[P]) {
-	name := k.Name
-	if d, ok := d.(Loader[P]); ok {
-		k.Load = func(params any, files Files) ([]string, error) {
-			p, err := typed[P](name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.Load(p, files)
-		}
-	}
-	if d, ok := d.(Caster[P]); ok {
-		k.Models = of(name, d.Models)
-	}
-	if d, ok := d.(Planner[P]); ok {
-		k.Plan = func(params any, cell Spec, seed uint64) (Plan, error) {
-			p, err := typed[P](name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.Plan(p, cell, seed)
-		}
-		k.Forecast = func(params any, cell Spec, seed uint64) ([]Part, error) {
-			p, err := typed[P](name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.Forecast(p, cell, seed)
-		}
-	}
-	if d, ok := d.(UniformPlanner[P]); ok {
-		k.Alike = of(name, d.Uniform)
-	}
-	if d, ok := d.(Dealer[P]); ok {
-		k.Dealt = func(params any) (string, bool) {
-			p, err := typed[P](name, params)
-			if err != nil {
-				return "", false
-			}
-			return d.Dealt(p)
-		}
-	}
-	if d, ok := d.(BotBringer); ok {
-		k.Bots = d.Bots()
-	}
-	if d, ok := d.(Environment[P]); ok {
-		k.External, k.Outside = true, d.Outside()
-		k.Actor = func(params any, run string) (Actor, error) {
-			p, err := typed[P](name, params)
-			if err != nil {
-				return nil, err
-			}
-			return d.Actor(p, run)
-		}
-	}
+// Casts says whether the kind is a Caster: seats that a plan leaves empty may get a model by Models.
+func (k Kind) Casts() bool { return k.casts }
+
+// Models returns seat to provider/model, as the files that were loaded ask for them.
+func (k Kind) Models(p Params) map[string]string { return k.typeless().models(p) }
+
+// Plans says whether the kind is a Planner. If not, each spec of a plan is one episode.
+func (k Kind) Plans() bool { return k.plans }
+
+// Plan decides which episodes are played. It is for kinds that plan: see Planner.
+func (k Kind) Plan(p Params, cell Spec, seed uint64) (Plan, error) {
+	return k.typeless().plan(p, cell, seed)
 }
 
-// defineReading adds the parts that show what was played.
-func defineReading[P any](k *Kind, d Definition[P]) {
-	if d, ok := d.(Measurer[P]); ok {
-		k.Scores = of(k.Name, d.Measures)
-	}
-	if d, ok := d.(StatusMaker[P]); ok {
-		k.Status = of(k.Name, d.Status)
-	}
-	if d, ok := d.(Reporter); ok {
-		k.Exhibitor = d.Exhibitor
-	}
-	if d, ok := d.(Storyteller); ok {
-		k.Story = d.Story
-	}
-	if d, ok := d.(FileMaker); ok {
-		k.Files = d.Files
-	}
-	if d, ok := d.(Marker); ok {
-		k.Mark = d.Mark
-	}
-	if d, ok := d.(Painter); ok {
-		k.Colours = d.Colours()
-	}
+// Forecast says what Plan may ask for before anything of it is played.
+func (k Kind) Forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
+	return k.typeless().forecast(p, cell, seed)
 }
 
-// checkMethods wants every exported method of a definition to be one of a part of a kind.
-func checkMethods[P any](d Definition[P]) error {
-	parts := []reflect.Type{
-		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](),
-		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
-		reflect.TypeFor[Dealer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
-		reflect.TypeFor[FileMaker](), reflect.TypeFor[Marker](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
-		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](),
+// Uniform says whether Plan makes the same of every deal, but for the deals of its specs.
+func (k Kind) Uniform(p Params) bool { return k.typeless().uniform(p) }
+
+// Dealt names what params put before the seats of an episode, beside chance. See Dealer.
+func (k Kind) Dealt(p Params) (what string, whole bool) { return k.typeless().dealt(p) }
+
+// Status says how a run with these params goes while it is played. Nil: nothing but the number of episodes.
+func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
+
+// External says whether the kind has an Environment.
+func (k Kind) External() bool { return k.external }
+
+// Actor connects to the outside for one run, which has this id. It is for kinds that are External.
+func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }
+
+// Local says whether all that params need is within this process. It is where nothing is outside.
+func (k Kind) Local(p Params) bool { return k.typeless().local(p) }
+
+// Probe asks every server that the params name.
+func (k Kind) Probe(ctx context.Context, p Params) []Presence { return k.typeless().probe(ctx, p) }
+
+// Essence is params without those that are outside of play: what makes two plans the same.
+func (k Kind) Essence(params json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if len(k.outside) == 0 || json.Unmarshal(params, &all) != nil {
+		return params
 	}
-	own := reflect.TypeOf(d)
-	for i := range own.NumMethod() {
-		name := own.Method(i).Name
-		at := slices.IndexFunc(parts, func(part reflect.Type) bool { _, has := part.MethodByName(name); return has })
-		if at < 0 {
-			var all []string
-			for _, part := range parts {
-				for m := range part.NumMethod() {
-					all = append(all, part.Method(m).Name)
-				}
-			}
-			return fmt.Errorf("the method %s is of no part of a kind: %s", name, meantOr(name, all))
-		}
-		if !own.Implements(parts[at]) {
-			return fmt.Errorf("the method %s makes no %v: that has %s", name, parts[at], signatures(parts[at]))
-		}
+	for _, name := range k.outside {
+		delete(all, name)
 	}
-	return nil
+	b, err := json.Marshal(all)
+	if err != nil {
+		return params
+	}
+	return b
 }
 
-// meantOr says which method was probably meant, or what to do with one of another purpose.
-func meantOr(name string, all []string) string {
-	if near := Nearest(name, all); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return "make it a function, or do not export it"
-}
+// unknown is the definition of a kind that is not known.
+type unknown struct{}
 
-// signatures lists the methods of an interface as they must be.
-func signatures(part reflect.Type) string {
-	text := ""
-	for i := range part.NumMethod() {
-		m := part.Method(i)
-		if i > 0 {
-			text += " and "
-		}
-		text += m.Name + m.Type.String()[len("func"):]
-	}
-	return text
-}
+var errUnknown = errors.New("world: the kind is not known")
+
+func (unknown) About() About                           { return About{} }
+func (unknown) Defaults() *struct{}                    { return &struct{}{} }
+func (unknown) Seats(*struct{}) ([]string, error)      { return nil, errUnknown }
+func (unknown) World(*struct{}, Lineup) (World, error) { return nil, errUnknown }

@@ -10,7 +10,7 @@ import (
 // TestEssence: what is outside of play does not tell two plans apart; everything else does.
 func TestEssence(t *testing.T) {
 	t.Parallel()
-	k := world.Kind{Outside: []string{"servers", "pool"}}
+	k := outsideOf("servers", "pool")
 	for _, c := range []struct {
 		a, b string
 		same bool

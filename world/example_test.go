@@ -33,6 +33,63 @@ func Example() {
 	// noted ["heads",""], done true, same false
 }
 
+// flips are the params of a kind: what a plan file may say under params.
+type flips struct {
+	Coins int `json:"coins" doc:"How many coins are flipped: 1 or more."`
+}
+
+// coinKind is the definition of a kind: the four methods that every kind has, and the scores that it declares.
+type coinKind struct{}
+
+func (coinKind) About() world.About {
+	return world.About{Name: "coin", Version: 1, Doc: "Guess coins.", Example: "kind: coin\nagents: {a: sim/small}\n"}
+}
+
+func (coinKind) Defaults() *flips { return &flips{Coins: 1} }
+
+func (coinKind) Seats(p *flips) ([]string, error) {
+	if p.Coins < 1 {
+		return nil, fmt.Errorf("coin: params.coins: %d: want 1 or more", p.Coins)
+	}
+	return []string{"guesser"}, nil
+}
+
+func (coinKind) World(p *flips, _ world.Lineup) (world.World, error) {
+	return world.Func(func(t *world.Table) world.Outcome {
+		right := 0.0
+		for range p.Coins {
+			side := []string{"heads", "tails"}[t.Rand().IntN(2)]
+			if t.One(world.Call{Seat: "guesser", Ask: llm.Request{Messages: []llm.Message{llm.User("Heads or tails?")}}}).Text == side {
+				right++
+			}
+		}
+		return world.Outcome{Scores: []world.Score{{Seat: "guesser", Name: "right", Value: right}}}
+	}), nil
+}
+
+func (coinKind) Measures(p *flips) []world.Measure {
+	return []world.Measure{{Name: "right", Seats: []string{"guesser"}, Bounds: world.Bounds{High: float64(p.Coins)}}}
+}
+
+// Measures is optional: the compiler checks here that it is what a Measurer has.
+var _ world.Measurer[flips] = coinKind{}
+
+// A kind is a definition: a type with the methods of Definition, and of the other parts that the kind brings.
+func ExampleDefine() {
+	kind := world.Define(coinKind{})
+	params, err := kind.Read([]byte(`{"coins": 5}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	seats, err := kind.Seats(params)
+	fmt.Println(kind.Name, seats, err)
+	fmt.Println("scores up to", kind.Measures(params)[0].High)
+	// Output:
+	// coin [guesser] <nil>
+	// scores up to 5
+}
+
 // Two models meet on both sides, five times each, with the same deals.
 func ExampleMatrix() {
 	plan, err := world.Matrix{

@@ -42,6 +42,7 @@ type Definition[P any] interface {
 
 // Measurer declares what outcomes may score, so that plans, reports and intervals know it beforehand.
 type Measurer[P any] interface {
+	// Measures lists the scores. Nil: they are not known beforehand.
 	Measures(params *P) []Measure
 }
 

@@ -223,7 +223,7 @@ func (p *grownPlan) Next(last []Played) Specs {
 
 // Err is why rest failed, or nil.
 func (p *grownPlan) Err() error {
-	if failed, ok := p.rest.(interface{ Err() error }); ok {
+	if failed, ok := p.rest.(FailingPlan); ok {
 		return failed.Err()
 	}
 	return nil

@@ -145,7 +145,7 @@ func TestGrowRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if g, err := world.Grow(world.Kind{Outside: []string{"n"}}, []world.Specs{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
+	if g, err := world.Grow(outsideOf("n"), []world.Specs{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
 		t.Errorf("params outside of play: %+v, %v", g, err)
 	}
 }

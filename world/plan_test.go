@@ -360,7 +360,7 @@ func TestUntilOfNothing(t *testing.T) {
 		if more := p.Next(last).Len(); more > 0 {
 			t.Errorf("%+v: %d more", c, more)
 		}
-		err = p.(interface{ Err() error }).Err()
+		err = p.(world.FailingPlan).Err()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -25,7 +25,7 @@ func TestExamplesShowDefaults(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(k.Example), &plan); err != nil {
 			t.Fatal(k.Name, err)
 		}
-		b, err := json.Marshal(k.Params())
+		b, err := json.Marshal(k.Defaults().Pointer())
 		if err != nil {
 			t.Fatal(k.Name, err)
 		}

@@ -105,7 +105,7 @@ func written(t *testing.T, k world.Kind) string {
 // fields returns the names of a kind's params.
 func fields(k world.Kind) map[string]bool {
 	names := map[string]bool{}
-	for f := range reflect.TypeOf(k.Params()).Elem().Fields() {
+	for f := range reflect.TypeOf(k.Defaults().Pointer()).Elem().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names[name] = true
 	}

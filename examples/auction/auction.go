@@ -1,67 +1,15 @@
-// Package auction is the example of docs/writing-a-world.md: a sealed-bid auction, whose
-// winner pays the second highest bid. It is a whole world in one small file, and is not
-// for more than that.
+// Package auction is a kind of worlds: sealed-bid auctions, in which the highest bid wins and pays the second highest.
 package auction
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 
 	"parley/llm"
 	"parley/world"
 )
-
-// Params are what a plan file can say.
-type Params struct {
-	Bidders int `json:"bidders" doc:"How many bid: 2 to 20."`
-	Rounds  int `json:"rounds" doc:"How many things are sold, one after the other: 1 to 100."`
-}
-
-// Kind is the family of these auctions.
-func Kind() world.Kind {
-	return world.Kind{
-		Name: "auction", Version: 1, Doc: "Sealed bids; the highest wins and pays the second highest.",
-		Params:  func() any { return &Params{Bidders: 3, Rounds: 4} },
-		Seats:   seats,
-		World:   newAuction,
-		Example: "kind: auction\nagents: {bidder: sim/small}\nparams: {bidders: 3, rounds: 4}\n",
-	}
-}
-
-// seats lists bidder1 and so on.
-func seats(params any) ([]string, error) {
-	p, err := checked(params)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for i := range p.Bidders {
-		names = append(names, fmt.Sprintf("bidder%d", i+1))
-	}
-	return names, nil
-}
-
-// checked returns params as what they must be. All that is wrong is told at once, by param.
-func checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("auction: params are %T, want *auction.Params", params)
-	}
-	c := world.Complaints{Kind: "auction"}
-	c.Whole("bidders", p.Bidders, 2, 20)
-	c.Whole("rounds", p.Rounds, 1, 100)
-	return p, c.Err()
-}
-
-// newAuction makes the world of one episode.
-func newAuction(params any, _ world.Lineup) (world.World, error) {
-	p, err := checked(params)
-	if err != nil {
-		return nil, err
-	}
-	names, err := seats(p)
-	return auction{seats: names, rounds: p.Rounds}, err
-}
 
 // auction is one episode.
 type auction struct {
@@ -100,21 +48,96 @@ func (a auction) Play(t *world.Table) world.Outcome {
 	return o
 }
 
-// ask is what a bidder is asked.
+// question is what a bidder is told. The stand-in reads it by the same format.
+const question = "Something is for sale that is worth %d to you. The highest bid wins and pays the second highest. Your bid?"
+
+// ask returns the request for a bid.
 func ask(worth int) llm.Request {
 	return llm.Request{
-		Messages: []llm.Message{llm.User(fmt.Sprintf(
-			"Something is for sale that is worth %d to you. The highest bid wins and pays the second highest. Your bid?", worth))},
+		Messages: []llm.Message{llm.User(fmt.Sprintf(question, worth))},
 		Schema: &llm.Schema{Name: "bid", JSON: json.RawMessage(
 			`{"type":"object","properties":{"bid":{"type":"integer","minimum":0,"maximum":100}},"required":["bid"],"additionalProperties":false}`)},
 	}
 }
 
-// read takes a bid from a reply. Who fails to answer does not bid.
+// read returns the bid of a reply. A seat that fails to answer does not bid.
 func read(reply world.Reply) int {
 	var answer struct{ Bid int }
 	if !reply.OK() || json.Unmarshal(reply.JSON, &answer) != nil {
 		return 0
 	}
 	return min(max(answer.Bid, 0), 100)
+}
+
+// Params are what a plan file can set.
+type Params struct {
+	Bidders int `json:"bidders" doc:"How many seats bid: 2 to 20."`
+	Rounds  int `json:"rounds" doc:"How many things are sold, one after the other: 1 to 100."`
+}
+
+// Kind returns the kind of these auctions.
+func Kind() world.Kind { return world.Define[Params](definition{}) }
+
+//go:embed auction.yaml
+var example string
+
+// definition is everything that the kind brings.
+type definition struct{}
+
+// About says what the kind is. Raise Version when prompts or rules change.
+func (definition) About() world.About {
+	return world.About{
+		Name: "auction", Version: 1, Doc: "Sealed bids: the highest wins and pays the second highest.", Example: example,
+	}
+}
+
+// Defaults are the params that a plan file leaves out.
+func (definition) Defaults() *Params { return &Params{Bidders: 2, Rounds: 4} }
+
+// Seats checks the params and lists bidder1, bidder2 and so on.
+func (definition) Seats(p *Params) ([]string, error) {
+	c := world.Complaints{Kind: "auction"}
+	c.Whole("bidders", p.Bidders, 2, 20)
+	c.Whole("rounds", p.Rounds, 1, 100)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range p.Bidders {
+		names = append(names, fmt.Sprintf("bidder%d", i+1))
+	}
+	return names, nil
+}
+
+// World makes the world of one episode.
+func (d definition) World(p *Params, _ world.Lineup) (world.World, error) {
+	seats, err := d.Seats(p)
+	return auction{seats: seats, rounds: p.Rounds}, err
+}
+
+// Measures declares the score: what a bidder can win and lose, and that bidders compete for it.
+func (d definition) Measures(p *Params) []world.Measure {
+	seats, err := d.Seats(p)
+	if err != nil {
+		return nil
+	}
+	bounds := world.Bounds{Low: -99 * float64(p.Rounds), High: 100 * float64(p.Rounds)}
+	return []world.Measure{{Name: "profit", Seats: seats, Rivals: true, Bounds: bounds}}
+}
+
+// StandIn bids for the simulated provider. The model large bids what the thing is worth, which is the best
+// strategy; any other is off by up to 20.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	var worth int
+	if len(req.Messages) == 0 {
+		return "", false
+	}
+	if _, err := fmt.Sscanf(req.Messages[len(req.Messages)-1].Text(), question, &worth); err != nil {
+		return "", false
+	}
+	bid := worth
+	if model != "large" {
+		bid += rand.New(rand.NewPCG(seed, 0)).IntN(41) - 20
+	}
+	return fmt.Sprintf(`{"bid":%d}`, min(max(bid, 0), 100)), true
 }

@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
 	"parley/internal/dialect"
-	"parley/internal/dialect/desk"
+	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/price"
@@ -51,7 +51,7 @@ type Config struct {
 	// Concurrency is the most calls in flight at one provider. Default: what it bears.
 	Concurrency int
 	// Batch, Batches and Mark are dispatch's.
-	Batch   office.Policy
+	Batch   batcher.Policy
 	Batches []batch.Open
 	Mark    func(ctx context.Context, m batch.Mark) error
 
@@ -196,10 +196,10 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	if _, ok := p.BatchLimits(); ok {
-		if lane.Desk, err = desk.Open(p); err != nil {
+		if lane.BatchAPI, err = batchapi.Open(p); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
-		a.closes(lane.Desk)
+		a.closes(lane.BatchAPI)
 	}
 	return lane, nil
 }
@@ -216,7 +216,7 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 		a.closes(m)
 		server, _ := m.(replica.Server)
 		lane.Model = m
-		lane.Replicas = append(lane.Replicas, replica.Member{Name: one.BaseURL, Model: m, Server: server})
+		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
 	}
 	if len(lane.Replicas) == 1 && p.Metrics == "" && !p.CloseSession {
 		lane.Replicas = nil

@@ -160,7 +160,7 @@ func (f Fork) plan(head *journal.Head, was world.Spec, kinds []world.Kind) (*con
 	case err != nil:
 		return nil, err
 	case f.Turn == 0: // nothing is kept
-	case plan.Kind.External:
+	case plan.Kind.External():
 		return nil, f.refuse("%s plays outside of parley, and what is there has forgotten the turns before %d: fork at turn 0", plan.Kind.Name, f.Turn)
 	case plan.Kind.Version != head.Begun.KindVersion:
 		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -62,9 +61,9 @@ func (p *past) turned(e *journal.Turned) {
 // of copies, and does so before anything is written: that the same seats are asked for
 // the same, and that the world comes to the turn at all.
 func (f Fork) refold(plan *config.Plan, spec world.Spec, p *past) ([]journal.Entry, error) {
-	params := plan.Kind.Params()
-	if err := json.Unmarshal(spec.Params, params); err != nil {
-		return nil, fmt.Errorf("app: fork: params: %w", err)
+	params, err := plan.Kind.Read(spec.Params)
+	if err != nil {
+		return nil, fmt.Errorf("app: fork: %w", err)
 	}
 	lineup := world.Lineup{}
 	for seat, name := range spec.Lineup {

@@ -14,6 +14,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
@@ -51,13 +52,7 @@ func branching() world.Kind {
 		}
 		return world.Outcome{Data: said + t.One(ask("a", said)).Text}
 	}
-	return world.Kind{
-		Name: "branching", Version: 1, Params: func() any { return &params{} },
-		Seats: func(any) ([]string, error) { return []string{"a", "b"}, nil },
-		World: func(p any, _ world.Lineup) (world.World, error) {
-			return world.Func(func(t *world.Table) world.Outcome { return play(p.(*params), t) }), nil
-		},
-	}
+	return world.Define(worldtest.Simple[params]{Kind: world.About{Name: "branching", Version: 1}, Sits: []string{"a", "b"}, Play: play})
 }
 
 // playBranching plays a run file of that kind, which Play does not know.

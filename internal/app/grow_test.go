@@ -137,7 +137,7 @@ func TestGrowthIsCutOff(t *testing.T) {
 			whole := filepath.Join(dir, "whole.parley")
 			played(t, Play{Kinds: worlds.Standard(), Plan: large, File: whole})
 			cuts := []func(t *testing.T, file string){recordedOnly(large), stoppedAt(large, 1), stoppedAt(large, 20)}
-			if large.Kind.External {
+			if large.Kind.External() {
 				cuts = cuts[:1] // episodes that are cut off are tried again, and draw again
 			}
 			for i, cut := range cuts {

@@ -18,7 +18,7 @@ const leaveTime = 20 * time.Second
 // outside gives the run what carries out its acts, where its kind has any: the environments
 // of a rollout. leave gives them back.
 func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	params, ok := plan.Params.(*rules.Params)
+	params, ok := plan.Params.Pointer().(*rules.Params)
 	if !ok {
 		return func(context.Context) {}, nil
 	}
@@ -48,17 +48,16 @@ func waiting(a world.Actor) func() string {
 // inside is outside for who must touch nothing: environments of this process are played,
 // and acts on anything else fail.
 func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
-	if params, ok := plan.Params.(*rules.Params); ok && len(params.Servers) == 0 {
+	if params, ok := plan.Params.Pointer().(*rules.Params); ok && len(params.Servers) == 0 {
 		return outside(c, plan)
 	}
-	c.Actor = noActor{}
 	return func(context.Context) {}, nil
 }
 
 // servers asks the environment servers of a plan whether they are there. all is whether each
 // of them is.
 func servers(ctx context.Context, plan *config.Plan) (there []envhttp.Presence, all bool) {
-	params, ok := plan.Params.(*rules.Params)
+	params, ok := plan.Params.Pointer().(*rules.Params)
 	if !ok || len(params.Servers) == 0 {
 		return []envhttp.Presence{}, true
 	}

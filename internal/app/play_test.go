@@ -77,7 +77,7 @@ func TestBudgetHolds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	limit := *whole.Cost / 2
 	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "limits.concurrency=1000", fmt.Sprintf("budget=%.9f", limit.Dollars())), File: file})
-	if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") {
+	if sum.State != journal.Stopped || sum.Reason.Kind != journal.ByBudget {
 		t.Fatalf("%+v", sum)
 	}
 	if *sum.Cost > limit || sum.Calls.Total == 0 || sum.Episodes.Complete == 60 {
@@ -96,7 +96,7 @@ func TestDrainAndResume(t *testing.T) {
 	drain, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("not today"))
 	sum, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file}.Run(t.Context(), drain)
-	if err != nil || sum.State != journal.Stopped || sum.Reason != "not today" {
+	if err != nil || sum.State != journal.Stopped || sum.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "not today"}) {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}) // from what the file recorded

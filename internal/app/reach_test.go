@@ -67,7 +67,7 @@ func TestServerStaysAway(t *testing.T) {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	for _, text := range []string{"lab is unreachable", " at " + dies.url(), "start the server", "--unreachable"} {
-		if !strings.Contains(sum.Reason, text) {
+		if !strings.Contains(sum.Reason.String(), text) {
 			t.Errorf("the reason does not say %q: %s", text, sum.Reason)
 		}
 	}

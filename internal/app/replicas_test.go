@@ -256,7 +256,7 @@ func TestNobodyLeft(t *testing.T) {
 	plan := farmPlan(t, dying)
 	plan.Unreachable = 0
 	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
-	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason, "refused") {
+	if err != nil || sum.State != "stopped" || !strings.Contains(sum.Reason.String(), "refused") {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	sum, err = Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}), File: file}.Run(t.Context(), context.Background())

@@ -58,7 +58,7 @@ func TestScenarioStopsInsideATurn(t *testing.T) {
 	for percent := 20; percent <= 80; percent += 15 {
 		file, budget := inFolder(t), whole.Cost.Dollars()*float64(percent)/100
 		sum := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, fmt.Sprintf("budget=%.9f", budget))...), File: file})
-		if sum.State != journal.Stopped || !strings.HasPrefix(sum.Reason, "budget") || sum.Cost.Dollars() > budget {
+		if sum.State != journal.Stopped || sum.Reason.Kind != journal.ByBudget || sum.Cost.Dollars() > budget {
 			t.Fatalf("%d%%: %+v", percent, sum)
 		}
 		if insideATurn(t, file) {

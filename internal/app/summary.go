@@ -19,9 +19,10 @@ import (
 // Summary is how a run stands at the end of a sitting. Episodes, Distinct, Copies, Fault, Failures, Calls.Total, Cost,
 // Digest and Scores are of the whole run; the rest is of this sitting.
 type Summary struct {
-	File   string        `json:"file"`
-	State  journal.State `json:"state"`
-	Reason string        `json:"reason"`
+	File  string        `json:"file"`
+	State journal.State `json:"state"`
+	// Reason is why the run is not complete.
+	Reason journal.Reason `json:"reason"`
 	// Cause is the failed call that stopped the run. It is not among Failures, since it is asked
 	// again. Nil: something else did.
 	Cause *view.Failure `json:"cause"`

@@ -10,28 +10,28 @@ import (
 
 	"parley/engine"
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/config"
 	"parley/journal"
 )
 
-// waves is how a run goes over batch APIs: its policy, the batches that earlier sittings
+// waves is how a run goes over batch APIs: its policy, the batches that earlier processes
 // left open, and the way of their marks into the journal.
 type waves struct {
-	policy office.Policy
+	policy batcher.Policy
 	open   []batch.Open
 
 	mu   sync.Mutex
 	keep func(journal.Entry) error
 }
 
-// newWaves finds out what earlier sittings left open. Batches are collected in waves only:
+// newWaves finds out what earlier processes left open. Batches are collected in waves only:
 // asked freely, their calls would be paid for twice.
 func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	b := plan.Batch
-	w := &waves{policy: office.Policy{Route: office.Route(b.Lane), Min: b.Min, Deadline: b.Deadline}}
+	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Lane), Min: b.Min, Deadline: b.Deadline}}
 	if b.Poll > 0 {
-		w.policy.Poll = office.Poll{First: b.Poll, Most: 30 * b.Poll, Settle: 15 * b.Poll}
+		w.policy.Poll = batcher.Poll{First: b.Poll, Most: 30 * b.Poll, Settle: 15 * b.Poll}
 	}
 	if len(head.Batches) == 0 {
 		return w, nil

@@ -212,7 +212,7 @@ func TestOneHTTPServer(t *testing.T) {
 }
 
 // TestOneEstimator wants means and their intervals to be made by world.Sample alone, so that all
-// tables say the same. Differences are package compare's, and forecasts of calls package app's.
+// tables say the same. Differences are package compare's, and forecasts of calls package estimate's.
 func TestOneEstimator(t *testing.T) {
 	t.Parallel()
 	made := 0
@@ -232,7 +232,7 @@ func TestOneEstimator(t *testing.T) {
 			case what == "":
 			case s.path == "world/sample.go":
 				made++
-			case dir == "internal/app", dir == "internal/report/compare": // see above
+			case dir == "internal/estimate", dir == "internal/report/compare": // see above
 			default:
 				t.Errorf("%s:%d: stats.%s: use world.Sample", s.path, s.line(n.Pos()), what)
 			}
@@ -241,6 +241,40 @@ func TestOneEstimator(t *testing.T) {
 	}
 	if made == 0 {
 		t.Error("world.Sample makes no estimate")
+	}
+}
+
+// TestNoHiddenParameters refuses values in contexts: a reader of a function's signature does not see
+// them, and the compiler does not check them. The few that must be are in exceptions_test.go.
+func TestNoHiddenParameters(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			where := s.path
+			if f, ok := d.(*ast.FuncDecl); ok {
+				where += " " + f.Name.Name
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				e, ok := n.(ast.Expr)
+				if !ok || selected(e, "context", "WithValue") == "" {
+					return true
+				}
+				if contextValues[where] == "" {
+					t.Errorf("%s:%d: context.WithValue: use a parameter", s.path, s.line(n.Pos()))
+				}
+				used[where] = true
+				return true
+			})
+		}
+	}
+	for where := range contextValues {
+		if !used[where] {
+			t.Errorf("exceptions_test.go: %s: it puts nothing into a context any more", where)
+		}
 	}
 }
 

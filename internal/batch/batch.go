@@ -1,16 +1,16 @@
 // Package batch asks over the providers' batch APIs: many requests sent as one, answered
 // within a day, at about half the price.
 //
-// It has the words for it: the Desk that a batch API is reached through, what is handed over
-// there (Draft, Line) and comes back (Found, State, Result), and what must be durable so
-// that a crash costs no batch (Mark, Ledger, Open).
+// It has the types for it: the API of a provider, what is sent there (Draft, Line), what it returns
+// (Found, State, Result), and what must be durable so that a crash costs no batch (Mark, Ledger,
+// Open).
 //
-// What it promises: a line is named by the content of its request, so that an equal call of
-// a later sitting finds its answer by itself; its name on the wire begins with the batch's
-// key. Values are plain data.
+// What it promises: a line is named by the content of its request, so that an equal call finds its
+// answer when the run is resumed; its name on the wire begins with the batch's key. Values are
+// plain data.
 //
-// What it is not for: it sends nothing. Package office keeps the life of batches, package
-// desk speaks to the providers.
+// What it is not for: it sends nothing. Package batcher creates, follows and collects batches, and
+// package batchapi speaks to the providers.
 package batch
 
 import (
@@ -21,8 +21,8 @@ import (
 	"parley/llm"
 )
 
-// Desk is a provider's batch API. It may be used from any number of goroutines at once.
-type Desk interface {
+// API is a provider's batch API. It may be used from any number of goroutines at once.
+type API interface {
 	Writer
 	Reader
 }
@@ -32,7 +32,7 @@ type Desk interface {
 type Writer interface {
 	// Weigh says what req takes in a batch, or why it can never be asked.
 	Weigh(req *llm.Request) (Weight, error)
-	// Create sends a draft and returns the name of the batch. A desk that first uploads a file
+	// Create sends a draft and returns the name of the batch. One that first uploads a file
 	// calls uploaded with its name, and goes on only if that returns nil. It never sends the
 	// same creation twice.
 	Create(ctx context.Context, d *Draft, uploaded func(ctx context.Context, file string) error) (id string, err error)
@@ -79,7 +79,7 @@ type Result struct {
 	Err      *llm.Error
 }
 
-// Found is what a search for a batch came to. The zero value means that none is there now.
+// Found is the result of a search for a batch. The zero value means that none is there now.
 type Found struct {
 	ID    string // certainly the one
 	Maybe bool   // some may be it; that shows when they end

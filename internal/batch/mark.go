@@ -93,8 +93,8 @@ func (l *Ledger) Mark(m Mark) {
 	}
 }
 
-// Replied notes that the answer to a call is durable, whatever it took to come by: its
-// lines are not at risk any more. It costs nothing while no batch is open.
+// Replied notes that the answer to a call is durable, however it was obtained: its lines
+// are not at risk any more. It costs nothing while no batch is open.
 func (l *Ledger) Replied(req *llm.Request) {
 	if len(l.open) == 0 {
 		return

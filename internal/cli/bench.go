@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/dialect/sim"
+	"parley/internal/estimate"
 )
 
 // benchCmd plays a plan several ways and compares how long they take.
@@ -34,7 +35,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	res, err := app.Bench{Plan: plan, Latency: c.Latency, Calls: c.Concurrency, OneByOne: c.OneByOne}.Run(ctx)
+	res, err := app.Bench(ctx, estimate.Bench{Plan: plan, Latency: c.Latency, Calls: c.Concurrency, OneByOne: c.OneByOne})
 	switch {
 	case ctx.Err() != nil:
 		return silent(ExitInterrupted)
@@ -51,7 +52,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	return fmt.Errorf("%s: the ways of playing came to different outcomes: this is a fault in the kind %s or in Parley", c.Plan, plan.Kind.Name)
 }
 
-func printBench(w io.Writer, r *app.BenchResult) {
+func printBench(w io.Writer, r *estimate.BenchResult) {
 	fmt.Fprintf(w, "%s episodes, %s calls of %s (%.3g s on average), on the simulated provider, at most %s in flight.\n\n",
 		number(r.Episodes), number(r.Calls), r.Latency, r.MeanLatency, number(r.Concurrency))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/config"
+	"parley/internal/estimate"
 	"parley/internal/stats"
 	"parley/llm"
 	"parley/worlds/rollout/envhttp"
@@ -142,7 +143,7 @@ func printParts(w io.Writer, e *app.Estimate) {
 	}
 	fmt.Fprintln(w)
 	rows := [][]string{{"PART", "EPISODES", "CALLS", "COST", "IN BATCHES", "COST AT MOST"}}
-	add := func(name string, low, high int, u app.Use) {
+	add := func(name string, low, high int, u estimate.Use) {
 		r := useRow(name, u)
 		rows = append(rows, []string{name, counted(stats.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
 	}
@@ -174,8 +175,8 @@ func filled(rows [][]string) [][]string {
 	return out
 }
 
-func useRow(name string, u app.Use) []string {
-	money := func(a *app.Amount) string {
+func useRow(name string, u estimate.Use) []string {
+	money := func(a *estimate.Amount) string {
 		if a == nil {
 			return "-"
 		}

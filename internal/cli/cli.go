@@ -74,6 +74,7 @@ type grammar struct {
 	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
 	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
+	New        newCmd        `cmd:"" help:"Write a Go module with a world of your own to begin with."`
 	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
 	Adjudicate adjudicateCmd `cmd:"" help:"Diplomacy: read positions and orders as JSON lines, write what comes of them."`
 	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`

@@ -81,8 +81,8 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 	if sum.Risked > 0 {
 		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
 	}
-	if sum.Reason != "" {
-		fmt.Fprintf(w, "why: %s\n", plainly(sum.Reason))
+	if why := sum.Reason.String(); why != "" {
+		fmt.Fprintf(w, "why: %s\n", plainly(why))
 	}
 	if f := sum.Cause; f != nil {
 		fmt.Fprintf(w, "what to do: %s\n", quoted(f.Remedy))
@@ -97,7 +97,7 @@ func (v *playView) printCommands(w io.Writer, sum *app.Summary) {
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	if sum.State != journal.Complete {
 		more := ""
-		if strings.HasPrefix(sum.Reason, "budget") {
+		if sum.Reason.Kind == journal.ByBudget {
 			more = " --budget USD"
 		}
 		for _, t := range v.trust { // it holds for one command

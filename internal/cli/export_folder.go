@@ -46,7 +46,8 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 			return err
 		}
 		kind := s.kindOf(run.Head.Begun)
-		if kind.Files == nil {
+		maker, ok := world.As[world.FileMaker](kind)
+		if !ok {
 			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}
 		if w == nil { // else it has our own files
@@ -54,7 +55,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 				return err
 			}
 		}
-		w = &folderWriter{export: c, dir: c.Out, kind: kind, tables: map[string]*joinedTable{}}
+		w = &folderWriter{export: c, dir: c.Out, kind: maker, tables: map[string]*joinedTable{}}
 		err = w.all(ctx, store, run)
 		return errors.Join(err, w.close(err == nil))
 	})
@@ -85,7 +86,7 @@ func (c *exportCmd) emptyFolder() error {
 type folderWriter struct {
 	export          *exportCmd
 	dir             string
-	kind            world.Kind
+	kind            world.FileMaker
 	tables          map[string]*joinedTable
 	episodes, files int
 }

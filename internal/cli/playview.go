@@ -9,7 +9,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/dispatch"
 	"parley/internal/replica"
 	"parley/journal"
@@ -25,7 +25,7 @@ type playView struct {
 	stats    func() dispatch.Snapshot
 	waiting  func() string                // for what, outside
 	calls    func(now time.Time) []string // what calls wait for; hostile
-	batches  func() office.Progress       // nil: not in waves
+	batches  func() batcher.Progress      // nil: not in waves
 	budget   llm.Money
 	spent    llm.Money // before this sitting
 	episodes int       // asked for so far
@@ -60,11 +60,10 @@ func (v *playView) begin(o app.Opened) {
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
-	v.files = o.Plan.Kind.Files != nil
-	if o.Plan.Kind.Status == nil {
+	_, v.files = world.As[world.FileMaker](o.Plan.Kind)
+	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
 		return
 	}
-	v.status = o.Plan.Kind.Status(o.Plan.Params)
 	for spec, e := range o.Head.Played() {
 		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
 	}
@@ -208,7 +207,7 @@ func quoted(text string) string { return cut(safe(oneLine(text)), 200) }
 
 // batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
 // 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
-func batched(p office.Progress, now time.Time) []string {
+func batched(p batcher.Progress, now time.Time) []string {
 	if p.Wave == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/internal/config"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // counting is a kind that tells how many episodes of which cells ended.
@@ -20,11 +21,17 @@ type counting struct{ cells []string }
 func (c *counting) Add(p world.Played) { c.cells = append(c.cells, p.Spec.Cell) }
 func (c *counting) Line() []string     { return []string{strings.Join(c.cells, "+"), "more"} }
 
+// countingKind is a kind whose status that is.
+type countingKind struct{ worldtest.Simple[struct{}] }
+
+func (countingKind) Status(*struct{}) world.Status { return &counting{} }
+
 // TestStatusOfAKind: what a kind tells is folded from what ended before and what ends now,
 // with the specs of their stages.
 func TestStatusOfAKind(t *testing.T) {
 	t.Parallel()
-	plan := &config.Plan{Kind: world.Kind{Status: func(any) world.Status { return &counting{} }}}
+	kind := world.Define(countingKind{})
+	plan := &config.Plan{Kind: kind, Params: kind.Defaults()}
 	head := &journal.Head{
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 		Ended:  map[int]journal.Ended{1: {Episode: 1}},

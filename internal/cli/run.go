@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"parley/engine"
@@ -184,7 +183,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 	}
 	if err != nil {
 		err = playError(p.File, err)
-		if !f.JSON && !f.Quiet && err.Error() == sum.Reason {
+		if !f.JSON && !f.Quiet && err.Error() == sum.Reason.String() {
 			return silent(exitCode(err)) // the table has said it
 		}
 		return err
@@ -195,9 +194,9 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 // playCode is the exit code of a run that ended as sum says.
 func playCode(sum *app.Summary) int {
 	switch {
-	case sum.State == journal.Stopped && strings.HasPrefix(sum.Reason, "budget"):
+	case sum.Reason.Kind == journal.ByBudget:
 		return ExitBudget
-	case sum.State == journal.Stopped && strings.HasPrefix(sum.Reason, "stopped by a signal"), sum.Reason == errAborted.Error():
+	case sum.Reason.Kind == journal.ByUser:
 		return ExitInterrupted
 	case sum.State != journal.Complete, sum.Episodes.Failed > 0:
 		return ExitFailed

@@ -62,7 +62,7 @@ func (v *shower) run(ctx context.Context, want sqlite.Listing) (*shownRun, error
 	o, b := v.about, v.about.Begun
 	r := &shownRun{
 		File: v.file, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason, Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []shownEpisode{}, some: want.Failed || want.Cell != "",
 	}
 	switch {

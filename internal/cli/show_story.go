@@ -25,7 +25,7 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 	if err != nil {
 		return err
 	}
-	if kind.Replay == nil && kind.Story == nil {
+	if _, ok := world.As[world.Storyteller](kind); !ok {
 		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
 	told := &shownStory{File: v.file, Episode: played.Episode}
@@ -68,8 +68,8 @@ func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
 	}
 	var names []string
 	files := map[string]string{}
-	if kind.Files != nil {
-		files = kind.Files(played, read.Notes)
+	if maker, ok := world.As[world.FileMaker](kind); ok {
+		files = maker.Files(played, read.Notes)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if stem, ok := strings.CutSuffix(name, ".svg"); ok {

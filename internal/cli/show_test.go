@@ -93,7 +93,7 @@ func sample() []journal.Entry {
 		&journal.Ended{Episode: 1, At: noon(4), Outcome: world.Outcome{Failed: "panic: nil map", Data: json.RawMessage(`null`)}, Stack: "goroutine 1\n\tplay.go:7"},
 		&journal.Turned{Turn: at(2, "", 0), Calls: 2},
 		ask(at(2, "", 0), "half of it"),
-		&journal.Closed{At: noon(5), State: journal.Stopped, Reason: "budget: $1.00 is spent"},
+		&journal.Closed{At: noon(5), State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "$1.00 is spent"}},
 	}
 }
 
@@ -210,7 +210,7 @@ func hostileRun() []journal.Entry {
 		&journal.Turned{Turn: turn, Calls: 3, Notes: []world.Note{{Kind: x, Seat: x, Data: raw}}}, asked, failed, acted,
 		&journal.Ended{Outcome: world.Outcome{Failed: x, Data: json.RawMessage(raw)}, Stack: x},
 		&journal.Ended{Episode: 1, Outcome: world.Outcome{Scores: []world.Score{{Seat: x, Name: x, Value: 1}}, Data: json.RawMessage(raw)}},
-		&journal.Closed{State: journal.Stopped, Reason: x},
+		&journal.Closed{State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByCall, Detail: x}},
 	}
 }
 

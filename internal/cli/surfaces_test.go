@@ -21,12 +21,12 @@ import (
 // episodes share, copies of plays, episodes that failed.
 func randomRun(t *testing.T, r *rand.Rand, kind world.Kind) []journal.Entry {
 	t.Helper()
-	params := kind.Params()
-	raw, err := json.Marshal(params)
+	params := kind.Defaults()
+	raw, err := json.Marshal(params.Pointer())
 	if err != nil {
 		t.Fatal(err)
 	}
-	measures := kind.Scores(params)
+	measures := kind.Measures(params)
 	begun := &journal.Begun{Version: 1, Run: kind.Name, Kind: kind.Name, KindVersion: kind.Version, Seed: 3, Agents: []world.Agent{{Name: "x", Model: "lab/x"}, {Name: "y", Model: "lab/y"}, {Name: "z", Bot: "z"}}}
 	var specs []world.Spec
 	var ends []journal.Entry
@@ -71,7 +71,7 @@ func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(16, 2))
 	for _, kind := range worlds.Standard() {
-		if kind.Scores == nil || len(kind.Scores(kind.Params())) == 0 {
+		if len(kind.Measures(kind.Defaults())) == 0 {
 			continue
 		}
 		for range 4 {

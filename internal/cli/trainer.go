@@ -119,7 +119,7 @@ func (c *trainerCmd) load(ctx context.Context, s *State, sets []string) (*config
 
 // rollouts makes sure that a plan is of these.
 func (c *trainerCmd) rollouts(plan *config.Plan) error {
-	if _, ok := plan.Params.(*rules.Params); !ok {
+	if _, ok := plan.Params.Pointer().(*rules.Params); !ok {
 		return fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want rollout", c.Plan, plan.Kind.Name)
 	}
 	return nil
@@ -138,7 +138,7 @@ func (c *trainerCmd) config(ctx context.Context, s *State, keys *trust.Gate, pla
 			return r, r.Close, nil
 		},
 	}
-	if p, ok := plan.Params.(*rules.Params); ok {
+	if p, ok := plan.Params.Pointer().(*rules.Params); ok {
 		cfg.Group = p.Group
 	}
 	if c.Patience < 0 || c.Grace < 0 {

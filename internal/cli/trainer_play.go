@@ -64,9 +64,9 @@ func sittingOf(s *State, plan *config.Plan, p app.Play) trainer.Sitting {
 		if sum == nil {
 			return trainer.Ending{}, playError(p.File, err)
 		}
-		fmt.Fprintf(s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason),
+		fmt.Fprintf(s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason.String()),
 			number(sum.Episodes.Complete), number(sum.Episodes.Total), number(sum.Episodes.Failed))
-		return trainer.Ending{State: sum.State, Reason: sum.Reason}, err
+		return trainer.Ending{State: sum.State, Reason: sum.Reason.String()}, err
 	}}
 }
 

@@ -58,14 +58,10 @@ func (c *worldsCmd) Run(s *State) error {
 
 func knowKind(k world.Kind) knownKind {
 	known := knownKind{
-		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: config.Params(k), External: k.External,
-		Seats: []string{}, Bots: append([]string{}, slices.Sorted(maps.Keys(k.Bots))...),
+		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: config.Params(k), External: k.External(),
+		Seats: []string{}, Bots: append([]string{}, slices.Sorted(maps.Keys(k.Bots()))...),
 	}
-	var params any
-	if k.Params != nil {
-		params = k.Params()
-	}
-	if seats, err := k.Seats(params); err == nil {
+	if seats, err := k.Seats(k.Defaults()); err == nil {
 		known.Seats = seats
 	}
 	return known

@@ -58,9 +58,9 @@ type Plan struct {
 	// Advice is what to write differently in the plan and in the files that params name, though
 	// it is understood. It is not recorded.
 	Advice []string
-	// Params is what Kind.Params returned, filled in; ParamsJSON is the same with nothing
+	// Params are the kind's, with all that the file says; ParamsJSON is the same with nothing
 	// left to a default.
-	Params     any
+	Params     world.Params
 	ParamsJSON json.RawMessage
 	// Providers are those the file lists and the presets that its models name, sorted by name.
 	Providers []provider.Provider
@@ -93,7 +93,7 @@ type Plan struct {
 const DefaultUnreachable = 10 * time.Minute
 
 // Batch is how waves go over the providers' batch APIs. Zero means the default of package
-// batch/office.
+// batch/batcher.
 type Batch struct {
 	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
 	Min      int           `json:"min,omitempty"`

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds"
 )
 
@@ -34,7 +35,7 @@ func TestExamples(t *testing.T) {
 
 	sources := map[string][]byte{}
 	for _, k := range kinds {
-		if k.Load == nil { // one with files beside it is among the examples below
+		if len(k.ExampleFiles) == 0 { // one with files beside it is among the examples below
 			sources["the example of "+k.Name] = config.Init(k)
 		}
 	}
@@ -69,11 +70,7 @@ func TestExamples(t *testing.T) {
 }
 
 func ExampleParse() {
-	kind := world.Kind{
-		Name:   "talk",
-		Params: func() any { return &struct{}{} },
-		Seats:  func(any) ([]string, error) { return []string{"first", "second"}, nil },
-	}
+	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "talk"}, Sits: []string{"first", "second"}})
 	src := `kind: talk
 agents:
   quiet: {model: sim/small, temprature: 0.7}

@@ -204,21 +204,20 @@ func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 // load fills params in with what the files say that they name. It reports what is wrong
 // with those files as they say it.
 func (r *resolver) load(beside files) bool {
-	k := r.plan.Kind
-	if k.Load == nil || r.src.recorded {
+	if r.src.recorded {
 		return true
 	}
 	if !beside.foreign {
 		beside.typed(r.tree.field("params"), beside)
 	}
-	advice, err := k.Load(r.plan.Params, beside)
+	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
 	r.plan.Advice = append(r.plan.Advice, advice...)
 	if len(beside.refused) > 0 {
 		r.refuse(beside, leaves(err))
 		return false
 	}
 	if err == nil {
-		full, err := json.Marshal(r.plan.Params)
+		full, err := json.Marshal(r.plan.Params.Pointer())
 		if err == nil {
 			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
 		}
@@ -264,7 +263,7 @@ func (r *resolver) err() error {
 // seatModels puts the models that the files ask for into seats that the plan leaves
 // empty, as agents named after them.
 func (r *resolver) seatModels() {
-	if r.plan.Kind.Models == nil || !r.seated {
+	if !r.plan.Kind.Casts() || !r.seated {
 		return
 	}
 	var varied []string // seats of the matrix

@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/config"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // book is what the kind of these tests reads from its files.
@@ -22,14 +23,16 @@ type book struct {
 
 // reading is a kind whose params name a folder of books, to be read by load.
 func reading(load func(p *shelf, files world.Files) ([]string, error)) world.Kind {
-	return world.Kind{
-		Name: "reading", Version: 1,
-		Params: func() any { return &shelf{} },
-		Load:   func(p any, files world.Files) ([]string, error) { return load(p.(*shelf), files) },
-		Seats:  func(any) ([]string, error) { return []string{"reader", "critic"}, nil },
-		Models: func(any) map[string]string { return map[string]string{"reader": "sim/read"} },
-	}
+	return world.Define(reader{worldtest.Simple[shelf]{Kind: world.About{Name: "reading", Version: 1}, Sits: []string{"reader", "critic"}}, load})
 }
+
+type reader struct {
+	worldtest.Simple[shelf]
+	load func(p *shelf, files world.Files) ([]string, error)
+}
+
+func (r reader) Load(p *shelf, files world.Files) ([]string, error) { return r.load(p, files) }
+func (reader) Models(*shelf) map[string]string                      { return map[string]string{"reader": "sim/read"} }
 
 type shelf struct {
 	Folder string `json:"folder"`

@@ -29,11 +29,12 @@ func load(t *testing.T, name string) *Plan {
 	return p
 }
 
-// bare drops what cannot be compared: a kind holds functions, and places are of one file.
+// bare drops what cannot be compared: a kind holds functions, and places are of one file. What
+// params are is in their JSON.
 func bare(p *Plan) Plan {
 	q := *p
-	q.Places = nil
-	q.Kind = world.Kind{Name: p.Kind.Name}
+	q.Places, q.Params = nil, world.Params{}
+	q.Kind = world.Kind{About: world.About{Name: p.Kind.Name}}
 	return q
 }
 
@@ -43,14 +44,13 @@ func TestSmall(t *testing.T) {
 	sim, _ := provider.Lookup("sim")
 	got := bare(load(t, "small"))
 	want := Plan{
-		Kind: world.Kind{Name: "talk"}, Seed: 7, Episodes: 100,
+		Kind: world.Kind{About: world.About{Name: "talk"}}, Seed: 7, Episodes: 100,
 		Agents: []world.Agent{
 			{Name: "bold", Model: "lab/any", System: "You are bold."},
 			{Name: "quiet", Model: "sim/small", Temperature: &temperature},
 		},
 		Lineup:     map[string]string{"first": "quiet", "second": "bold"},
 		Seats:      []string{"first", "second"},
-		Params:     &talkParams{Mode: "standard", Messages: 6, Pause: 3, Style: style{Tone: "dry"}},
 		ParamsJSON: json.RawMessage(`{"judge":false,"messages":6,"mode":"standard","pause":3,"style":{"tone":"dry"}}`),
 		Providers: []provider.Provider{
 			{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:8080/v1", KeyEnv: "LAB_KEY", Limits: provider.Limits{RPM: 3000, TPM: 2000000}},
@@ -176,10 +176,11 @@ func TestMatrixWithin(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for _, spec := range plan.Next(nil).All() {
-		p := talk().Params().(*talkParams)
-		if err := json.Unmarshal(spec.Params, p); err != nil {
+		params, err := world.Define(talk()).Read(spec.Params)
+		if err != nil {
 			t.Fatal(err)
 		}
+		p := params.Pointer().(*talkParams)
 		if p.Weights["letters"] != 1 || len(p.Weights) != 2 || p.Mode != "standard" {
 			t.Errorf("%s: %+v", spec.Cell, p)
 		}
@@ -220,11 +221,11 @@ func TestSeatings(t *testing.T) {
 func TestParamZero(t *testing.T) {
 	t.Parallel()
 	p := load(t, "everything")
-	again := talk().Params()
-	if err := json.Unmarshal(p.ParamsJSON, again); err != nil {
+	again, err := p.Kind.Read(p.ParamsJSON)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(again, p.Params) || again.(*talkParams).Pause != 0 {
+	if !reflect.DeepEqual(again, p.Params) || again.Pointer().(*talkParams).Pause != 0 {
 		t.Errorf("got %+v, want %+v", again, p.Params)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -26,18 +27,11 @@ type style struct {
 	Words *uint8 `json:"words,omitempty"`
 }
 
-func talk() world.Kind {
-	return world.Kind{
-		Name: "talk", Version: 1, Doc: "Two talk.",
-		Params: func() any {
-			return &talkParams{Mode: "standard", Messages: 6, Pause: 3, Style: style{Tone: "dry"}}
-		},
-		Seats: talkSeats,
-		Scores: func(any) []world.Measure {
-			return []world.Measure{{Name: "points", Seats: []string{"first", "second"}}, {Name: "length"}}
-		},
-		Bots: map[string]world.Bot{"echo": nil, "mute": nil},
-		Example: `kind: talk
+func talk() worldtest.Simple[talkParams] {
+	return worldtest.Simple[talkParams]{
+		Kind: world.About{
+			Name: "talk", Version: 1, Doc: "Two talk.",
+			Example: `kind: talk
 episodes: 2
 agents:
   quiet: sim/small
@@ -45,14 +39,15 @@ params:
   mode: standard # standard or strict
   messages: 6
 `,
+		},
+		Params:  talkParams{Mode: "standard", Messages: 6, Pause: 3, Style: style{Tone: "dry"}},
+		SeatsOf: talkSeats,
+		Scores:  []world.Measure{{Name: "points", Seats: []string{"first", "second"}}, {Name: "length"}},
+		Players: map[string]world.Bot{"echo": nil, "mute": nil},
 	}
 }
 
-func talkSeats(params any) ([]string, error) {
-	p, ok := params.(*talkParams)
-	if !ok {
-		return nil, fmt.Errorf("talk: params are a %T", params)
-	}
+func talkSeats(p *talkParams) ([]string, error) {
 	var errs []error
 	if p.Messages < 1 {
 		errs = append(errs, fmt.Errorf("talk: params.messages: must be at least 1, not %d", p.Messages))
@@ -74,13 +69,11 @@ func talkSeats(params any) ([]string, error) {
 }
 
 // solo is a second kind: one seat, no params, no bots.
-func solo() world.Kind {
-	return world.Kind{
-		Name: "solo", Version: 1, Doc: "One plays alone.",
-		Params:  func() any { return &struct{}{} },
-		Seats:   func(any) ([]string, error) { return []string{"player"}, nil },
-		Example: "kind: solo\nagents: {me: sim/small}\n",
+func solo() worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "solo", Version: 1, Doc: "One plays alone.", Example: "kind: solo\nagents: {me: sim/small}\n"},
+		Sits: []string{"player"},
 	}
 }
 
-func testKinds() []world.Kind { return []world.Kind{solo(), talk()} }
+func testKinds() []world.Kind { return []world.Kind{world.Define(solo()), world.Define(talk())} }

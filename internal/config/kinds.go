@@ -31,9 +31,7 @@ type Param struct {
 // Params lists the params of a kind in their order.
 func Params(k world.Kind) []Param {
 	preset := map[string]json.RawMessage{}
-	if k.Params != nil {
-		_ = remarshal(k.Params(), &preset) // a kind without defaults in JSON has none to show
-	}
+	_ = remarshal(k.Defaults().Pointer(), &preset) // a kind without defaults in JSON has none to show
 	all := []Param{}
 	for _, key := range paramsShape(k).keys {
 		all = append(all, Param{Name: key.name, Holds: key.shape.want(), Default: preset[key.name], Doc: key.doc})

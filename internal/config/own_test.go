@@ -11,24 +11,26 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // grower is a kind that makes plans of its own: each plays its cell as often as the
 // messages say, one stage for each.
-func grower() world.Kind {
-	k := talk()
-	k.Plan = func(params any, cell world.Spec, seed uint64) (world.Plan, error) {
-		p, ok := params.(*talkParams)
-		if !ok || seed != 7 {
-			return nil, fmt.Errorf("params are a %T, the seed is %d", params, seed)
-		}
-		if p.Messages == 99 {
-			return nil, errors.New("too many")
-		}
-		return &grown{cell: cell, left: p.Messages}, nil
+func grower() world.Kind { return world.Define(growing{talk()}) }
+
+type growing struct{ worldtest.Simple[talkParams] }
+
+func (growing) Plan(p *talkParams, cell world.Spec, seed uint64) (world.Plan, error) {
+	if seed != 7 {
+		return nil, fmt.Errorf("the seed is %d", seed)
 	}
-	return k
+	if p.Messages == 99 {
+		return nil, errors.New("too many")
+	}
+	return &grown{cell: cell, left: p.Messages}, nil
 }
+
+func (growing) Forecast(*talkParams, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
 
 type grown struct {
 	cell world.Spec
@@ -122,14 +124,15 @@ func TestLargeText(t *testing.T) {
 }
 
 // lister is a kind that makes a list of as many episodes as params.messages of each.
-func lister() world.Kind {
-	k := grower()
-	k.Plan = func(params any, cell world.Spec, _ uint64) (world.Plan, error) {
-		return world.Blocks(world.Block{Groups: []world.Group{{Spec: cell, Size: params.(*talkParams).Messages}}, Rounds: 1})
-	}
-	k.Alike = func(any) bool { return true }
-	return k
+func lister() world.Kind { return world.Define(listing{growing{talk()}}) }
+
+type listing struct{ growing }
+
+func (listing) Plan(p *talkParams, cell world.Spec, _ uint64) (world.Plan, error) {
+	return world.Blocks(world.Block{Groups: []world.Group{{Spec: cell, Size: p.Messages}}, Rounds: 1})
 }
+
+func (listing) Uniform(*talkParams) bool { return true }
 
 // TestOwnLists: lists that a kind makes are one list, of which specs share what they can; what they
 // come to is bounded, whichever number makes it large.
@@ -166,9 +169,7 @@ func TestOwnLists(t *testing.T) {
 // TestUntilIsBounded: many cells and a large min make no stage that cannot be held.
 func TestUntilIsBounded(t *testing.T) {
 	t.Parallel()
-	k := grower()
-	k.Plan = nil
-	_, err := Parse("plan.yaml", []byte("kind: talk\nagents: {a: sim/small}\nplan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}}, until: {score: points, seat: first, width: 0.1, min: 2000000000, max: 2000000000}}"), []world.Kind{k}, nil)
+	_, err := Parse("plan.yaml", []byte("kind: talk\nagents: {a: sim/small}\nplan: {matrix: {agents: [a], self: true, params: {messages: [1, 2]}}, until: {score: points, seat: first, width: 0.1, min: 2000000000, max: 2000000000}}"), testKinds(), nil)
 	if err == nil || !strings.Contains(err.Error(), "2 cells make a stage of more than 2147483647 episodes") {
 		t.Error(err)
 	}
@@ -204,6 +205,18 @@ func TestFilesTogether(t *testing.T) {
 	}
 }
 
+// stopping is stopped while it reads a file.
+type stopping struct {
+	worldtest.Simple[talkParams]
+	stop func()
+}
+
+func (s stopping) Load(_ *talkParams, f world.Files) ([]string, error) {
+	s.stop()
+	_, err := f.Text("plan.yaml")
+	return nil, err
+}
+
 // TestLoadStops: a plan whose files are being read is given up with the context.
 func TestLoadStops(t *testing.T) {
 	t.Parallel()
@@ -213,12 +226,7 @@ func TestLoadStops(t *testing.T) {
 	}
 	why := errors.New("stopped by a signal")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	k := talk()
-	k.Load = func(_ any, f world.Files) ([]string, error) {
-		cancel(why)
-		_, err := f.Text("plan.yaml")
-		return nil, err
-	}
+	k := world.Define(stopping{talk(), func() { cancel(why) }})
 	if _, err := Load(ctx, filepath.Join(dir, "plan.yaml"), []world.Kind{k}, nil, Reach{}); !errors.Is(err, why) {
 		t.Error(err)
 	}

@@ -12,13 +12,10 @@ import (
 )
 
 // paramsShape reads from a kind's params struct what its params may be: names from
-// json tags, defaults from the values that Params sets. A field may say more about
+// json tags, defaults from the values that Defaults sets. A field may say more about
 // itself in tags: doc (what it means) and oneof (the texts it allows, with commas).
 func paramsShape(k world.Kind) *shape {
-	if k.Params == nil {
-		return record()
-	}
-	v := reflect.ValueOf(k.Params())
+	v := reflect.ValueOf(k.Defaults().Pointer())
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
@@ -117,23 +114,20 @@ func shown(v reflect.Value) string {
 	return strings.Trim(string(b), `"`)
 }
 
-// params decodes values, checked against the kind's shape, over the kind's defaults. It
+// decodeParams decodes values, checked against the kind's shape, over the kind's defaults. It
 // returns them also as JSON that leaves nothing to a default.
-func decodeParams(k world.Kind, values map[string]any) (any, json.RawMessage, error) {
-	if k.Params == nil {
-		return nil, json.RawMessage("{}"), nil
-	}
+func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMessage, error) {
 	given, err := json.Marshal(values)
 	if err != nil {
-		return nil, nil, fmt.Errorf("params: %w", err)
+		return world.Params{}, nil, fmt.Errorf("params: %w", err)
 	}
-	params := k.Params()
-	if err := json.Unmarshal(given, params); err != nil {
-		return nil, nil, fmt.Errorf("params: %w", err)
-	}
-	full, err := json.Marshal(params)
+	params, err := k.Read(given)
 	if err != nil {
-		return nil, nil, fmt.Errorf("params: %w", err)
+		return params, nil, err
+	}
+	full, err := json.Marshal(params.Pointer())
+	if err != nil {
+		return params, nil, fmt.Errorf("params: %w", err)
 	}
 	resolved, err := canonical(full, values)
 	return params, resolved, err

@@ -70,9 +70,18 @@ type Until struct {
 	Step int `json:"step"`
 }
 
-// World makes the plan that the engine plays, new for each run or resume. A Plan that
-// was loaded makes no error.
+// World makes the plan that the engine plays, new for each run or resume: what the plan file
+// asks for, or what the kind makes of it. A Plan that was loaded makes no error.
 func (p *Plan) World() (world.Plan, error) {
+	plan, err := p.Asked()
+	if err != nil || p.Until != nil || !p.Kind.Plans() {
+		return plan, err
+	}
+	return p.own(plan.Next(nil))
+}
+
+// Asked makes the plan that the plan file asks for.
+func (p *Plan) Asked() (world.Plan, error) {
 	spec := world.Spec{Kind: p.Kind.Name, Params: p.ParamsJSON, Lineup: maps.Clone(p.Lineup)}
 	cells := []world.Spec{spec}
 	var plan world.Plan = world.Repeat(spec, p.Episodes)
@@ -94,23 +103,18 @@ func (p *Plan) World() (world.Plan, error) {
 			Bounds: p.bounds(u.Score, cells), Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
 		}.Plan()
 	}
-	if p.Kind.Plan != nil {
-		return p.own(plan.Next(nil))
-	}
 	return plan, nil
 }
 
 // bounds are what a score can be in all of the cells.
 func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
-	if p.Kind.Scores == nil {
-		return out
-	}
 	for i, c := range cells {
-		params, one := p.Kind.Params(), world.Bounds{}
-		if json.Unmarshal(c.Params, params) != nil {
+		params, err := p.Kind.Read(c.Params)
+		if err != nil {
 			return world.Bounds{}
 		}
-		for _, m := range p.Kind.Scores(params) {
+		one := world.Bounds{}
+		for _, m := range p.Kind.Measures(params) {
 			if m.Name == score {
 				one = m.Bounds
 			}
@@ -131,11 +135,11 @@ func (p *Plan) own(specs world.Specs) (world.Plan, error) {
 	for b := range specs.Blocks() {
 		made := world.Block{Rounds: b.Rounds}
 		for _, g := range b.Groups {
-			params, err := p.decoded(g.Spec)
+			params, err := p.Kind.Read(g.Spec.Params)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("config: %w", err)
 			}
-			if p.Kind.Alike == nil || !p.Kind.Alike(params) {
+			if !p.Kind.Uniform(params) {
 				return p.beside(specs)
 			}
 			plan, err := p.Kind.Plan(params, g.Spec, p.Seed)
@@ -160,30 +164,22 @@ func (p *Plan) own(specs world.Specs) (world.Plan, error) {
 	return all, nil
 }
 
-func (p *Plan) decoded(spec world.Spec) (any, error) {
-	params := p.Kind.Params()
-	if err := json.Unmarshal(spec.Params, params); err != nil {
-		return nil, fmt.Errorf("config: %w", err)
-	}
-	return params, nil
-}
-
 // beside lets the kind make a plan of each spec, and plays them beside each other. What they come
 // to is bounded, since a number in params multiplies it.
 func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	var plans []world.Plan
 	var lists []world.Specs
-	var params any
-	var of json.RawMessage
+	var params world.Params
+	var of json.RawMessage // what params were read from
 	if specs.Len() > MaxDistinct {
 		return nil, tooMany(MaxDistinct, "plans of its kind's own")
 	}
 	episodes, distinct := 0, 0
 	for _, spec := range specs.All() {
 		// Params that made a list are used again: nothing holds them.
-		if params == nil || len(lists) < len(plans) || string(of) != string(spec.Params) {
-			if params, err = p.decoded(spec); err != nil {
-				return nil, err
+		if of == nil || len(lists) < len(plans) || string(of) != string(spec.Params) {
+			if params, err = p.Kind.Read(spec.Params); err != nil {
+				return nil, fmt.Errorf("config: %w", err)
 			}
 			of = spec.Params
 		}
@@ -241,10 +237,10 @@ func (p *Plan) worldMatrix() (world.Matrix, error) {
 }
 
 // vary resolves the params with what a variation sets, and then some of them changed.
-func (p *Plan) vary(own, change map[string]any) (any, json.RawMessage, error) {
+func (p *Plan) vary(own, change map[string]any) (world.Params, json.RawMessage, error) {
 	values := map[string]any{}
 	if err := unmarshal(p.ParamsJSON, &values); err != nil {
-		return nil, nil, err
+		return world.Params{}, nil, err
 	}
 	values, _ = merged(values, own).(map[string]any)
 	// A path with dots changes what the whole param was set to, so shorter names go first.

@@ -158,7 +158,7 @@ func (r *resolver) until() {
 	u := r.file.Plan.Until
 	r.plan.Until = u
 	here := path{"plan", "until"}
-	if name := r.plan.Kind.Name; r.plan.Kind.Plan != nil {
+	if name := r.plan.Kind.Name; r.plan.Kind.Plans() {
 		r.complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
 		return
 	}
@@ -199,10 +199,10 @@ func (r *resolver) until() {
 // score checks that a score is one that the kind declares, of whom it is wanted. A kind that
 // declares none is found out when it is played.
 func (r *resolver) score(u *Until, here path) {
-	if r.plan.Kind.Scores == nil || r.plan.Params == nil || len(r.errs) > 0 {
+	all := r.plan.Kind.Measures(r.plan.Params)
+	if all == nil || len(r.errs) > 0 {
 		return
 	}
-	all := r.plan.Kind.Scores(r.plan.Params)
 	var names []string
 	for _, m := range all {
 		names = append(names, m.Name)

@@ -121,7 +121,7 @@ func TestOutsideByLink(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		p, err := load(t.Context(), plan, "scene/y.md", config.Reach{})
-		if err != nil || p.Params.(*shelf).Texts != "here" || len(p.Outside) > 0 {
+		if err != nil || p.Params.Pointer().(*shelf).Texts != "here" || len(p.Outside) > 0 {
 			t.Errorf("a link within the folder: %v", err)
 		}
 		p, err = load(t.Context(), plan, "scene/x.md", config.Reach{Folders: []string{other}})

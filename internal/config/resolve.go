@@ -87,7 +87,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 		}
 	}
 	r.root = keys(names, params)
-	if r.plan.Kind.Models != nil {
+	if r.plan.Kind.Casts() {
 		agents := r.root.key("agents")
 		agents.needed, agents.shape.least = false, 0 // the files may name all there are
 	}
@@ -341,7 +341,7 @@ func (r *resolver) agents() {
 // is meant for a model.
 func (r *resolver) bot(a world.Agent, here path) {
 	if r.known {
-		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots))
+		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:

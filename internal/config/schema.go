@@ -33,14 +33,14 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 				"variations": object{"additionalProperties": object{"properties": object{"params": variationKeys(params).key("params").shape.schema()}}},
 			}}}},
 		}}
-		if k.Models == nil {
+		if !k.Casts() {
 			then["required"] = []string{"agents"}
 			then["properties"].(object)["agents"] = object{"minProperties": 1}
 		}
 		each = append(each, object{"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
 	}
 	all := keys(names, dict("PARAM", whatever()))
-	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Models != nil }) {
+	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
 		agents.needed, agents.shape.least = false, 0 // some kinds need none: see each
 	}
 	root := all.schema()

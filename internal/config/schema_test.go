@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/provider"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 func compiled(t *testing.T) *jsonschema.Schema {
@@ -131,13 +132,18 @@ func TestSchemaRefusesBrokenPlans(t *testing.T) {
 	}
 }
 
+// casting is a kind that names a model itself.
+type casting struct{ worldtest.Simple[struct{}] }
+
+func (casting) Models(*struct{}) map[string]string { return map[string]string{"player": "sim/small"} }
+
 // TestSchemaAgentsByKind: a kind whose files may name the models needs no agents, and others
 // do, as it is when a plan is read.
 func TestSchemaAgentsByKind(t *testing.T) {
 	t.Parallel()
-	named := solo()
-	named.Name, named.Models = "named", func(any) map[string]string { return map[string]string{"player": "sim/small"} }
-	kinds := append(testKinds(), named)
+	named := casting{solo()}
+	named.Kind.Name = "named"
+	kinds := append(testKinds(), world.Define(named))
 	s := compiledFor(t, kinds)
 	for src, want := range map[string]bool{
 		"kind: named\n": true, "kind: named\nagents: {}\n": true, "kind: named\nagents: {a: sim/a}\n": true,

@@ -26,9 +26,6 @@ func (r *resolver) params(beside files) {
 		return
 	}
 	loaded := r.load(beside)
-	if p.Kind.Seats == nil {
-		return
-	}
 	seats, err := p.Kind.Seats(p.Params)
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // what was not read was told of
@@ -88,7 +85,7 @@ func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
 	matrix := r.file.Plan != nil && r.file.Plan.Matrix.seats()
-	if r.tree.field("lineup") == nil && !matrix && (len(p.Agents) > 0 || p.Kind.Models == nil) {
+	if r.tree.field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
 		r.seatAll()
 		return
 	}

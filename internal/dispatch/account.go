@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
@@ -11,28 +10,21 @@ import (
 // account is one call's share of a budget. Several attempts of the call may draw on it
 // at once.
 type account struct {
-	purse *Budget
-	mu    sync.Mutex
-	free  llm.Money // set aside and not in use by an attempt
-	parks bool      // it was set aside for a batch
-	alone bool      // it may make one attempt at a time that can cost more than is set aside
-	cost  llm.Money
-	guess bool // an attempt was charged by an estimate
+	budget  *Budget
+	mu      sync.Mutex
+	free    llm.Money // set aside and not in use by an attempt
+	batched bool      // it was set aside for a batch
+	alone   bool      // it may make one attempt at a time that can cost more than is set aside
+	cost    llm.Money
+	guess   bool // an attempt was charged by an estimate
 
 	most  llm.Money // that the call may cost; 0: no limit of its own
 	out   llm.Money // in use by attempts
 	short bool      // most has kept an attempt from being made
 }
 
-type accountKey struct{}
-
-func accountOf(ctx context.Context) *account {
-	a, _ := ctx.Value(accountKey{}).(*account)
-	return a
-}
-
 // bounded says whether what attempts can cost has to be known.
-func (a *account) bounded() bool { return a != nil && (a.purse.Limit() > 0 || a.most > 0) }
+func (a *account) bounded() bool { return a.budget.Limit() > 0 || a.most > 0 }
 
 // allows says whether an attempt stays within what the call itself may cost.
 func (a *account) allows(worst llm.Money) bool {
@@ -62,7 +54,7 @@ func (a *account) begin(t terms) (held llm.Money, ok bool) {
 		return 0, false
 	}
 	held = t.worst
-	if t.unproven() && a.purse.Limit() > 0 && !a.alone {
+	if t.unproven() && a.budget.Limit() > 0 && !a.alone {
 		held = t.wide
 	}
 	if a.alone && a.out > 0 || !a.take(held) {
@@ -75,7 +67,7 @@ func (a *account) begin(t terms) (held llm.Money, ok bool) {
 // take takes amount from what is set aside, setting more aside if that is too little.
 func (a *account) take(amount llm.Money) bool {
 	if more := amount - a.free; more > 0 {
-		if !a.purse.tryReserve(more, a.parks) {
+		if !a.budget.tryReserve(more, a.batched) {
 			return false
 		}
 		a.free = amount
@@ -91,14 +83,14 @@ func (a *account) goLive(worst llm.Money) bool {
 	if !a.allows(worst) {
 		return false
 	}
-	if a.parks {
-		if a.purse.unpark(a.free) != nil {
+	if a.batched {
+		if a.budget.toLive(a.free) != nil {
 			return false
 		}
-		a.parks = false
+		a.batched = false
 	}
 	if more := worst - a.free; more > 0 {
-		if !a.purse.tryReserve(more, false) {
+		if !a.budget.tryReserve(more, false) {
 			return false
 		}
 		a.free = worst
@@ -116,7 +108,7 @@ func (a *account) end(held llm.Money, c charge) {
 	a.out -= held
 	spare := max(0, held-cost)
 	a.free = a.free.Plus(spare)
-	a.purse.settle(held-spare, cost, a.parks)
+	a.budget.settle(held-spare, cost, a.batched)
 }
 
 // close gives back all that was not used. It returns what the call cost, and whether some of
@@ -124,7 +116,7 @@ func (a *account) end(held llm.Money, c charge) {
 func (a *account) close() (cost llm.Money, estimated bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.purse.close(a.free, a.parks, a.alone)
+	a.budget.close(a.free, a.batched, a.alone)
 	a.free, a.alone = 0, false
 	return a.cost, a.guess
 }

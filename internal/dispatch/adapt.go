@@ -26,9 +26,14 @@ type adapt struct {
 	steering
 }
 
+// How many calls are in flight at a provider whose limit nobody gives: FirstConcurrency to begin
+// with, twice as many each round while the server bears it, and never more than MaxConcurrency.
 const (
-	adaptStart   = 16
-	adaptMost    = 10_000
+	FirstConcurrency = 16
+	MaxConcurrency   = 10_000
+)
+
+const (
 	adaptCut     = 0.8
 	adaptStep    = 0.05
 	adaptHold    = 15 * time.Second
@@ -38,7 +43,7 @@ const (
 // newAdapt returns a controller. A limit chosen by the user is where it starts and
 // the most it allows.
 func newAdapt(chosen int) adapt {
-	a := adapt{limit: adaptStart, most: adaptMost, slow: true, roundEnd: adaptStart}
+	a := adapt{limit: FirstConcurrency, most: MaxConcurrency, slow: true, roundEnd: FirstConcurrency}
 	if chosen > 0 {
 		a.limit, a.most, a.slow = float64(chosen), float64(chosen), false
 	}
@@ -82,7 +87,7 @@ func (a *adapt) succeeded(inFlight int, latency time.Duration, now time.Time) {
 // do not take several times as long as they did when there were few calls.
 func (a *adapt) endRound() {
 	mean := a.roundSum / a.roundN
-	a.roundEnd, a.roundSum, a.roundN = math.Max(adaptStart, a.limit), 0, 0
+	a.roundEnd, a.roundSum, a.roundN = math.Max(FirstConcurrency, a.limit), 0, 0
 	if a.best == 0 || mean < a.best {
 		a.best = mean
 	}

@@ -12,18 +12,19 @@ import (
 // has it, the schema in the prompt where that is not known to be followed; then one tolerant
 // parser; then a bounded number of repairs that show the model the schema and what was wrong.
 type answers struct {
-	next     llm.Model
+	next     layer
 	compiler *answer.Compiler
 	schemas  *schemas
 	repairs  int
 	stats    *Stats
 }
 
-// Ask asks, and for a request with a Schema returns a response whose JSON is valid, or
+// ask asks, and for a request with a Schema returns a response whose JSON is valid, or
 // an error of KindInvalid.
-func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	req := c.req
 	if req.Schema == nil {
-		return a.next.Ask(ctx, req)
+		return a.next.ask(ctx, c)
 	}
 	schema, err := a.compiler.Compile(req.Schema.JSON)
 	if err != nil {
@@ -32,7 +33,7 @@ func (a *answers) Ask(ctx context.Context, req *llm.Request) (*llm.Response, err
 	ask := a.schemas.asked(req)
 	var spent llm.Usage
 	for n, tries := 0, 0; ; n++ {
-		resp, err := a.next.Ask(ctx, ask)
+		resp, err := a.next.ask(ctx, c.with(ask))
 		if err != nil {
 			e := *llm.AsError(err)
 			e.Usage = e.Usage.Plus(spent)

@@ -28,11 +28,11 @@ type Budget struct {
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
 	reserved llm.Money // for calls that go live: what Expose is told of
-	parked   llm.Money // for calls that go over a batch API, whose marks tell of them
-	risk     llm.Money // of batches that earlier sittings left, which no call answers for yet
-	queue    line[*drawer]
-	crowd    line[*drawer] // those of the queue that there is room for once fewer calls are alone
-	alone    int           // calls that are out and may cost more than is set aside for them
+	batched  llm.Money // for calls that go over a batch API, whose marks tell of them
+	risk     llm.Money // of batches that earlier processes left, which no call accounts for yet
+	queue    queue[*waiter]
+	crowd    queue[*waiter] // those of the queue that there is room for once fewer calls are alone
+	alone    int            // calls that are out and may cost more than is set aside for them
 	closed   bool
 }
 
@@ -47,7 +47,7 @@ func NewBudget(limit, spent llm.Money) *Budget {
 func (b *Budget) Spent() (spent, reserved llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent, b.reserved.Plus(b.parked).Plus(b.risk)
+	return b.spent, b.reserved.Plus(b.batched).Plus(b.risk)
 }
 
 // Limit returns the limit, 0 for none.
@@ -59,15 +59,16 @@ func (b *Budget) Limit() llm.Money {
 
 // want is a call that something is to be set aside for.
 type want struct {
-	prices *tariff
-	req    *llm.Request
-	parks  bool // it goes over a batch API
+	prices  *priceList
+	req     *llm.Request // as it is first sent
+	batched bool         // it goes over a batch API
+	call    *call
 }
 
 // terms are those of the call's first attempt. What its fallbacks may cost if they do not keep
 // the limit counts too: an attempt at one of them cannot wait.
 func (w want) terms() terms {
-	t := w.prices.look(w.req.Model).terms(w.req, w.parks)
+	t := w.prices.look(w.req.Model).terms(w.req, w.batched)
 	for _, model := range w.req.Fallbacks {
 		if e := w.prices.look(model); e.ok {
 			t = t.beside(e.terms(w.req, false))
@@ -82,8 +83,8 @@ type hold struct {
 	alone  bool // it is one of the few calls that may cost more
 }
 
-// drawer is a call that waits for room.
-type drawer struct {
+// waiter is a call that waits for room.
+type waiter struct {
 	place
 	want
 	crowded bool // it stands in crowd
@@ -106,10 +107,10 @@ func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 	if b.queue.len() == 0 {
 		if h, ok, _ := b.room(w.terms()); ok {
 			defer b.mu.Unlock()
-			return h, b.give(h, w.parks)
+			return h, b.give(h, w.batched)
 		}
 	}
-	d := &drawer{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: aside(ctx)}
+	d := &waiter{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: w.call.aside()}
 	b.queue.push(d)
 	b.pump()
 	b.mu.Unlock()
@@ -147,8 +148,8 @@ func (b *Budget) room(t terms) (h hold, ok, crowded bool) {
 }
 
 // give sets h aside.
-func (b *Budget) give(h hold, parks bool) error {
-	if err := b.grant(h.amount, parks); err != nil {
+func (b *Budget) give(h hold, batched bool) error {
+	if err := b.grant(h.amount, batched); err != nil {
 		return err
 	}
 	if h.alone {
@@ -158,16 +159,16 @@ func (b *Budget) give(h hold, parks bool) error {
 }
 
 // tryReserve sets worst aside if there is room now.
-func (b *Budget) tryReserve(worst llm.Money, parks bool) bool {
+func (b *Budget) tryReserve(worst llm.Money, batched bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.fits(worst) && b.grant(worst, parks) == nil
+	return b.fits(worst) && b.grant(worst, batched) == nil
 }
 
 // grant sets worst aside. What is exposed grows in large steps, so that it is seldom told.
-func (b *Budget) grant(worst llm.Money, parks bool) error {
-	if parks {
-		b.parked = b.parked.Plus(worst)
+func (b *Budget) grant(worst llm.Money, batched bool) error {
+	if batched {
+		b.batched = b.batched.Plus(worst)
 		return nil
 	}
 	if now := b.reserved.Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
@@ -189,15 +190,15 @@ func (b *Budget) fits(worst llm.Money) bool {
 		limit = math.MaxInt64
 	}
 	return !b.closed && (worst == 0 && b.limit == 0 ||
-		worst <= limit.Minus(b.spent).Minus(b.reserved).Minus(b.parked).Minus(b.risk))
+		worst <= limit.Minus(b.spent).Minus(b.reserved).Minus(b.batched).Minus(b.risk))
 }
 
 // settle gives back what was set aside and spends cost.
-func (b *Budget) settle(reserved, cost llm.Money, parks bool) {
+func (b *Budget) settle(reserved, cost llm.Money, batched bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if parks {
-		b.parked = b.parked.Minus(reserved)
+	if batched {
+		b.batched = b.batched.Minus(reserved)
 	} else {
 		b.reserved = b.reserved.Minus(reserved)
 	}
@@ -205,43 +206,43 @@ func (b *Budget) settle(reserved, cost llm.Money, parks bool) {
 	b.pump()
 }
 
-// hazard adds to what is at risk, or takes from it.
-func (b *Budget) hazard(more llm.Money) {
+// addRisk adds to what is at risk, or takes from it.
+func (b *Budget) addRisk(more llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.risk = max(0, b.risk.Plus(more))
 	b.pump()
 }
 
-// fund sets worst aside for a call that answers from now on for what was at risk. There is
+// adoptRisk sets worst aside for a call that accounts from now on for what was at risk. There is
 // always room: the money is as good as spent.
-func (b *Budget) fund(risk, worst llm.Money) {
+func (b *Budget) adoptRisk(risk, worst llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.risk = max(0, b.risk.Minus(risk))
-	b.parked = b.parked.Plus(worst)
+	b.batched = b.batched.Plus(worst)
 	b.pump()
 }
 
-// unpark makes of what was set aside for a batch something for a live call.
-func (b *Budget) unpark(amount llm.Money) error {
+// toLive moves what was set aside for a batch to what is set aside for live calls.
+func (b *Budget) toLive(amount llm.Money) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.grant(amount, false); err != nil {
 		return err
 	}
-	b.parked = b.parked.Minus(amount)
+	b.batched = b.batched.Minus(amount)
 	return nil
 }
 
 // close gives back what a call leaves.
-func (b *Budget) close(free llm.Money, parks, alone bool) {
+func (b *Budget) close(free llm.Money, batched, alone bool) {
 	if alone {
 		b.mu.Lock()
 		b.alone--
 		b.mu.Unlock()
 	}
-	b.settle(free, 0, parks)
+	b.settle(free, 0, batched)
 }
 
 // pump lets in whoever fits, in order: first those that waited to be alone.
@@ -271,7 +272,7 @@ func (b *Budget) pump() {
 
 // serve lets in or refuses the first of a queue, if it need not wait. With nothing in flight
 // nobody's room will grow, so whoever does not fit then is refused.
-func (b *Budget) serve(q *line[*drawer]) (served, crowded bool) {
+func (b *Budget) serve(q *queue[*waiter]) (served, crowded bool) {
 	d := q.head()
 	t := d.terms()
 	h, ok, crowded := b.room(t)
@@ -279,10 +280,10 @@ func (b *Budget) serve(q *line[*drawer]) (served, crowded bool) {
 	case b.closed:
 		d.err = drainError()
 	case ok:
-		d.got, d.err = h, b.give(h, d.parks)
+		d.got, d.err = h, b.give(h, d.batched)
 	case crowded:
 		return false, true
-	case b.reserved == 0 && b.parked == 0:
+	case b.reserved == 0 && b.batched == 0:
 		d.err = b.refusal(t.worst)
 	default:
 		return false, false
@@ -313,20 +314,21 @@ func (b *Budget) drain() {
 // budget is the outermost layer: it opens an account for a call, which every attempt
 // inside draws on.
 type budget struct {
-	next   llm.Model
-	purse  *Budget
-	prices *tariff
-	parks  func(ctx context.Context, model string) bool // whether a call goes over a batch API
-	asked  func(req *llm.Request) *llm.Request          // as it is sent: see schemas
+	next    layer
+	budget  *Budget
+	prices  *priceList
+	batched func(c *call) bool                  // whether a call goes over a batch API
+	asked   func(req *llm.Request) *llm.Request // as it is sent: see schemas
 }
 
-// Ask sets aside the most the first attempt can cost, asks, and spends what it cost.
-func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	a, err := b.open(ctx, req)
+// ask sets aside the most the first attempt can cost, asks, and spends what it cost.
+func (b *budget) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	a, err := b.open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := b.next.Ask(context.WithValue(ctx, accountKey{}, a), req)
+	c.account = a
+	resp, err := b.next.ask(ctx, c)
 	cost, estimated := a.close()
 	if err != nil {
 		e := *llm.AsError(err)
@@ -338,38 +340,39 @@ func (b *budget) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 }
 
 // open sets aside what the first attempt can cost. A call whose line is in a batch that an
-// earlier sitting left needs no room: it has been made for it.
-func (b *budget) open(ctx context.Context, req *llm.Request) (*account, error) {
+// earlier process left needs no room: it has been made for it.
+func (b *budget) open(ctx context.Context, c *call) (*account, error) {
+	req := c.req
 	e := b.prices.look(req.Model)
-	if !e.ok && b.purse.Limit() > 0 {
+	if !e.ok && b.budget.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
 	}
-	if b.purse.Limit() > 0 || req.Most > 0 {
+	if b.budget.Limit() > 0 || req.Most > 0 {
 		if err := b.prices.unpriced(req); err != nil {
 			return nil, err
 		}
 	}
 	sent := b.asked(req)
-	w := want{prices: b.prices, req: sent, parks: b.parks(ctx, req.Model)}
-	if s := seatOf(ctx); s != nil {
+	w := want{prices: b.prices, req: sent, batched: b.batched(c), call: c}
+	if s := c.inWave; s != nil {
 		var batched llm.Money
-		if b.purse.Limit() > 0 {
+		if b.budget.Limit() > 0 {
 			batched = e.terms(sent, true).worst
 		}
-		if risk, ok := s.Fund(batched); ok {
+		if risk, ok := s.Adopt(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out
-			b.purse.fund(risk, free)
-			return &account{purse: b.purse, free: free, parks: true, most: req.Most}, nil
+			b.budget.adoptRisk(risk, free)
+			return &account{budget: b.budget, free: free, batched: true, most: req.Most}, nil
 		}
 	}
-	h, err := b.purse.reserve(ctx, w)
+	h, err := b.budget.reserve(ctx, w)
 	if err != nil {
 		return nil, hinted(err, req, e)
 	}
-	return &account{purse: b.purse, free: h.amount, alone: h.alone, parks: w.parks, most: req.Most}, nil
+	return &account{budget: b.budget, free: h.amount, alone: h.alone, batched: w.batched, most: req.Most}, nil
 }
 
-// hinted says what would make room, where the request leaves the dearest part open or the
+// hinted says what would make room, where the request leaves the most expensive part open or the
 // model does not keep to it.
 func hinted(err error, req *llm.Request, e *entry) error {
 	was := llm.AsError(err)

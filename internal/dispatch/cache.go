@@ -16,13 +16,13 @@ import (
 // samples of one question are never one. Who answers is part of the key: an answer that came
 // from one address is never given for another, whatever the provider is called.
 type cache struct {
-	next    llm.Model
+	next    layer
 	store   *cachestore.Store
 	find    func(name string) (provider.Provider, error)
 	origins sync.Map // of [32]byte, by provider
 }
 
-func newCache(next llm.Model, store *cachestore.Store, find func(string) (provider.Provider, error)) llm.Model {
+func newCache(next layer, store *cachestore.Store, find func(string) (provider.Provider, error)) layer {
 	if store == nil {
 		return next
 	}
@@ -30,23 +30,23 @@ func newCache(next llm.Model, store *cachestore.Store, find func(string) (provid
 }
 
 // origin identifies who answers for a model.
-func (c *cache) origin(model string) (origin [32]byte, err error) {
+func (k *cache) origin(model string) (origin [32]byte, err error) {
 	name, _ := llm.SplitModel(model)
-	if known, ok := c.origins.Load(name); ok {
+	if known, ok := k.origins.Load(name); ok {
 		return known.([32]byte), nil
 	}
-	p, err := c.find(name)
+	p, err := k.find(name)
 	if err != nil {
 		return origin, err
 	}
 	origin = p.Origin()
-	c.origins.Store(name, origin)
+	k.origins.Store(name, origin)
 	return origin, nil
 }
 
 // key is what an answer to req is kept under. Fallbacks at other providers may answer too.
-func (c *cache) key(req *llm.Request) (key [32]byte, err error) {
-	own, err := c.origin(req.Model)
+func (k *cache) key(req *llm.Request) (key [32]byte, err error) {
+	own, err := k.origin(req.Model)
 	if err != nil {
 		return key, err
 	}
@@ -54,7 +54,7 @@ func (c *cache) key(req *llm.Request) (key [32]byte, err error) {
 	var space [4 * 32]byte
 	b := append(append(space[:0], own[:]...), digest[:]...)
 	for _, model := range req.Fallbacks {
-		other, err := c.origin(model)
+		other, err := k.origin(model)
 		if err != nil {
 			return key, err
 		}
@@ -65,27 +65,27 @@ func (c *cache) key(req *llm.Request) (key [32]byte, err error) {
 	return sha256.Sum256(b), nil
 }
 
-// Ask looks the answer up, or asks and keeps it.
-func (c *cache) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	key, err := c.key(req)
+// ask looks the answer up, or asks and keeps it.
+func (k *cache) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	key, err := k.key(c.req)
 	if err != nil {
-		return c.next.Ask(ctx, req) // it says what is wrong with the provider
+		return k.next.ask(ctx, c) // it says what is wrong with the provider
 	}
-	if b, ok := c.store.Load(key); ok {
+	if b, ok := k.store.Load(key); ok {
 		var resp llm.Response
 		if json.Unmarshal(b, &resp) == nil {
 			resp.Trail = llm.Trail{Cached: true, Parsed: resp.Trail.Parsed}
 			return &resp, nil
 		}
 	}
-	resp, err := c.next.Ask(ctx, req)
+	resp, err := k.next.ask(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if resp.Finish != llm.FinishAborted {
 		// A cache that cannot be written is slower, not wrong: the store counts it.
 		if b, err := json.Marshal(resp); err == nil {
-			_ = c.store.Save(key, b)
+			_ = k.store.Save(key, b)
 		}
 	}
 	return resp, nil

@@ -10,7 +10,7 @@ import (
 // coalesce joins equal calls in flight at temperature zero: one asks, all get the
 // answer. At any other temperature two equal questions are two samples.
 type coalesce struct {
-	next llm.Model
+	next layer
 
 	mu     sync.Mutex
 	flying map[[32]byte]*flight
@@ -23,27 +23,27 @@ type flight struct {
 	err  error
 }
 
-func newCoalesce(next llm.Model) *coalesce {
+func newCoalesce(next layer) *coalesce {
 	return &coalesce{next: next, flying: map[[32]byte]*flight{}}
 }
 
-// Ask asks, or waits for the equal call that already does.
-func (c *coalesce) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	if req.Temperature == nil || *req.Temperature != 0 {
-		return c.next.Ask(ctx, req)
+// ask asks, or waits for the equal call that already does.
+func (j *coalesce) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	if t := c.req.Temperature; t == nil || *t != 0 {
+		return j.next.ask(ctx, c)
 	}
-	key := req.Digest()
+	key := c.req.Digest()
 	for {
-		c.mu.Lock()
-		f := c.flying[key]
+		j.mu.Lock()
+		f := j.flying[key]
 		if f == nil {
 			f = &flight{done: make(chan struct{})}
-			c.flying[key] = f
-			c.mu.Unlock()
-			return c.lead(ctx, key, f, req)
+			j.flying[key] = f
+			j.mu.Unlock()
+			return j.lead(ctx, key, f, c)
 		}
-		c.mu.Unlock()
-		back := aside(ctx)
+		j.mu.Unlock()
+		back := c.aside()
 		select {
 		case <-f.done:
 		case <-ctx.Done():
@@ -62,15 +62,15 @@ func (c *coalesce) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 	}
 }
 
-func (c *coalesce) lead(ctx context.Context, key [32]byte, f *flight, req *llm.Request) (*llm.Response, error) {
+func (j *coalesce) lead(ctx context.Context, key [32]byte, f *flight, c *call) (*llm.Response, error) {
 	defer func() {
-		c.mu.Lock()
-		delete(c.flying, key)
-		c.mu.Unlock()
+		j.mu.Lock()
+		delete(j.flying, key)
+		j.mu.Unlock()
 		close(f.done)
 	}()
 	f.err = &llm.Error{Kind: llm.KindCanceled, Message: "the call that asked ended early"} // unless it returns
-	resp, err := c.next.Ask(ctx, req)
+	resp, err := j.next.ask(ctx, c)
 	f.err = err
 	if err != nil {
 		return nil, err

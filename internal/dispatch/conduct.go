@@ -81,7 +81,7 @@ func (c *conduct) width(most int) int {
 // unlimited is the most output tokens that are reckoned with from a server that keeps no
 // limit, after an answer of seen tokens: all of the context, where that is known.
 func unlimited(p price.Price, seen int) int {
-	return max(2*seen, p.MaxOutput, cmp.Or(p.Context, outputUnknown))
+	return max(2*seen, p.MaxOutput, cmp.Or(p.Context, MaxUnboundedOutput))
 }
 
 // observe learns from an attempt that was charged c, and from its answer, which is nil where

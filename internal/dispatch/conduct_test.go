@@ -283,7 +283,7 @@ func TestHedgeOfUnproven(t *testing.T) {
 	if h, ok, _ := budget.room(w); !ok || h != (hold{amount: 10}) || budget.give(h, false) != nil {
 		t.Fatal(h, ok)
 	}
-	a := &account{purse: budget, free: 10}
+	a := &account{budget: budget, free: 10}
 	if held, ok := a.begin(w); held != 10 || !ok {
 		t.Error("the first attempt:", held, ok)
 	}
@@ -294,7 +294,7 @@ func TestHedgeOfUnproven(t *testing.T) {
 	if !ok || h != (hold{amount: 1, alone: true}) || budget.give(h, false) != nil {
 		t.Fatal(h, ok)
 	}
-	alone := &account{purse: budget, free: 1, alone: true}
+	alone := &account{budget: budget, free: 1, alone: true}
 	if held, ok := alone.begin(w); held != 1 || !ok {
 		t.Error("the attempt of a call that is alone:", held, ok)
 	}

@@ -1,10 +1,10 @@
 // Package dispatch is everything between a question and the wire: it answers any
 // number of requests to any number of providers as fast as their limits allow.
 //
-// It is a nest of layers, each a file here and each an llm.Model around the next:
+// It is a nest of layers, each a file here and each around the next:
 //
 //		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
-//		                                 in a wave: lane → park → a batch
+//		                                 in a wave: lane → enqueue → a batch
 //
 //	  - budget reserves the most a call can cost and settles what it did cost
 //	  - cache answers what was answered before
@@ -17,7 +17,11 @@
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
-//	  - park is one attempt too, of a call in a wave: it waits for its line of a batch
+//	  - enqueue is one attempt too, of a call in a wave: it waits for its line of a batch
+//
+// A Dispatcher is an llm.Model, and so is each dialect. In between, a request travels as a call: one
+// value that holds whatever the layers tell each other about it. Contexts carry deadlines
+// and cancellation, and to a dialect what whoever asked has put into them.
 //
 // What it promises: a budget is never exceeded by servers that keep the limits of requests,
 // and otherwise by one answer for each call that rests on trust (see conduct); no permit is held while anything
@@ -30,6 +34,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +42,7 @@ import (
 
 	"parley/internal/answer"
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
 	"parley/internal/price"
 	"parley/internal/provider"
@@ -68,8 +73,8 @@ type Config struct {
 	// for again. Default: 2; negative: never.
 	Repairs int
 	// Batch says when the calls of a wave go over the providers' batch APIs.
-	Batch office.Policy
-	// Batches are those that earlier sittings left open, by their marks.
+	Batch batcher.Policy
+	// Batches are those that earlier processes of the run left open, by their marks.
 	Batches []batch.Open
 	// Mark makes a step in the life of a batch durable before it returns, and a closed one not
 	// before all that done of Wave was given. It is called from many goroutines at once. Its
@@ -91,14 +96,14 @@ type Config struct {
 
 // Dispatcher answers requests. It is an llm.Model.
 type Dispatcher struct {
-	model  llm.Model
-	lanes  *lanes
-	retry  *retry
-	prices *tariff
-	budget *Budget
-	cache  *cachestore.Store
-	stats  *Stats
-	office *office.Office
+	first   layer // the outermost
+	lanes   *lanes
+	retry   *retry
+	prices  *priceList
+	budget  *Budget
+	cache   *cachestore.Store
+	stats   *Stats
+	batcher *batcher.Batcher
 }
 
 // New returns a Dispatcher over c.
@@ -120,34 +125,36 @@ func New(c Config) (*Dispatcher, error) {
 		c.Budget = NewBudget(0, 0)
 	}
 	stats := newStats()
-	prices := newTariff(c.Prices)
-	post, err := newOffice(c)
+	prices := newPriceList(c.Prices)
+	batches, err := newBatcher(c)
 	if err != nil {
 		return nil, err
 	}
-	lanes := newLanes(c, prices, stats, post)
+	lanes := newLanes(c, prices, stats, batches)
 	prices.keeps = lanes.keepsLimits
 
-	var m llm.Model = lanes
-	m = newHedge(m, c.Hedge, stats)
-	tries := newRetry(m, c.Retry, stats)
-	m = tries
+	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
 	schemas := newSchemas(lanes.followsSchema)
-	m = &answers{next: m, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, orDefault(c.Repairs, 2)), stats: stats}
-	m = newCoalesce(m)
-	m = newCache(m, c.Cache, lanes.find)
-	m = &budget{next: m, purse: c.Budget, prices: prices, parks: lanes.parks, asked: schemas.asked}
-	return &Dispatcher{model: m, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, office: post}, nil
+	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, cmp.Or(c.Repairs, 2)), stats: stats}
+	first = newCoalesce(first)
+	first = newCache(first, c.Cache, lanes.find)
+	first = &budget{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
+	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, batcher: batches}, nil
 }
 
 // Ask answers one request.
 func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	return d.ask(ctx, &call{req: req})
+}
+
+// ask answers a call, which nobody else uses.
+func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	start := time.Now()
-	resp, err := d.model.Ask(ctx, req)
+	resp, err := d.first.ask(ctx, c)
 	if err != nil {
-		err = named(err, req)
+		err = named(err, c.req)
 	}
-	d.stats.call(req, resp, err, time.Since(start))
+	d.stats.call(c.req, resp, err, time.Since(start))
 	return resp, err
 }
 
@@ -179,7 +186,7 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 }
 
 // List is what tokens cost by the list, without the discounts of prompt caches and batches: at
-// the dearest of a request's model and its fallbacks.
+// the most expensive of a request's model and its fallbacks.
 func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		if p, ok := d.prices.find(model); ok {
@@ -202,9 +209,9 @@ func named(err error, req *llm.Request) error {
 
 // Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
 // in flight is finished and returned. Calls that wait for a batch whose marks are durable
-// are let go too: it is collected by a later sitting. It cannot be undone.
+// are let go too: it is collected when the run is resumed. It cannot be undone.
 func (d *Dispatcher) Drain() {
-	d.office.Drain()
+	d.batcher.Drain()
 	d.budget.drain()
 	d.lanes.drain()
 	d.retry.drain()

@@ -90,7 +90,7 @@ func (e *each) ask(ctx context.Context, it item) {
 			<-e.free
 		}
 	}
-	resp, err := e.d.Ask(onAdmitted(ctx, giveUp), it.req)
+	resp, err := e.d.ask(ctx, &call{req: it.req, admitted: giveUp})
 	giveUp()
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,12 +1,8 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -22,36 +18,32 @@ type endpoint struct {
 type group struct {
 	pattern string
 	limit   *limit
-	model   llm.Model
+	first   layer
 }
 
-func newEndpoint(p provider.Provider, next llm.Model, guess *estimator, s *Stats) *endpoint {
+func newEndpoint(p provider.Provider, next layer, guess *estimator, s *Stats) *endpoint {
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := newLimit(next, limits, counting(p), guess, s)
-		return append(groups, group{pattern: pattern, limit: lim, model: newWarm(lim, p.Warm, s)})
+		lim := newLimit(next, limits, p.Counts(), guess, s)
+		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	// The longest pattern says most, so it is tried first.
-	patterns := slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
-	})
 	e := &endpoint{}
-	for _, pattern := range patterns {
+	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}
 	e.groups = add(e.groups, "", p.Limits)
 	return e
 }
 
-// Ask asks the server, under the limits of the model.
-func (e *endpoint) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	_, model := llm.SplitModel(req.Model)
+// ask asks the server, under the limits of the model.
+func (e *endpoint) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	_, model := llm.SplitModel(c.req.Model)
 	last := len(e.groups) - 1
 	for i := range e.groups[:last] {
 		if ok, _ := path.Match(e.groups[i].pattern, model); ok {
-			return e.groups[i].model.Ask(ctx, req)
+			return e.groups[i].first.ask(ctx, c)
 		}
 	}
-	return e.groups[last].model.Ask(ctx, req)
+	return e.groups[last].first.ask(ctx, c)
 }
 
 func (e *endpoint) drain() {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,43 +20,42 @@ type Hedge struct {
 // hedge sends a second try when the first is slower than most, and takes whichever
 // answers first. Both are paid for, so the second is made only if the budget has room.
 type hedge struct {
-	next  llm.Model
+	next  layer
 	rule  Hedge
 	stats *Stats
 }
 
-func newHedge(next llm.Model, rule Hedge, s *Stats) llm.Model {
+func newHedge(next layer, rule Hedge, s *Stats) layer {
 	if rule.Percentile <= 0 {
 		return next
 	}
-	rule.Least = orDefault(rule.Least, 100)
+	rule.Least = cmp.Or(rule.Least, 100)
 	return &hedge{next: next, rule: rule, stats: s}
 }
 
-// Ask asks, and asks again if the answer is late.
-func (h *hedge) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	after := h.delay(req.Model)
-	if after <= 0 || seatOf(ctx) != nil {
-		return h.next.Ask(ctx, req)
+// ask asks, and asks again if the answer is late.
+func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	after := h.delay(c.req.Model)
+	if after <= 0 || c.inWave != nil {
+		return h.next.ask(ctx, c)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	answers := make(chan llm.Result, 2)
-	ask := func(sent func()) {
-		c := ctx
-		if sent != nil {
-			c = onAdmitted(ctx, func() { admitted(ctx); sent() })
-		}
-		resp, err := h.next.Ask(c, req)
+	ask := func(c *call) {
+		resp, err := h.next.ask(ctx, c)
 		answers <- llm.Result{Response: resp, Err: err}
 	}
 	// The clock starts when the first try is really sent: time in the queue is not slowness.
 	sent := make(chan struct{}, 1)
-	go ask(func() {
+	first := *c
+	first.admitted = func() {
+		c.admit()
 		select {
 		case sent <- struct{}{}:
 		default:
 		}
-	})
+	}
+	go ask(&first)
 	out := 1
 	defer func() { // both are waited for: an attempt still draws on the call's account
 		cancel()
@@ -66,26 +66,26 @@ func (h *hedge) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	timer := time.NewTimer(time.Hour)
 	timer.Stop()
 	defer timer.Stop()
-	var first llm.Result
+	var failed llm.Result
 	for {
 		select {
 		case <-sent:
 			timer.Reset(after)
 		case <-timer.C:
-			h.stats.count(req.Model, func(m *ModelStats) { m.Hedged++ })
+			h.stats.count(c.req.Model, func(m *ModelStats) { m.Hedged++ })
 			out++
-			go ask(nil)
+			go ask(c)
 		case r := <-answers:
 			out--
 			if r.Err == nil {
-				r.Response.Trail.Hedged = first.Err != nil || out > 0
+				r.Response.Trail.Hedged = failed.Err != nil || out > 0
 				return r.Response, nil
 			}
-			if first.Err == nil {
-				first = r
+			if failed.Err == nil {
+				failed = r
 			}
 			if out == 0 {
-				return nil, first.Err
+				return nil, failed.Err
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -23,9 +23,18 @@ type Lane struct {
 	Model    llm.Model
 	// Replicas are the provider's servers, in the place of Model, where there are several or
 	// more is wanted of them than answers. Limits are kept for each by itself.
-	Replicas []replica.Member
-	// Desk is the provider's batch API. Default: none, and waves go live.
-	Desk batch.Desk
+	Replicas []Replica
+	// BatchAPI is the provider's batch API. Default: none, and waves go live.
+	BatchAPI batch.API
+}
+
+// Replica is one of several servers of a provider.
+type Replica struct {
+	// Name is its address, for readers.
+	Name  string
+	Model llm.Model
+	// Server is nil where nothing but answers can be had.
+	Server replica.Server
 }
 
 // lanes sends every call down the lane of its provider.
@@ -43,29 +52,27 @@ type lanes struct {
 // lane is one provider's own part of the way: to its server, or to one of several.
 type lane struct {
 	provider  provider.Provider
-	live      llm.Model
+	live      layer
 	endpoints []*endpoint
 	set       *replica.Set // nil where there is one server, of which nothing but answers is wanted
 	reach     *reach       // nil where nobody waits for a provider that cannot be reached
-	park      *park        // nil where there is no batch API
+	enqueue   *enqueue     // nil where there is no batch API
 }
 
-// Ask asks the provider that req.Model names.
-func (l *lanes) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	name, _ := llm.SplitModel(req.Model)
+// ask asks the provider that the request's model names.
+func (l *lanes) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	name, _ := llm.SplitModel(c.req.Model)
 	lane, err := l.lane(name)
 	if err != nil {
 		return nil, err
 	}
-	live := lane.live
-	s := seatOf(ctx)
 	switch {
-	case s == nil:
-		return live.Ask(ctx, req)
-	case lane.park == nil:
-		return s.live(ctx, req, live, l.deadline)
+	case c.inWave == nil:
+		return lane.live.ask(ctx, c)
+	case lane.enqueue == nil:
+		return c.inWave.live(ctx, c, lane.live, l.deadline)
 	}
-	return lane.park.ask(ctx, s, req, func() (*llm.Response, error) { return s.live(ctx, req, live, l.deadline) })
+	return lane.enqueue.ask(ctx, c, func() (*llm.Response, error) { return c.inWave.live(ctx, c, lane.live, l.deadline) })
 }
 
 // lane returns the lane of a provider, opening it if need be.
@@ -122,7 +129,7 @@ func (l *lanes) unknown(name string) string {
 	return fmt.Sprintf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
+func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {
 	told := &notices{tell: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := newEstimator()
@@ -131,8 +138,8 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
-		if limits, ok := in.Provider.BatchLimits(); ok && in.Desk != nil {
-			ln.park = &park{counter: post.Counter(in.Provider.Name, in.Desk, limits), guess: guess, prices: prices, stats: s, notices: told}
+		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
+			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: told}
 		}
 		return ln
 	}}
@@ -146,10 +153,10 @@ func newLanes(c Config, prices *tariff, s *Stats, post *office.Office) *lanes {
 // when one rests.
 func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *lane {
 	ln := &lane{provider: in.Provider}
-	members := slices.Clone(in.Replicas)
-	for i := range members {
-		e := to(members[i].Model)
-		members[i].Model, members[i].Steer, members[i].Recall = e, e.steer, e.recall
+	var members []replica.Member
+	for _, r := range in.Replicas {
+		e := to(r.Model)
+		members = append(members, replica.Member{Name: r.Name, Server: r.Server, Steer: e.steer, Recall: e.recall})
 		ln.endpoints = append(ln.endpoints, e)
 	}
 	c := replica.Config{Ends: in.Provider.CloseSession, Stay: in.Provider.Session == provider.SessionPath, Rests: rests}
@@ -157,7 +164,7 @@ func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *l
 		c.Look = lookEvery
 	}
 	if set, err := replica.New(members, c); err == nil {
-		ln.set, ln.live = set, set
+		ln.set, ln.live = set, &replicas{set: set, endpoints: ln.endpoints}
 		return ln
 	}
 	e := to(in.Model) // there are no replicas
@@ -165,19 +172,19 @@ func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *l
 	return ln
 }
 
+// replicas sends each call to one of several servers.
+type replicas struct {
+	set       *replica.Set
+	endpoints []*endpoint
+}
+
+// ask asks the server that the set picks.
+func (r *replicas) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	return r.set.Do(ctx, c.req.Session, func(server int) (*llm.Response, error) { return r.endpoints[server].ask(ctx, c) })
+}
+
 // lookEvery is how often a server is asked how busy it is.
 const lookEvery = time.Second
-
-func counting(p provider.Provider) provider.Counting {
-	switch {
-	case p.Counting != "":
-		return p.Counting
-	case p.Dialect == "anthropic":
-		return provider.CountUsed
-	default:
-		return provider.CountMax
-	}
-}
 
 func (l *lanes) drain() {
 	l.mu.Lock()

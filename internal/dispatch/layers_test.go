@@ -50,9 +50,9 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 				billed.Add(int64(p.Cost(u, false)))
 				return &llm.Response{Usage: u}, nil
 			})
-			purse := NewBudget(llm.Dollars(0.05), 0)
+			budget := NewBudget(llm.Dollars(0.05), 0)
 			d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: width}}, func(c *Config) {
-				c.Budget, c.Prices = purse, table
+				c.Budget, c.Prices = budget, table
 				c.Retry.Base = time.Nanosecond
 			})
 			ok, refused := 0, 0
@@ -64,9 +64,9 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 					refused++
 				}
 			}
-			spent, reserved := purse.Spent()
-			if llm.Money(billed.Load()) > purse.Limit() || spent > purse.Limit() {
-				t.Errorf("billed %v, counted %v, of a budget of %v", llm.Money(billed.Load()), spent, purse.Limit())
+			spent, reserved := budget.Spent()
+			if llm.Money(billed.Load()) > budget.Limit() || spent > budget.Limit() {
+				t.Errorf("billed %v, counted %v, of a budget of %v", llm.Money(billed.Load()), spent, budget.Limit())
 			}
 			if spent < llm.Money(billed.Load()) {
 				t.Errorf("counted %v, but %v was billed", spent, llm.Money(billed.Load()))
@@ -77,7 +77,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 			if ok == 0 || refused == 0 {
 				t.Errorf("%d answered, %d refused: the budget was no limit", ok, refused)
 			}
-			if left := purse.Limit() - spent; left > llm.Dollars(0.002) {
+			if left := budget.Limit() - spent; left > llm.Dollars(0.002) {
 				t.Errorf("%v was left unspent", left)
 			}
 		})
@@ -341,15 +341,15 @@ func TestBudgetExposesBeforeItRisks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var told []llm.Money
-		purse := NewBudget(llm.Dollar, 0)
-		purse.Expose = func(worst llm.Money) error {
+		budget := NewBudget(llm.Dollar, 0)
+		budget.Expose = func(worst llm.Money) error {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, worst)
 			return nil
 		}
 		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-			_, reserved := purse.Spent()
+			_, reserved := budget.Spent()
 			mu.Lock()
 			if len(told) == 0 || reserved > told[len(told)-1] {
 				t.Errorf("%v in flight, %v told", reserved, told)
@@ -357,14 +357,14 @@ func TestBudgetExposesBeforeItRisks(t *testing.T) {
 			mu.Unlock()
 			return patient(time.Second).Ask(ctx, req)
 		})
-		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = purse, prices(t) })
+		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
 		d.All(t.Context(), asked(500, 50, 50))
 		if len(told) > 10 || told[len(told)-1] > llm.Dollar {
 			t.Errorf("told %v", told)
 		}
-		purse = NewBudget(llm.Dollar, 0)
-		purse.Expose = func(llm.Money) error { return errors.New("disk full") }
-		d = dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = purse, prices(t) })
+		budget = NewBudget(llm.Dollar, 0)
+		budget.Expose = func(llm.Money) error { return errors.New("disk full") }
+		d = dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
 		if _, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("got %v", err)
 		}

@@ -19,7 +19,7 @@ import (
 // no other time. What it takes from the buckets is an estimate, settled with the
 // real usage; the headers of every answer correct the buckets themselves.
 type limit struct {
-	next     llm.Model
+	next     layer
 	counting provider.Counting
 	guess    *estimator
 	stats    *Stats
@@ -29,7 +29,7 @@ type limit struct {
 	adapt    adapt
 	inFlight int
 	peak     int // the most in flight since the server was last looked at
-	queue    line[*call]
+	queue    queue[*permit]
 	pause    time.Time  // nothing is sent before
 	stopped  *llm.Error // nothing is sent until stopEnd
 	stopEnd  time.Time
@@ -41,7 +41,7 @@ type limit struct {
 // left alone before one call tries again.
 const stopFor = time.Minute
 
-func newLimit(next llm.Model, l provider.Limits, c provider.Counting, g *estimator, s *Stats) *limit {
+func newLimit(next layer, l provider.Limits, c provider.Counting, g *estimator, s *Stats) *limit {
 	now := time.Now()
 	lim := &limit{next: next, counting: c, guess: g, stats: s, adapt: newAdapt(l.Concurrency)}
 	late := c == provider.CountUsed
@@ -54,118 +54,119 @@ func newLimit(next llm.Model, l provider.Limits, c provider.Counting, g *estimat
 	return lim
 }
 
-// Ask waits for a permit, then asks.
-func (l *limit) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// ask waits for a permit, then asks.
+func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	req := c.req
 	s := sizeOf(req)
 	in, out := l.guess.tokens(req, s)
-	c := call{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, came: time.Now()}
-	if err := l.acquire(ctx, &c); err != nil {
+	p := permit{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, arrived: time.Now()}
+	if err := l.acquire(ctx, &p); err != nil {
 		return nil, err
 	}
-	admitted(ctx)
-	resp, err := l.next.Ask(ctx, req)
+	c.admit()
+	resp, err := l.next.ask(ctx, c)
 	var usage llm.Usage
 	if resp != nil {
-		resp.Trail.Waited += c.sent.Sub(c.came)
+		resp.Trail.Waited += p.sent.Sub(p.arrived)
 		usage = resp.Usage
 		l.guess.learn(req, s, usage)
 	}
-	l.release(&c, resp, err, usage)
+	l.release(&p, resp, err, usage)
 	return resp, err
 }
 
-// call is one call's place in the queue and its permit.
-type call struct {
+// permit is a call's place in the queue, and then its permit.
+type permit struct {
 	place
-	need  need
-	came  time.Time
-	sent  time.Time
-	sums  need          // what the buckets had given when it was sent, it included
-	ready chan struct{} // closed when it may go, or when err is set; nil if it never waited
-	err   *llm.Error
+	need    need
+	arrived time.Time
+	sent    time.Time
+	sums    need          // what the buckets had given when it was sent, it included
+	ready   chan struct{} // closed when it may go, or when err is set; nil if it never waited
+	err     *llm.Error
 }
 
-func (l *limit) acquire(ctx context.Context, c *call) error {
+func (l *limit) acquire(ctx context.Context, p *permit) error {
 	l.mu.Lock()
-	if err := l.refusal(c.came); err != nil {
+	if err := l.refusal(p.arrived); err != nil {
 		l.mu.Unlock()
 		return err
 	}
-	if l.queue.len() == 0 && l.blocked(c, c.came) == 0 {
-		l.admit(c, c.came)
+	if l.queue.len() == 0 && l.blocked(p, p.arrived) == 0 {
+		l.admit(p, p.arrived)
 		l.mu.Unlock()
 		return nil
 	}
-	c.ready = make(chan struct{})
-	l.queue.push(c)
+	p.ready = make(chan struct{})
+	l.queue.push(p)
 	l.stats.waiting.Add(1)
-	l.pump(c.came)
+	l.pump(p.arrived)
 	l.mu.Unlock()
 
 	select {
-	case <-c.ready:
+	case <-p.ready:
 	case <-ctx.Done():
 		l.mu.Lock()
-		if l.queue.leave(c) {
+		if l.queue.leave(p) {
 			l.pump(time.Now())
 			l.mu.Unlock()
 			l.stats.waiting.Add(-1)
-			return queueError(ctx, c)
+			return queueError(ctx, p)
 		}
 		l.mu.Unlock() // it was let go at the same moment: the permit is ours to use or give back
 	}
 	l.stats.waiting.Add(-1)
-	if c.err != nil {
-		return c.err
+	if p.err != nil {
+		return p.err
 	}
 	return nil
 }
 
-func queueError(ctx context.Context, c *call) error {
+func queueError(ctx context.Context, p *permit) error {
 	e := *llm.ContextError(ctx)
-	waited := time.Since(c.came).Round(time.Millisecond)
+	waited := time.Since(p.arrived).Round(time.Millisecond)
 	e.Message = fmt.Sprintf("waited %v for the provider's limits, then: %s", waited, e.Message)
 	return &e
 }
 
 const forever = time.Duration(1<<63 - 1)
 
-// blocked returns how long c must wait: 0 to go at once, forever until another call ends.
-func (l *limit) blocked(c *call, now time.Time) time.Duration {
-	if !l.adapt.allows(l.inFlight, l.pace(c)) {
+// blocked returns how long p must wait: 0 to go at once, forever until another call ends.
+func (l *limit) blocked(p *permit, now time.Time) time.Duration {
+	if !l.adapt.allows(l.inFlight, l.pace(p)) {
 		return forever
 	}
 	wait := l.pause.Sub(now)
 	for i := range l.buckets {
 		b := &l.buckets[i]
 		b.refill(now)
-		wait = max(wait, b.wait(c.need[i]))
+		wait = max(wait, b.wait(p.need[i]))
 	}
 	return max(0, wait)
 }
 
-// pace returns how many calls like c must be in flight to use up the known rates, with
+// pace returns how many calls like p must be in flight to use up the known rates, with
 // as many again to spare; 0 where no rate or no latency is known.
-func (l *limit) pace(c *call) float64 {
+func (l *limit) pace(p *permit) float64 {
 	perSecond := 0.0
 	for i := range l.buckets {
 		b := &l.buckets[i]
-		if b.rate <= 0 || c.need[i] <= 0 {
+		if b.rate <= 0 || p.need[i] <= 0 {
 			continue
 		}
-		if r := b.rate / c.need[i]; perSecond == 0 || r < perSecond {
+		if r := b.rate / p.need[i]; perSecond == 0 || r < perSecond {
 			perSecond = r
 		}
 	}
 	return 2 * perSecond * l.adapt.mean
 }
 
-func (l *limit) admit(c *call, now time.Time) {
+func (l *limit) admit(p *permit, now time.Time) {
 	for i := range l.buckets {
-		l.buckets[i].take(c.need[i])
-		c.sums[i] = l.buckets[i].sum
+		l.buckets[i].take(p.need[i])
+		p.sums[i] = l.buckets[i].sum
 	}
-	c.sent = now
+	p.sent = now
 	l.inFlight++
 	l.peak = max(l.peak, l.inFlight)
 	l.stats.sent()
@@ -174,16 +175,16 @@ func (l *limit) admit(c *call, now time.Time) {
 // pump lets go whoever may go, oldest first, and sets the timer for the next.
 func (l *limit) pump(now time.Time) {
 	for l.queue.len() > 0 {
-		c := l.queue.head()
-		if c.err = l.refusal(now); c.err == nil {
-			if wait := l.blocked(c, now); wait > 0 {
+		p := l.queue.head()
+		if p.err = l.refusal(now); p.err == nil {
+			if wait := l.blocked(p, now); wait > 0 {
 				l.wake(wait)
 				return
 			}
-			l.admit(c, now)
+			l.admit(p, now)
 		}
 		l.queue.pop()
-		close(c.ready)
+		close(p.ready)
 	}
 	if l.timer != nil {
 		l.timer.Stop()
@@ -208,7 +209,7 @@ func (l *limit) wake(wait time.Duration) {
 func (l *limit) refusal(now time.Time) *llm.Error {
 	switch {
 	case l.draining:
-		return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+		return drainError()
 	case l.stopped != nil && now.Before(l.stopEnd):
 		return l.stopped
 	default:
@@ -217,31 +218,31 @@ func (l *limit) refusal(now time.Time) *llm.Error {
 }
 
 // release gives the permit back and learns from how the call went.
-func (l *limit) release(c *call, resp *llm.Response, err error, u llm.Usage) {
+func (l *limit) release(p *permit, resp *llm.Response, err error, u llm.Usage) {
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	real := c.need
+	real := p.need
 	if err == nil {
-		real = realOf(l.counting, c.need, u)
+		real = realOf(l.counting, p.need, u)
 	}
 	for i := range l.buckets {
 		l.buckets[i].refill(now)
-		l.buckets[i].settle(c.need[i], real[i])
+		l.buckets[i].settle(p.need[i], real[i])
 	}
 	if err == nil {
 		l.stopped = nil
-		l.adapt.succeeded(l.inFlight, now.Sub(c.sent), now)
-		l.learn(resp.Rate, c, now)
+		l.adapt.succeeded(l.inFlight, now.Sub(p.sent), now)
+		l.learn(resp.Rate, p, now)
 	} else {
-		l.failed(llm.AsError(err), c, now)
+		l.failed(llm.AsError(err), p, now)
 	}
 	l.inFlight--
 	l.stats.ended()
 	l.pump(now)
 }
 
-func (l *limit) failed(e *llm.Error, c *call, now time.Time) {
+func (l *limit) failed(e *llm.Error, p *permit, now time.Time) {
 	if e.Caller { // it says nothing of other calls
 		return
 	}
@@ -254,16 +255,16 @@ func (l *limit) failed(e *llm.Error, c *call, now time.Time) {
 		for i := range l.buckets {
 			l.buckets[i].refused()
 		}
-		l.learn(e.Rate, c, now)
-		if !l.explained(e.Rate, c) {
-			l.adapt.refused(c.sent, now)
+		l.learn(e.Rate, p, now)
+		if !l.explained(e.Rate, p) {
+			l.adapt.refused(p.sent, now)
 		}
 		l.rest(now, max(e.RetryAfter, l.emptyFor(e.Rate)))
 	case llm.KindOverloaded:
 		l.adapt.overloaded(now)
 		l.rest(now, e.RetryAfter)
 	case llm.KindTimeout:
-		l.adapt.refused(c.sent, now)
+		l.adapt.refused(p.sent, now)
 	case llm.KindQuota:
 		l.stop(e, now)
 	case llm.KindAuth:
@@ -271,18 +272,18 @@ func (l *limit) failed(e *llm.Error, c *call, now time.Time) {
 			l.stop(e, now)
 		}
 	default:
-		l.learn(e.Rate, c, now)
+		l.learn(e.Rate, p, now)
 	}
 }
 
 // explained says whether the server's own figures show that one of its rates was used
 // up, so that pacing will mend it and fewer calls at once would not.
-func (l *limit) explained(r *llm.Rate, c *call) bool {
+func (l *limit) explained(r *llm.Rate, p *permit) bool {
 	if r == nil {
 		return false
 	}
 	for i, w := range windows(r) {
-		if w.Known && w.Remaining < max(1, c.need[i]) {
+		if w.Known && w.Remaining < max(1, p.need[i]) {
 			return true
 		}
 	}
@@ -312,12 +313,12 @@ func (l *limit) stop(e *llm.Error, now time.Time) {
 	l.stopped, l.stopEnd = &stopped, now.Add(stopFor)
 }
 
-func (l *limit) learn(r *llm.Rate, c *call, now time.Time) {
+func (l *limit) learn(r *llm.Rate, p *permit, now time.Time) {
 	if r == nil {
 		return
 	}
 	for i, w := range windows(r) {
-		l.buckets[i].learn(w, c.need[i], c.sent, c.sums[i], now)
+		l.buckets[i].learn(w, p.need[i], p.sent, p.sums[i], now)
 	}
 }
 
@@ -335,17 +336,4 @@ func (l *limit) drain() {
 	defer l.mu.Unlock()
 	l.draining = true
 	l.pump(time.Now())
-}
-
-type admittedKey struct{}
-
-// onAdmitted returns a context under which f is called when a call gets its permit.
-func onAdmitted(ctx context.Context, f func()) context.Context {
-	return context.WithValue(ctx, admittedKey{}, f)
-}
-
-func admitted(ctx context.Context) {
-	if f, ok := ctx.Value(admittedKey{}).(func()); ok {
-		f()
-	}
 }

@@ -7,22 +7,22 @@ import (
 	"parley/llm"
 )
 
-// meter is the innermost layer, around the dialect: one Ask of it is one attempt. It
+// meter is the innermost layer, around the dialect: each time it is asked is one attempt. It
 // draws on the call's account, bounds the attempt in time, and counts.
 type meter struct {
 	next    llm.Model
-	prices  *tariff
+	prices  *priceList
 	stats   *Stats
 	notices *notices
 	timeout time.Duration // of an attempt; 0: none
 }
 
-// Ask makes one attempt.
-func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// ask makes one attempt.
+func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	req, a := c.req, c.account
 	known := m.prices.look(req.Model)
 	var t terms
 	var held llm.Money
-	a := accountOf(ctx)
 	if known.ok && a.bounded() {
 		t = known.terms(req, false)
 		var ok bool
@@ -35,18 +35,16 @@ func (m *meter) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	if err == nil {
 		m.fill(resp, req, time.Since(start))
 	}
-	c, e := attempt{req: req, price: known.price, terms: t}.settle(resp, llm.AsError(err))
+	paid, e := attempt{req: req, price: known.price, terms: t}.settle(resp, llm.AsError(err))
 	if t.worst > 0 {
 		if err != nil {
 			resp = nil
 		}
-		known.observe(req, resp, c) // before others are let in
+		known.observe(req, resp, paid) // before others are let in
 	}
-	if a != nil {
-		a.end(held, c)
-	}
-	m.notices.settled(known, req, t.worst, c)
-	m.count(req, resp, e, c, known.ok)
+	a.end(held, paid)
+	m.notices.settled(known, req, t.worst, paid)
+	m.count(req, resp, e, paid, known.ok)
 	if e != nil {
 		return nil, e
 	}
@@ -85,17 +83,13 @@ func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c char
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
 	s := m.stats.of(req.Model)
-	s.Attempts++
-	s.charge(c, priced)
+	s.attempt(resp, e, c, priced)
 	if e != nil {
-		s.failed(e)
 		if e.Kind == llm.KindRateLimited {
 			s.RateLimited++
 		}
 		return
 	}
-	s.refusedSince = time.Time{}
-	s.Usage = s.Usage.Plus(resp.Usage)
 	s.Latency.Add(resp.Trail.Latency)
 	s.FirstByte.Add(resp.Trail.FirstByte)
 }

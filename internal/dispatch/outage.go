@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/internal/provider"
+	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -71,10 +72,10 @@ func said(e *llm.Error) string {
 	}
 }
 
-// codeUnreachable is of a call that was not made, since its provider was waited for in vain.
+// codeUnreachable is of a call that was not made, since its provider stayed away.
 const codeUnreachable = "unreachable"
 
-// failure is what a call fails with that waited in vain. r.mu is held.
+// failure is what a call fails with that waited too long. r.mu is held.
 func (r *reach) failure(now time.Time) *llm.Error {
 	return &llm.Error{
 		Kind: llm.KindTransport, Code: codeUnreachable, Status: r.cause.Status, Final: true, Unreachable: true, Err: r.cause,
@@ -94,16 +95,13 @@ func addresses(p provider.Provider) string {
 // aliveOf returns how to find out, without a call, whether a server of a lane is there; nil
 // where only calls can tell.
 func aliveOf(in Lane) func(ctx context.Context) error {
-	type server interface {
-		Alive(ctx context.Context) error
-	}
-	var servers []server
+	var servers []replica.Pinger
 	for _, m := range in.Replicas {
 		if m.Server != nil {
 			servers = append(servers, m.Server)
 		}
 	}
-	if s, ok := in.Model.(server); ok && len(in.Replicas) == 0 {
+	if s, ok := in.Model.(replica.Pinger); ok && len(in.Replicas) == 0 {
 		servers = append(servers, s)
 	}
 	if len(servers) == 0 {

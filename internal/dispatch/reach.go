@@ -26,7 +26,7 @@ const (
 // A failure that the server certainly did no work for is waited out here, and costs neither
 // money nor a try. Any other is returned; if the server is away, the next try waits here.
 type reach struct {
-	next   llm.Model
+	next   layer
 	alive  func(ctx context.Context) error // asks no model anything; nil: only calls can tell
 	recall func()                          // calls back what waits to be sent; nil: see replica
 	name   string
@@ -49,11 +49,6 @@ type reach struct {
 	changed  chan struct{} // closed when any of that changes
 }
 
-// hastyKey is of calls that have another model to fall back to: they do not wait.
-type hastyKey struct{}
-
-func hasty(ctx context.Context) bool { return ctx.Value(hastyKey{}) != nil }
-
 // waitOut has the calls of a lane wait for a provider that cannot be reached, where c says so.
 func (l *lane) waitOut(in Lane, c Config) {
 	if c.Retry.Unreachable <= 0 || in.Provider.Dialect == "sim" {
@@ -70,10 +65,10 @@ func (l *lane) waitOut(in Lane, c Config) {
 	l.reach, l.live = r, r
 }
 
-// Ask asks once the provider can be reached.
-func (r *reach) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// ask asks once the provider can be reached.
+func (r *reach) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	for {
-		probe, err := r.enter(ctx)
+		probe, err := r.enter(ctx, c.hasty)
 		if err != nil {
 			return nil, err
 		}
@@ -85,25 +80,25 @@ func (r *reach) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 				continue
 			}
 		}
-		resp, err := r.ask(ctx, req, there)
-		if !r.ended(ctx, probe, began, err) || hasty(ctx) {
+		resp, err := r.try(ctx, c, there)
+		if !r.ended(ctx, probe, began, err) || c.hasty {
 			return resp, err
 		}
 	}
 }
 
-// ask asks. If the server is known to be there, the others need not wait until a slow answer
+// try asks. If the server is known to be there, the others need not wait until a slow answer
 // has come: a call that was not refused soon has arrived.
-func (r *reach) ask(ctx context.Context, req *llm.Request, there bool) (*llm.Response, error) {
+func (r *reach) try(ctx context.Context, c *call, there bool) (*llm.Response, error) {
 	if there {
 		t := time.AfterFunc(probeSettles, r.arrived)
 		defer t.Stop()
 	}
-	return r.next.Ask(ctx, req)
+	return r.next.ask(ctx, c)
 }
 
-// enter waits until a call may go. probe is whether it is the one that tries.
-func (r *reach) enter(ctx context.Context) (probe bool, err error) {
+// enter waits until a call may go, unless it is hasty. probe is whether it is the one that tries.
+func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 	if !r.trouble.Load() {
 		return false, nil
 	}
@@ -120,12 +115,12 @@ func (r *reach) enter(ctx context.Context) (probe bool, err error) {
 			return false, nil
 		case r.draining.Err() != nil:
 			r.mu.Unlock()
-			return false, &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+			return false, drainError()
 		case !r.probing && !now.Before(r.probeAt):
 			r.probing = true
 			r.mu.Unlock()
 			return true, nil
-		case !now.Before(end), hasty(ctx):
+		case !now.Before(end), hasty:
 			e := r.failure(now)
 			r.mu.Unlock()
 			return false, e
@@ -305,5 +300,3 @@ func (r *reach) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
-
-var _ llm.Model = (*reach)(nil)

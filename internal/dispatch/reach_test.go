@@ -13,7 +13,6 @@ import (
 
 	"parley/internal/price"
 	"parley/internal/provider"
-	"parley/internal/replica"
 	"parley/llm"
 )
 
@@ -162,7 +161,7 @@ func TestOneProviderIsAwayAndTheOtherGoesOn(t *testing.T) {
 	})
 }
 
-// TestGivesUpBeyondTheLimit waits in vain: what waited fails together, what comes later fails
+// TestGivesUpBeyondTheLimit waits too long: what waited fails together, what comes later fails
 // soon, and the error says where and what to do. Once the server is there, calls are answered.
 func TestGivesUpBeyondTheLimit(t *testing.T) {
 	t.Parallel()
@@ -342,7 +341,7 @@ func TestReplicasAllAway(t *testing.T) {
 		a := &flaky{from: start, until: start.Add(time.Hour), away: errRefused}
 		b := &flaky{from: start, until: start.Add(3 * time.Minute), away: loading()}
 		d, err := New(Config{
-			Lanes: []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []replica.Member{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
+			Lanes: []Lane{{Provider: provider.Provider{Name: "lab", BaseURLs: []string{"http://a", "http://b"}}, Replicas: []Replica{{Name: "a", Model: a}, {Name: "b", Model: b}}}},
 			Retry: Retry{Unreachable: 10 * time.Minute},
 		})
 		if err != nil {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -30,27 +31,20 @@ type Retry struct {
 }
 
 func (r Retry) withDefaults() Retry {
-	r.Attempts = orDefault(r.Attempts, 5)
-	r.Base = orDefault(r.Base, 500*time.Millisecond)
-	r.Most = orDefault(r.Most, time.Minute)
+	r.Attempts = cmp.Or(r.Attempts, 5)
+	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
+	r.Most = cmp.Or(r.Most, time.Minute)
 	r.Unreachable = max(0, r.Unreachable)
-	if r.Deadline = orDefault(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
+	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
 		r.Deadline += r.Unreachable
 	}
 	return r
 }
 
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
-}
-
 // retry tries again what may succeed later, and then other models. It holds no permit
 // while it waits: limit is inside it.
 type retry struct {
-	next  llm.Model
+	next  layer
 	rule  Retry
 	stats *Stats
 	// jitter returns a number in [0,1). Pauses are the one thing random on purpose:
@@ -62,7 +56,7 @@ type retry struct {
 	once    sync.Once
 }
 
-func newRetry(next llm.Model, rule Retry, s *Stats) *retry {
+func newRetry(next layer, rule Retry, s *Stats) *retry {
 	rule = rule.withDefaults()
 	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, late: deadlineError(rule.Deadline), drained: make(chan struct{})}
 }
@@ -70,15 +64,16 @@ func newRetry(next llm.Model, rule Retry, s *Stats) *retry {
 // drain refuses calls that wait between two tries.
 func (r *retry) drain() { r.once.Do(func() { close(r.drained) }) }
 
-// Ask tries req, and then its fallbacks, until one answers, the deadline passes, or
-// nothing is left to try. The error is that of the last try.
-func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) { //nolint:contextcheck // deadline's parent is ctx
+// ask tries the model of the request, and then its fallbacks, until one answers, the deadline
+// passes, or nothing is left to try. The error is that of the last try.
+func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nolint:contextcheck // deadline's parent is ctx
+	req := c.req
 	deadline, late := r.rule.Deadline, r.late
 	if req.Deadline > 0 {
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
-	if seatOf(ctx) != nil {
-		deadline = 0 // time that a call is parked does not count: see seat.live
+	if c.inWave != nil {
+		deadline = 0 // time that a call waits for a batch does not count: see inWave.live
 	}
 	if deadline > 0 {
 		bounded := withDeadline(ctx, time.Now().Add(deadline), late)
@@ -86,11 +81,17 @@ func (r *retry) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		ctx = bounded
 	}
 	tries := 0
-	resp, err := r.model(ctx, req, len(req.Fallbacks) > 0, &tries)
+	if len(req.Fallbacks) > 0 {
+		c = c.with(req)
+		c.hasty = true
+	}
+	resp, err := r.model(ctx, c, &tries)
 	for i := 0; err != nil && i < len(req.Fallbacks) && fallsBack(err) && ctx.Err() == nil; i++ {
 		other := *req
 		other.Model = req.Fallbacks[i]
-		resp, err = r.model(ctx, &other, i+1 < len(req.Fallbacks), &tries)
+		next := c.with(&other)
+		next.hasty = i+1 < len(req.Fallbacks)
+		resp, err = r.model(ctx, next, &tries)
 	}
 	if err != nil {
 		e := *llm.AsError(err)
@@ -116,21 +117,19 @@ func fallsBack(err error) bool {
 	}
 }
 
-// model tries one model. With another to fall back to, being refused service counts
-// as a failed try; with none, it is waited out.
-func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, tries *int) (*llm.Response, error) {
-	if hasFallback {
-		ctx = context.WithValue(ctx, hastyKey{}, true)
-	}
+// model tries one model. If the call is hasty, being refused service counts as a failed try;
+// if not, it is waited out.
+func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, error) {
+	model := c.req.Model
 	failures, waits := 0, false
 	defer func() {
 		if waits {
-			r.stats.count(req.Model, func(m *ModelStats) { m.refusedCalls-- })
+			r.stats.count(model, func(m *ModelStats) { m.refusedCalls-- })
 		}
 	}()
 	for n := 0; ; n++ {
 		*tries++
-		resp, err := r.next.Ask(ctx, req)
+		resp, err := r.next.ask(ctx, c)
 		cut := err == nil && resp.Finish == llm.FinishAborted
 		if err == nil && !cut {
 			return resp, nil
@@ -140,7 +139,7 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 		}
 		e := llm.AsError(err)
 		busy := refused(e.Kind)
-		if !cut && (!busy || hasFallback) {
+		if !cut && (!busy || c.hasty) {
 			failures++
 		}
 		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
@@ -148,12 +147,12 @@ func (r *retry) model(ctx context.Context, req *llm.Request, hasFallback bool, t
 		}
 		if busy && !waits {
 			waits = true
-			r.stats.count(req.Model, func(m *ModelStats) { m.refusedCalls++ })
+			r.stats.count(model, func(m *ModelStats) { m.refusedCalls++ })
 		}
 		if err := r.rest(ctx, e, n); err != nil {
 			return nil, r.last(ctx, e, true)
 		}
-		r.stats.count(req.Model, func(m *ModelStats) { m.Retried++ })
+		r.stats.count(model, func(m *ModelStats) { m.Retried++ })
 	}
 }
 

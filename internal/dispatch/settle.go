@@ -101,8 +101,8 @@ const (
 	// bytesPerToken is how many bytes of an answer make at least one token.
 	bytesPerToken = 8
 	// mostUnasked is the output tokens of a request that does not limit them: 128 answers at
-	// once of outputUnknown each.
-	mostUnasked = 128 * outputUnknown
+	// once of MaxUnboundedOutput each.
+	mostUnasked = 128 * MaxUnboundedOutput
 	// mostTokens is what no call takes in or produces, whatever it asks for.
 	mostTokens = 1 << 28
 	// endTokens is by how much servers count more than was asked for that keep the limit: the
@@ -121,7 +121,7 @@ func (a attempt) judge(u llm.Usage, resp *llm.Response) verdict {
 	if most := inputOf(u); most > hiddenTokens && most > readable(a.price, a.req) {
 		return usageImpossible
 	}
-	if most := max(u.Output, u.Reasoning); most > outputUnknown && most > a.outputMost(resp) {
+	if most := max(u.Output, u.Reasoning); most > MaxUnboundedOutput && most > a.outputMost(resp) {
 		return usageImpossible
 	}
 	switch {
@@ -166,7 +166,7 @@ func (a attempt) outputMost(resp *llm.Response) int {
 	if asked <= 0 {
 		asked = mostUnasked
 	}
-	return min(mostTokens, 2*max(min(asked, mostTokens), a.price.MaxOutput, a.price.Context, outputUnknown)+visible(resp))
+	return min(mostTokens, 2*max(min(asked, mostTokens), a.price.MaxOutput, a.price.Context, MaxUnboundedOutput)+visible(resp))
 }
 
 // visible is the bytes of what a model said: no tokenizer makes more tokens of them.

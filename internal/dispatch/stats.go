@@ -129,8 +129,9 @@ func (t *ModelStats) add(m ModelStats) {
 	t.Whole.merge(&m.Whole)
 }
 
-// charge counts what an attempt was charged.
-func (t *ModelStats) charge(c charge, priced bool) {
+// attempt counts an attempt that ended with resp or e and was charged c.
+func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c charge, priced bool) {
+	t.Attempts++
 	t.Cost = t.Cost.Plus(c.cost)
 	t.Uncertain = t.Uncertain.Plus(c.uncertain)
 	if !priced {
@@ -139,6 +140,12 @@ func (t *ModelStats) charge(c charge, priced bool) {
 	if c.verdict == usageMissing && c.cost > 0 {
 		t.Estimated++
 	}
+	if e != nil {
+		t.failed(e)
+		return
+	}
+	t.refusedSince = time.Time{}
+	t.Usage = t.Usage.Plus(resp.Usage)
 }
 
 func (s *Sketch) merge(o *Sketch) {

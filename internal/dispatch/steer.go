@@ -84,9 +84,9 @@ func (l *limit) recall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.queue.len() > 0 {
-		c := l.queue.head()
-		c.err = &llm.Error{Kind: llm.KindOverloaded, Message: "its server is out of service", Err: replica.ErrRecalled}
+		p := l.queue.head()
+		p.err = &llm.Error{Kind: llm.KindOverloaded, Message: "its server is out of service", Err: replica.ErrRecalled}
 		l.queue.pop()
-		close(c.ready)
+		close(p.ready)
 	}
 }

@@ -68,11 +68,11 @@ func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
 	for range 100 {
 		a.succeeded(1000, time.Second, now.Add(steerFor-1))
 	}
-	if a.limit != adaptStart || a.allows(20, 1000) {
+	if a.limit != FirstConcurrency || a.allows(20, 1000) {
 		t.Errorf("it grew to %v", a.limit)
 	}
 	a.succeeded(1000, time.Second, now.Add(steerFor))
-	if a.limit <= adaptStart {
+	if a.limit <= FirstConcurrency {
 		t.Error("it is stuck where a server that fell silent left it")
 	}
 }
@@ -121,7 +121,7 @@ func TestSteeredByMetrics(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := &gpu{places: make(chan struct{}, 100)}
 			p := provider.Provider{Name: "lab", Dialect: "openai", Metrics: page}
-			d, err := New(Config{Lanes: []Lane{{Provider: p, Replicas: []replica.Member{{Name: "gpu", Model: g, Server: g}}}}})
+			d, err := New(Config{Lanes: []Lane{{Provider: p, Replicas: []Replica{{Name: "gpu", Model: g, Server: g}}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,9 +150,9 @@ func TestLimitsOfEachServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gpus := []*gpu{{places: make(chan struct{}, 100)}, {places: make(chan struct{}, 100)}}
-		var members []replica.Member
+		var members []Replica
 		for i, g := range gpus {
-			members = append(members, replica.Member{Name: fmt.Sprint(i), Model: g, Server: g})
+			members = append(members, Replica{Name: fmt.Sprint(i), Model: g, Server: g})
 		}
 		p := provider.Provider{Name: "lab", Dialect: "openai", Limits: provider.Limits{Concurrency: 5}}
 		d, err := New(Config{Lanes: []Lane{{Provider: p, Replicas: members}}})
@@ -193,7 +193,7 @@ func TestQueueMoves(t *testing.T) {
 		})
 		g := &gpu{places: make(chan struct{}, 100)}
 		p := provider.Provider{Name: "lab", Dialect: "openai", Limits: provider.Limits{Concurrency: 3}}
-		d, err := New(Config{Lanes: []Lane{{Provider: p, Replicas: []replica.Member{{Name: "stalls", Model: stalls}, {Name: "works", Model: g, Server: g}}}}})
+		d, err := New(Config{Lanes: []Lane{{Provider: p, Replicas: []Replica{{Name: "stalls", Model: stalls}, {Name: "works", Model: g, Server: g}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 // its answer has begun: only then can they read the prefix from the provider's prompt
 // cache, at a fraction of the price. Calls that wait here hold no permit.
 type warm struct {
-	next  llm.Model
+	next  layer
 	stats *Stats
 
 	mu       sync.Mutex
@@ -31,30 +31,30 @@ const (
 	warmMost  = 4096            // prefixes remembered
 )
 
-func newWarm(next llm.Model, on bool, s *Stats) llm.Model {
+func newWarm(next layer, on bool, s *Stats) layer {
 	if !on {
 		return next
 	}
 	return &warm{next: next, stats: s, prefixes: map[[32]byte]*prefix{}}
 }
 
-// Ask asks, after the prefix of req is warm.
-func (w *warm) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	key, ok := prefixKey(req)
+// ask asks, after the prefix of the request is warm.
+func (w *warm) ask(ctx context.Context, c *call) (*llm.Response, error) {
+	key, ok := prefixKey(c.req)
 	if !ok {
-		return w.next.Ask(ctx, req)
+		return w.next.ask(ctx, c)
 	}
 	for waited := false; ; {
 		p, lead := w.enter(key)
 		if lead {
-			return w.lead(ctx, req, p)
+			return w.lead(ctx, c, p)
 		}
 		if p == nil {
-			return w.next.Ask(ctx, req)
+			return w.next.ask(ctx, c)
 		}
 		if !waited {
 			waited = true
-			w.stats.count(req.Model, func(m *ModelStats) { m.Warmed++ })
+			w.stats.count(c.req.Model, func(m *ModelStats) { m.Warmed++ })
 		}
 		select {
 		case <-p.begun:
@@ -99,7 +99,7 @@ func (w *warm) forget(now time.Time) {
 	}
 }
 
-func (w *warm) lead(ctx context.Context, req *llm.Request, p *prefix) (*llm.Response, error) {
+func (w *warm) lead(ctx context.Context, c *call, p *prefix) (*llm.Response, error) {
 	var once sync.Once
 	settle := func(until time.Time) {
 		once.Do(func() {
@@ -111,7 +111,7 @@ func (w *warm) lead(ctx context.Context, req *llm.Request, p *prefix) (*llm.Resp
 	}
 	// Reached last: a call that ended and never began failed, and the next one leads.
 	defer settle(time.Unix(0, 0))
-	resp, err := w.next.Ask(llm.OnBegan(ctx, func() { settle(time.Now().Add(warmFor)); llm.Began(ctx) }), req)
+	resp, err := w.next.ask(llm.OnBegan(ctx, func() { settle(time.Now().Add(warmFor)); llm.Began(ctx) }), c)
 	if err == nil {
 		settle(time.Now().Add(warmFor))
 	}

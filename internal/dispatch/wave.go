@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/llm"
 )
 
@@ -17,16 +17,16 @@ import (
 // in the order of completion; i is the request's position in reqs.
 //
 // Equal calls are told apart by their Sample. A call that done was given an answer of, or an
-// error that is about the call and not about the run, is taken to be in safe hands: the
+// error that is about the call and not about the run, is taken to be durable: the
 // marks of its batches may be closed after that.
 func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
-	w := d.office.Begin(reqs)
+	w := d.batcher.Begin(reqs)
 	var calls sync.WaitGroup
 	var one sync.Mutex
 	for i, req := range reqs {
 		calls.Go(func() {
-			s := &seat{Seat: w.Seat(req)}
-			resp, err := d.Ask(context.WithValue(ctx, seatKey{}, s), req)
+			s := &inWave{Call: w.Call(req)}
+			resp, err := d.ask(ctx, &call{req: req, inWave: s})
 			one.Lock()
 			done(i, llm.Result{Response: resp, Err: err})
 			one.Unlock()
@@ -37,8 +37,8 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 	calls.Wait()
 }
 
-// settled says whether a call that ended this way is not asked again when the run is played
-// on. In doubt it is, and what its batches answered is kept.
+// settled says whether a call that ended this way is not asked again when the run is resumed.
+// In doubt it is, and what its batches answered is kept.
 func settled(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -54,58 +54,43 @@ func settled(ctx context.Context, err error) bool {
 }
 
 // Batches says how things stand with the batches.
-func (d *Dispatcher) Batches() office.Progress { return d.office.Progress() }
+func (d *Dispatcher) Batches() batcher.Progress { return d.batcher.Progress() }
 
 // CancelBatches asks the providers to end every batch that is open. What they have answered
-// by then is billed, and a later sitting collects it.
+// by then is billed, and collected when the run is resumed.
 func (d *Dispatcher) CancelBatches(ctx context.Context) error {
-	return d.office.Cancel(ctx, func(provider string) (batch.Desk, error) {
+	return d.batcher.Cancel(ctx, func(provider string) (batch.API, error) {
 		l, err := d.lanes.lane(provider)
 		if err != nil {
 			return nil, err
 		}
-		if l.park == nil {
+		if l.enqueue == nil {
 			return nil, &llm.Error{Kind: llm.KindBadRequest, Provider: provider, Message: "there is no batch API"}
 		}
-		return l.park.counter.Desk, nil
+		return l.enqueue.queue.API, nil
 	})
 }
 
-func newOffice(c Config) (*office.Office, error) {
+func newBatcher(c Config) (*batcher.Batcher, error) {
 	for i := range c.Batches {
-		c.Budget.hazard(c.Batches[i].AtRisk())
+		c.Budget.addRisk(c.Batches[i].AtRisk())
 	}
-	return office.New(office.Config{
+	return batcher.New(batcher.Config{
 		Policy: c.Batch, Open: c.Batches, Mark: c.Mark,
-		Release: func(m llm.Money) { c.Budget.hazard(-m) },
+		Release: func(m llm.Money) { c.Budget.addRisk(-m) },
 	})
 }
 
-// seat is a call's place in a wave.
-type seat struct {
-	*office.Seat
+// inWave is a call's part in a wave.
+type inWave struct {
+	*batcher.Call
 	wentLive time.Time // first
 }
 
-type seatKey struct{}
-
-func seatOf(ctx context.Context) *seat {
-	s, _ := ctx.Value(seatKey{}).(*seat)
-	return s
-}
-
-// aside says that a call waits for others. Outside of waves nobody minds.
-func aside(ctx context.Context) (back func()) {
-	if s := seatOf(ctx); s != nil {
-		return s.Aside()
-	}
-	return func() {}
-}
-
-// live asks m. The deadline of the call counts from when it first went live.
-func (s *seat) live(ctx context.Context, req *llm.Request, m llm.Model, deadline time.Duration) (*llm.Response, error) {
-	if req.Deadline > 0 {
-		deadline = req.Deadline
+// live asks next. The deadline of the call counts from when it first went live.
+func (s *inWave) live(ctx context.Context, c *call, next layer, deadline time.Duration) (*llm.Response, error) {
+	if c.req.Deadline > 0 {
+		deadline = c.req.Deadline
 	}
 	if s.wentLive.IsZero() {
 		s.wentLive = time.Now()
@@ -116,7 +101,7 @@ func (s *seat) live(ctx context.Context, req *llm.Request, m llm.Model, deadline
 		defer cancel()
 	}
 	back := s.Aside()
-	resp, err := m.Ask(ctx, req)
+	resp, err := next.ask(ctx, c)
 	back()
 	if err != nil && ctx.Err() != nil {
 		e := *llm.AsError(err)

@@ -28,8 +28,8 @@ func TestWaveBudget(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l, j, reqs := newLab(t, faults(c.faults)), &journal{left: -1}, questions(300)
-			purse := dispatch.NewBudget(llm.Dollars(c.limit), 0)
-			d := l.dispatcher(t, "openai", with(j), func(cfg *dispatch.Config) { cfg.Budget = purse })
+			budget := dispatch.NewBudget(llm.Dollars(c.limit), 0)
+			d := l.dispatcher(t, "openai", with(j), func(cfg *dispatch.Config) { cfg.Budget = budget })
 			ok, refused := 0, 0
 			for _, r := range wave(t, t.Context(), d, reqs) {
 				switch llm.KindOf(r.Err) {
@@ -43,7 +43,7 @@ func TestWaveBudget(t *testing.T) {
 			}
 			p, _ := table(t).Find("lab/any")
 			worst := p.Worst(600, 40, true) * 300
-			if worst < purse.Limit() {
+			if worst < budget.Limit() {
 				t.Fatalf("the budget was no limit: %v", worst)
 			}
 			st := l.Stats()
@@ -51,9 +51,9 @@ func TestWaveBudget(t *testing.T) {
 			if live := st.Endpoints["POST /v1/chat/completions"]; live > 0 && c.all {
 				t.Errorf("%d were asked live", live)
 			}
-			spent, reserved := purse.Spent()
-			if spent > purse.Limit() || billed > purse.Limit() || spent < billed || reserved != 0 {
-				t.Errorf("spent %v of %v, at least %v billed, %v set aside", spent, purse.Limit(), billed, reserved)
+			spent, reserved := budget.Spent()
+			if spent > budget.Limit() || billed > budget.Limit() || spent < billed || reserved != 0 {
+				t.Errorf("spent %v of %v, at least %v billed, %v set aside", spent, budget.Limit(), billed, reserved)
 			}
 			if c.faults == nil && (ok == 300) != c.all || ok+refused != 300 {
 				t.Errorf("%d answered, %d refused", ok, refused)

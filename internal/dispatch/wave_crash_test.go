@@ -14,9 +14,9 @@ import (
 	"parley/llm"
 )
 
-// sit plays what has no reply yet, as a sitting of a run does: an answer is a reply, and
+// resume asks what has no reply yet, as a run that is resumed does: an answer is a reply, and
 // what was called off is not. It returns how many replies there are in all.
-func sit(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, told func(n int)) int {
+func resume(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, told func(n int)) int {
 	t.Helper()
 	d := l.dispatcher(t, name, with(j))
 	n := sitAt(ctx, d, j, replies, told)
@@ -47,7 +47,7 @@ func sitAt(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []ll
 	return n
 }
 
-// TestWaveCrashes kills a sitting at every mark and at some replies: the next finds
+// TestWaveCrashes kills a process at every mark and at some replies: the next finds
 // its batch again. None is created twice, no line is answered twice.
 func TestWaveCrashes(t *testing.T) {
 	t.Parallel()
@@ -63,10 +63,10 @@ func TestWaveCrashes(t *testing.T) {
 					if ctxToo {
 						j.crash = cancel
 					}
-					sit(t, ctx, l, name, j, replies, func(int) {})
+					resume(t, ctx, l, name, j, replies, func(int) {})
 					before := j.steps()
 					j.left = -1
-					if got := sit(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
+					if got := resume(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
 						t.Errorf("%d of %d replies after marks: %s, then %s", got, n, before, j.steps())
 					}
 					once(t, l, j, n)
@@ -79,12 +79,12 @@ func TestWaveCrashes(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
-				sit(t, ctx, l, name, j, replies, func(n int) {
+				resume(t, ctx, l, name, j, replies, func(n int) {
 					if n == k {
 						cancel()
 					}
 				})
-				if got := sit(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
+				if got := resume(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
 					t.Errorf("%d of %d replies: %s", got, n, j.steps())
 				}
 				once(t, l, j, n)
@@ -154,9 +154,9 @@ func TestWaveLostAnswers(t *testing.T) {
 	}
 }
 
-// TestWaveCrashesInBadWeather kills sitting after sitting, at any mark, while lines and
+// TestWaveCrashesAmongFaults kills process after process, at any mark, while lines and
 // batches fail: in the end all is answered, and every line that was answered was used.
-func TestWaveCrashesInBadWeather(t *testing.T) {
+func TestWaveCrashesAmongFaults(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWaveCrashesInBadWeather(t *testing.T) {
 			for k := 0; ; k++ {
 				ctx, cancel := context.WithCancel(t.Context())
 				j.left, j.crash = k%9+1, cancel
-				got := sit(t, ctx, l, name, j, replies, func(int) {})
+				got := resume(t, ctx, l, name, j, replies, func(int) {})
 				cancel()
 				if got == n {
 					break
@@ -176,7 +176,7 @@ func TestWaveCrashesInBadWeather(t *testing.T) {
 					t.Fatalf("%d of %d replies: %s", got, n, j.steps())
 				}
 			}
-			// Some calls are asked live at last, and the last sitting may not have come to close.
+			// Some calls are asked live at last, and the last process may have ended before it closed everything.
 			if st := l.Stats(); st.Batches.Requests > n {
 				t.Errorf("%d lines answered for %d calls", st.Batches.Requests, n)
 			}
@@ -185,7 +185,7 @@ func TestWaveCrashesInBadWeather(t *testing.T) {
 	}
 }
 
-// TestWaveRisk wants what an earlier sitting left to count against the budget until it is
+// TestWaveRisk wants what an earlier process left to count against the budget until it is
 // settled, and the calls that it is for to need no room.
 func TestWaveRisk(t *testing.T) {
 	t.Parallel()

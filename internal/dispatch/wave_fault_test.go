@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/dispatch"
@@ -17,27 +17,27 @@ func TestWaveFaults(t *testing.T) {
 	cases := []struct {
 		fault  sim.Fault
 		chance float64
-		route  office.Route
-		seen   func(p office.Progress, st simhttp.Stats) bool
+		route  batcher.Route
+		seen   func(p batcher.Progress, st simhttp.Stats) bool
 	}{
-		{sim.FaultLineExpired, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Created > 1 }},
-		{sim.FaultLineExpired, 1, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Created == 3 }},
-		{sim.FaultLineExpired, 0.5, office.Auto, func(p office.Progress, st simhttp.Stats) bool { return p.Created == 1 }},
-		{sim.FaultLineErrored, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Created > 1 }},
-		{sim.FaultLineMissing, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Created > 1 && p.Missing > 10 }},
-		{sim.FaultLineDuplicate, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Created == 1 && p.Duplicate > 10 }},
-		{sim.FaultBatch429, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return st.Batches.Created == 1 }},
-		{sim.FaultBatchFails, 0.5, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return true }},
-		{sim.FaultBatchFails, 1, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return st.Batches.Requests == 0 }},
-		{sim.FaultBatchVanishes, 1, office.Batch, func(p office.Progress, st simhttp.Stats) bool { return p.Lost == 3 && p.Created == 3 }},
-		{sim.FaultBatchVanishes, 1, office.Auto, func(p office.Progress, st simhttp.Stats) bool { return p.Lost == 1 && p.Created == 1 }},
+		{sim.FaultLineExpired, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created > 1 }},
+		{sim.FaultLineExpired, 1, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created == 3 }},
+		{sim.FaultLineExpired, 0.5, batcher.Auto, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created == 1 }},
+		{sim.FaultLineErrored, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created > 1 }},
+		{sim.FaultLineMissing, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created > 1 && p.Missing > 10 }},
+		{sim.FaultLineDuplicate, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Created == 1 && p.Duplicate > 10 }},
+		{sim.FaultBatch429, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return st.Batches.Created == 1 }},
+		{sim.FaultBatchFails, 0.5, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return true }},
+		{sim.FaultBatchFails, 1, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return st.Batches.Requests == 0 }},
+		{sim.FaultBatchVanishes, 1, batcher.Batch, func(p batcher.Progress, st simhttp.Stats) bool { return p.Lost == 3 && p.Created == 3 }},
+		{sim.FaultBatchVanishes, 1, batcher.Auto, func(p batcher.Progress, st simhttp.Stats) bool { return p.Lost == 1 && p.Created == 1 }},
 	}
 	for _, name := range dialects() {
 		for _, c := range cases {
 			if name != "openai" && c.fault == sim.FaultBatchFails { // which only a file can
 				continue
 			}
-			if name == "anthropic" && c.fault == sim.FaultBatch429 { // it asks for whole seconds: see package office
+			if name == "anthropic" && c.fault == sim.FaultBatch429 { // it asks for whole seconds: see package batcher
 				continue
 			}
 			t.Run(name+" "+string(c.fault)+" "+string(c.route), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWaveFaults(t *testing.T) {
 				if !c.seen(p, st) {
 					t.Errorf("%+v\n%+v", p, st)
 				}
-				if len(j.open()) != 0 || len(p.Open) != 0 || p.Parked != 0 {
+				if len(j.open()) != 0 || len(p.Open) != 0 || p.Queued != 0 {
 					t.Errorf("left open: %s, %+v", j.steps(), p)
 				}
 			})
@@ -81,7 +81,7 @@ func TestWaveAllFaultsAtOnce(t *testing.T) {
 				reqs := questions(80)
 				answers(t, l, name, reqs, wave(t, t.Context(), d, reqs))
 			}
-			if p := d.Batches(); len(j.open()) != 0 || len(p.Open) != 0 || p.Parked != 0 || p.Wave != 2 {
+			if p := d.Batches(); len(j.open()) != 0 || len(p.Open) != 0 || p.Queued != 0 || p.Wave != 2 {
 				t.Errorf("left open: %s, %+v", j.steps(), p)
 			}
 		})

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/batch/office"
+	"parley/internal/batch/batcher"
 	"parley/internal/dialect"
-	"parley/internal/dialect/desk"
+	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/dispatch"
@@ -55,8 +55,8 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 }
 
 // quickly is a policy that does not keep a test waiting.
-func quickly() office.Policy {
-	return office.Policy{Route: office.Batch, Poll: office.Poll{First: time.Millisecond, Most: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
+func quickly() batcher.Policy {
+	return batcher.Policy{Route: batcher.Batch, Poll: batcher.Poll{First: time.Millisecond, Most: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
 }
 
 func table(t testing.TB) *price.Table {
@@ -76,13 +76,13 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.Open(p)
+	d, err := batchapi.Open(p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = errors.Join(m.(io.Closer).Close(), d.(io.Closer).Close()) })
 	c := dispatch.Config{
-		Lanes: []dispatch.Lane{{Provider: p, Model: m, Desk: d}}, Batch: quickly(), Prices: table(t),
+		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Batch: quickly(), Prices: table(t),
 		Retry: dispatch.Retry{Base: time.Millisecond, Most: 5 * time.Millisecond},
 	}
 	for _, f := range change {

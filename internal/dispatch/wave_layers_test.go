@@ -12,15 +12,15 @@ import (
 	"parley/llm"
 )
 
-// over returns a dispatcher of one provider whose batch API is the till, and whose live
+// over returns a dispatcher of one provider whose batch API is a fakeAPI, and whose live
 // answers are "live".
-func over(t *testing.T, desk *till, change ...func(*dispatch.Config)) *dispatch.Dispatcher {
+func over(t *testing.T, api *fakeAPI, change ...func(*dispatch.Config)) *dispatch.Dispatcher {
 	t.Helper()
 	p := provider.Provider{Name: "lab", Dialect: "openai", Batch: &provider.Batch{}}
 	live := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return &llm.Response{Text: "live", Finish: llm.FinishStop}, nil
 	})
-	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, Desk: desk}}, Batch: quickly(), Prices: table(t), Retry: dispatch.Retry{Base: 1}}
+	c := dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: live, BatchAPI: api}}, Batch: quickly(), Prices: table(t), Retry: dispatch.Retry{Base: 1}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -31,14 +31,16 @@ func over(t *testing.T, desk *till, change ...func(*dispatch.Config)) *dispatch.
 	return d
 }
 
-func newTill() *till { return &till{seen: func() {}, keep: true, batches: map[string][]batch.Result{}} }
+func newFakeAPI() *fakeAPI {
+	return &fakeAPI{seen: func() {}, keep: true, batches: map[string][]batch.Result{}}
+}
 
 // TestWaveRepairs has every answer be wrong at first: the repairs are a batch too, and after
 // a crash both are found again.
 func TestWaveRepairs(t *testing.T) {
 	t.Parallel()
-	desk, j := newTill(), &journal{left: -1}
-	desk.answer = func(req *llm.Request) string {
+	api, j := newFakeAPI(), &journal{left: -1}
+	api.answer = func(req *llm.Request) string {
 		if len(req.Messages) == 1 {
 			return "I would rather not say."
 		}
@@ -51,25 +53,25 @@ func TestWaveRepairs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	j.left, j.crash = 3, cancel // the second batch exists, and its name is not known
-	over(t, desk, with(j)).Wave(ctx, reqs, func(int, llm.Result) {})
-	if desk.created != 2 {
-		t.Fatalf("%d batches: %s", desk.created, j.steps())
+	over(t, api, with(j)).Wave(ctx, reqs, func(int, llm.Result) {})
+	if api.created != 2 {
+		t.Fatalf("%d batches: %s", api.created, j.steps())
 	}
 	j.left = -1
-	for i := range j.marks { // the till finds nothing again by itself
+	for i := range j.marks { // the fake finds nothing again by itself
 		if m := &j.marks[i]; m.Step == batch.Intended && i == 2 {
 			j.marks = append(j.marks, batch.Mark{Step: batch.Created, Key: m.Key, Batch: m.Key})
 			break
 		}
 	}
-	d := over(t, desk, with(j))
+	d := over(t, api, with(j))
 	for i, r := range wave(t, t.Context(), d, reqs) {
 		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Trail.Attempts != 2 {
 			t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
 		}
 	}
-	if desk.created != 2 || len(j.open()) != 0 {
-		t.Errorf("%d batches: %s", desk.created, j.steps())
+	if api.created != 2 || len(j.open()) != 0 {
+		t.Errorf("%d batches: %s", api.created, j.steps())
 	}
 }
 
@@ -82,11 +84,11 @@ func TestWaveComposes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	desk := newTill()
-	d := over(t, desk, func(c *dispatch.Config) {
+	api := newFakeAPI()
+	d := over(t, api, func(c *dispatch.Config) {
 		c.Cache = store
 		other := c.Lanes[0]
-		other.Provider.Name, other.Provider.Batch, other.Desk = "home", nil, nil
+		other.Provider.Name, other.Provider.Batch, other.BatchAPI = "home", nil, nil
 		c.Lanes = append(c.Lanes, other)
 	})
 	zero := 0.0
@@ -113,15 +115,15 @@ func TestWaveComposes(t *testing.T) {
 		}
 		return coalesced, cached, live
 	}
-	if coalesced, cached, live := count(wave(t, t.Context(), d, equal())); coalesced+cached != 9 || live != 1 || desk.created != 1 {
-		t.Errorf("%d joined, %d cached, %d live, of %d batches", coalesced, cached, live, desk.created)
+	if coalesced, cached, live := count(wave(t, t.Context(), d, equal())); coalesced+cached != 9 || live != 1 || api.created != 1 {
+		t.Errorf("%d joined, %d cached, %d live, of %d batches", coalesced, cached, live, api.created)
 	}
-	if _, cached, _ := count(wave(t, t.Context(), d, equal())); cached != 12 || desk.created != 1 {
-		t.Errorf("%d cached, of %d batches", cached, desk.created)
+	if _, cached, _ := count(wave(t, t.Context(), d, equal())); cached != 12 || api.created != 1 {
+		t.Errorf("%d cached, of %d batches", cached, api.created)
 	}
 	alone := questions(1)
 	alone[0].Sample = 99
-	if _, _, live := count(wave(t, t.Context(), d, alone)); live != 1 || desk.created != 1 {
+	if _, _, live := count(wave(t, t.Context(), d, alone)); live != 1 || api.created != 1 {
 		t.Errorf("one alone: %d live", live)
 	}
 	if wave(t, t.Context(), d, nil); d.Batches().Wave != 4 {
@@ -137,10 +139,10 @@ func TestWaveComposes(t *testing.T) {
 func TestWaveStaysInTheBatch(t *testing.T) {
 	t.Parallel()
 	p, _ := table(t).Find("lab/any")
-	desk, reqs := newTill(), questions(1)
+	api, reqs := newFakeAPI(), questions(1)
 	worst := p.Worst(600, 40, true)
-	d := over(t, desk, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
-	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || desk.created != 1 {
-		t.Errorf("%v, of %d batches", r.Err, desk.created)
+	d := over(t, api, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
+	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || api.created != 1 {
+		t.Errorf("%v, of %d batches", r.Err, api.created)
 	}
 }

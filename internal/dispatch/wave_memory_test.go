@@ -14,8 +14,8 @@ import (
 	"parley/llm"
 )
 
-// till is a desk that answers everything at once, and calls seen while all wait.
-type till struct {
+// fakeAPI is a batch API that answers everything at once, and calls seen while all wait.
+type fakeAPI struct {
 	seen   func()
 	answer func(*llm.Request) string // nil: yes
 	keep   bool                      // results can be read again
@@ -25,9 +25,9 @@ type till struct {
 	batches map[string][]batch.Result
 }
 
-func (d *till) Weigh(*llm.Request) (batch.Weight, error) { return batch.Weight{Bytes: 1000}, nil }
+func (d *fakeAPI) Weigh(*llm.Request) (batch.Weight, error) { return batch.Weight{Bytes: 1000}, nil }
 
-func (d *till) Create(_ context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
+func (d *fakeAPI) Create(_ context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
 	d.seen()
 	results := make([]batch.Result, len(draft.Lines))
 	for i, l := range draft.Lines {
@@ -44,17 +44,17 @@ func (d *till) Create(_ context.Context, draft *batch.Draft, _ func(context.Cont
 	return draft.Key, nil
 }
 
-func (d *till) Find(context.Context, *batch.Open, func(string) bool) (batch.Found, error) {
+func (d *fakeAPI) Find(context.Context, *batch.Open, func(string) bool) (batch.Found, error) {
 	return batch.Found{}, nil
 }
 
-func (d *till) Cancel(context.Context, string) error { return nil }
+func (d *fakeAPI) Cancel(context.Context, string) error { return nil }
 
-func (d *till) State(context.Context, string) (batch.State, error) {
+func (d *fakeAPI) State(context.Context, string) (batch.State, error) {
 	return batch.State{Phase: batch.Ended}, nil
 }
 
-func (d *till) Results(_ context.Context, id string) iter.Seq2[batch.Result, error] {
+func (d *fakeAPI) Results(_ context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		d.mu.Lock()
 		results := d.batches[id]
@@ -79,16 +79,16 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// parking plays waves of n calls, and returns what a call costs while it waits and what is
+// inBatches makes waves of n calls, and returns what a call costs while it waits and what is
 // left of it.
-func parking(t testing.TB, n, waves int) (parked, left float64) {
+func inBatches(t testing.TB, n, waves int) (batched, left float64) {
 	t.Helper()
-	desk := &till{seen: func() {}, batches: map[string][]batch.Result{}}
+	api := &fakeAPI{seen: func() {}, batches: map[string][]batch.Result{}}
 	p := provider.Provider{Name: "lab", Dialect: "openai", Batch: &provider.Batch{Requests: 100_000}}
 	never := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "asked live"}
 	})
-	d, err := dispatch.New(dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: never, Desk: desk}}, Batch: quickly(), Prices: table(t)})
+	d, err := dispatch.New(dispatch.Config{Lanes: []dispatch.Lane{{Provider: p, Model: never, BatchAPI: api}}, Batch: quickly(), Prices: table(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,29 +102,29 @@ func parking(t testing.TB, n, waves int) (parked, left float64) {
 	}
 	play() // what is kept for the next is not counted
 	before, during := inUse(), int64(0)
-	desk.seen = func() { during = inUse() }
+	api.seen = func() { during = inUse() }
 	for range waves {
 		play()
 	}
 	return float64(during-before) / float64(n), float64(inUse()-before) / float64(n)
 }
 
-// TestWaveMemory parks many calls, wave after wave: nothing is left of them.
+// TestWaveMemory sends many calls in batches, wave after wave: nothing is left of them.
 func TestWaveMemory(t *testing.T) { // not parallel: it measures the whole process
-	parked, left := parking(t, 5000, 4)
-	if left > 200 || parked > 64<<10 {
-		t.Errorf("a parked call costs %.0f bytes, and %.0f when it is over", parked, left)
+	batched, left := inBatches(t, 5000, 4)
+	if left > 200 || batched > 64<<10 {
+		t.Errorf("a call that waits costs %.0f bytes, and %.0f when it is over", batched, left)
 	}
 }
 
 func BenchmarkParked(b *testing.B) {
 	for _, n := range []int{1000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var parked, left float64
+			var batched, left float64
 			for b.Loop() {
-				parked, left = parking(b, n, 1)
+				batched, left = inBatches(b, n, 1)
 			}
-			b.ReportMetric(parked, "bytes/parked")
+			b.ReportMetric(batched, "bytes/parked")
 			b.ReportMetric(left, "bytes/left")
 		})
 	}

@@ -39,7 +39,7 @@ func TestWave(t *testing.T) {
 			if j.steps() != want || len(j.open()) != 0 {
 				t.Errorf("marks: %s", j.steps())
 			}
-			if p := d.Batches(); p.Wave != 1 || p.Created != 1 || p.Parked != 0 || len(p.Open) != 0 {
+			if p := d.Batches(); p.Wave != 1 || p.Created != 1 || p.Queued != 0 || len(p.Open) != 0 {
 				t.Errorf("%+v", p)
 			}
 		})

@@ -52,7 +52,7 @@ func (r *Runs) agree() error {
 			}
 			agents[a.Name] = known{a, p}
 		}
-		if p.Kind.Plan != nil { // cells are of its own making
+		if p.Kind.Plans() { // cells are of its own making
 			if d := jsondiff.First("params", first.params(), p.params()); d != nil {
 				return differ(first, p, d)
 			}
@@ -80,7 +80,7 @@ type cell struct {
 // rename gives a cell the same name in all runs: the longest that it has, since a cell is named
 // by what varies, and in another run more may. Two cells with one name are a conflict.
 func (r *Runs) rename() error {
-	if r.parts[0].Kind.Plan != nil {
+	if r.parts[0].Kind.Plans() {
 		return nil
 	}
 	cells, own := r.cells()

@@ -12,6 +12,7 @@ package provider
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -158,3 +159,23 @@ const (
 	// as it is produced, as Anthropic does.
 	CountUsed Counting = "used"
 )
+
+// Counts is how p charges tokens, whether Counting says so or its dialect implies it.
+func (p Provider) Counts() Counting {
+	switch {
+	case p.Counting != "":
+		return p.Counting
+	case p.Dialect == "anthropic":
+		return CountUsed
+	default:
+		return CountMax
+	}
+}
+
+// LimitPatterns returns the patterns of ModelLimits in the order they are tried: the longest is
+// the most specific, so it comes first.
+func (p Provider) LimitPatterns() []string {
+	return slices.SortedFunc(maps.Keys(p.ModelLimits), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+}

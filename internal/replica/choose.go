@@ -15,7 +15,7 @@ const (
 // failed rather elsewhere; a call without a session (nil) goes where there are fewest calls.
 // Servers that were tried come last, and so do those that rest, which are taken when nothing
 // else is left.
-func choose(members []*member, s *seat, tried []*member) *member {
+func choose(members []*member, s *placement, tried []*member) *member {
 	var was, shun *member
 	if s != nil {
 		was, shun = s.at, s.shun

@@ -43,7 +43,7 @@ func TestChoose(t *testing.T) {
 		for i := range c.members {
 			members[i] = &c.members[i]
 		}
-		s := &seat{}
+		s := &placement{}
 		switch c.was {
 		case -1:
 		case -2:

@@ -1,4 +1,4 @@
-// Package replica makes one model of several servers that serve the same one.
+// Package replica chooses between several servers of one model.
 //
 // The calls of a session, which is an episode, go to one server, whose prefix cache then
 // holds what they have in common. A new session goes to the server with the fewest. A
@@ -24,11 +24,17 @@ import (
 	"parley/llm"
 )
 
+// Pinger is a server, or a model's connection to one, that can say whether it is there without
+// being asked anything.
+type Pinger interface {
+	// Alive returns nil if the server can be reached.
+	Alive(ctx context.Context) error
+}
+
 // Server is what can be asked of a server beside answers. Its methods may be called from
 // any number of goroutines and return soon after ctx is done.
 type Server interface {
-	// Alive says whether the server can be reached.
-	Alive(ctx context.Context) error
+	Pinger
 	// Load asks the server how busy it is.
 	Load(ctx context.Context) (Load, error)
 	// End tells the server that a session is over; whole is whether it came to its end.
@@ -38,8 +44,7 @@ type Server interface {
 // Member is one server of a set.
 type Member struct {
 	// Name is its address, for readers.
-	Name  string
-	Model llm.Model
+	Name string
 	// Server is nil where nothing but answers can be had.
 	Server Server
 	// Steer takes how busy the server says it is. Nil: nobody wants to know.
@@ -75,30 +80,31 @@ type Rest struct {
 	Others int
 }
 
-// Set is several servers as one llm.Model.
+// Set is several servers of one model.
 type Set struct {
-	config  Config
-	members []*member
-	looking sync.Once
-	errands sync.WaitGroup // looks, checks and ends
+	config     Config
+	members    []*member
+	looking    sync.Once
+	background sync.WaitGroup // looks, checks and ends
 
 	mu       sync.Mutex
-	sessions map[string]*seat
+	sessions map[string]*placement
 	stops    map[int]context.CancelFunc // of looks and checks that are on
 	begun    int                        // looks and checks so far
 	closed   bool
 }
 
-// seat is where a session is.
-type seat struct {
+// placement is where a session is.
+type placement struct {
 	at   *member   // nil: nowhere, until its next call
 	past []*member // where it was before
 	shun *member   // the one that failed it last
 }
 
-// member is a server and how it stands. Everything below Member is guarded by Set.mu.
+// member is a server and how it stands. Everything below index is guarded by Set.mu.
 type member struct {
 	Member
+	index    int
 	calls    int // asked of it and not answered
 	sessions int
 	asked    int // calls that ended
@@ -111,31 +117,32 @@ func New(members []Member, c Config) (*Set, error) {
 	if len(members) == 0 {
 		return nil, errors.New("replica: no servers")
 	}
-	s := &Set{config: c, sessions: map[string]*seat{}, stops: map[int]context.CancelFunc{}}
-	for _, m := range members {
-		s.members = append(s.members, &member{Member: m})
+	s := &Set{config: c, sessions: map[string]*placement{}, stops: map[int]context.CancelFunc{}}
+	for i, m := range members {
+		s.members = append(s.members, &member{Member: m, index: i})
 	}
 	return s, nil
 }
 
-// Ask asks the server of the request's session. Where nothing was sent, since the server is
-// not there or began to rest, another is asked instead.
-func (s *Set) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+// Do makes a call on the server of its session, or on any if session is empty. ask makes it on the
+// server at that index of the members. Where nothing was sent, since the server is not there or
+// began to rest, Do makes the call on another server.
+func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm.Response, error)) (*llm.Response, error) {
 	s.look() //nolint:contextcheck // it goes on after the call
 	var tried []*member
 	for {
-		m := s.board(req.Session, tried) //nolint:contextcheck // a check goes on after the call
+		m := s.pick(session, tried) //nolint:contextcheck // a check goes on after the call
 		began := time.Now()
-		resp, err := m.Model.Ask(ctx, req)
-		unsent := s.alight(ctx, m, req.Session, began, err)
+		resp, err := ask(m.index)
+		unsent := s.finish(ctx, m, session, began, err)
 		if tried = append(tried, m); !unsent || ctx.Err() != nil || len(tried) >= len(s.members) {
 			return resp, err
 		}
 	}
 }
 
-// board picks a server for a call and counts the call as its.
-func (s *Set) board(session string, tried []*member) *member {
+// pick picks a server for a call and counts the call as its.
+func (s *Set) pick(session string, tried []*member) *member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checkDue(time.Now())
@@ -146,7 +153,7 @@ func (s *Set) board(session string, tried []*member) *member {
 	}
 	at := s.sessions[session]
 	if at == nil {
-		at = &seat{}
+		at = &placement{}
 		s.sessions[session] = at
 	}
 	m := choose(s.members, at, tried)
@@ -159,7 +166,7 @@ func (s *Set) board(session string, tried []*member) *member {
 }
 
 // move puts a session on a server, or on none.
-func (s *seat) move(to *member) {
+func (s *placement) move(to *member) {
 	if s.at == to {
 		return
 	}
@@ -174,9 +181,9 @@ func (s *seat) move(to *member) {
 	}
 }
 
-// alight counts the call, begun then, as answered, and draws conclusions from how. It says
+// finish counts the call, begun then, as ended, and learns from its result. It says
 // whether the call was never sent.
-func (s *Set) alight(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
+func (s *Set) finish(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
 	s.mu.Lock()
 	m.calls--
 	recalled := errors.Is(err, ErrRecalled)
@@ -196,7 +203,7 @@ func (s *Set) alight(ctx context.Context, m *member, session string, began time.
 		}
 	}
 	if rests {
-		s.vacate(m)
+		s.evict(m)
 	}
 	others := s.others(m)
 	s.mu.Unlock()
@@ -228,8 +235,8 @@ func number(yes bool) int {
 	return 0
 }
 
-// vacate moves every session of a server that rests: each is placed anew by its next call.
-func (s *Set) vacate(m *member) {
+// evict moves every session of a server that rests: each is placed anew by its next call.
+func (s *Set) evict(m *member) {
 	for _, at := range s.sessions {
 		if at.at == m {
 			at.move(nil)
@@ -242,7 +249,7 @@ func (s *Set) Release(session string, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.sessions[session]
-	tell := s.members // a session of an earlier sitting may be anywhere
+	tell := s.members // a session of an earlier process may be anywhere
 	if at != nil {
 		at.move(nil)
 		delete(s.sessions, session)
@@ -278,5 +285,3 @@ func (s *Set) States() []State {
 	}
 	return out
 }
-
-var _ llm.Model = (*Set)(nil)

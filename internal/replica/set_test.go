@@ -78,23 +78,33 @@ func (h *host) count() int {
 	return len(h.asked)
 }
 
-func newSet(t *testing.T, c Config, hosts ...*host) *Set {
-	t.Helper()
-	members := make([]Member, len(hosts))
-	for i, h := range hosts {
-		members[i] = Member{Name: fmt.Sprint("h", i), Model: h, Server: h}
-	}
-	s, err := New(members, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+// fleet is a set and the models on its servers.
+type fleet struct {
+	*Set
+	models []llm.Model
 }
 
-func ask(t *testing.T, s *Set, session string) error {
+func newSet(t *testing.T, c Config, hosts ...*host) *fleet {
 	t.Helper()
-	_, err := s.Ask(t.Context(), &llm.Request{Session: session})
+	f := &fleet{}
+	members := make([]Member, len(hosts))
+	for i, h := range hosts {
+		members[i] = Member{Name: fmt.Sprint("h", i), Server: h}
+		f.models = append(f.models, h)
+	}
+	var err error
+	if f.Set, err = New(members, c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func ask(t *testing.T, f *fleet, session string) error {
+	t.Helper()
+	_, err := f.Do(t.Context(), session, func(server int) (*llm.Response, error) {
+		return f.models[server].Ask(t.Context(), &llm.Request{Session: session})
+	})
 	return err
 }
 
@@ -202,8 +212,9 @@ func TestLeaving(t *testing.T) {
 			return &llm.Response{}, nil
 		})
 		var told []Rest
-		s, err := New([]Member{{Name: "a", Model: a}, {Name: "b", Model: &host{}}}, Config{Rests: func(r Rest) { told = append(told, r) }})
+		set, err := New([]Member{{Name: "a"}, {Name: "b"}}, Config{Rests: func(r Rest) { told = append(told, r) }})
 		must(t, err)
+		s := &fleet{Set: set, models: []llm.Model{a, &host{}}}
 		done := make(chan error, 1)
 		go func() { done <- ask(t, s, "x") }()
 		synctest.Wait() // it is on its way to a
@@ -272,8 +283,8 @@ func TestRecalled(t *testing.T) {
 		s := newSet(t, Config{}, a, b)
 		recalled := make(chan struct{})
 		s.members[0].Recall = func() { close(recalled) }
-		queue := s.members[0].Model
-		s.members[0].Model = llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+		queue := s.models[0]
+		s.models[0] = llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 			if req.Session != "waits" {
 				return queue.Ask(ctx, req)
 			}

@@ -13,7 +13,11 @@ import (
 
 // exhibits are what the kind itself has to show.
 func exhibits(s Source, colours *palette) page.Section {
-	x := s.Kind.Exhibitor()
+	reporter, ok := world.As[world.Reporter](s.Kind)
+	if !ok {
+		return page.Section{}
+	}
+	x := reporter.Exhibitor()
 	s.Run.Each(x.Add)
 	out := page.Section{ID: "kind", Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
 	for _, e := range x.Exhibits() {

@@ -19,7 +19,8 @@ import (
 type palette struct {
 	names []string
 	own   []string // seats with a colour of their own
-	kind  world.Kind
+	kind  string
+	by    map[string][2]string // the kind's colours, by seat
 }
 
 var (
@@ -28,12 +29,12 @@ var (
 )
 
 func newPalette(r *view.Run, kind world.Kind) *palette {
-	p := &palette{kind: kind}
-	if !classRE.MatchString(kind.Name) {
-		kind.Colours = nil
+	p := &palette{kind: kind.Name}
+	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
+		p.by = painter.Colours()
 	}
-	for _, seat := range slices.Sorted(maps.Keys(kind.Colours)) {
-		if c := kind.Colours[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {
+	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
+		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {
 			p.own = append(p.own, seat)
 		}
 	}
@@ -67,13 +68,13 @@ func (p *palette) seat(name string, i int) string {
 	return chart.Series(i).Class
 }
 
-func (p *palette) class(i int) string { return fmt.Sprintf("%s-%d", p.kind.Name, i) }
+func (p *palette) class(i int) string { return fmt.Sprintf("%s-%d", p.kind, i) }
 
 // style is the colours that are the kind's.
 func (p *palette) style() template.CSS {
 	var b strings.Builder
 	for i, seat := range p.own {
-		fmt.Fprintf(&b, ".%s{--c:light-dark(%s,%s)}", p.class(i), p.kind.Colours[seat][0], p.kind.Colours[seat][1])
+		fmt.Fprintf(&b, ".%s{--c:light-dark(%s,%s)}", p.class(i), p.by[seat][0], p.by[seat][1])
 	}
 	return template.CSS(b.String()) //nolint:gosec // names of kinds and colours that were checked
 }

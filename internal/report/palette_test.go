@@ -13,6 +13,7 @@ import (
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 	"parley/worlds/diplomacy"
 )
 
@@ -48,7 +49,8 @@ func TestContrast(t *testing.T) {
 	if len(pairs) != 8 {
 		t.Fatalf("%d colours of series", len(pairs))
 	}
-	maps.Copy(pairs, diplomacy.Kind().Colours)
+	painter, _ := world.As[world.Painter](diplomacy.Kind())
+	maps.Copy(pairs, painter.Colours())
 	paper := regexp.MustCompile(`--paper:light-dark\((#\w+),(#\w+)\)`).FindStringSubmatch(string(css))
 	for name, c := range pairs {
 		for i := range c {
@@ -60,19 +62,29 @@ func TestContrast(t *testing.T) {
 	}
 }
 
+// painted is a kind with colours, not all of which are.
+type painted struct{ worldtest.Simple[struct{}] }
+
+func (painted) Colours() map[string][2]string {
+	return map[string][2]string{"left": {"#112233", "#445566"}, "bad": {"red}", "#445566"}}
+}
+
 // TestSeatColours: the seats of a kind have its colours, agents those of the page, and a colour
 // that is not a colour is not written into a style sheet.
 func TestSeatColours(t *testing.T) {
 	t.Parallel()
 	r := &view.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}
-	p := newPalette(r, world.Kind{Name: "duel", Colours: map[string][2]string{"left": {"#112233", "#445566"}, "bad": {"red}", "#445566"}}})
+	coloured := func(name string) world.Kind {
+		return world.Define(painted{worldtest.Simple[struct{}]{Kind: world.About{Name: name}}})
+	}
+	p := newPalette(r, coloured("duel"))
 	if got := p.style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {
 		t.Errorf("%s", got)
 	}
 	if p.look("left").Class != "duel-0" || p.seat("left", 3) != "duel-0" || p.look("ann") != chart.Series(0) || p.look("bad") != chart.Series(1) || p.look("") != chart.Series(-1) {
 		t.Errorf("%+v", p)
 	}
-	if p := newPalette(r, world.Kind{Name: "a b", Colours: map[string][2]string{"left": {"#112233", "#445566"}}}); p.style() != "" {
+	if p := newPalette(r, coloured("a b")); p.style() != "" {
 		t.Errorf("%s", p.style())
 	}
 }

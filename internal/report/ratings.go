@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -37,14 +36,14 @@ func ratings(s Source, colours *palette) (b page.Block) {
 
 // rivalry is the first score that seats are rivals for.
 func rivalry(s Source) string {
-	if s.Kind.Scores == nil || len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
+	if len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
 		return ""
 	}
-	params := s.Kind.Params()
-	if json.Unmarshal(s.Run.Head.Stages[0].Specs.At(0).Params, params) != nil {
+	params, err := s.Kind.Read(s.Run.Head.Stages[0].Specs.At(0).Params)
+	if err != nil {
 		return "" // a run file may come from anywhere
 	}
-	all := s.Kind.Scores(params)
+	all := s.Kind.Measures(params)
 	if i := slices.IndexFunc(all, func(m world.Measure) bool { return m.Rivals }); i >= 0 {
 		return all[i].Name
 	}

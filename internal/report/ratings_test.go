@@ -9,15 +9,17 @@ import (
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // TestRatings rates agents by the score that seats are rivals for. Copies of a play count once,
 // and two agents alone get no table.
 func TestRatings(t *testing.T) {
 	t.Parallel()
-	kind := world.Kind{Name: "duel", Params: func() any { return &struct{}{} }, Scores: func(any) []world.Measure {
-		return []world.Measure{{Name: "style", Seats: []string{"left", "right"}}, {Name: "points", Seats: []string{"left", "right"}, Rivals: true}}
-	}}
+	duel := worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}
+	unscored := world.Define(duel)
+	duel.Scores = []world.Measure{{Name: "style", Seats: []string{"left", "right"}}, {Name: "points", Seats: []string{"left", "right"}, Rivals: true}}
+	kind := world.Define(duel)
 	of := func(kind world.Kind, agents ...string) page.Block {
 		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}, Ended: map[int]journal.Ended{}}
 		for _, a := range agents {
@@ -60,8 +62,7 @@ func TestRatings(t *testing.T) {
 	if b := of(kind, "weak", "strong"); b.Table != nil {
 		t.Error("two agents are rated")
 	}
-	kind.Scores = nil
-	if b := of(kind, "weak", "strong", "stronger"); b.Table != nil {
+	if b := of(unscored, "weak", "strong", "stronger"); b.Table != nil {
 		t.Error("agents are rated by no score")
 	}
 }

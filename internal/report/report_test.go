@@ -15,6 +15,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 const hostile = "<script>alert(1)</script>\x1b \u202e end"
@@ -50,7 +51,7 @@ func played(t *testing.T, file string, n int) Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Source{Run: r, Journal: j, Kind: world.Kind{Name: "duel", Exhibitor: func() world.Exhibitor { return &gallery{} }, Replay: replayOf}}
+	return Source{Run: r, Journal: j, Kind: world.Define(showing{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})}
 }
 
 // gallery shows one of everything.
@@ -84,7 +85,13 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	}
 }
 
-func replayOf(p world.Played, notes []world.Note) []world.Exhibit {
+// showing is a kind that shows all of it.
+type showing struct{ worldtest.Simple[struct{}] }
+
+func (showing) Exhibitor() world.Exhibitor { return &gallery{} }
+
+func (showing) Story(p world.Played, told []world.Told) []world.Exhibit {
+	notes := world.NotesOf(told)
 	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
 }
 

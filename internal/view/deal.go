@@ -31,7 +31,7 @@ type Deals struct {
 	given map[string]given // by params, which are read once
 }
 
-// given is what a kind says of params: see world.Kind.
+// given is what a kind says of params: see world.Dealer.
 type given struct {
 	what  string
 	whole bool
@@ -60,11 +60,8 @@ func (d *Deals) Of(spec world.Spec) Deal {
 }
 
 func (d *Deals) read(raw json.RawMessage) (g given) {
-	if d.kind.Dealt == nil {
-		return g
-	}
-	params := d.kind.Params()
-	if json.Unmarshal(raw, params) != nil {
+	params, err := d.kind.Read(raw)
+	if err != nil {
 		return g // a run file may come from anywhere
 	}
 	g.what, g.whole = d.kind.Dealt(params)

@@ -12,6 +12,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // TestTimelineKeepsCount: however long it lasts, there are few parts and nothing is lost.
@@ -115,10 +116,15 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
+// marking is a kind whose notes are marks of a word.
+type marking struct{ worldtest.Simple[struct{}] }
+
+func (marking) Mark(n world.Note) (words, mark string) { return "a word", string(n.Data) }
+
 // TestMarks: what a note says about words stands beside the last reply of its seat that said them.
 func TestMarks(t *testing.T) {
 	t.Parallel()
-	kind := world.Kind{Mark: func(n world.Note) (words, mark string) { return "a word", string(n.Data) }}
+	kind := world.Define(marking{})
 	reply := func(seat, text string) world.Told { return world.Told{Seat: seat, Reply: world.Reply{Text: text}} }
 	note := func(seat, mark string) world.Told {
 		return world.Told{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}

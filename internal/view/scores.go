@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 
@@ -98,9 +97,6 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 
 // Bounds are what the scores of a run can be, by name, as far as its kind declares it.
 func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
-	if kind.Scores == nil {
-		return nil
-	}
 	seen := map[string]bool{}
 	out := map[string]world.Bounds{}
 	for _, st := range stages {
@@ -109,11 +105,11 @@ func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 				continue
 			}
 			seen[string(spec.Params)] = true
-			params := kind.Params()
-			if json.Unmarshal(spec.Params, params) != nil {
+			params, err := kind.Read(spec.Params)
+			if err != nil {
 				continue // a run file may come from anywhere
 			}
-			for _, m := range kind.Scores(params) {
+			for _, m := range kind.Measures(params) {
 				if was, ok := out[m.Name]; ok {
 					m.Bounds = was.Join(m.Bounds)
 				}

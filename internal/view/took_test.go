@@ -10,6 +10,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // TestTook: what an episode took is that of its last attempt, in time that was played.
@@ -91,18 +92,17 @@ func TestStory(t *testing.T) {
 	if len(read.Told) != 2 || read.Told[0].Note == nil || read.Told[0].Note.Kind != "first" || read.Told[1].Reply.Text != "hello" || read.Told[1].Agent != "x" {
 		t.Errorf("%+v", read.Told)
 	}
-	both := world.Kind{
-		Replay: func(_ world.Played, notes []world.Note) []world.Exhibit { return make([]world.Exhibit, len(notes)) },
-		Story:  func(_ world.Played, told []world.Told) []world.Exhibit { return make([]world.Exhibit, 10*len(told)) },
-	}
-	if n := len(read.Story(both, world.Played{})); n != 20 {
-		t.Errorf("all of it: %d", n)
-	}
-	both.Story = nil
-	if n := len(read.Story(both, world.Played{})); n != 1 {
-		t.Errorf("notes: %d", n)
+	if n := len(read.Story(world.Define(telling{}), world.Played{})); n != 21 {
+		t.Errorf("two things were told, of which one is a note: %d", n)
 	}
 	if read.Story(world.Kind{}, world.Played{}) != nil {
 		t.Error("a kind that tells nothing")
 	}
+}
+
+// telling is a kind with an exhibit for every note, and ten for everything told.
+type telling struct{ worldtest.Simple[struct{}] }
+
+func (telling) Story(_ world.Played, told []world.Told) []world.Exhibit {
+	return make([]world.Exhibit, 10*len(told)+len(world.NotesOf(told)))
 }

@@ -34,7 +34,7 @@ type Line struct {
 	Label string // what was asked for, or the kind of the note
 	Said  Said
 	Text  string // of a failure: its kind, never its words
-	Mark  string // what the words do, as the kind says it: see world.Kind
+	Mark  string // what the words do, as the kind says it: see world.Marker
 }
 
 // Said is what a line is.
@@ -97,7 +97,8 @@ func (t *Transcript) Mark(kind world.Kind) {
 // Marks finds which replies of a transcript notes say something about: index to what they say.
 func Marks(kind world.Kind, told []world.Told) map[int]string {
 	marks := map[int]string{}
-	if kind.Mark == nil {
+	marker, ok := world.As[world.Marker](kind)
+	if !ok {
 		return marks
 	}
 	last := map[[2]string]int{} // by seat and words
@@ -106,7 +107,7 @@ func Marks(kind world.Kind, told []world.Told) map[int]string {
 			last[[2]string{t.Seat, strings.TrimSpace(t.Reply.Text)}] = i
 			continue
 		}
-		words, mark := kind.Mark(*t.Note)
+		words, mark := marker.Mark(*t.Note)
 		if at, ok := last[[2]string{t.Note.Seat, strings.TrimSpace(words)}]; ok && mark != "" {
 			marks[at] = mark
 		}
@@ -117,14 +118,11 @@ func Marks(kind world.Kind, told []world.Told) map[int]string {
 // Story is what there is to look at of an episode, as its kind tells it; nothing where the
 // kind does not.
 func (t *Transcript) Story(kind world.Kind, p world.Played) []world.Exhibit {
-	switch {
-	case kind.Story != nil:
-		return kind.Story(p, t.Told)
-	case kind.Replay != nil:
-		return kind.Replay(p, t.Notes)
-	default:
+	teller, ok := world.As[world.Storyteller](kind)
+	if !ok {
 		return nil
 	}
+	return teller.Story(p, t.Told)
 }
 
 // arrangement is a turn with its replies.

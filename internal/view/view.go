@@ -97,7 +97,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	if head.Begun == nil {
 		return nil, fmt.Errorf("view: %s %w", file, ErrEmpty)
 	}
-	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason}
+	r := &Run{File: file, Head: head, State: string(head.Last.State), Reason: head.Last.Reason.String()}
 	switch {
 	case head.Cut:
 		r.State = StateOpen

@@ -78,8 +78,8 @@ func TestFold(t *testing.T) {
 		ask(turn(0, 0), "left", 1, "hello"), end(0, 1, 0), failed, bot, cached, copied, repaired,
 		&journal.Ended{Episode: 1, At: clockTime(5), Outcome: world.Outcome{Failed: "it broke"}},
 		&journal.Turned{Turn: turn(2, 0), Calls: 1},
-		&journal.Closed{At: clockTime(10), State: journal.Stopped, Reason: "budget"})...)
-	if r.State != "stopped" || r.Reason != "budget" || r.Sittings != 1 || r.Played != 10*time.Second {
+		&journal.Closed{At: clockTime(10), State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "it is spent"}})...)
+	if r.State != "stopped" || r.Reason != "budget: it is spent" || r.Sittings != 1 || r.Played != 10*time.Second {
 		t.Errorf("state %q, reason %q, %d sittings, %v", r.State, r.Reason, r.Sittings, r.Played)
 	}
 	if want := (Counts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {

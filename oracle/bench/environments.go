@@ -71,7 +71,7 @@ func (b *bench) environments() (*server, error) {
 // them while all are there.
 func (b *bench) sessions(url string) error {
 	n := 2000 * runtime.NumCPU()
-	params := rules.Kind().Params().(*rules.Params)
+	params := rules.Definition{}.Defaults()
 	params.Env, params.Servers = "maze", []string{url}
 	params.Pool.PerServer, params.Pool.Startup = n, 64
 	actor, err := envhttp.New(params, "bench")

@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 const episodes = 12
@@ -40,7 +41,7 @@ func pageOf(t *testing.T, exhibitor func() world.Exhibitor) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kind := world.Kind{Name: "duel", Exhibitor: exhibitor, Replay: replay}
+	kind := world.Define(duel{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}, exhibitor})
 	d, err := report.Build(t.Context(), []report.Source{{Run: r, Journal: j, Kind: kind}}, report.Options{Tool: "parley test", Episodes: 100, Transcripts: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,15 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	}
 }
 
-func replay(world.Played, []world.Note) []world.Exhibit {
+// duel is a kind with these exhibits and a story.
+type duel struct {
+	worldtest.Simple[struct{}]
+	exhibitor func() world.Exhibitor
+}
+
+func (d duel) Exhibitor() world.Exhibitor { return d.exhibitor() }
+
+func (duel) Story(world.Played, []world.Told) []world.Exhibit {
 	frame := func(title string) world.Frame {
 		return world.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []world.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
 	}

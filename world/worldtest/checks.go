@@ -41,19 +41,17 @@ func (e *exercise) game(deal int, lineup world.Lineup, answer answerer) (g *game
 		return nil, fmt.Errorf("kind.World: %w", err)
 	}
 	g = newGame(w, deal, seats, e.MaxCalls, answer)
-	if e.kind.Scores != nil {
-		g.declared = append([]world.Measure{}, e.kind.Scores(params)...)
-	}
+	g.declared = e.kind.Measures(params)
 	return g, nil
 }
 
-func (e *exercise) params() (params any, seats []string, err error) {
-	params = e.kind.Params()
-	if err := strictly(e.Options.Params, params); err != nil {
-		return nil, nil, fmt.Errorf("params: %w", err)
+func (e *exercise) params() (params world.Params, seats []string, err error) {
+	params = e.kind.Defaults()
+	if err := strictly(e.Options.Params, params.Pointer()); err != nil {
+		return params, nil, fmt.Errorf("params: %w", err)
 	}
 	if seats, err = e.kind.Seats(params); err != nil {
-		return nil, nil, fmt.Errorf("kind.Seats: %w", err)
+		return params, nil, fmt.Errorf("kind.Seats: %w", err)
 	}
 	return params, seats, nil
 }
@@ -113,10 +111,9 @@ func (e *exercise) describes() (bad []error) {
 	say(k.Version < 1, "version %d: want 1 or more", k.Version)
 	say(k.Doc == "" || strings.Contains(k.Doc, "\n"), "doc %q: want one line", k.Doc)
 	say(k.Example == "", "no example: want a plan file with every param and a comment on it")
-	if k.Params == nil || k.Seats == nil || k.World == nil {
-		return append(bad, errors.New("kind: Params, Seats and World are required"))
+	if reflect.ValueOf(k.Defaults().Pointer()).IsNil() {
+		return append(bad, errors.New("kind.Defaults returns nil: want new params"))
 	}
-	say(reflect.TypeOf(k.Params()).Kind() != reflect.Pointer, "Params returns a %T: want a pointer", k.Params())
 	params, seats, err := e.params()
 	if err != nil {
 		return append(bad, err)
@@ -130,23 +127,17 @@ func (e *exercise) describes() (bad []error) {
 	if err := resolves(k, params); err != nil {
 		bad = append(bad, err)
 	}
-	if _, err := k.Seats(nil); err == nil {
-		bad = append(bad, errors.New("kind.Seats accepts params that are not its own (nil)"))
-	}
-	if _, err := k.World(nil, e.lineup(seats)); err == nil {
-		bad = append(bad, errors.New("kind.World accepts params that are not its own (nil)"))
-	}
 	return bad
 }
 
 // resolves checks that params mean the same once they are written and read, since that
 // is how a run keeps them.
-func resolves(k world.Kind, params any) error {
-	b, err := json.Marshal(params)
+func resolves(k world.Kind, params world.Params) error {
+	b, err := json.Marshal(params.Pointer())
 	if err != nil {
 		return fmt.Errorf("params are not JSON: %w", err)
 	}
-	again := k.Params()
+	again := k.Defaults().Pointer()
 	if err := strictly(string(b), again); err != nil {
 		return fmt.Errorf("params cannot be read back: %w", err)
 	}
@@ -309,7 +300,7 @@ func (e *exercise) nonsense() []error {
 }
 
 func (e *exercise) bots() []error {
-	for name, bot := range e.kind.Bots {
+	for name, bot := range e.kind.Bots() {
 		_, seats, err := e.params()
 		if err != nil {
 			return []error{err}

@@ -19,27 +19,23 @@ type params struct {
 	Rounds int `json:"rounds"`
 }
 
-// kindOf makes a good kind of two seats around a way to play.
-func kindOf(play func(p *params, t *world.Table) world.Outcome) world.Kind {
-	return world.Kind{
-		Name: "test", Version: 1, Doc: "A kind for tests.", Example: "kind: test",
-		Params: func() any { return &params{Rounds: 3} },
-		Seats: func(p any) ([]string, error) {
-			if _, ok := p.(*params); !ok {
-				return nil, errors.New("test: not params")
-			}
-			return []string{"a", "b"}, nil
-		},
-		World: func(p any, _ world.Lineup) (world.World, error) {
-			own, ok := p.(*params)
-			if !ok {
-				return nil, errors.New("test: not params")
-			}
-			return world.Func(func(t *world.Table) world.Outcome { return play(own, t) }), nil
-		},
-		Bots: map[string]world.Bot{"yes": func(world.Call) world.Reply { return world.Reply{Text: "yes"} }},
+// simple is a good definition of two seats around a way to play.
+func simple(play func(p *params, t *world.Table) world.Outcome) Simple[params] {
+	return Simple[params]{
+		Kind:   world.About{Name: "test", Version: 1, Doc: "A kind for tests.", Example: "kind: test"},
+		Params: params{Rounds: 3}, Sits: []string{"a", "b"}, Play: play,
+		Players: map[string]world.Bot{"yes": func(world.Call) world.Reply { return world.Reply{Text: "yes"} }},
 	}
 }
+
+func kindOf(play func(p *params, t *world.Table) world.Outcome) world.Kind {
+	return world.Define(simple(play))
+}
+
+// without is a definition whose params have no defaults.
+type without struct{ Simple[params] }
+
+func (without) Defaults() *params { return nil }
 
 func call(seat, text string) world.Call {
 	return world.Call{Seat: seat, Label: "message", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}}
@@ -200,63 +196,53 @@ func TestExerciseFindsUnmeasured(t *testing.T) {
 // TestExerciseFindsKinds exercises kinds that are wrong themselves.
 func TestExerciseFindsKinds(t *testing.T) {
 	t.Parallel()
-	with := func(change func(*world.Kind)) world.Kind {
-		k := kindOf(good)
-		change(&k)
-		return k
+	with := func(change func(*Simple[params])) world.Kind {
+		d := simple(good)
+		change(&d)
+		return world.Define(d)
 	}
 	drawn := 0
+	left := 0 // what was begun and not ended
 	shared := ""
 	for _, c := range []struct {
 		check, want string
 		kind        world.Kind
 	}{
-		{"describes itself", "name", with(func(k *world.Kind) { k.Name = "My Game" })},
-		{"describes itself", "version 0", with(func(k *world.Kind) { k.Version = 0 })},
-		{"describes itself", "one line", with(func(k *world.Kind) { k.Doc = "a\nb" })},
-		{"describes itself", "no example", with(func(k *world.Kind) { k.Example = "" })},
-		{"describes itself", "required", with(func(k *world.Kind) { k.World = nil })},
-		{"describes itself", "want a pointer", with(func(k *world.Kind) { k.Params = func() any { return params{} } })},
-		{"describes itself", "different ones", with(func(k *world.Kind) { k.Seats = func(any) ([]string, error) { return []string{"a", "a"}, nil } })},
-		{"describes itself", "not its own", with(func(k *world.Kind) { k.Seats = func(any) ([]string, error) { return []string{"a"}, nil } })},
-		{"describes itself", "the kind panics", with(func(k *world.Kind) {
-			k.Seats = func(p any) ([]string, error) { return []string{p.(*params).name()}, nil }
+		{"describes itself", "name", with(func(d *Simple[params]) { d.Kind.Name = "My Game" })},
+		{"describes itself", "version 0", with(func(d *Simple[params]) { d.Kind.Version = 0 })},
+		{"describes itself", "one line", with(func(d *Simple[params]) { d.Kind.Doc = "a\nb" })},
+		{"describes itself", "no example", with(func(d *Simple[params]) { d.Kind.Example = "" })},
+		{"describes itself", "Defaults returns nil", world.Define(without{simple(good)})},
+		{"describes itself", "not known", world.Kind{}},
+		{"describes itself", "different ones", with(func(d *Simple[params]) { d.Sits = []string{"a", "a"} })},
+		{"describes itself", "the kind panics", with(func(d *Simple[params]) {
+			d.SeatsOf = func(p *params) ([]string, error) { return []string{d.Sits[p.Rounds]}, nil }
 		})},
-		{"plays twice the same", "does not declare", with(func(k *world.Kind) {
-			k.Scores = func(any) []world.Measure { return []world.Measure{{Name: "length"}} } // of the whole episode
+		{"plays twice the same", "does not declare", with(func(d *Simple[params]) {
+			d.Scores = []world.Measure{{Name: "length"}} // of the whole episode
 		})},
-		{"plays twice the same", "declared to be from 0 to 0.5", with(func(k *world.Kind) {
-			k.Scores = func(any) []world.Measure {
-				return []world.Measure{{Name: "length", Seats: []string{"a"}, Bounds: world.Bounds{High: 0.5}}}
-			}
+		{"plays twice the same", "does not declare", with(func(d *Simple[params]) { d.Scores = []world.Measure{} })},
+		{"plays twice the same", "declared to be from 0 to 0.5", with(func(d *Simple[params]) {
+			d.Scores = []world.Measure{{Name: "length", Seats: []string{"a"}, Bounds: world.Bounds{High: 0.5}}}
 		})},
-		{"plays the same beside another", "beside deal 1", with(func(k *world.Kind) {
-			k.World = func(any, world.Lineup) (world.World, error) {
-				return world.Func(func(t *world.Table) world.Outcome {
-					shared = fmt.Sprint(t.Rand().IntN(1000))
-					t.One(call("a", "?"))
-					t.One(call("a", shared))
-					return world.Outcome{}
-				}), nil
-			}
+		{"plays the same beside another", "beside deal 1", kindOf(func(_ *params, t *world.Table) world.Outcome {
+			shared = fmt.Sprint(t.Rand().IntN(1000))
+			t.One(call("a", "?"))
+			t.One(call("a", shared))
+			return world.Outcome{}
 		})},
-		{"refolds from any point", "refolded", with(func(k *world.Kind) {
-			left := 0 // what was begun and not ended
-			k.World = func(any, world.Lineup) (world.World, error) {
-				return world.Func(func(t *world.Table) world.Outcome {
-					left++
-					t.One(call("a", "?"))
-					t.One(call("a", fmt.Sprint(left)))
-					left--
-					return world.Outcome{}
-				}), nil
-			}
+		{"refolds from any point", "refolded", kindOf(func(_ *params, t *world.Table) world.Outcome {
+			left++
+			t.One(call("a", "?"))
+			t.One(call("a", fmt.Sprint(left)))
+			left--
+			return world.Outcome{}
 		})},
-		{"has pure bots", "answers", with(func(k *world.Kind) {
-			k.Bots = map[string]world.Bot{"odd": func(world.Call) world.Reply { drawn++; return world.Reply{Text: fmt.Sprint(drawn)} }}
+		{"has pure bots", "answers", with(func(d *Simple[params]) {
+			d.Players = map[string]world.Bot{"odd": func(world.Call) world.Reply { drawn++; return world.Reply{Text: fmt.Sprint(drawn)} }}
 		})},
-		{"has pure bots", "wrote to the call", with(func(k *world.Kind) {
-			k.Bots = map[string]world.Bot{"odd": func(c world.Call) world.Reply {
+		{"has pure bots", "wrote to the call", with(func(d *Simple[params]) {
+			d.Players = map[string]world.Bot{"odd": func(c world.Call) world.Reply {
 				c.Ask.Messages[0] = llm.User("!")
 				return world.Reply{}
 			}}
@@ -265,8 +251,6 @@ func TestExerciseFindsKinds(t *testing.T) {
 		wants(t, c.check, c.want, c.kind)
 	}
 }
-
-func (p *params) name() string { return fmt.Sprint(p.Rounds) }
 
 // wants runs one check and looks for what it must find.
 func wants(t *testing.T, name, want string, k world.Kind) {
@@ -287,7 +271,7 @@ func wants(t *testing.T, name, want string, k world.Kind) {
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, code, want string }{
-		{"pure", `import ("fmt"; "math/rand/v2"; "parley/world"; "example.com/game/board")
+		{"pure", `import ("bufio"; "context"; "fmt"; "math/rand/v2"; "parley/world"; "example.com/game/board")
 			var _ = fmt.Sprint; type x struct { r *rand.Rand; t *world.Table; b board.B }; func f() { rand.New(rand.NewPCG(1, 2)) }`, ""},
 		{"clock", `import "time"`, "imports time"},
 		{"files", `import "os"`, "imports os"},
@@ -324,6 +308,7 @@ func TestImportsLooksBelow(t *testing.T) {
 	write(t, dir, "game.go", "package game\n")
 	write(t, filepath.Join(dir, "board"), "board.go", "package board\nimport \"net\"\n")
 	write(t, filepath.Join(dir, "testdata"), "x.go", "package x\nimport \"net\"\n")
+	write(t, filepath.Join(dir, "cmd"), "main.go", "package main\nimport \"net\"\n")
 	got, err := impurities(dir)
 	if err != nil || len(got) != 1 || !strings.Contains(got[0], "board.go:2:8: imports net") {
 		t.Errorf("%v, %v", got, err)

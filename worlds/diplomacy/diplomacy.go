@@ -18,7 +18,6 @@ package diplomacy
 
 import (
 	_ "embed" // the example is a file, so that it can be read and run as one
-	"fmt"
 
 	"parley/world"
 	picture "parley/worlds/diplomacy/board"
@@ -40,31 +39,39 @@ const version = 100 + prompt.Version
 const Judge = "judge"
 
 // Kind is the family of these games.
-func Kind() world.Kind {
-	k := &kind{rules: rules.New(), prompts: prompt.Standard()}
-	return world.Kind{
-		Name:      "diplomacy",
-		Version:   version,
-		Doc:       "Diplomacy for seven agents: talks, diaries, orders by the full rules, and who kept their word.",
-		Params:    func() any { return defaults() },
-		Load:      k.load,
-		Seats:     k.seats,
-		Scores:    k.measures,
-		World:     k.world,
-		Bots:      bot.All(k.rules),
-		Exhibitor: show.Exhibitor,
-		Replay:    show.Replay,
-		Colours:   picture.Colours(),
-		Files:     k.files,
-		Example:   example,
-	}
-}
+func Kind() world.Kind { return world.Define(newDefinition()) }
 
-// kind is what all games share. None of it ever changes.
-type kind struct {
+// definition is what all games share. None of it ever changes.
+type definition struct {
 	rules   *rules.Rules
 	prompts *prompt.Set
 }
+
+func newDefinition() *definition {
+	return &definition{rules: rules.New(), prompts: prompt.Standard()}
+}
+
+// About says what the games are.
+func (d *definition) About() world.About {
+	return world.About{
+		Name: "diplomacy", Version: version, Example: example,
+		Doc: "Diplomacy for seven agents: talks, diaries, orders by the full rules, and who kept their word.",
+	}
+}
+
+// Bots play without a model.
+func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
+
+// Exhibitor begins the part of a report.
+func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
+
+// Story shows a game phase by phase.
+func (d *definition) Story(p world.Played, told []world.Told) []world.Exhibit {
+	return show.Replay(p, world.NotesOf(told))
+}
+
+// Colours are those that the powers have on every board.
+func (d *definition) Colours() map[string][2]string { return picture.Colours() }
 
 // Seats lists the seats of the seven powers.
 func Seats() []string {
@@ -75,9 +82,9 @@ func Seats() []string {
 	return names
 }
 
-func (k *kind) seats(params any) ([]string, error) {
-	p, err := k.checked(params)
-	if err != nil {
+// Seats are those of the powers, and the judge's if there is one.
+func (d *definition) Seats(p *Params) ([]string, error) {
+	if err := d.check(p); err != nil {
 		return nil, err
 	}
 	if p.Judge {
@@ -86,19 +93,10 @@ func (k *kind) seats(params any) ([]string, error) {
 	return Seats(), nil
 }
 
-func (k *kind) world(params any, lineup world.Lineup) (world.World, error) {
-	p, err := k.checked(params)
-	if err != nil {
+// World makes a game.
+func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) {
+	if err := d.check(p); err != nil {
 		return nil, err
 	}
-	return k.newGame(p, lineup)
-}
-
-// checked returns params as what they must be, or what is wrong with them.
-func (k *kind) checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("diplomacy: params are %T, want *diplomacy.Params", params)
-	}
-	return p, k.check(p)
+	return d.newGame(p, lineup)
 }

@@ -31,7 +31,7 @@ func ended(t *testing.T, episode int, p *played) world.Played {
 
 func TestExhibits(t *testing.T) {
 	t.Parallel()
-	x := Kind().Exhibitor()
+	x := newDefinition().Exhibitor()
 	for deal := range 3 {
 		x.Add(ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1903, 1, true })))
 	}
@@ -69,7 +69,7 @@ func TestExhibits(t *testing.T) {
 // out powers that never gave a legal order and counts an agent once in a game.
 func TestConductIsScores(t *testing.T) {
 	t.Parallel()
-	x := Kind().Exhibitor()
+	x := newDefinition().Exhibitor()
 	want := map[string]*world.Sample{}
 	for deal := range 3 {
 		p := ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
@@ -112,7 +112,7 @@ func TestConductIsScores(t *testing.T) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	p := play(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
-	list := Kind().Replay(world.Played{}, p.notes)
+	list := show.Replay(world.Played{}, p.notes)
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}

@@ -11,9 +11,9 @@ import (
 	"parley/worlds/diplomacy/show"
 )
 
-// files writes a game for other programs and for people: the saved games of the Python
+// Files writes a game for other programs and for people: the saved games of the Python
 // package diplomacy and of the earlier system, and the board of every phase.
-func (k *kind) files(p world.Played, notes []world.Note) map[string]string {
+func (d *definition) Files(p world.Played, notes []world.Note) map[string]string {
 	g := record.Read(notes)
 	if len(g.Phases) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (k *kind) files(p world.Played, notes []world.Note) map[string]string {
 	}
 	for i := range g.Phases {
 		var b strings.Builder
-		if err := picture.Draw(&b, show.Scene(k.rules.Board, &g.Phases[i])); err == nil {
+		if err := picture.Draw(&b, show.Scene(d.rules.Board, &g.Phases[i])); err == nil {
 			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = b.String()
 		}
 	}

@@ -14,12 +14,12 @@ import (
 // nobody's game make no files.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	k := Kind()
-	if got := k.Files(world.Played{}, nil); got != nil {
+	d := newDefinition()
+	if got := d.Files(world.Played{}, nil); got != nil {
 		t.Errorf("files of nothing: %v", got)
 	}
 	notes := play(t, 1, all("greedy"), nil, func(p *Params) { p.Rounds, p.MaxYear = 0, 1901 }).notes
-	files := k.Files(world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
+	files := d.Files(world.Played{Episode: 3, Spec: world.Spec{Lineup: map[string]string{"FRANCE": "hero"}}}, notes)
 	boards := 0
 	for name, text := range files {
 		switch {

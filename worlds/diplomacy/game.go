@@ -64,16 +64,16 @@ type player struct {
 	stats *record.Power
 }
 
-func (k *kind) newGame(p *Params, lineup world.Lineup) (*game, error) {
-	sets, err := k.sets(p)
+func (d *definition) newGame(p *Params, lineup world.Lineup) (*game, error) {
+	sets, err := d.sets(p)
 	if err != nil {
 		return nil, err
 	}
-	start, err := k.start(p)
+	start, err := d.start(p)
 	if err != nil {
 		return nil, err
 	}
-	g := &game{Params: *p, rules: k.rules, forms: newForms(), judge: sets[board.None], until: rules.Phase{Year: p.MaxYear, Season: rules.Winter, Step: rules.Adjustments}, pos: start}
+	g := &game{Params: *p, rules: d.rules, forms: newForms(), judge: sets[board.None], until: rules.Phase{Year: p.MaxYear, Season: rules.Winter, Step: rules.Adjustments}, pos: start}
 	if p.EndPhase != "" {
 		if g.until, err = rules.ParsePhase(p.EndPhase); err != nil {
 			return nil, err

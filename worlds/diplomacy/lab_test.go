@@ -35,16 +35,16 @@ type line struct {
 // play plays a game with params over the defaults.
 func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
 	t.Helper()
-	k := Kind()
-	params := defaults()
+	d := newDefinition()
+	params := d.Defaults()
 	if change != nil {
 		change(params)
 	}
-	w, err := k.World(params, lineup)
+	w, err := d.World(params, lineup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t, w, deal, lineup, k.Bots, answer)
+	return run(t, w, deal, lineup, d.Bots(), answer)
 }
 
 func run(t testing.TB, w world.World, deal int, lineup world.Lineup, bots map[string]world.Bot, answer answerer) *played {

@@ -14,12 +14,8 @@ import (
 	"parley/worlds/diplomacy/saved"
 )
 
-// load reads the files that params name: templates and a position.
-func (k *kind) load(params any, files world.Files) ([]string, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("diplomacy: params are %T, want *diplomacy.Params", params)
-	}
+// Load reads the files that params name: templates and a position.
+func (d *definition) Load(p *Params, files world.Files) ([]string, error) {
 	return nil, errors.Join(loadTemplates(p, files), loadPosition(p, files))
 }
 
@@ -87,7 +83,7 @@ func loadPosition(p *Params, files world.Files) error {
 }
 
 // sets are the templates of each power. Those who are told the same share one.
-func (k *kind) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
+func (d *definition) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
 	keys, err := keysOf("prompts", p.Prompts)
 	for _, key := range keys {
 		for _, name := range slices.Sorted(maps.Keys(p.Prompts[key])) {
@@ -99,7 +95,7 @@ func (k *kind) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
 	if err != nil {
 		return sets, err
 	}
-	if sets[board.None], err = k.prompts.With(p.Prompts[everybody]); err != nil {
+	if sets[board.None], err = d.prompts.With(p.Prompts[everybody]); err != nil {
 		return sets, wrong("prompts."+everybody, "%w", err)
 	}
 	for _, w := range board.Powers() {

@@ -89,10 +89,9 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
-// measures are the scores of games with these params.
-func (k *kind) measures(params any) []world.Measure {
-	p, err := k.checked(params)
-	if err != nil {
+// Measures are the scores of games with these params.
+func (d *definition) Measures(p *Params) []world.Measure {
+	if d.check(p) != nil {
 		return nil
 	}
 	all := []world.Measure{{Name: "solo", Bounds: world.Share()}, {Name: "draw", Bounds: world.Share()}, {Name: "years", Bounds: world.AtLeast0()}}

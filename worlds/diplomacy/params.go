@@ -45,7 +45,8 @@ type Params struct {
 	Position rules.State `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
 }
 
-func defaults() *Params {
+// Defaults are a game with talks, diaries and no judge.
+func (d *definition) Defaults() *Params {
 	return &Params{
 		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
 		Templates: map[string]string{}, Prompts: map[string]map[string]string{},
@@ -65,12 +66,12 @@ func wrong(param, format string, args ...any) error {
 const maxYears = 100
 
 // check says what is wrong with p, all of it, naming the params.
-func (k *kind) check(p *Params) error {
+func (d *definition) check(p *Params) error {
 	c := &world.Complaints{Kind: "diplomacy"}
-	start, err := k.start(p)
+	start, err := d.start(p)
 	if err != nil {
 		c.Add(err)
-		start = k.rules.Start()
+		start = d.rules.Start()
 	}
 	first := start.Phase.Year
 	c.Whole("rounds", p.Rounds, 0, 10)
@@ -91,20 +92,20 @@ func (k *kind) check(p *Params) error {
 	if p.Judge && p.Rounds == 0 {
 		c.Say("judge", "there is nothing to judge without talks: set rounds to 1 or more")
 	}
-	_, err = k.sets(p)
+	_, err = d.sets(p)
 	c.Add(err)
 	return c.Err()
 }
 
 // start is the position the game begins with.
-func (k *kind) start(p *Params) (rules.Position, error) {
+func (d *definition) start(p *Params) (rules.Position, error) {
 	if p.Position.Name == "" {
 		if p.Start != "" {
 			return rules.Position{}, wrong("start", "%q %w: a matrix cannot vary it", p.Start, world.ErrUnread)
 		}
-		return k.rules.Start(), nil
+		return d.rules.Start(), nil
 	}
-	pos, err := k.rules.FromState(p.Position)
+	pos, err := d.rules.FromState(p.Position)
 	if err != nil {
 		return pos, wrong("position", "%v", err)
 	}

@@ -43,21 +43,21 @@ func TestParamsAreChecked(t *testing.T) {
 		{"empty position", func(p *Params) { p.Position.Name = "S1901M" }, "params.position: nobody has a unit"},
 		{"not read", func(p *Params) { p.Start = "x.json" }, `params.start: "x.json" was not read`},
 	}
-	k := Kind()
+	d := newDefinition()
 	for _, c := range cases {
-		p := defaults()
+		p := d.Defaults()
 		c.change(p)
-		_, err := k.Seats(p)
-		_, err2 := k.World(p, nil)
+		_, err := d.Seats(p)
+		_, err2 := d.World(p, nil)
 		for _, err := range []error{err, err2} {
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), "diplomacy: "+c.want)) {
 				t.Errorf("%s: %v, want %s", c.name, err, c.want)
 			}
 		}
 	}
-	p := defaults()
+	p := newDefinition().Defaults()
 	p.Judge = true
-	if seats, err := k.Seats(p); err != nil || len(seats) != 8 || seats[7] != Judge {
+	if seats, err := d.Seats(p); err != nil || len(seats) != 8 || seats[7] != Judge {
 		t.Errorf("%v %v", seats, err)
 	}
 }
@@ -94,9 +94,9 @@ func TestLoad(t *testing.T) {
 		"not.json":   `[`, "other.json": `{"a":1}`,
 	}
 	load := func(change func(*Params)) (*Params, error) {
-		p := defaults()
+		p := newDefinition().Defaults()
 		change(p)
-		_, err := Kind().Load(p, files)
+		_, err := newDefinition().Load(p, files)
 		return p, err
 	}
 	p, err := load(func(p *Params) {
@@ -163,7 +163,7 @@ func TestExamples(t *testing.T) {
 	if err != nil || string(first) != example {
 		t.Errorf("examples/diplomacy.yaml is not what init writes (%v)", err)
 	}
-	b, _ := json.Marshal(defaults())
+	b, _ := json.Marshal(newDefinition().Defaults())
 	var params map[string]any
 	if err := json.Unmarshal(b, &params); err != nil {
 		t.Fatal(err)

@@ -90,8 +90,8 @@ func (p *Params) checkAsking(c *complaints) {
 	}
 	c.Whole("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
 	unused := f
-	unused.By = defaults().Fitness.By
-	c.say(f.By == "accuracy" && unused != defaults().Fitness, "fitness", "weights and penalties have no effect by accuracy: set fitness.by to weighted")
+	unused.By = definition{}.Defaults().Fitness.By
+	c.say(f.By == "accuracy" && unused != definition{}.Defaults().Fitness, "fitness", "weights and penalties have no effect by accuracy: set fitness.by to weighted")
 	c.say(f.By == "weighted" && f.Accuracy+f.Consistency+f.Efficiency+f.Diversity <= 0, "fitness", "all weights are 0: give at least accuracy one")
 }
 

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 )
 
-// dealt names what a trial is about, whatever the seed: a test, the problem; what comes
+// Dealt names what a trial is about, whatever the seed: a test, the problem; what comes
 // before it, the prompt too, since problem by problem a prompt is only ever compared with
 // itself there. A verdict is about an evolution, which is chance's.
-func dealt(params any) (what string, whole bool) {
-	p, ok := params.(*Params)
-	if !ok || p == nil || p.Episode == nil || p.Episode.Trial == nil {
+func (definition) Dealt(p *Params) (what string, whole bool) {
+	if p.Episode == nil || p.Episode.Trial == nil {
 		return "", false
 	}
 	t := p.Episode.Trial

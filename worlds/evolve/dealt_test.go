@@ -11,7 +11,7 @@ import (
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	of := func(purpose, prompt, id, question string) string {
-		what, whole := dealt(&Params{Episode: &Episode{Trial: &Trial{
+		what, whole := definition{}.Dealt(&Params{Episode: &Episode{Trial: &Trial{
 			Purpose: purpose, Prompt: Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
 		}}})
 		if what == "" || !whole {
@@ -29,8 +29,8 @@ func TestDealt(t *testing.T) {
 	if of(Racing, "Think.", "1", "2+2?") == of(Racing, "Guess.", "1", "2+2?") {
 		t.Error("two prompts of a race are the same")
 	}
-	for _, params := range []any{nil, &Params{}, &Params{Episode: &Episode{Verdict: &Verdict{}}}} {
-		if what, whole := dealt(params); what != "" || whole {
+	for _, params := range []*Params{{}, {Episode: &Episode{Verdict: &Verdict{}}}} {
+		if what, whole := (definition{}).Dealt(params); what != "" || whole {
 			t.Errorf("%+v: %q, %v", params, what, whole)
 		}
 	}

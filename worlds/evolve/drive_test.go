@@ -33,7 +33,7 @@ type asking struct{ prompt, question string }
 // paramsOf returns the defaults with some changed, as a plan file would.
 func paramsOf(t testing.TB, params string) *Params {
 	t.Helper()
-	p := defaults()
+	p := definition{}.Defaults()
 	if err := json.Unmarshal([]byte(params), p); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func (l *lab) run(params string) *lab {
 	if l.answer == nil {
 		l.answer = l.sim
 	}
-	plan, err := newPlan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
+	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func (l *lab) follow(plan world.Plan) *lab {
 // episode plays one spec, with params that went through JSON.
 func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	l.t.Helper()
-	p := defaults()
+	p := definition{}.Defaults()
 	if err := json.Unmarshal(s.Params, p); err != nil {
 		l.t.Fatal(err)
 	}
-	w, err := newWorld(p, nil)
+	w, err := definition{}.World(p, nil)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -32,25 +32,21 @@ import (
 var example string
 
 // Kind is the family of evolutions.
-func Kind() world.Kind {
-	return world.Kind{
-		Name:      "evolve",
-		Version:   1,
-		Doc:       "Prompts that improve themselves by evolution, measured on problems they have not seen.",
-		Params:    func() any { return defaults() },
-		Load:      load,
-		Seats:     seats,
-		Plan:      newPlan,
-		Forecast:  forecast,
-		World:     newWorld,
-		Scores:    measures,
-		Dealt:     dealt,
-		Status:    newStatus,
-		Exhibitor: func() world.Exhibitor { return &exhibitor{} },
-		Files:     files,
-		Example:   example,
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is what evolutions are made of.
+type definition struct{}
+
+// About says what they are.
+func (definition) About() world.About {
+	return world.About{
+		Name: "evolve", Version: 1, Example: example,
+		Doc: "Prompts that improve themselves by evolution, measured on problems they have not seen.",
 	}
 }
+
+// Exhibitor begins the part of a report.
+func (definition) Exhibitor() world.Exhibitor { return &exhibitor{} }
 
 // The seats: who solves problems (solver1, solver2 and so on where there are several), who
 // writes new prompts, and who judges answers.
@@ -60,9 +56,9 @@ const (
 	Judge   = "judge"
 )
 
-func seats(params any) ([]string, error) {
-	p, err := checked(params)
-	if err != nil {
+// Seats are those of the solvers, and of the breeder and the judge where params want them.
+func (definition) Seats(p *Params) ([]string, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	all := solverSeats(p.Solvers)
@@ -87,11 +83,10 @@ func solverSeats(n int) []string {
 	return all
 }
 
-// newWorld makes what one episode plays. Params that no plan has made an episode of are a
+// World makes what one episode plays. Params that no plan has made an episode of are a
 // trial of the first seed.
-func newWorld(params any, _ world.Lineup) (world.World, error) {
-	p, err := checked(params)
-	if err != nil {
+func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	switch e := p.Episode; {
@@ -105,13 +100,4 @@ func newWorld(params any, _ world.Lineup) (world.World, error) {
 		return trial{p.asking(), *e.Trial}, nil
 	}
 	return nil, fmt.Errorf("evolve: params.episode: holds neither a trial, nor a breeding, nor a verdict")
-}
-
-// checked returns params as what they must be, or what is wrong with them.
-func checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("evolve: params are %T, want *evolve.Params", params)
-	}
-	return p, p.check()
 }

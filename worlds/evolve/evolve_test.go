@@ -51,7 +51,7 @@ func answered(c world.Call, r *rand.Rand) world.Reply {
 // play plays one episode of params.
 func play(t *testing.T, params string, answer func(c world.Call, i int) world.Reply) (world.Outcome, []world.Call) {
 	t.Helper()
-	w, err := newWorld(paramsOf(t, params), nil)
+	w, err := definition{}.World(paramsOf(t, params), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestReadPrompt(t *testing.T) {
 // TestFitness: the parts are what the document says they are.
 func TestFitness(t *testing.T) {
 	t.Parallel()
-	f := defaults().Fitness
+	f := definition{}.Defaults().Fitness
 	f.By = "weighted"
 	even := []Result{{Asked: 1, Correct: 1, Length: 100, CorrectLength: 100}, {Asked: 1, Length: 100, Unread: 1}}
 	got := f.parts(even, "Think.")
@@ -276,7 +276,7 @@ func TestSilentSolver(t *testing.T) {
 // several it is Student's, from -1 to 1.
 func TestGainIsADifference(t *testing.T) {
 	t.Parallel()
-	all := measures(defaults())
+	all := definition{}.Measures(definition{}.Defaults())
 	gain := all[slices.IndexFunc(all, func(m world.Measure) bool { return m.Name == "gain" })]
 	for _, c := range []struct {
 		gains []float64

@@ -11,7 +11,7 @@ import (
 
 // exhibits shows what a run came to.
 func exhibits(stages [][]world.Played) map[string]world.Exhibit {
-	x := Kind().Exhibitor()
+	x := definition{}.Exhibitor()
 	for _, stage := range stages {
 		for _, p := range stage {
 			x.Add(p)
@@ -96,7 +96,7 @@ func TestSeveralEvolutions(t *testing.T) {
 	var stages [][]world.Played
 	for deal := range 3 {
 		for _, cell := range []string{"a", "b"} {
-			plan, err := newPlan(paramsOf(t, with(little)), world.Spec{Cell: cell, Deal: deal}, 1)
+			plan, err := definition{}.Plan(paramsOf(t, with(little)), world.Spec{Cell: cell, Deal: deal}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

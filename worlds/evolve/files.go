@@ -9,10 +9,10 @@ import (
 	"parley/world"
 )
 
-// files makes what there is to take away of an evolution out of its verdict: the best
+// Files makes what there is to take away of an evolution out of its verdict: the best
 // prompt as it is to be used, the same with all that is known about it, how it came about,
 // and tables. Other episodes have none.
-func files(p world.Played, _ []world.Note) map[string]string {
+func (definition) Files(p world.Played, _ []world.Note) map[string]string {
 	v, ok := read[Verdict](p.Outcome)
 	if !ok || v.Stopped == "" {
 		return nil

@@ -19,7 +19,7 @@ func TestFilesOfAVerdict(t *testing.T) {
 	var all map[string]string
 	for i, stage := range l.stages {
 		for _, p := range stage {
-			if all = Kind().Files(p, nil); (len(all) > 0) != (i == len(l.stages)-1) {
+			if all = (definition{}).Files(p, nil); (len(all) > 0) != (i == len(l.stages)-1) {
 				t.Fatalf("stage %d: %v", i, all)
 			}
 		}
@@ -47,7 +47,7 @@ func TestFilesOfAVerdict(t *testing.T) {
 func TestFilesOfAnything(t *testing.T) {
 	t.Parallel()
 	of := func(data string) map[string]string {
-		return files(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
+		return definition{}.Files(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
 	}
 	if all := of(`{"stopped":"x","winner":{"text":"y"},"test":[{"name":"=1+1"},{"name":"+2"}]}`); !strings.Contains(all["test.csv"], "\n'=1+1,") || !strings.Contains(all["test.csv"], "\n'+2,") {
 		t.Error(all["test.csv"])

@@ -8,11 +8,11 @@ import (
 	"parley/world"
 )
 
-// forecast says what an evolution may come to: the rounds of the first generation's race,
+// Forecast says what an evolution may come to: the rounds of the first generation's race,
 // those of all others, what the breeder may be asked, validation, the final test and the
 // verdict. It takes it that calls are answered.
-func forecast(params any, cell world.Spec, seed uint64) ([]world.Part, error) {
-	made, err := newPlan(params, cell, seed)
+func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
+	made, err := d.Plan(params, cell, seed)
 	if err != nil {
 		return nil, err
 	}

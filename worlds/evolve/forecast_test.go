@@ -23,7 +23,7 @@ func TestForecast(t *testing.T) {
 		with(little, `"preset": "random_search"`),
 	} {
 		const seed = 3
-		parts, err := forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, seed)
+		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +69,10 @@ func (l *lab) foreseen(parts []world.Part) (low, high extent) {
 // itself is one.
 func TestForecastRefuses(t *testing.T) {
 	t.Parallel()
-	if _, err := forecast(paramsOf(t, `{"population_size": 1}`), world.Spec{}, 1); err == nil {
+	if _, err := (definition{}).Forecast(paramsOf(t, `{"population_size": 1}`), world.Spec{}, 1); err == nil {
 		t.Error("no error")
 	}
-	parts, err := forecast(paramsOf(t, `{`+threeProblems+`}`), world.Spec{Kind: "evolve"}, 1)
+	parts, err := definition{}.Forecast(paramsOf(t, `{`+threeProblems+`}`), world.Spec{Kind: "evolve"}, 1)
 	if err != nil || len(parts) != 1 || parts[0].High != 1 {
 		t.Errorf("%+v, %v", parts, err)
 	}

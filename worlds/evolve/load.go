@@ -9,12 +9,8 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// load reads the files of problems, and keeps those that are used.
-func load(params any, files world.Files) ([]string, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("evolve: params are %T, want *evolve.Params", params)
-	}
+// Load reads the files of problems, and keeps those that are used.
+func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	q := &p.Problems
 	if q.Source != "file" || q.File == "" {
 		return nil, nil // check says what is missing

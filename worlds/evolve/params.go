@@ -126,7 +126,8 @@ type Baselines struct {
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 
-func defaults() *Params {
+// Defaults are an evolution on arithmetic, by the preset standard.
+func (definition) Defaults() *Params {
 	return &Params{
 		Preset: "standard",
 		Problems: Problems{

@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		{`{"finalists": 0}`, "params.finalists: 0: want 1 to 50"},
 		{`{"episode": {}, "population_size": 3, "solvers": 99}`, "params.solvers: 99"},
 	} {
-		_, err := seats(paramsOf(t, c.params))
+		_, err := definition{}.Seats(paramsOf(t, c.params))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
@@ -82,7 +82,7 @@ func TestSeats(t *testing.T) {
 		`{"crossover": {"model": 1}}`:    "solver breeder",
 		`{"checker": {"type": "judge"}}`: "solver judge",
 	} {
-		got, err := seats(paramsOf(t, params))
+		got, err := definition{}.Seats(paramsOf(t, params))
 		if err != nil || strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, %v", params, got, err)
 		}
@@ -95,14 +95,14 @@ func TestSpecIsComplete(t *testing.T) {
 	l := (&lab{t: t}).run(with(little, models, `"ask": "{prompt} {question}", "checker": {"type": "number", "tolerance": 3}, "samples": 2`))
 	for _, stage := range l.stages {
 		for _, played := range stage {
-			p := defaults()
+			p := definition{}.Defaults()
 			if err := json.Unmarshal(played.Spec.Params, p); err != nil {
 				t.Fatal(err)
 			}
 			if p.Ask != "{prompt} {question}" || p.Checker.Tolerance != 3 || p.Samples != 2 || p.Fitness.By != "accuracy" || p.Problems.Set != nil {
 				t.Fatalf("%+v", p.asking())
 			}
-			if got, err := seats(p); err != nil || strings.Join(got, " ") != "solver breeder" {
+			if got, err := (definition{}).Seats(p); err != nil || strings.Join(got, " ") != "solver breeder" {
 				t.Fatalf("%v, %v", got, err)
 			}
 		}

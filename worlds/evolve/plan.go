@@ -87,10 +87,9 @@ type Generation struct {
 	MutationRate  float64 `json:"mutation_rate"`
 }
 
-// newPlan makes the plan of one evolution.
-func newPlan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
-	given, err := checked(params)
-	if err != nil {
+// Plan makes the plan of one evolution.
+func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan, error) {
+	if err := given.check(); err != nil {
 		return nil, err
 	}
 	if given.Episode != nil {

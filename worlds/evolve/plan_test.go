@@ -248,14 +248,14 @@ func TestAlone(t *testing.T) {
 	t.Parallel()
 	p := paramsOf(t, `{`+threeProblems+`}`)
 	cell := world.Spec{Kind: "evolve", Deal: 3}
-	plan, err := newPlan(p, cell, 1)
+	plan, err := definition{}.Plan(p, cell, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if specs := plan.Next(nil); specs.Len() != 1 || specs.At(0).Deal != 3 {
 		t.Errorf("%+v", specs)
 	}
-	if _, err := newPlan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test alone need") {
+	if _, err := (definition{}).Plan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test alone need") {
 		t.Errorf("%v", err)
 	}
 }

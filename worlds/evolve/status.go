@@ -16,13 +16,8 @@ type status struct {
 	most int // generations after the first
 }
 
-func newStatus(params any) world.Status {
-	s := &status{}
-	if p, ok := params.(*Params); ok && p != nil {
-		s.most = p.numbers().generations
-	}
-	return s
-}
+// Status begins to tell how evolutions go.
+func (definition) Status(p *Params) world.Status { return &status{most: p.numbers().generations} }
 
 // Add takes in an episode.
 func (s *status) Add(p world.Played) {

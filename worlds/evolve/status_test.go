@@ -15,7 +15,7 @@ import (
 func told(t *testing.T, params string, seed uint64) ([]string, Verdict) {
 	t.Helper()
 	l := (&lab{t: t, seed: seed}).run(params)
-	s := Kind().Status(paramsOf(t, params))
+	s := definition{}.Status(paramsOf(t, params))
 	r := rand.New(rand.NewPCG(seed, 1))
 	var lines []string
 	for _, stage := range l.stages {
@@ -62,10 +62,10 @@ func TestStatusOfWeights(t *testing.T) {
 // TestStatusOfSeveral: evolutions beside each other are told together.
 func TestStatusOfSeveral(t *testing.T) {
 	t.Parallel()
-	s := Kind().Status(paramsOf(t, with(little)))
+	s := definition{}.Status(paramsOf(t, with(little)))
 	var plans []world.Plan
 	for deal := range 3 {
-		p, err := newPlan(paramsOf(t, with(little, `"target_fitness": 0`)), world.Spec{Deal: deal}, 1)
+		p, err := definition{}.Plan(paramsOf(t, with(little, `"target_fitness": 0`)), world.Spec{Deal: deal}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +107,8 @@ func TestStatusForgets(t *testing.T) {
 // TestStatusOfAnything: a run file may come from anywhere.
 func TestStatusOfAnything(t *testing.T) {
 	t.Parallel()
-	for _, params := range []any{nil, 3, (*Params)(nil), defaults()} {
-		s := Kind().Status(params)
+	for _, params := range []*Params{{}, (definition{}).Defaults()} {
+		s := definition{}.Status(params)
 		if line := s.Line(); len(line) != 0 {
 			t.Errorf("of nothing: %v", line)
 		}

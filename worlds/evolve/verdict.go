@@ -232,13 +232,10 @@ func (v verdict) Play(t *world.Table) world.Outcome {
 	return o
 }
 
-// measures declares what outcomes score: those of trials by solver, those of the verdict
+// Measures declares what outcomes score: those of trials by solver, those of the verdict
 // for the whole evolution.
-func measures(params any) []world.Measure {
-	share, solvers := world.Bounds{High: 1}, []string{Solver}
-	if p, ok := params.(*Params); ok && p != nil {
-		solvers = solverSeats(p.Solvers)
-	}
+func (definition) Measures(p *Params) []world.Measure {
+	share, solvers := world.Bounds{High: 1}, solverSeats(p.Solvers)
 	return []world.Measure{
 		{Name: trainAccuracy, Seats: solvers, Bounds: share},
 		{Name: validationAccuracy, Seats: solvers, Bounds: share},

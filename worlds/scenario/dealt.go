@@ -1,9 +1,9 @@
 package scenario
 
-// dealt is which scenario it is. What a plan sets in it is what is compared, and luck is
+// Dealt is which scenario it is. What a plan sets in it is what is compared, and luck is
 // chance's.
-func dealt(params any) (what string, whole bool) {
-	s, err := checked(params)
+func (definition) Dealt(p *Params) (what string, whole bool) {
+	s, err := p.script()
 	if err != nil {
 		return "", false
 	}

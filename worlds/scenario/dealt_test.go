@@ -29,7 +29,7 @@ func TestDealt(t *testing.T) {
 	if as, other := of(), of("params.set={name: Another}"); as == other {
 		t.Errorf("%q and %q", as, other)
 	}
-	if what, whole := dealt(&Params{}); what != "" || whole {
+	if what, whole := (definition{}).Dealt(&Params{}); what != "" || whole {
 		t.Errorf("nothing: %q", what)
 	}
 }

@@ -64,7 +64,7 @@ type (
 	}
 )
 
-func exhibitor() world.Exhibitor {
+func (definition) Exhibitor() world.Exhibitor {
 	return &gallery{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
 }
 

@@ -55,7 +55,7 @@ func record(tension ...float64) Record {
 
 // shown folds episodes, and returns the exhibits by name.
 func shown(episodes ...world.Played) map[string]world.Exhibit {
-	g := exhibitor()
+	g := definition{}.Exhibitor()
 	for _, p := range episodes {
 		g.Add(p)
 	}

@@ -11,10 +11,10 @@ import (
 	"parley/world"
 )
 
-// files writes an episode down as people read it: the situation after each turn, what each
+// Files writes an episode down as people read it: the situation after each turn, what each
 // actor decided, what was said in private, what checks found, and the metrics as a table.
 // The number in a name is the turn.
-func files(p world.Played, notes []world.Note) map[string]string {
+func (definition) Files(p world.Played, notes []world.Note) map[string]string {
 	c := readChronicle(notes)
 	if len(c.chapters) == 0 {
 		return nil

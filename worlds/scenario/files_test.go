@@ -51,7 +51,7 @@ func told(t *testing.T) (*played, world.Played) {
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	out, p := told(t)
-	got := files(p, out.notes)
+	got := definition{}.Files(p, out.notes)
 	want := strings.Fields(`a0-001.md a0-002.md a1-001.md a1-002.md a2-001.md a2-002.md bilateral-a0-a1-001.md bilateral-a0-a1-002.md
 		coalition-a0-a1-a2-001.md coalition-a0-a1-a2-002.md metrics.csv scenario.md validation-001.md validation-002.md
 		world-state-000.md world-state-001.md world-state-002.md`)
@@ -82,7 +82,7 @@ func TestFiles(t *testing.T) {
 func TestMetricTable(t *testing.T) {
 	t.Parallel()
 	out, p := told(t)
-	rows, err := csv.NewReader(strings.NewReader(files(p, out.notes)["metrics.csv"])).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(definition{}.Files(p, out.notes)["metrics.csv"])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +100,19 @@ func TestMetricTable(t *testing.T) {
 	}
 }
 
+// toldOf is what was told of an episode of which only notes are known.
+func toldOf(notes []world.Note) (told []world.Told) {
+	for _, n := range notes {
+		told = append(told, world.Told{Note: &n})
+	}
+	return told
+}
+
 // TestReplay: a frame for each turn, in the order of what happened.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	out, p := told(t)
-	show, ok := replay(p, out.notes)[0].Show.(world.Replay)
+	show, ok := definition{}.Story(p, toldOf(out.notes))[0].Show.(world.Replay)
 	if !ok || len(show.Frames) != 3 || show.Frames[0].Title != "The start" || show.Frames[2].Title != "Turn 2 of 2" {
 		t.Fatalf("%+v", show)
 	}
@@ -139,17 +147,17 @@ func TestReadersTakeAnything(t *testing.T) {
 			notes = append(notes, world.Note{Kind: kind, Seat: "../seat", Data: json.RawMessage(data)})
 		}
 	}
-	replay(world.Played{}, notes)
-	replay(world.Played{}, []world.Note{
+	definition{}.Story(world.Played{}, toldOf(notes))
+	definition{}.Story(world.Played{}, toldOf([]world.Note{
 		{Kind: "scenario", Data: json.RawMessage(`{"actors":["a","b","b"],"names":["A"]}`)}, {Kind: "message", Seat: "a", Data: json.RawMessage(`{"turn":1,"to":"b"}`)},
 		{Kind: "statement", Seat: "b", Data: json.RawMessage(`{"turn":1}`)}, {Kind: "coalition", Seat: "a", Data: json.RawMessage(`{"turn":1,"members":["b","x"],"formed":true}`)},
-	})
-	for name := range files(world.Played{}, notes) {
+	}))
+	for name := range (definition{}).Files(world.Played{}, notes) {
 		if name != filepath.Base(name) || strings.Contains(name, "..") {
 			t.Errorf("a file is called %q", name)
 		}
 	}
-	g := exhibitor()
+	g := definition{}.Exhibitor()
 	for _, data := range append(bad, `{"actors":[{"actor":"a"}],"turns":99999}`, `{"actors":[{"actor":"a"}],"metrics":[{"name":"m","values":[null,1]}],"turns":1}`) {
 		g.Add(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}})
 	}
@@ -177,7 +185,7 @@ func TestFilesAreInert(t *testing.T) {
 	} {
 		notes = append(notes, world.Note{Kind: kind, Seat: "a", Data: json.RawMessage(`{"turn":1,` + data + `}`)})
 	}
-	got := files(world.Played{Spec: world.Spec{Cell: evil, Lineup: map[string]string{"a": evil}}}, notes)
+	got := definition{}.Files(world.Played{Spec: world.Spec{Cell: evil, Lineup: map[string]string{"a": evil}}}, notes)
 	if len(got) < 6 {
 		t.Errorf("only %v", slices.Sorted(maps.Keys(got)))
 	}

@@ -181,7 +181,7 @@ func loaded(t *testing.T, plan string) (*config.Plan, *script.Script) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := checked(p.Params)
+	s, err := p.Params.Pointer().(*Params).script()
 	if err != nil {
 		t.Fatal(err)
 	}

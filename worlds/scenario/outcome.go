@@ -205,9 +205,9 @@ type Curve struct {
 	Critical   *float64 `json:"critical_threshold,omitempty"`
 }
 
-// measures are the scores of a scenario: its metrics, and what is counted besides.
-func measures(params any) []world.Measure {
-	s, err := checked(params)
+// Measures are the scores of a scenario: its metrics, and what is counted besides.
+func (definition) Measures(p *Params) []world.Measure {
+	s, err := p.script()
 	if err != nil {
 		return nil
 	}

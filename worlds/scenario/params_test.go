@@ -47,7 +47,7 @@ func TestARunNeedsNoFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := checked(branch.Params)
+	s, err := branch.Params.Pointer().(*Params).script()
 	if err != nil || !reflect.DeepEqual(s.Actors[0].Goals, []string{"Build another"}) {
 		t.Errorf("a branch with other goals: %v, %v", s, err)
 	}
@@ -85,7 +85,7 @@ params: {folder: s}
 		if err := json.Unmarshal(s.Params, params); err != nil {
 			t.Fatal(err)
 		}
-		got, err := checked(params)
+		got, err := params.script()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,10 +8,10 @@ import (
 	"parley/world"
 )
 
-// replay shows an episode turn by turn: who spoke to whom as a picture, and beside it what
+// Story shows an episode turn by turn: who spoke to whom as a picture, and beside it what
 // was said, decided and told, and what it was found to be.
-func replay(_ world.Played, notes []world.Note) []world.Exhibit {
-	c := readChronicle(notes)
+func (definition) Story(_ world.Played, told []world.Told) []world.Exhibit {
+	c := readChronicle(world.NotesOf(told))
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil
 	}

@@ -28,24 +28,22 @@ import (
 )
 
 // Kind is the family of scenarios.
-func Kind() world.Kind {
-	return world.Kind{
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is what scenarios are made of.
+type definition struct{}
+
+// About says what they are.
+func (definition) About() world.About {
+	return world.About{
 		Name: "scenario", Version: 2,
-		Doc:          "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say what came of it.",
-		Params:       func() any { return &Params{Set: map[string]any{}} },
-		Load:         load,
-		Seats:        seats,
-		Models:       models,
-		World:        newWorld,
-		Scores:       measures,
-		Dealt:        dealt,
-		Exhibitor:    exhibitor,
-		Replay:       replay,
-		Files:        files,
-		Example:      examplePlan(),
-		ExampleFiles: exampleFiles(),
+		Doc:     "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say what came of it.",
+		Example: examplePlan(), ExampleFiles: exampleFiles(),
 	}
 }
+
+// Defaults leave everything to the folder, which has none.
+func (definition) Defaults() *Params { return &Params{Set: map[string]any{}} }
 
 // Params are what a plan file can say about a scenario.
 type Params struct {
@@ -59,12 +57,8 @@ type Params struct {
 	Script *script.Script `json:"script,omitempty" doc:"The scenario itself: read from folder when the plan is, and recorded with the run."`
 }
 
-// load reads the folder. A script that is given in its place is left as it is.
-func load(params any, files world.Files) ([]string, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("scenario: params are %T, want *scenario.Params", params)
-	}
+// Load reads the folder. A script that is given in its place is left as it is.
+func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	if p.Folder == "" {
 		return nil, nil // seats says what is missing
 	}
@@ -129,32 +123,27 @@ func (p *Params) complain(c *world.Complaints, where string, problems []script.P
 	}
 }
 
-func checked(params any) (*script.Script, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("scenario: params are %T, want *scenario.Params", params)
-	}
-	return p.script()
-}
-
-func seats(params any) ([]string, error) {
-	s, err := checked(params)
+// Seats are those of the actors, and of whoever tells, measures and checks.
+func (definition) Seats(p *Params) ([]string, error) {
+	s, err := p.script()
 	if err != nil {
 		return nil, err
 	}
 	return s.Seats(), nil
 }
 
-func models(params any) map[string]string {
-	s, err := checked(params)
+// Models are those that the files name.
+func (definition) Models(p *Params) map[string]string {
+	s, err := p.script()
 	if err != nil {
 		return nil
 	}
 	return s.Models()
 }
 
-func newWorld(params any, _ world.Lineup) (world.World, error) {
-	s, err := checked(params)
+// World makes an episode.
+func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
+	s, err := p.script()
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"parley/world"
 )
 
-// bots are players without a model, to measure others against: one that always tells,
+// Bots are players without a model, to measure others against: one that always tells,
 // one that never does, and one that tells once the other has.
-func bots() map[string]world.Bot {
+func (definition) Bots() map[string]world.Bot {
 	return map[string]world.Bot{
 		"teller": func(c world.Call) world.Reply { return say("My word is " + wordOf(c) + ". And yours?") },
 		"keeper": func(world.Call) world.Reply { return say("You first: what is your word? I will not tell mine.") },

@@ -47,8 +47,8 @@ func TestParamsAreChecked(t *testing.T) {
 		`{"target": "third", "mode": "targeted"}`:            `params.target: "third" is no seat of a player: use first, second`,
 	} {
 		p := paramsOf(t, params)
-		_, err := Kind().Seats(p)
-		_, also := Kind().World(p, nil)
+		_, err := definition{}.Seats(p)
+		_, also := definition{}.World(p, nil)
 		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", params, err, want)
 		}
@@ -64,11 +64,11 @@ func TestSeats(t *testing.T) {
 		`{"players": 3, "judge": "decide"}`:  {"player1", "player2", "player3", Judge},
 		`{"players": 2, "mode": "targeted"}`: {First, Second},
 	} {
-		if got, err := Kind().Seats(paramsOf(t, params)); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := (definition{}).Seats(paramsOf(t, params)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %v", params, got, err)
 		}
 	}
-	if got, err := Kind().Seats(paramsOf(t, `{"players": 100}`)); err != nil || len(got) != 100 || got[99] != fmt.Sprint("player", 100) {
+	if got, err := (definition{}).Seats(paramsOf(t, `{"players": 100}`)); err != nil || len(got) != 100 || got[99] != fmt.Sprint("player", 100) {
 		t.Errorf("a hundred: %v, %v", got, err)
 	}
 }

@@ -25,7 +25,7 @@ type played struct {
 // paramsOf returns the defaults with some changed.
 func paramsOf(t *testing.T, params string) *Params {
 	t.Helper()
-	p := defaults()
+	p := definition{}.Defaults()
 	if err := json.Unmarshal([]byte(params), p); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func paramsOf(t *testing.T, params string) *Params {
 func drive(t *testing.T, params string, deal int, answer func(p *played, c world.Call) world.Reply) *played {
 	t.Helper()
 	p := &played{Params: paramsOf(t, params), secrets: map[string]string{}}
-	w, err := Kind().World(p.Params, nil)
+	w, err := definition{}.World(p.Params, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,8 @@ func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float6
 	}
 }
 
-func exhibitor() world.Exhibitor {
+// Exhibitor begins the part of a report.
+func (definition) Exhibitor() world.Exhibitor {
 	return &gallery{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
 		judged: map[[2]bool]int{}, slips: map[string][]slipped{},

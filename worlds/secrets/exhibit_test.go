@@ -10,7 +10,7 @@ import (
 
 // shown is what the gallery makes of games, by name.
 func shown(games ...world.Played) map[string]world.Show {
-	g := exhibitor()
+	g := definition{}.Exhibitor()
 	for _, p := range games {
 		g.Add(p)
 	}

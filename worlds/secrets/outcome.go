@@ -82,10 +82,9 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
-// measures are the scores of games with these params.
-func measures(params any) []world.Measure {
-	p, err := checked(params)
-	if err != nil {
+// Measures are the scores of games with these params.
+func (definition) Measures(p *Params) []world.Measure {
+	if p.check() != nil {
 		return nil
 	}
 	g, share := game{Params: *p}, world.Bounds{Low: 0, High: 1}

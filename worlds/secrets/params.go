@@ -74,7 +74,8 @@ const (
 	JudgeDecide = "decide"
 )
 
-func defaults() *Params {
+// Defaults are the plain game: two players, one conversation.
+func (definition) Defaults() *Params {
 	return &Params{
 		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairRandom, Memory: memoryLong, Context: ContextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),

@@ -26,20 +26,19 @@ import (
 var example string
 
 // Kind is the family of these games.
-func Kind() world.Kind {
-	return world.Kind{
+func Kind() world.Kind { return world.Define(definition{}) }
+
+// definition is what the games are made of.
+type definition struct{}
+
+// About says what they are.
+func (definition) About() world.About {
+	return world.About{
 		Name: "secrets",
 		// 2: many players, rounds and modes; messages are counted by player; other prompts.
-		Version:   2,
-		Doc:       "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
-		Params:    func() any { return defaults() },
-		Seats:     seats,
-		Scores:    measures,
-		Exhibitor: exhibitor,
-		Mark:      mark,
-		World:     newWorld,
-		Bots:      bots(),
-		Example:   example,
+		Version: 2,
+		Doc:     "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
+		Example: example,
 	}
 }
 
@@ -51,9 +50,9 @@ const (
 	Judge  = "judge"
 )
 
-func seats(params any) ([]string, error) {
-	p, err := checked(params)
-	if err != nil {
+// Seats are those of the players, and the judge's if there is one.
+func (definition) Seats(p *Params) ([]string, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if p.Judge == JudgeNone {
@@ -62,21 +61,12 @@ func seats(params any) ([]string, error) {
 	return append(p.seats(), Judge), nil
 }
 
-func newWorld(params any, _ world.Lineup) (world.World, error) {
-	p, err := checked(params)
-	if err != nil {
+// World makes a game.
+func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	return &game{Params: *p}, nil
-}
-
-// checked returns params as what they must be, or what is wrong with them.
-func checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("secrets: params are %T, want *secrets.Params", params)
-	}
-	return p, p.check()
 }
 
 // game is one episode.

@@ -176,7 +176,7 @@ func TestBots(t *testing.T) {
 		{"trader", "trader", [2]float64{0, 0}},
 	} {
 		p := drive(t, "{}", 0, func(_ *played, call world.Call) world.Reply {
-			return Kind().Bots[map[string]string{First: c.first, Second: c.second}[call.Seat]](call)
+			return Kind().Bots()[map[string]string{First: c.first, Second: c.second}[call.Seat]](call)
 		})
 		if got := [2]float64{p.score(First, "points"), p.score(Second, "points")}; got != c.want {
 			t.Errorf("%s and %s: %v, want %v", c.first, c.second, got, c.want)
@@ -202,7 +202,7 @@ func TestExampleIsTheFile(t *testing.T) {
 			t.Errorf("the example does not list %v", list)
 		}
 	}
-	if _, err := json.Marshal(defaults()); err != nil {
+	if _, err := json.Marshal(definition{}.Defaults()); err != nil {
 		t.Error(err)
 	}
 }

@@ -43,8 +43,8 @@ type message struct {
 	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
 }
 
-// mark says of the note of a message whether it gives the speaker's secret away, by the rule.
-func mark(n world.Note) (words, does string) {
+// Mark says of the note of a message whether it gives the speaker's secret away, by the rule.
+func (definition) Mark(n world.Note) (words, does string) {
 	var m message
 	if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil || m.Reveals == "" {
 		return "", ""

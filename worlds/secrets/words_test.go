@@ -97,7 +97,7 @@ func TestDeals(t *testing.T) {
 		seen[a]++
 		seen[b]++
 	}
-	if all := len(defaults().words()); len(seen) < all*95/100 {
+	if all := len(definition{}.Defaults().words()); len(seen) < all*95/100 {
 		t.Errorf("%d words were dealt of %d", len(seen), all)
 	}
 	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return say("Hello.") })

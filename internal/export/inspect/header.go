@@ -111,7 +111,7 @@ func (l *log) spec() spec {
 	s := spec{
 		EvalID: b.Run, RunID: b.Run, TaskID: b.Run, Created: stamp(b.At), Task: b.Kind, Version: b.KindVersion,
 		Dataset: dataset{Name: b.Kind, Samples: l.about.Episodes}, Roles: map[string]modelRole{}, Config: config{Epochs: 1},
-		Packages: map[string]string{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason},
+		Packages: map[string]string{"parley": b.Tool}, Metadata: map[string]any{"seed": b.Seed, "state": l.about.Last.State, "reason": l.about.Last.Reason.String()},
 	}
 	var models []string
 	for _, a := range b.Agents {

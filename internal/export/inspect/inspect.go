@@ -179,7 +179,7 @@ func (l *log) status() (string, *evalError) {
 	case journal.Stopped:
 		return "cancelled", nil
 	case journal.Failed:
-		return "error", &evalError{Message: l.about.Last.Reason}
+		return "error", &evalError{Message: l.about.Last.Reason.String()}
 	default:
 		return "started", nil
 	}

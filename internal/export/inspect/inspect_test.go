@@ -74,7 +74,7 @@ func played() []journal.Entry {
 		}},
 		&journal.Ended{Episode: 1, At: noon(41), Outcome: world.Outcome{Failed: "panic: nil map"}, Stack: "goroutine 1"},
 		&journal.Ended{Episode: 2, At: noon(42), Outcome: world.Outcome{Scores: []world.Score{{Seat: "a", Name: "points", Value: 1}}}},
-		&journal.Closed{State: journal.Stopped, Reason: "budget: $1.00 is spent", At: noon(50)},
+		&journal.Closed{State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "$1.00 is spent"}, At: noon(50)},
 	}
 }
 
@@ -221,7 +221,7 @@ func TestStatus(t *testing.T) {
 		`"status":"started"`:   nil,
 		`"status":"success"`:   {&journal.Closed{State: journal.Complete}},
 		`"status":"cancelled"`: {&journal.Closed{State: journal.Stopped}},
-		`"status":"error"`:     {&journal.Closed{State: journal.Failed, Reason: "the world diverged"}},
+		`"status":"error"`:     {&journal.Closed{State: journal.Failed, Reason: journal.Reason{Kind: journal.ByError, Detail: "the world diverged"}}},
 	} {
 		_, members := written(t, append(begun[:2:2], last...))
 		if !bytes.Contains(members["header.json"], []byte(want)) || string(members["summaries.json"]) != "[]\n" {

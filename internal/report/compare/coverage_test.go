@@ -18,6 +18,7 @@ import (
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // setup is a way to make runs whose truth is known. A trial returns an interval as tables show
@@ -39,7 +40,7 @@ type drawn struct {
 
 // scored makes a run of episodes, with a score that can be what bounds say.
 func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
-	kind := world.Kind{Name: "drawn", Params: func() any { return &struct{}{} }, Scores: func(any) []world.Measure { return []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}} }}
+	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "drawn"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}}})
 	head := &journal.Head{
 		Begun: &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
 		Ended: map[int]journal.Ended{},

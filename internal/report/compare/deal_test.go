@@ -10,16 +10,20 @@ import (
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // quiz is a kind whose episodes are about a question, or by chance where there is none.
 func quiz() world.Kind {
-	type params struct{ Question string }
-	return world.Kind{Name: "quiz", Params: func() any { return &params{} }, Dealt: func(p any) (string, bool) {
-		q := p.(*params).Question
-		return q, q != ""
-	}}
+	return world.Define(asking{worldtest.Simple[question]{Kind: world.About{Name: "quiz"}}})
 }
+
+type (
+	asking   struct{ worldtest.Simple[question] }
+	question struct{ Question string }
+)
+
+func (asking) Dealt(q *question) (string, bool) { return q.Question, q.Question != "" }
 
 // quizzed is a run of n questions of a book, the first of which has deal number first. A
 // question is as hard as it is for everybody.

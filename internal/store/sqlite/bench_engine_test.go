@@ -13,6 +13,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // instant answers at once, in the process.
@@ -32,28 +33,26 @@ func (instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(in
 func (instant) Drain() {}
 
 // conversation is a world of talkCalls messages between two seats.
-func conversation(any, world.Lineup) (world.World, error) {
-	return world.Func(func(t *world.Table) world.Outcome {
-		var said []string
-		for i := range talkCalls {
-			ask := llm.Request{Messages: []llm.Message{llm.System("You are one of two.")}}
-			for k, text := range said {
-				if k%2 == i%2 {
-					ask.Messages = append(ask.Messages, llm.Assistant(text))
-				} else {
-					ask.Messages = append(ask.Messages, llm.User(text))
-				}
+func conversation(_ *json.RawMessage, t *world.Table) world.Outcome {
+	var said []string
+	for i := range talkCalls {
+		ask := llm.Request{Messages: []llm.Message{llm.System("You are one of two.")}}
+		for k, text := range said {
+			if k%2 == i%2 {
+				ask.Messages = append(ask.Messages, llm.Assistant(text))
+			} else {
+				ask.Messages = append(ask.Messages, llm.User(text))
 			}
-			said = append(said, t.One(world.Call{Seat: []string{"host", "guest"}[i%2], Label: "message", Ask: ask}).Text)
 		}
-		return world.Outcome{Data: len(said)}
-	}), nil
+		said = append(said, t.One(world.Call{Seat: []string{"host", "guest"}[i%2], Label: "message", Ask: ask}).Text)
+	}
+	return world.Outcome{Data: len(said)}
 }
 
 func benchRun(j journal.Journal, episodes int) engine.Config {
 	return engine.Config{
 		Journal: j, Plan: staged(0, episodes).Specs, Models: instant{},
-		Kind:  world.Kind{Name: "talk", Version: 1, Params: func() any { return &json.RawMessage{} }, World: conversation},
+		Kind:  world.Define(worldtest.Simple[json.RawMessage]{Kind: world.About{Name: "talk", Version: 1}, Play: conversation}),
 		Begun: journal.Begun{Version: journal.Version, Kind: "talk", KindVersion: 1, Agents: []world.Agent{{Name: "small", Model: "sim/small"}}},
 	}
 }

@@ -55,7 +55,11 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 	case "closed":
 		var d closedData
 		err := json.Unmarshal(data, &d)
-		return &journal.Closed{At: at, State: d.State, Reason: d.Reason}, err
+		e := &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}}
+		if d.By == "" {
+			e.Reason = journal.ParseReason(d.State, d.Reason)
+		}
+		return e, err
 	case "exposed":
 		var d exposedData
 		err := json.Unmarshal(data, &d)

@@ -48,8 +48,9 @@ type (
 		Cost int64 `json:"cost"`
 	}
 	closedData struct {
-		State  journal.State `json:"state"`
-		Reason string        `json:"reason,omitempty"`
+		State  journal.State      `json:"state"`
+		By     journal.ReasonKind `json:"by,omitempty"` // empty: a reason from before there were kinds
+		Reason string             `json:"reason,omitempty"`
 	}
 	exposedData struct {
 		Calls int   `json:"calls"`
@@ -91,7 +92,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	case *journal.Closed:
 		r.str("closed")
 		r.time(e.At)
-		data = closedData{e.State, e.Reason}
+		data = closedData{e.State, e.Reason.Kind, e.Reason.Detail}
 	case *journal.Exposed:
 		r.str("exposed")
 		r.null()

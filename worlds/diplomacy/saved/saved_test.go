@@ -19,8 +19,10 @@ import (
 func game(t *testing.T) record.Game {
 	t.Helper()
 	k := diplomacy.Kind()
-	params := k.Params().(*diplomacy.Params)
-	params.MaxYear = 1905
+	params, err := k.Read(json.RawMessage(`{"max_year":1905}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	lineup := world.Lineup{}
 	for _, seat := range diplomacy.Seats() {
 		lineup[seat] = world.Agent{Bot: "greedy"}
@@ -29,7 +31,7 @@ func game(t *testing.T) record.Game {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := record.Read(notes(t, world.Begin(w, world.Deal{Seed: 5}), k.Bots["greedy"]))
+	g := record.Read(notes(t, world.Begin(w, world.Deal{Seed: 5}), k.Bots()["greedy"]))
 	g.Phases[0].Messages = []record.Message{
 		{Phase: "S1901M", Round: 1, From: "FRANCE", To: "ALL", Text: "Peace."}, {Phase: "S1901M", Round: 1, From: "ITALY", To: "FRANCE", Text: "Peace."},
 	}

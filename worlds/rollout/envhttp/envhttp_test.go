@@ -238,7 +238,7 @@ func TestNobodyThere(t *testing.T) {
 	gone.Close()
 	j := &journal.Memory{}
 	res, ended := setup{params: fmt.Sprintf(`{%s,"servers":[%q],"pool":{"patience":0.05}}`, mazes, gone.URL), episodes: 5, journal: j}.play(t.Context(), t)
-	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason, gone.URL) {
+	if res.State != journal.Stopped || len(ended) != 0 || !strings.Contains(res.Reason.String(), gone.URL) {
 		t.Errorf("%+v", res)
 	}
 }
@@ -318,13 +318,13 @@ func TestBadRuns(t *testing.T) {
 		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: env: maze: params: there is no key "sizee"`},
 		{`{}`, "--", "without a name"},
 	} {
-		p := rules.Kind().Params().(*rules.Params)
+		p := rules.Definition{}.Defaults()
 		must(t, json.Unmarshal([]byte(c.params), p))
 		if _, err := New(p, c.owner); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
 	}
-	a, err := New(rules.Kind().Params().(*rules.Params), "r")
+	a, err := New(rules.Definition{}.Defaults(), "r")
 	must(t, err)
 	defer a.Close(t.Context())
 	for _, act := range []world.Act{{Name: "dance"}, {Name: "open", Body: json.RawMessage("[]")}, {Name: "step", Body: json.RawMessage(`{"action":3}`)}} {

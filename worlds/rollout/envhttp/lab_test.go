@@ -57,6 +57,12 @@ func (m models) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func
 
 func (models) Drain() {}
 
+// definition is the kind of rollouts with an environment, so that they are known to be outside.
+type definition struct{ rules.Definition }
+
+func (definition) Actor(p *rules.Params, run string) (world.Actor, error) { return New(p, run) }
+func (definition) Outside() []string                                      { return nil }
+
 // setup is a run to be played.
 type setup struct {
 	params   string
@@ -68,8 +74,8 @@ type setup struct {
 
 func (s setup) play(ctx context.Context, t *testing.T) (engine.Result, []journal.Ended) {
 	t.Helper()
-	kind := rules.Kind()
-	params := kind.Params().(*rules.Params)
+	kind := world.Define(definition{})
+	params := definition{}.Defaults()
 	must(t, json.Unmarshal([]byte(s.params), params))
 	raw, err := json.Marshal(params)
 	must(t, err)

@@ -16,7 +16,7 @@ import (
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, nil)
-	params := rules.Kind().Params().(*rules.Params)
+	params := rules.Definition{}.Defaults()
 	must(t, json.Unmarshal(fmt.Appendf(nil, `{%s,"servers":[%q],"pool":{"per_server":1,"patience":0.05}}`, mazes, f.URL), params))
 	a, err := New(params, "run")
 	must(t, err)

@@ -17,19 +17,15 @@ var (
 	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
 )
 
-// checked returns params as what they must be, or what is wrong with them.
-func checked(params any) (*Params, error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
-	}
+// check says what is wrong with p, all of it, naming the params.
+func (p *Params) check() error {
 	c := &world.Complaints{Kind: "rollout"}
 	p.checkEnv(c)
 	p.checkServers(c)
 	p.checkSizes(c)
 	p.checkSeats(c)
 	p.checkExperience(c)
-	return p, c.Err()
+	return c.Err()
 }
 
 // wrong is an error about a param.

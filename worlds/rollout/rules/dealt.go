@@ -2,14 +2,10 @@ package rules
 
 import "encoding/json"
 
-// dealt is which environment it is, and of the tasks of a file which one: they have the same
+// Dealt is which environment it is, and of the tasks of a file which one: they have the same
 // numbers in any file. What a plan makes an environment with is what is compared. What an
 // environment draws is chance's, unless the plan gives it a seed.
-func dealt(params any) (what string, whole bool) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return "", false
-	}
+func (Definition) Dealt(p *Params) (what string, whole bool) {
 	about := struct {
 		Env    string
 		Params json.RawMessage

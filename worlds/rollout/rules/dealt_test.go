@@ -22,13 +22,10 @@ func TestDealt(t *testing.T) {
 		"another seed":        {Params{Env: "maze"}, Params{Env: "maze", Seed: &seed}, false},
 		"not JSON":            {Params{Env: "maze", EnvParams: json.RawMessage("{"), Task: &Task{}}, Params{Env: "maze"}, false},
 	} {
-		a, whole := dealt(&test.a)
-		b, _ := dealt(&test.b)
+		a, whole := Definition{}.Dealt(&test.a)
+		b, _ := Definition{}.Dealt(&test.b)
 		if a == "" || whole || (a == b) != test.same {
 			t.Errorf("%s: %q and %q", name, a, b)
 		}
-	}
-	if what, whole := dealt(nil); what != "" || whole {
-		t.Errorf("nothing: %q", what)
 	}
 }

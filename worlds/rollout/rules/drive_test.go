@@ -97,9 +97,9 @@ func mustRead(b []byte, v any) {
 // play plays an episode of params against s.
 func play(t *testing.T, params string, lineup world.Lineup, s *script) (world.Outcome, Data) {
 	t.Helper()
-	p := defaults()
+	p := Definition{}.Defaults()
 	mustRead([]byte(params), p)
-	w, err := newWorld(p, lineup)
+	w, err := Definition{}.World(p, lineup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-func kinds() []world.Kind { return []world.Kind{rules.Kind()} }
+func kinds() []world.Kind { return []world.Kind{world.Define(rules.Definition{})} }
 
 // TestExamples: every plan in examples/ can be played, and is the same when it is read back
 // from a run file.
@@ -76,7 +76,7 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := p.Params.(*rules.Params)
+	got := p.Params.Pointer().(*rules.Params)
 	if got.MaxSteps != 10 || got.MessageCut != 2 || got.Env != "count" || got.Pool.Startup != 16 || got.Protocol != rules.V1 {
 		t.Errorf("%+v", got)
 	}
@@ -96,7 +96,7 @@ params: {env: count, servers: ["http://127.0.0.1:36663"], max_steps: 10, message
 // TestExample: what init writes can be played as it is.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	p, err := config.Parse("rollout.yaml", []byte(rules.Kind().Example), kinds(), nil)
+	p, err := config.Parse("rollout.yaml", []byte(world.Define(rules.Definition{}).Example), kinds(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

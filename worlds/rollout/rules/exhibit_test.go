@@ -41,7 +41,7 @@ func failing(why string) func(d *Data, p *world.Played) {
 // shows returns the exhibits of episodes, by name.
 func shows(t *testing.T, all ...world.Played) map[string]world.Show {
 	t.Helper()
-	x := Kind().Exhibitor()
+	x := Definition{}.Exhibitor()
 	for _, p := range all {
 		x.Add(p)
 	}

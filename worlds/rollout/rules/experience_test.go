@@ -38,9 +38,9 @@ func (s shelf) Lessons(name string) (rows []json.RawMessage, err error) {
 
 func learned(t *testing.T, x string, files disk) *Params {
 	t.Helper()
-	p := defaults()
+	p := Definition{}.Defaults()
 	mustRead([]byte(`{"env":"maze","experience":`+x+`}`), p)
-	if _, err := load(p, shelf{files}); err != nil {
+	if _, err := (Definition{}).Load(p, shelf{files}); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -185,13 +185,13 @@ func TestBadExperience(t *testing.T) {
 		{`{"from":"l.jsonl"}`, `{"text":"` + strings.Repeat("x", 9000) + `"}`, "at most 8000"},
 		{`{"from":"run.parley"}`, "", "no file matches"},
 	} {
-		p := defaults()
+		p := Definition{}.Defaults()
 		mustRead([]byte(`{"experience":`+c.experience+`}`), p)
 		files := disk{}
 		if c.file != "" {
 			files["l.jsonl"] = c.file + "\n"
 		}
-		if _, err := load(p, shelf{files}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Definition{}).Load(p, shelf{files}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.experience, c.file, err)
 		}
 	}
@@ -200,15 +200,15 @@ func TestBadExperience(t *testing.T) {
 		`{"experience":{"count":0}}`:                    "experience.count: 0: want 1 to 20",
 		`{"experience":{"template":"nothing to tell"}}`: "experience.template",
 	} {
-		p := defaults()
+		p := Definition{}.Defaults()
 		mustRead([]byte(params), p)
-		if _, err := checked(p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", params, err)
 		}
 	}
-	p := defaults()
+	p := Definition{}.Defaults()
 	p.Experience.Lessons = "{\n"
-	if _, err := plan(p, world.Spec{}, 1); err == nil || !strings.Contains(err.Error(), "experience.lessons: line 1") {
+	if _, err := (Definition{}).Plan(p, world.Spec{}, 1); err == nil || !strings.Contains(err.Error(), "experience.lessons: line 1") {
 		t.Errorf("%v", err)
 	}
 }

@@ -65,7 +65,8 @@ const (
 	ProtocolOpenEnv = "openenv"
 )
 
-func defaults() *Params {
+// Defaults are episodes of an environment that comes with parley.
+func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, OpenEnv: OpenEnv{Action: "message"},

@@ -23,12 +23,11 @@ type Task struct {
 	Size  int    `json:"size"`  // episodes in the group
 }
 
-// plan makes groups of what a plan file asks for. Each of its episodes is one group or,
+// Plan makes groups of what a plan file asks for. Each of its episodes is one group or,
 // with an environments file, all tasks of the file once. Members of a group have the same
 // deal, and thus the same seed, and stand beside each other, so that groups fill up early.
-func plan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
-	p, err := checked(params)
-	if err != nil {
+func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (_ world.Plan, err error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if p.Tasks == "" {
@@ -67,11 +66,11 @@ func plan(params any, cell world.Spec, seed uint64) (world.Plan, error) {
 	return groups(all...)
 }
 
-// alike: tasks and lessons are others with every deal.
-func alike(params any) bool {
-	p, ok := params.(*Params)
-	return ok && p.Tasks == "" && p.Experience.Lessons == ""
-}
+// Forecast foresees nothing: the plan is its first stage.
+func (Definition) Forecast(*Params, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
+
+// Uniform says whether every deal is the same: tasks and lessons are others with each.
+func (Definition) Uniform(p *Params) bool { return p.Tasks == "" && p.Experience.Lessons == "" }
 
 // spec makes the spec of a task: cell with the params, and with what its episodes are told.
 func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
@@ -145,12 +144,8 @@ type rowFiles interface {
 	Rows(name string) iter.Seq2[json.RawMessage, error]
 }
 
-// load puts into params what the files say that they name.
-func load(params any, files world.Files) (advice []string, err error) {
-	p, ok := params.(*Params)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("rollout: params are %T, want *rollout.Params", params)
-	}
+// Load puts into params what the files say that they name.
+func (Definition) Load(p *Params, files world.Files) (advice []string, err error) {
 	advice, err = p.list(files)
 	return advice, errors.Join(err, p.learn(files))
 }

@@ -56,9 +56,9 @@ func TestTasks(t *testing.T) {
 			{"env_name":"qa","dataset":"q.jsonl","dataset_load_mode":"parquet_row_ref","env_image":"img"}]}`,
 		"envs/q.jsonl": "{\"q\":\"1\"}\n{\"q\":\"2\"}\n",
 	}
-	p := defaults()
+	p := Definition{}.Defaults()
 	p.Environments = "envs/all.yaml"
-	advice, err := load(p, files)
+	advice, err := Definition{}.Load(p, files)
 	if err != nil || len(advice) != 1 || !strings.Contains(advice[0], "env_image") {
 		t.Fatal(advice, err)
 	}
@@ -67,7 +67,7 @@ func TestTasks(t *testing.T) {
 	for _, s := range specs {
 		var one Params
 		mustRead(s.Params, &one)
-		if _, err := newWorld(&one, nil); err != nil || one.Tasks != "" {
+		if _, err := (Definition{}).World(&one, nil); err != nil || one.Tasks != "" {
 			t.Error(err)
 		}
 		got = append(got, fmt.Sprintf("%s %d %d %s", one.Task.Group, one.Task.Index, s.Deal, one.EnvParams))
@@ -93,7 +93,7 @@ func TestTasks(t *testing.T) {
 
 func episodes(t *testing.T, p *Params, cell world.Spec) (specs []world.Spec) {
 	t.Helper()
-	made, err := plan(p, cell, 1)
+	made, err := Definition{}.Plan(p, cell, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func episodes(t *testing.T, p *Params, cell world.Spec) (specs []world.Spec) {
 
 func TestGroupsWithoutAFile(t *testing.T) {
 	t.Parallel()
-	p := defaults()
+	p := Definition{}.Defaults()
 	p.Group = 3
 	specs := episodes(t, p, world.Spec{Deal: 7, Cell: "c", Lineup: map[string]string{"agent": "x"}})
 	if len(specs) != 3 || specs[0].Deal != 7 || specs[2].Deal != 7 || specs[2].Cell != "c" {
@@ -113,21 +113,21 @@ func TestGroupsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestAlike: where every deal is said to make the same, it does; with tasks and lessons it is not said.
-func TestAlike(t *testing.T) {
+// TestUniform: where every deal is said to make the same, it does; with tasks and lessons it is not said.
+func TestUniform(t *testing.T) {
 	t.Parallel()
-	p := defaults()
+	p := Definition{}.Defaults()
 	p.Group = 3
 	first, later := episodes(t, p, world.Spec{Deal: 0}), episodes(t, p, world.Spec{Deal: 8})
 	for i := range later {
 		later[i].Deal -= 8
 	}
-	if !alike(p) || !reflect.DeepEqual(first, later) {
+	if !(Definition{}).Uniform(p) || !reflect.DeepEqual(first, later) {
 		t.Errorf("%v, %v", first, later)
 	}
 	tasks, lessons := *p, *p
 	tasks.Tasks, lessons.Experience.Lessons = "x", "x"
-	if alike(&tasks) || alike(&lessons) || alike(3) {
+	if (Definition{}).Uniform(&tasks) || (Definition{}).Uniform(&lessons) {
 		t.Error("tasks and lessons depend on the deal")
 	}
 }
@@ -144,16 +144,16 @@ func TestBadTasks(t *testing.T) {
 		{`{"environments":[{"env_name":"a"},{"env_name":"b","dataset":"x.jsonl"}]}`, "environments[1].dataset: there is no x.jsonl"},
 		{`{`, "unexpected end"},
 	} {
-		p := defaults()
+		p := Definition{}.Defaults()
 		p.Environments = "f.yaml"
-		if _, err := load(p, disk{"f.yaml": c.file}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Definition{}).Load(p, disk{"f.yaml": c.file}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.file, err, c.want)
 		}
 	}
 	for _, tasks := range []string{"x", "{}", `{"env":"a","params":{},"group":"g","size":0}`} {
-		p := defaults()
+		p := Definition{}.Defaults()
 		p.Tasks = tasks
-		if _, err := plan(p, world.Spec{}, 0); err == nil || !strings.Contains(err.Error(), "params.tasks: line 1") {
+		if _, err := (Definition{}).Plan(p, world.Spec{}, 0); err == nil || !strings.Contains(err.Error(), "params.tasks: line 1") {
 			t.Errorf("%s: %v", tasks, err)
 		}
 	}
@@ -181,13 +181,10 @@ func TestBadParams(t *testing.T) {
 		{`{"pool":{"per_server":0}}`, "params.pool.per_server"},
 		{`{"pool":{"timeout":0}}`, "params.pool.timeout"},
 	} {
-		p := defaults()
+		p := Definition{}.Defaults()
 		mustRead([]byte(c.params), p)
-		if _, err := seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
-	}
-	if _, err := newWorld(3, nil); err == nil {
-		t.Error("3 are params")
 	}
 }

@@ -31,47 +31,39 @@ import (
 //go:embed example.yaml
 var example string
 
-// Kind is the family of rollouts.
-func Kind() world.Kind {
-	return world.Kind{
-		Name: "rollout", Version: 1,
-		Doc:       "Agents act in an environment, step by step, for rewards: training data.",
-		Params:    func() any { return defaults() },
-		Load:      load,
-		Seats:     seats,
-		Plan:      plan,
-		Alike:     alike,
-		World:     newWorld,
-		Scores:    measures,
-		Dealt:     dealt,
-		Exhibitor: func() world.Exhibitor { return &gallery{} },
-		Story:     story,
-		External:  true,
-		Outside:   []string{"servers", "pool"},
-		Example:   example,
+// Definition is the kind of rollouts, but for what carries out their acts: package rollout adds it.
+type Definition struct{}
+
+// About says what rollouts are.
+func (Definition) About() world.About {
+	return world.About{
+		Name: "rollout", Version: 1, Example: example,
+		Doc: "Agents act in an environment, step by step, for rewards: training data.",
 	}
 }
 
-func seats(params any) ([]string, error) {
-	p, err := checked(params)
-	if err != nil {
+// Seats checks params and returns the agents of the environment.
+func (Definition) Seats(p *Params) ([]string, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	return p.Seats, nil
 }
 
-// measures are the scores of an episode. What environments pay is theirs to say.
-func measures(params any) []world.Measure {
-	p, err := checked(params)
-	if err != nil {
+// Exhibitor begins the part of a report.
+func (Definition) Exhibitor() world.Exhibitor { return &gallery{} }
+
+// Measures are the scores of an episode. What environments pay is theirs to say.
+func (Definition) Measures(p *Params) []world.Measure {
+	if p.check() != nil {
 		return nil
 	}
 	return []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
 }
 
-func newWorld(params any, lineup world.Lineup) (world.World, error) {
-	p, err := checked(params)
-	if err != nil {
+// World makes an episode.
+func (Definition) World(p *Params, lineup world.Lineup) (world.World, error) {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	return &rollout{Params: *p, trains: trains(p.Seats, lineup)}, nil

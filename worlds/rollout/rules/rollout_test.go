@@ -211,7 +211,7 @@ func TestAgentWithoutASeat(t *testing.T) {
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{`{"max_steps":6}`, `{"seats":["a","b"],"max_steps":5,"message_cut":2}`} {
-		worldtest.Exercise(t, Kind(), worldtest.Options{Params: params, Answer: answer, EmptyIsAMove: true})
+		worldtest.Exercise(t, world.Define(Definition{}), worldtest.Options{Params: params, Answer: answer, EmptyIsAMove: true})
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 // environment is who speaks in a story for the outside.
 const environment = "environment"
 
-// story tells an episode step by step: what the environment showed, who did what, what that
+// Story tells an episode step by step: what the environment showed, who did what, what that
 // was paid, and how it ended. Its data may be anything: a run file may come from anywhere.
-func story(p world.Played, told []world.Told) []world.Exhibit {
+func (Definition) Story(p world.Played, told []world.Told) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range told {
 		switch {

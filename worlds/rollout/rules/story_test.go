@@ -13,9 +13,9 @@ import (
 // tells plays an episode against s and returns its story, a line a line.
 func tells(t *testing.T, params string, s *script) string {
 	t.Helper()
-	p := defaults()
+	p := Definition{}.Defaults()
 	mustRead([]byte(params), p)
-	w, err := newWorld(p, nil)
+	w, err := Definition{}.World(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func tells(t *testing.T, params string, s *script) string {
 				t.Fatal(err)
 			}
 			turn.Outcome.Data = json.RawMessage(raw)
-			return written(story(world.Played{Outcome: turn.Outcome}, told))
+			return written(Definition{}.Story(world.Played{Outcome: turn.Outcome}, told))
 		}
 		replies = nil
 		for _, c := range turn.Calls {
@@ -126,10 +126,10 @@ func TestStoryOfAnything(t *testing.T) {
 		told = append(told, world.Told{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})
 	}
 	told = append(told, world.Told{Reply: world.Reply{Text: strings.Repeat("é", 10_000)}}, world.Told{Reply: world.Reply{Failed: llm.KindTimeout}})
-	if got := written(story(world.Played{Outcome: world.Outcome{Data: json.RawMessage("[]")}}, told)); !strings.Contains(got, "failed: timeout") || len(got) > 8000 {
+	if got := written(Definition{}.Story(world.Played{Outcome: world.Outcome{Data: json.RawMessage("[]")}}, told)); !strings.Contains(got, "failed: timeout") || len(got) > 8000 {
 		t.Errorf("%d bytes: %.300s", len(got), got)
 	}
-	if got := story(world.Played{}, nil); got != nil {
+	if got := (Definition{}).Story(world.Played{}, nil); got != nil {
 		t.Errorf("nothing: %v", got)
 	}
 }

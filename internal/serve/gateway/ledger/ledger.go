@@ -367,7 +367,7 @@ func (l *Ledger) Close(reason string, now time.Time) {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
-		l.in <- written{entries: []journal.Entry{&journal.Closed{At: now, State: journal.Stopped, Reason: reason}}}
+		l.in <- written{entries: []journal.Entry{&journal.Closed{At: now, State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByUser, Detail: reason}}}}
 		close(l.in)
 	}
 	l.mu.Unlock()

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"parley/journal"
+	"parley/world"
+)
+
+// agenda is what the plan asks for, stage by stage, and what became of it. Episodes are numbered by
+// position, each is taken once, in order, and the plan is asked for a stage only when all episodes
+// of the one before have ended. The scheduler's lock guards it.
+type agenda struct {
+	kind world.Kind
+	plan world.Plan
+	head *journal.Head // what is recorded of earlier sittings
+
+	stage  world.Specs
+	first  int // number of the stage's first episode
+	next   int // in the stage: to be taken next
+	ended  int // of the stage
+	stages int
+	draws  *draws
+	played []world.Played // of the stage
+
+	outcomes []journal.Ended        // of the run
+	plays    map[journal.Digest]int // numbers the plays that would be copies if they came again
+}
+
+func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head) *agenda {
+	return &agenda{kind: kind, plan: plan, head: head, draws: newDraws(kind), plays: map[journal.Digest]int{}}
+}
+
+// more says whether the stage has episodes that were not taken.
+func (a *agenda) more() bool { return a.next < a.stage.Len() }
+
+// done says whether all episodes of the stage have ended.
+func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
+
+// take takes the next episode. It returns false for one that ended in an earlier sitting, and
+// counts it.
+func (a *agenda) take() (step, bool) {
+	n, spec := a.first+a.next, a.stage.At(a.next)
+	a.next++
+	d := a.draws.of(spec)
+	if e, ok := a.head.Ended[n]; ok {
+		a.count(e)
+		return step{}, false
+	}
+	return step{begins: true, number: n, spec: spec, draw: d}, true
+}
+
+// count takes in an episode that ended.
+func (a *agenda) count(e journal.Ended) {
+	a.ended++
+	a.outcomes = append(a.outcomes, e)
+	unit := world.Unit{}
+	if !e.Chance && e.Play != (journal.Digest{}) {
+		if a.plays[e.Play] == 0 {
+			a.plays[e.Play] = len(a.plays) + 1
+		}
+		unit.Play = a.plays[e.Play]
+	}
+	a.played = append(a.played, world.Played{Episode: e.Episode, Spec: a.stage.At(e.Episode - a.first), Outcome: e.Outcome, Unit: unit})
+}
+
+// advance asks the plan for the next stage: nil, where it asks for no more. recorded is whether the
+// journal has the stage already; err is why the run cannot go on.
+func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
+	slices.SortFunc(a.played, func(x, y world.Played) int { return x.Episode - y.Episode })
+	a.first += a.stage.Len()
+	a.stage = a.plan.Next(a.played)
+	a.next, a.ended, a.played = 0, 0, nil
+	switch n := a.stage.Len(); {
+	case n == 0:
+		if p, ok := a.plan.(world.FailingPlan); ok {
+			err = p.Err()
+		}
+		return nil, false, err
+	case n > world.MaxEpisodes-a.first:
+		a.stage = world.Specs{}
+		return nil, false, fmt.Errorf("engine: the plan asks for more than %d episodes", world.MaxEpisodes)
+	}
+	st = &journal.Staged{Stage: a.stages, First: a.first, Specs: a.stage}
+	a.stages++
+	if i := slices.IndexFunc(a.head.Stages, func(s journal.Staged) bool { return s.First == a.first }); i >= 0 {
+		return st, true, sameStage(a.kind, a.head.Stages[i], *st)
+	}
+	return st, false, nil
+}
+
+// tally fills in what the episodes came to.
+func (a *agenda) tally(res *Result) {
+	slices.SortFunc(a.outcomes, func(x, y journal.Ended) int { return x.Episode - y.Episode })
+	res.Episodes, res.Ended = a.first+a.stage.Len(), len(a.outcomes)
+	h := sha256.New()
+	for _, e := range a.outcomes {
+		if e.Outcome.Failed != "" {
+			res.Failed++
+		}
+		b, err := json.Marshal(e.Outcome)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		fmt.Fprintf(h, "%d %s\n", e.Episode, b)
+	}
+	res.Digest = hex.EncodeToString(h.Sum(nil))
+}
+
+// sameStage makes sure that the plan still asks for what the journal says it did. Params
+// that are outside of play may have changed.
+func sameStage(kind world.Kind, was, is journal.Staged) error {
+	if was.Specs.Len() != is.Specs.Len() {
+		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
+	}
+	ids := world.NewCellIDs(kind)
+	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
+		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
+	})
+	if i >= 0 {
+		return fmt.Errorf("engine: %w: the plan's episode %d is now %s, and was %s", ErrDiverged, is.First+i, asJSON(is.Specs.At(i)), asJSON(was.Specs.At(i)))
+	}
+	return nil
+}
+
+func asJSON(spec world.Spec) []byte {
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Append(nil, err)
+	}
+	return b
+}

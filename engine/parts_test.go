@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// TestStopper: the first ending counts, only the end of a complete run drains nobody, and wait waits
+// for drains.
+func TestStopper(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			first ending
+			want  int64
+		}{{ending{state: journal.Complete}, 0}, {failedWith(errCut), 1}, {ending{state: journal.Stopped}, 1}} {
+			var drained atomic.Int64
+			s := &stopper{drains: []func(){func() { time.Sleep(time.Second); drained.Add(1) }}}
+			s.stop(c.first)
+			s.stop(ending{state: journal.Stopped, reason: journal.Reason{Kind: journal.ByUser}})
+			s.fail(errAstray)
+			got, err := s.wait(), c.first.err
+			if err == nil {
+				err = errAstray
+			}
+			if got.state != c.first.state || got.reason != c.first.reason || !errors.Is(got.err, err) || drained.Load() != c.want {
+				t.Errorf("%+v: %+v, %d drained", c.first, got, drained.Load())
+			}
+		}
+	})
+}
+
+// TestWhenDone: whoever ends it waits for what has begun, and nothing begins after.
+func TestWhenDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		begun, never := false, false
+		late := whenDone(ctx, func() { never = true })
+		late()
+		end := whenDone(ctx, func() { time.Sleep(time.Second); begun = true })
+		cancel()
+		synctest.Wait()
+		end()
+		if !begun || never {
+			t.Errorf("begun %v, never %v", begun, never)
+		}
+	})
+}
+
+// slowDrain takes its time to drain.
+type slowDrain struct {
+	models
+	drained bool
+}
+
+func (s *slowDrain) Drain() {
+	time.Sleep(time.Second)
+	s.models.Drain()
+	s.drained = true
+}
+
+// TestRunWaitsForDrain: nobody whom Run told to drain is still at it when Run returns.
+func TestRunWaitsForDrain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &slowDrain{models: models{width: 3, fail: func(*llm.Request) error { return &llm.Error{Kind: llm.KindAuth} }}}
+		if res, err := Run(t.Context(), config(m, &journal.Memory{}, 3)); err != nil || res.State != journal.Stopped || !m.drained {
+			t.Errorf("drained %v: %+v, %v", m.drained, res, err)
+		}
+	})
+}
+
+// listed is a scheduler of n episodes without a provider.
+func listed(n, live int) *scheduler {
+	s := newScheduler(bounds{live: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}), nil, &stopper{})
+	s.staged = func(*journal.Staged, bool) {}
+	return s
+}
+
+// TestScheduler: episodes begin in order, no more than may be live; of what is ready the oldest goes
+// first, and no two strands of an episode at once; once the run stops nothing does.
+func TestScheduler(t *testing.T) {
+	t.Parallel()
+	s := listed(9, 3)
+	begin := func(n int) step {
+		t.Helper()
+		st, ok := s.next(step{})
+		if !ok || !st.begins || st.number != n {
+			t.Fatalf("%+v, want episode %d to begin", st, n)
+		}
+		ep := &episode{number: n, strands: map[*strand]struct{}{}}
+		st.strand = &strand{episode: ep}
+		ep.strands[st.strand] = struct{}{}
+		return st
+	}
+	play := func(done step, n int) step {
+		t.Helper()
+		st, ok := s.next(done)
+		if !ok || st.begins || st.strand.episode.number != n {
+			t.Fatalf("%+v, want episode %d to be played", st, n)
+		}
+		return st
+	}
+	all := []step{begin(0), begin(1), begin(2)}
+	if s.mu.Lock(); s.mayBegin() {
+		t.Error("a fourth may begin while three are about to")
+	}
+	s.mu.Unlock()
+	s.mu.Lock()
+	s.finish(all[2])
+	s.finish(all[1])
+	s.mu.Unlock()
+	zero := play(all[0], 0)
+	s.mu.Lock()
+	s.resume(zero.strand) // another strand of an episode that is played
+	s.mu.Unlock()
+	one := play(step{}, 1)
+	two := play(zero, 0)
+	s.retire(two.strand.episode, true)
+	s.ended(two.strand.episode, &journal.Ended{Episode: 0})
+	play(two, 2)
+	if st := begin(3); st.strand == nil {
+		t.Error("a place that is free is not taken")
+	}
+	s.stop.stop(ending{state: journal.Stopped})
+	s.mu.Lock()
+	s.busy = 0
+	s.mu.Unlock()
+	if st, ok := s.next(step{}); ok {
+		t.Errorf("%+v after the run stopped; %v", st, one)
+	}
+}
+
+// TestAgenda: every episode is taken once, in order, and a stage begins when the one before has ended.
+func TestAgenda(t *testing.T) {
+	t.Parallel()
+	plan, o := stages{3, 2}, world.Outcome{Data: json.RawMessage("{}")}
+	a := newAgenda(crowd(), &plan, &journal.Head{Ended: map[int]journal.Ended{1: {Episode: 1, Outcome: o}}})
+	var got []string
+	for {
+		st, recorded, err := a.advance()
+		if err != nil || recorded {
+			t.Fatal(recorded, err)
+		}
+		if st == nil {
+			break
+		}
+		got = append(got, fmt.Sprintf("stage %d from %d", st.Stage, st.First))
+		for a.more() {
+			next, ok := a.take()
+			got = append(got, fmt.Sprint(next.number, ok))
+			if a.done() {
+				t.Errorf("the stage is done before episode %d has ended", next.number)
+			}
+			if ok {
+				a.count(journal.Ended{Episode: next.number, Outcome: o})
+			}
+		}
+		if !a.done() {
+			t.Error("the stage is not done though all its episodes have ended")
+		}
+	}
+	if want := []string{"stage 0 from 0", "0 true", "0 false", "2 true", "stage 1 from 3", "3 true", "4 true"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestReplay: an episode gets what is recorded of its last attempt, once, and in order.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	at := func(episode, attempt int) journal.Turn { return journal.Turn{Episode: episode, Attempt: attempt} }
+	for _, e := range []journal.Entry{
+		&journal.Turned{Turn: at(1, 0), Calls: 1}, &journal.Replied{Turn: at(1, 0), Response: &llm.Response{Text: "given up"}},
+		&journal.Turned{Turn: at(3, 0), Calls: 1}, &journal.Turned{Turn: at(1, 1), Calls: 2},
+		&journal.Replied{Turn: at(1, 1), Index: 1, Response: &llm.Response{Text: "kept"}}, &journal.Ended{Episode: 2},
+	} {
+		if err := j.Append(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, err := j.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newReplay(j, head.Playing, false)
+	done := make(chan struct{})
+	go func() { p.run(t.Context()); close(done) }()
+	one, err := p.take(t.Context(), 1)
+	if turn := one[at(1, 1)]; err != nil || len(one) != 1 || turn.calls != 2 || turn.has(0) || !turn.has(1) || turn.replies[1].Text != "kept" {
+		t.Errorf("%+v, %v", one, err)
+	}
+	if three, err := p.take(t.Context(), 3); err != nil || !three[at(3, 0)].turned() {
+		t.Errorf("%+v, %v", three, err)
+	}
+	<-done
+	for _, n := range []int{1, 2, 3} {
+		if rec, err := p.take(t.Context(), n); err == nil {
+			t.Errorf("episode %d: %v a second time, or though it has ended", n, rec)
+		}
+	}
+}
+
+// TestRecorder: what is to happen after an entry sees it in the journal, in order; once a commit has
+// failed, nothing is kept, and that is told once.
+func TestRecorder(t *testing.T) {
+	t.Parallel()
+	for _, keeps := range []int{0, 5, 100} {
+		j := &cutJournal{left: keeps}
+		r, failures := newRecorder(j), 0
+		done := make(chan struct{})
+		go func() { r.run(t.Context(), func(error) { failures++ }); close(done) }()
+		var seen []int
+		for n := range 100 {
+			r.write(&journal.Ended{Episode: n}, func(kept bool) {
+				head, _ := j.Head(t.Context())
+				if _, durable := head.Ended[n]; durable != kept {
+					t.Errorf("entry %d: kept %v, and in the journal: %v", n, kept, durable)
+				}
+				seen = append(seen, n)
+			})
+		}
+		err := r.close()
+		<-done
+		if !slices.IsSorted(seen) || len(seen) != 100 || (failures == 1) != (keeps < 100) || failures > 1 || (err != nil) != (keeps < 100) {
+			t.Errorf("keeps %d: %d seen, %d failures, %v", keeps, len(seen), failures, err)
+		}
+	}
+}
+
+// TestBudgetMovesMoney plays random forks: what is left to the strands and what was charged always
+// add up, and some strand can go on until the first has ended.
+func TestBudgetMovesMoney(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		const all = 1000
+		root := &strand{budget: budget{left: all}}
+		strands, runs, charged := []*strand{root}, []*strand{root}, llm.Money(0)
+		for range 1000 {
+			if len(runs) == 0 {
+				t.Fatalf("seed %d: everybody waits", seed)
+			}
+			i := r.IntN(len(runs))
+			s := runs[i]
+			if s == root && (root.exhausted || r.IntN(20) == 0) {
+				break
+			}
+			switch r.IntN(4) {
+			case 0: // a call
+				cost := min(s.left, llm.Money(r.IntN(60)))
+				s.left -= cost
+				charged += cost
+				continue
+			case 1: // a fork
+				forks := make([]*strand, 1+r.IntN(3))
+				for n := range forks {
+					forks[n] = &strand{parent: s, number: n}
+				}
+				s.missing = len(forks)
+				s.divide(forks)
+				strands, runs = append(strands, forks...), append(slices.Delete(runs, i, i+1), forks...)
+			case 2: // it is done, as the scheduler has it
+				if s == root {
+					continue
+				}
+				runs = slices.Delete(runs, i, i+1)
+				s.parent.left += s.left
+				s.left = 0
+				if next := s.parent.arrive(); next != nil {
+					runs = append(runs, next)
+				}
+			case 3:
+				runs = slices.Delete(runs, i, i+1)
+				if next := s.block(); next != nil {
+					runs = append(runs, next)
+				}
+			}
+			sum := charged
+			for _, s := range strands {
+				sum += s.left
+			}
+			if sum != all {
+				t.Fatalf("seed %d: %v of %v", seed, sum, llm.Money(all))
+			}
+		}
+	}
+}

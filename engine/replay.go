@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// recorded is what the journal has of an attempt at an episode, by turn.
+type recorded map[journal.Turn]*recordedTurn
+
+// recordedTurn is a turn as the journal has it. It may have replies before it is known to
+// have been turned, and nil is one of which there is nothing.
+type recordedTurn struct {
+	digest  journal.Digest
+	calls   int // -1: not turned
+	replies []*world.Reply
+	bills   []bill // of replies, where there is a budget
+}
+
+func (t *recordedTurn) turned() bool { return t != nil && t.calls >= 0 }
+
+func (t *recordedTurn) has(reply int) bool {
+	return t != nil && reply < len(t.replies) && t.replies[reply] != nil
+}
+
+// diverged says whether a recorded turn is another than the one played now. What a fork
+// copied has no digest, since other agents may ask in other words: only the number of
+// calls must be the same.
+func (t *recordedTurn) diverged(digest journal.Digest, calls int) bool {
+	if t.digest == (journal.Digest{}) {
+		return t.calls != calls
+	}
+	return t.digest != digest
+}
+
+// replay gives episodes that have begun before what the journal has of them. Each gets all that was
+// recorded of its last attempt, once, and nothing of earlier attempts. They are begun in order, so
+// the journal is read in order, by one goroutine, a part at a time.
+type replay struct {
+	journal journal.Journal
+	playing map[int]journal.Progress
+	billed  bool         // what replies took is wanted too
+	replies atomic.Int64 // that were given to worlds instead of asked for
+
+	parts chan map[int]recorded // closed when all is read, or reading failed
+	err   error                 // valid when parts is closed
+
+	mu   sync.Mutex
+	have map[int]recorded
+}
+
+func newReplay(j journal.Journal, playing map[int]journal.Progress, billed bool) *replay {
+	return &replay{journal: j, playing: playing, billed: billed, parts: make(chan map[int]recorded), have: map[int]recorded{}}
+}
+
+// partSize is how many entries are read at once: enough to read those of many episodes in
+// one go, and few enough for two parts to be held in memory.
+const partSize = 100_000
+
+// take waits for what the journal has of an episode that was begun before, and returns it.
+func (p *replay) take(ctx context.Context, episode int) (recorded, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.have[episode] == nil {
+		select {
+		case part, ok := <-p.parts:
+			if !ok {
+				return nil, p.err
+			}
+			maps.Copy(p.have, part)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	rec := p.have[episode]
+	delete(p.have, episode)
+	return rec, nil
+}
+
+// run reads what the journal has of all episodes that did not end.
+func (p *replay) run(ctx context.Context) {
+	defer close(p.parts)
+	todo := slices.Sorted(maps.Keys(p.playing))
+	for len(todo) > 0 {
+		n := 0
+		for entries := 0; n < len(todo) && entries < partSize; n++ {
+			entries += p.playing[todo[n]].Entries
+		}
+		part, err := p.readPart(ctx, todo[:n])
+		if err != nil {
+			p.err = err
+			return
+		}
+		select {
+		case p.parts <- part:
+		case <-ctx.Done():
+			p.err = context.Cause(ctx)
+			return
+		}
+		todo = todo[n:]
+	}
+	p.err = errors.New("engine: an episode was begun out of order") // nobody may ask for more
+}
+
+func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded, error) {
+	part := make(map[int]recorded, len(episodes))
+	for _, n := range episodes {
+		part[n] = recorded{}
+	}
+	in := journal.Span{From: episodes[0], To: episodes[len(episodes)-1] + 1, Replay: true}
+	err := p.journal.Read(ctx, in, func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if t := p.turnIn(part, e.Turn); t != nil {
+				t.digest, t.calls = e.Digest, e.Calls
+			}
+		case *journal.Replied:
+			if t := p.turnIn(part, e.Turn); t != nil {
+				t.add(e, p.billed)
+			}
+		}
+		return nil
+	})
+	return part, err
+}
+
+// turnIn is where a turn is kept; nil for one of an attempt that was given up.
+func (p *replay) turnIn(part map[int]recorded, at journal.Turn) *recordedTurn {
+	rec, ok := part[at.Episode]
+	if !ok || at.Attempt != p.playing[at.Episode].Attempt {
+		return nil
+	}
+	t := rec[at]
+	if t == nil {
+		t = &recordedTurn{calls: -1}
+		rec[at] = t
+	}
+	return t
+}
+
+func (t *recordedTurn) add(e *journal.Replied, billed bool) {
+	for len(t.replies) <= e.Index {
+		t.replies = append(t.replies, nil)
+	}
+	reply := e.Reply()
+	t.replies[e.Index] = &reply
+	if billed {
+		for len(t.bills) < len(t.replies) {
+			t.bills = append(t.bills, bill{})
+		}
+		t.bills[e.Index] = billOf(e)
+	}
+}
+
+// difference says what of a turn is not as it was recorded.
+func (p *replay) difference(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) string {
+	if rec.calls != len(calls) {
+		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.calls)
+	}
+	entries, err := journal.Episode(ctx, p.journal, at.Episode)
+	if err != nil {
+		return "its calls are not what they were, which cannot be read: " + err.Error()
+	}
+	for _, e := range entries {
+		was, ok := e.(*journal.Replied)
+		if !ok || was.Turn != at || was.Index >= len(calls) {
+			continue
+		}
+		i, c := was.Index, calls[was.Index]
+		switch {
+		case was.Seat != c.seat || was.Label != c.label:
+			return fmt.Sprintf("call %d is now %s of %s, and was %s of %s", i, c.label, c.seat, was.Label, was.Seat)
+		case was.Request != nil && c.req != nil && was.Request.Digest() != c.req.Digest():
+			return fmt.Sprintf("call %d, %s of %s, asks something else: %s", i, c.label, c.seat, requestDifference(was.Request, c.req))
+		}
+	}
+	return "its calls are not what they were"
+}
+
+func requestDifference(was, is *llm.Request) string {
+	if was.Model != is.Model {
+		return fmt.Sprintf("of %s, and was of %s", is.Model, was.Model)
+	}
+	if len(was.Messages) != len(is.Messages) {
+		return fmt.Sprintf("in %d messages, and was in %d", len(is.Messages), len(was.Messages))
+	}
+	for i := range is.Messages {
+		if a, b := was.Messages[i].Text(), is.Messages[i].Text(); a != b {
+			return fmt.Sprintf("message %d is %q, and was %q", i, near(b, a), near(a, b))
+		}
+	}
+	return "with other parameters"
+}
+
+// near returns the part of a where it first differs from b.
+func near(a, b string) string {
+	ra, rb := []rune(a), []rune(b)
+	i := 0
+	for i < len(ra) && i < len(rb) && ra[i] == rb[i] {
+		i++
+	}
+	return string(ra[max(0, i-20):min(len(ra), i+30)])
+}

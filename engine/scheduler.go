@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"sync"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// scheduler decides which strand goes on, which call is sent and which episode begins. Of what can
+// go on or be sent, that of the oldest episode comes first; no two strands of an episode are played
+// at once; no more than bounds.live episodes have begun and not ended, and none is begun while those
+// keep every provider busy. Once the run has stopped, nothing is handed out.
+type scheduler struct {
+	bounds
+	stop   *stopper
+	staged func(st *journal.Staged, recorded bool) // a stage begins; called with the lock held
+
+	mu     sync.Mutex
+	wake   *sync.Cond // something below changed, or the run stops
+	agenda *agenda
+	ready  queue[*strand]        // may be played on
+	lanes  map[string]*lane      // by provider
+	live   map[*episode]struct{} // have begun and not ended
+	starts int                   // episodes that a worker is about to begin
+	busy   int                   // workers playing
+	queued int                   // asks in all lanes
+	flying int                   // asks that were sent, and outcomes that are not durable yet
+	acting int                   // acts with the actor
+	asked  int                   // calls made
+	fails  int                   // of them, that ended as failures
+}
+
+// bounds are how much may go on at once: see Config.
+type bounds struct {
+	live, calls int
+	wave        bool
+	away        func(provider string) bool
+}
+
+// step is what a worker does next: it plays a strand on, or begins an episode.
+type step struct {
+	strand *strand // of an episode that begins: what was made of it; nil: nothing
+
+	begins bool
+	number int
+	spec   world.Spec
+	draw   draw
+}
+
+func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *scheduler {
+	s := &scheduler{bounds: b, stop: stop, agenda: a, lanes: map[string]*lane{}, live: map[*episode]struct{}{}}
+	s.wake = sync.NewCond(&s.mu)
+	for _, a := range agents {
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && s.lanes[provider] == nil {
+			s.lanes[provider] = &lane{provider: provider, sent: map[int]*call{}}
+		}
+	}
+	return s
+}
+
+// nudge has everybody who waits look again.
+func (s *scheduler) nudge() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wake.Broadcast()
+}
+
+// next takes note of what a worker has done and waits for what it does next. It returns false when
+// the run is over.
+func (s *scheduler) next(done step) (step, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish(done)
+	for !s.over() {
+		switch {
+		case s.stop.stopped.Load():
+			s.wake.Wait()
+		case s.ready.len() > 0:
+			if st := s.ready.pop(); s.occupy(st) {
+				return step{strand: st}, true
+			}
+		case s.mayBegin():
+			if st, ok := s.agenda.take(); ok {
+				s.busy++
+				s.starts++
+				return st, true
+			}
+		case s.agenda.done() && s.busy == 0:
+			s.advance()
+		case s.stop.closed.Load() && len(s.live) == 0 && s.busy == 0:
+			s.stop.stopClosed()
+			s.wake.Broadcast()
+		case s.mayWave():
+			for _, l := range s.lanes {
+				l.asks, l.next = l.next, l.asks
+			}
+			s.wake.Broadcast()
+		default:
+			s.wake.Wait()
+		}
+	}
+	s.wake.Broadcast()
+	return step{}, false
+}
+
+// over says whether a worker may go home: the run stops and nothing is in flight.
+func (s *scheduler) over() bool {
+	return s.stop.stopped.Load() && s.flying == 0 && s.acting == 0 && s.busy == 0
+}
+
+// occupy has a worker play st, unless its episode has ended or another worker plays it.
+func (s *scheduler) occupy(st *strand) bool {
+	switch ep := st.episode; {
+	case ep.strands == nil: // the episode ended without it
+		return false
+	case ep.busy:
+		ep.parked = append(ep.parked, st)
+		return false
+	default:
+		ep.busy = true
+		s.busy++
+		return true
+	}
+}
+
+// finish takes note of what a worker has done.
+func (s *scheduler) finish(done step) {
+	st := done.strand
+	switch {
+	case done.begins && st == nil: // it could not be made
+		s.busy--
+		s.starts--
+		s.wake.Broadcast()
+	case done.begins:
+		s.busy--
+		s.starts--
+		s.live[st.episode] = struct{}{}
+		s.ready.push(st, done.number)
+		s.wake.Signal()
+	case st != nil:
+		s.busy--
+		ep := st.episode
+		ep.busy = false
+		for _, parked := range ep.parked {
+			s.ready.push(parked, ep.number)
+		}
+		ep.parked = nil
+		s.wake.Broadcast()
+	}
+}
+
+// advance begins the next stage, or ends the run. The plan runs under the lock: nothing else is
+// going on.
+func (s *scheduler) advance() {
+	st, recorded, err := s.agenda.advance()
+	switch {
+	case err != nil:
+		s.stop.fail(err)
+	case st == nil:
+		s.stop.stop(ending{state: journal.Complete})
+	}
+	if st != nil {
+		s.staged(st, recorded)
+	}
+	s.wake.Broadcast()
+}
+
+// mostQueued is how many asks may wait before no more episodes are begun for the sake of
+// a provider that has nothing to do.
+const mostQueued = 4096
+
+// mostActing is how many acts may be in flight before no more episodes are begun: nothing
+// else holds those back that begin with an act, and all of a run would be live at once.
+func (b bounds) mostActing() int {
+	if b.calls > 0 {
+		return max(16, b.calls)
+	}
+	return 256
+}
+
+// mayBegin says whether another episode should begin: only while what is live does not
+// keep the providers busy, nor those who carry out acts.
+func (s *scheduler) mayBegin() bool {
+	if !s.agenda.more() || len(s.live)+s.starts >= s.bounds.live || s.stop.closed.Load() {
+		return false
+	}
+	if s.wave {
+		return s.flying == 0 // a wave takes along all that can be live
+	}
+	if s.queued >= mostQueued || s.acting >= s.mostActing() {
+		return false
+	}
+	for _, l := range s.lanes {
+		if l.asks.len() == 0 {
+			return true
+		}
+	}
+	return len(s.lanes) == 0
+}
+
+// mayWave says whether every live strand waits for a call of the next wave.
+func (s *scheduler) mayWave() bool {
+	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
+		return false
+	}
+	for _, l := range s.lanes {
+		if l.asks.len() > 0 {
+			return false // of the wave that is on
+		}
+	}
+	return true
+}
+
+// resume makes a strand ready; nil is none.
+func (s *scheduler) resume(st *strand) {
+	if st != nil {
+		s.ready.push(st, st.episode.number)
+	}
+	s.wake.Broadcast()
+}
+
+// fork makes the strands of a fork ready; st waits for them.
+func (s *scheduler) fork(st *strand, forks []*world.Strand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.missing = len(forks)
+	st.forks = make([]journal.Digest, len(forks))
+	children := make([]*strand, len(forks))
+	for i, f := range forks {
+		children[i] = &strand{Strand: f, episode: st.episode, parent: st, number: i}
+		st.episode.strands[children[i]] = struct{}{}
+		s.ready.push(children[i], st.episode.number)
+	}
+	st.divide(children)
+	s.wake.Broadcast()
+}
+
+// join takes note that a forked strand is done.
+func (s *scheduler) join(st *strand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(st.episode.strands, st)
+	st.parent.left += st.left
+	st.parent.add(&st.fingerprint, st.number)
+	s.resume(st.parent.arrive())
+}
+
+// block takes note that a strand cannot afford its next call.
+func (s *scheduler) block(st *strand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resume(st.block())
+}
+
+// retire ends all strands of an episode and returns them, for the caller to stop. Nothing of it is
+// handed out any more. An outcome counts as in flight until ended is called.
+func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*strand, 0, len(ep.strands))
+	for st := range ep.strands {
+		all = append(all, st)
+	}
+	ep.strands = nil
+	if outcome {
+		s.flying++
+	} else {
+		delete(s.live, ep)
+	}
+	return all
+}
+
+// ended takes in the outcome of an episode that is durable; nil: it could not be kept.
+func (s *scheduler) ended(ep *episode, e *journal.Ended) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flying--
+	delete(s.live, ep)
+	if e != nil {
+		s.agenda.count(*e)
+	}
+	s.wake.Broadcast()
+}
+
+// drain has no more episodes begun. Where live ones are to be played to their end, it returns how
+// many of them have got a reply; in any other case it stops the run.
+func (s *scheduler) drain(e ending, toTheEnd bool) (heard int, goesOn bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.wake.Broadcast()
+	if !toTheEnd || len(s.live) == 0 || s.stop.stopped.Load() {
+		s.stop.stop(e)
+		return 0, false
+	}
+	s.stop.close(e.reason)
+	for ep := range s.live {
+		if ep.heard {
+			heard++
+		}
+	}
+	return heard, true
+}

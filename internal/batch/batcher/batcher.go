@@ -1,0 +1,206 @@
+// Package batcher sends calls in batches: it gathers requests until all calls of a wave wait, cuts
+// them into batches within the API's limits, creates and follows these, and gives each result to
+// the call that waits for it.
+//
+// What it promises: before a step that can cost money is taken, what is intended is durable
+// (batch.Mark), so that after a crash the batch is found again and not paid twice; nothing
+// is created again that may exist; results are read as a stream, in any order; a batch is
+// closed only after every call that took an answer from it has ended. A Batcher and a Wave
+// may be used from any number of goroutines; no lock is held while anything is sent.
+//
+// What it is not for: it knows no wire format (package batchapi), counts no money and tries no
+// line again (package dispatch): a line that failed is the error of its call.
+package batcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/batch"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// Route is which way the calls of a wave go.
+type Route string
+
+// The routes.
+const (
+	Live  Route = "live"  // as outside of waves
+	Batch Route = "batch" // over the batch API, wherever there is one
+	Auto  Route = "auto"  // over it where a wave has many calls and time
+)
+
+// Routes lists every Route.
+func Routes() []Route { return []Route{Live, Batch, Auto} }
+
+// Policy says when calls go over a batch API.
+type Policy struct {
+	// Route is the way. Default: auto.
+	Route Route
+	// Min is the least requests of one model that are worth a batch; fewer are asked live.
+	// Default: 2, and 100 with auto.
+	Min int
+	// Deadline is how long a wave may take over its batches. What is not answered by then is
+	// cancelled, and asked live. Default: none but the provider's own, a day.
+	Deadline time.Duration
+	// Poll says how often the provider is asked.
+	Poll Poll
+}
+
+const (
+	autoMin   = 100
+	autoTime  = 10 * time.Minute // with less, auto does not begin a batch
+	triesMost = 3                // times that one call is asked over a batch before it is asked live
+)
+
+func (p Policy) withDefaults() Policy {
+	if p.Route == "" {
+		p.Route = Auto
+	}
+	if p.Min <= 0 {
+		p.Min = 2
+		if p.Route == Auto {
+			p.Min = autoMin
+		}
+	}
+	p.Poll = p.Poll.withDefaults()
+	return p
+}
+
+// Config says what a Batcher works with.
+type Config struct {
+	Policy
+	// Open are the batches that earlier processes of the run left.
+	Open []batch.Open
+	// Mark makes a mark durable: it returns only then. It is called from many goroutines at
+	// once. Default: nothing is durable, and a drain waits for batches.
+	Mark func(ctx context.Context, m batch.Mark) error
+	// Release is told when so much of what Open puts at risk is not at risk any more. It must
+	// not call back. Default: nobody is told.
+	Release func(llm.Money)
+}
+
+// Batcher knows every batch that is open.
+type Batcher struct {
+	rule    Policy
+	mark    func(ctx context.Context, m batch.Mark) error
+	release func(llm.Money)
+	stop    chan struct{} // closed by Drain
+
+	mu       sync.Mutex
+	batches  map[string]*openBatch // by key
+	byStem   map[string][]*slot    // of open batches, in order of their ordinals
+	orphaned map[string][]*slot    // what earlier processes left, by call
+	queues   []*Queue
+	draining bool
+	waves    int
+	pending  int // items that wait to be sent
+	counts   Counts
+	freed    llm.Money // not at risk any more, and not told
+}
+
+// New returns a Batcher over c.
+func New(c Config) (*Batcher, error) {
+	switch c.Route {
+	case "", Live, Batch, Auto:
+	default:
+		return nil, fmt.Errorf("batch: lane: %q is not known; use one of %v", c.Route, Routes())
+	}
+	o := &Batcher{
+		rule: c.withDefaults(), mark: c.Mark, release: c.Release, stop: make(chan struct{}),
+		batches: map[string]*openBatch{}, byStem: map[string][]*slot{}, orphaned: map[string][]*slot{},
+	}
+	if o.release == nil {
+		o.release = func(llm.Money) {}
+	}
+	for _, open := range c.Open {
+		o.reopen(open)
+	}
+	for _, same := range o.byStem {
+		slices.SortFunc(same, func(a, b *slot) int { return cmp.Compare(a.id.Ordinal(), b.id.Ordinal()) })
+	}
+	return o, nil
+}
+
+// Queue returns the queue of a provider's batch API.
+func (o *Batcher) Queue(name string, d batch.API, limits provider.Batch) *Queue {
+	c := newQueue(name, d, limits)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range o.batches {
+		if t.Provider == name {
+			c.created = append(c.created, t.Began)
+		}
+	}
+	o.queues = append(o.queues, c)
+	return c
+}
+
+// Drain sends nothing more, and leaves the batches that are at the provider until the run is
+// resumed, if they can be found then; if they cannot, it waits for them.
+func (o *Batcher) Drain() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.draining {
+		o.draining = true
+		close(o.stop)
+	}
+}
+
+// drained is done when there is no more to be followed; nil where that never is.
+func (o *Batcher) drained() <-chan struct{} {
+	if o.mark == nil {
+		return nil
+	}
+	return o.stop
+}
+
+// Cancel asks the providers to end every batch that has been created. What they have
+// answered by then is billed, and is collected when the run is resumed. api returns the API of a
+// provider.
+func (o *Batcher) Cancel(ctx context.Context, api func(provider string) (batch.API, error)) error {
+	type named struct{ provider, id string }
+	var all []named
+	o.mu.Lock()
+	for _, t := range o.batches {
+		if t.ID != "" && t.state.Phase != batch.Ended {
+			all = append(all, named{t.Provider, t.ID})
+		}
+	}
+	o.mu.Unlock()
+	var errs []error
+	for _, b := range all {
+		d, err := api(b.provider)
+		if err == nil {
+			err = d.Cancel(ctx, b.id)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("batch: cancel %s: %w", b.id, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// note makes a mark durable. Its error ends whatever was to come next.
+func (o *Batcher) note(ctx context.Context, m batch.Mark) *llm.Error {
+	if o.mark == nil {
+		return nil
+	}
+	m.At = time.Now()
+	if err := o.mark(ctx, m); err != nil {
+		return &llm.Error{Kind: llm.KindCanceled, Message: "a batch cannot be recorded, so nothing more is sent: " + err.Error(), Err: err}
+	}
+	return nil
+}
+
+func (o *Batcher) count(f func(*Counts)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f(&o.counts)
+}

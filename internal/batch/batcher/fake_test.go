@@ -1,0 +1,310 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/batch"
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fake is a provider's batch API, for use in a synctest bubble.
+type fake struct {
+	takes   time.Duration // from creation to the end
+	tokens  int           // that may wait; more fails a batch
+	poison  string        // a batch with this in a message fails
+	where   bool          // and says in which line
+	refuse  func(n int) *llm.Error
+	blind   bool          // batches cannot be told until they end
+	lag     time.Duration // until a new batch is listed
+	vanish  bool
+	expire  int           // so many batches expire before any line is reached
+	slow    time.Duration // between two results
+	looks   []time.Time
+	creates []time.Time
+	cancels int
+	deaf    int // so many requests to cancel fail
+
+	mu      sync.Mutex
+	n       int // creations asked for
+	order   []*fakeBatch
+	mostTok int
+}
+
+type fakeBatch struct {
+	id, key   string
+	created   time.Time
+	cancelled time.Time
+	lines     []batch.Line
+	fault     *batch.Fault
+}
+
+func (f *fake) Weigh(req *llm.Request) (batch.Weight, error) {
+	return batch.Weight{Bytes: len(req.Messages[0].Text())}, nil
+}
+
+func (f *fake) end(b *fakeBatch) time.Time {
+	if !b.cancelled.IsZero() {
+		return b.cancelled.Add(time.Minute)
+	}
+	return b.created.Add(f.takes)
+}
+
+func (f *fake) Create(ctx context.Context, d *batch.Draft, uploaded func(context.Context, string) error) (string, error) {
+	f.mu.Lock()
+	f.n++
+	n := f.n
+	f.mu.Unlock()
+	var e *llm.Error
+	if f.refuse != nil {
+		e = f.refuse(n)
+	}
+	if e != nil && !e.Uncertain {
+		return "", e
+	}
+	if err := uploaded(ctx, "file-"+d.Key); err != nil {
+		return "", err
+	}
+	if e != nil && e.Code == "not done" {
+		return "", e
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b := &fakeBatch{id: fmt.Sprint("b", len(f.order)), key: d.Key, created: time.Now(), lines: d.Lines}
+	b.fault = f.check(b)
+	f.order = append(f.order, b)
+	f.creates = append(f.creates, b.created)
+	if e != nil {
+		return "", e
+	}
+	return b.id, nil
+}
+
+// check finds what is wrong with a batch as a whole.
+func (f *fake) check(b *fakeBatch) *batch.Fault {
+	tokens := len(b.lines)
+	for _, o := range f.order {
+		if o.fault == nil && time.Now().Before(f.end(o)) {
+			tokens += len(o.lines)
+		}
+	}
+	if f.tokens > 0 && tokens > f.tokens {
+		return &batch.Fault{Code: "token_limit_exceeded", Message: fmt.Sprintf("Enqueued token limit reached. Limit: %d enqueued tokens.", f.tokens)}
+	}
+	f.mostTok = max(f.mostTok, tokens)
+	for i, l := range b.lines {
+		if f.poison != "" && strings.Contains(l.Request.Messages[0].Text(), f.poison) {
+			fault := &batch.Fault{Code: "bad", Message: "no such thing"}
+			if f.where {
+				fault.Line = i + 1
+			}
+			return fault
+		}
+	}
+	return nil
+}
+
+func (f *fake) find(id string) *fakeBatch {
+	for _, b := range f.order {
+		if b.id == id {
+			return b
+		}
+	}
+	return nil
+}
+
+func (f *fake) Find(_ context.Context, o *batch.Open, taken func(string) bool) (batch.Found, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	maybe := false
+	for _, b := range f.order {
+		ended := !time.Now().Before(f.end(b))
+		switch {
+		case taken(b.id) || len(b.lines) != len(o.Lines) || time.Since(b.created) < f.lag:
+		case f.blind && !ended:
+			maybe = true
+		case b.key == o.Key:
+			return batch.Found{ID: b.id}, nil
+		}
+	}
+	return batch.Found{Maybe: maybe}, nil
+}
+
+func (f *fake) Cancel(_ context.Context, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.cancels++; f.cancels <= f.deaf {
+		return &llm.Error{Kind: llm.KindOverloaded, Status: 529}
+	}
+	f.find(id).cancelled = time.Now()
+	return nil
+}
+
+func (f *fake) State(_ context.Context, id string) (batch.State, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.looks = append(f.looks, time.Now())
+	b := f.find(id)
+	if f.vanish {
+		return batch.State{}, &llm.Error{Kind: llm.KindBadRequest, Status: 404, Message: "no such batch"}
+	}
+	st := batch.State{Phase: batch.Running, Total: len(b.lines), Expires: b.created.Add(24 * time.Hour)}
+	switch {
+	case b.fault != nil:
+		st.Phase, st.Faults = batch.Failed, []batch.Fault{*b.fault}
+	case !time.Now().Before(f.end(b)):
+		st.Phase = batch.Ended
+	}
+	return st, nil
+}
+
+// Results answers every line; of a batch that was cancelled, the first half.
+func (f *fake) Results(_ context.Context, id string) iter.Seq2[batch.Result, error] {
+	return func(yield func(batch.Result, error) bool) {
+		f.mu.Lock()
+		b := f.find(id)
+		f.mu.Unlock()
+		for i := range b.lines {
+			l := &b.lines[len(b.lines)-1-i]
+			r := batch.Result{CustomID: batch.CustomID(b.key, l.ID), Response: &llm.Response{Text: "to " + l.Request.Messages[0].Text()}}
+			if !b.cancelled.IsZero() && i < len(b.lines)/2 {
+				r.Response, r.Err = nil, batch.CancelledError()
+			}
+			if b.id < fmt.Sprint("b", f.expire) {
+				r.Response, r.Err = nil, batch.ExpiredError()
+			}
+			time.Sleep(f.slow)
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *fake) answered() int {
+	n := 0
+	for _, b := range f.order {
+		if b.fault == nil {
+			n += len(b.lines)
+		}
+	}
+	return n
+}
+
+// bench is a batcher with one queue, as dispatch has it.
+type bench struct {
+	*Batcher
+	queue *Queue
+	api   *fake
+	marks []batch.Mark
+}
+
+func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
+	t.Helper()
+	b := &bench{api: f}
+	cfg, limits := Config{Policy: Policy{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
+	cfg.Mark = func(_ context.Context, m batch.Mark) error {
+		b.api.mu.Lock()
+		defer b.api.mu.Unlock()
+		b.marks = append(b.marks, m)
+		return nil
+	}
+	for _, c := range change {
+		c(&cfg, &limits)
+	}
+	o, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Batcher, b.queue = o, o.Queue("lab", f, limits)
+	return b
+}
+
+// came is what came of a call.
+type came struct {
+	text string
+	live bool
+	err  *llm.Error
+}
+
+func ask(n int) []*llm.Request {
+	out := make([]*llm.Request, n)
+	for i := range out {
+		out[i] = &llm.Request{Model: "lab/any", Messages: []llm.Message{llm.User(fmt.Sprint("question ", i))}}
+	}
+	return out
+}
+
+// wave plays a wave as dispatch does: a line that may be asked again is.
+func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []came {
+	w := b.Begin(reqs)
+	out := make([]came, len(reqs))
+	var calls sync.WaitGroup
+	for i, req := range reqs {
+		calls.Go(func() {
+			s := w.Call(req)
+			out[i] = b.call(ctx, s, req)
+			s.End(ctx, out[i].err == nil)
+		})
+	}
+	w.Serve(ctx)
+	calls.Wait()
+	return out
+}
+
+func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) came {
+	for {
+		if !s.UsesBatch(b.queue, req) {
+			return came{live: true}
+		}
+		f := s.Ask(ctx, Item{Queue: b.queue, Request: req, Weight: batch.Weight{Bytes: 100}, Tokens: 1, Worst: 10})
+		switch {
+		case f.Live:
+			return came{live: true}
+		case f.Err == nil:
+			return came{text: f.Response.Text}
+		case !f.Err.Kind.Retryable() || ctx.Err() != nil:
+			return came{err: f.Err}
+		}
+	}
+}
+
+// tally counts calls by what came of them; an answer must be to its own question.
+func tally(t *testing.T, reqs []*llm.Request, got []came) (answered, live, failed int) {
+	t.Helper()
+	for i, c := range got {
+		switch {
+		case c.err != nil:
+			failed++
+		case c.live:
+			live++
+		case c.text == "to "+reqs[i].Messages[0].Text():
+			answered++
+		default:
+			t.Fatalf("call %d: %q", i, c.text)
+		}
+	}
+	return answered, live, failed
+}
+
+// open folds the marks.
+func (b *bench) open() []batch.Open {
+	var l batch.Ledger
+	for _, m := range b.marks {
+		l.Mark(m)
+	}
+	return l.Open()
+}
+
+var errDisk = errors.New("no space")

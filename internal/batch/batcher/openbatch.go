@@ -1,0 +1,218 @@
+package batcher
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"parley/internal/batch"
+	"parley/llm"
+)
+
+// openBatch is a batch that was sent, or is about to be, and the calls that wait for its lines. It
+// is guarded by the Batcher.
+type openBatch struct {
+	batch.Open
+	slots map[batch.ID]*slot
+
+	queue     *Queue       // nil until a call of this process waits for one of its lines
+	draft     *batch.Draft // until it is sent
+	bytes     int64
+	tokens    int
+	intended  bool   // its intent is durable, so it must be closed
+	entered   bool   // it counts in the queue's limits
+	following bool   // somebody sees to it
+	round     int    // of reading its results
+	waiting   int    // slots with a call that waits
+	unused    int    // slots whose answer was not taken and is not safe
+	held      int    // calls that took an answer and have not ended
+	orphans   int    // slots that are owed
+	lost      string // why it is, if it is
+	risk      llm.Money
+	state     batch.State
+	error     string // what went wrong when the provider was last asked
+}
+
+// noteError notes that the provider could not be asked about a batch.
+func (o *Batcher) noteError(t *openBatch, e *llm.Error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	t.error = e.Message
+}
+
+// slot is a line and the call that waits for it.
+type slot struct {
+	openBatch *openBatch
+	id        batch.ID
+	by        *pending // nil: nobody waits
+	used      bool     // its answer was taken
+	round     int      // of reading in which it is expected
+	orphaned  bool     // left by an earlier process, and not asked for in this one
+	safe      bool     // left by an earlier process, which has an answer to its call
+}
+
+// reopen adds a batch of an earlier process.
+func (o *Batcher) reopen(open batch.Open) {
+	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true}
+	for _, id := range open.Lines {
+		s := o.addSlot(t, id)
+		if s == nil {
+			continue
+		}
+		if s.safe = open.Safe(id); !s.safe {
+			s.orphaned = true
+			t.unused++
+			t.orphans++
+			o.orphaned[id.Call()] = append(o.orphaned[id.Call()], s)
+		}
+	}
+	t.risk = t.AtRisk()
+	o.batches[open.Key] = t
+}
+
+func (o *Batcher) addSlot(t *openBatch, id batch.ID) *slot {
+	if t.slots[id] != nil {
+		return nil
+	}
+	s := &slot{openBatch: t, id: id}
+	t.slots[id] = s
+	st := id.Stem()
+	o.byStem[st] = append(o.byStem[st], s)
+	return s
+}
+
+// add makes an open batch of items that are about to be sent as one.
+func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
+	t := &openBatch{
+		Open:  batch.Open{Key: batch.NewKey(), Provider: c.name, Model: lines[0].Request.Model, Began: time.Now()},
+		slots: make(map[batch.ID]*slot, len(lines)),
+		queue: c,
+	}
+	t.draft = &batch.Draft{Key: t.Key, Lines: make([]batch.Line, 0, len(lines))}
+	for _, p := range lines {
+		n := 0
+		if same := o.byStem[p.stem]; len(same) > 0 {
+			n = same[len(same)-1].id.Ordinal() + 1
+		}
+		id := batch.NewID(p.stem, n)
+		s := o.addSlot(t, id)
+		s.by, p.slot = p, s
+		t.Lines = append(t.Lines, id)
+		t.draft.Lines = append(t.draft.Lines, batch.Line{ID: id, Request: p.Request, Bytes: p.Weight.Bytes})
+		t.Worst = t.Worst.Plus(p.Worst)
+		t.Dearest = max(t.Dearest, p.Worst)
+		t.bytes += int64(p.Weight.Bytes + lineBytes)
+		t.tokens += p.Tokens
+	}
+	t.waiting, t.unused = len(lines), len(lines)
+	o.batches[t.Key] = t
+	return t
+}
+
+// claim finds a line of an open batch that asks the same and that nobody waits for.
+func (o *Batcher) claim(stem string) *slot {
+	for _, s := range o.byStem[stem] {
+		if s.by == nil && !s.used {
+			return s
+		}
+	}
+	return nil
+}
+
+// adoptRisk takes the lines of a call, which may cost worst each, out of what earlier processes
+// left at risk: from now on the call accounts for them. It returns by how much that is less.
+func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.orphaned[call] {
+		t := s.openBatch
+		s.orphaned, ok = false, true
+		t.orphans--
+		t.Worst = max(0, t.Worst.Minus(worst))
+		now := min(t.risk, t.Worst, t.Dearest.Times(t.orphans))
+		released = released.Plus(t.risk.Minus(now))
+		t.risk = now
+	}
+	delete(o.orphaned, call)
+	return released, ok
+}
+
+// resolve gives the result of a line to the call that waits for it.
+func (o *Batcher) resolve(s *slot, f Result) {
+	p, t := s.by, s.openBatch
+	s.by = nil
+	t.waiting--
+	s.used = true
+	if !s.safe {
+		t.unused--
+	}
+	t.held++
+	p.call.took = append(p.call.took, t)
+	p.slot = nil
+	f.Took = time.Since(t.Began)
+	p.wake(f)
+}
+
+// waiters takes the calls that wait for t off it.
+func (t *openBatch) waiters() []*pending {
+	out := make([]*pending, 0, t.waiting)
+	for _, id := range t.Lines {
+		if s := t.slots[id]; s != nil && s.by != nil {
+			out = append(out, s.by)
+			s.by.slot, s.by = nil, nil
+		}
+	}
+	t.waiting = 0
+	return out
+}
+
+// remove forgets a batch: it does not exist, or it has nothing more to give.
+func (o *Batcher) remove(t *openBatch) {
+	delete(o.batches, t.Key)
+	for _, s := range t.slots {
+		st := s.id.Stem()
+		left := slices.DeleteFunc(o.byStem[st], func(x *slot) bool { return x == s })
+		if o.byStem[st] = left; len(left) == 0 {
+			delete(o.byStem, st)
+		}
+		if call := s.id.Call(); s.orphaned {
+			o.orphaned[call] = slices.DeleteFunc(o.orphaned[call], func(x *slot) bool { return x == s })
+		}
+	}
+	o.freed = o.freed.Plus(t.risk)
+	t.risk = 0
+}
+
+// unlock also tells of what is not at risk any more: not before, since whoever is told has
+// locks of his own.
+func (o *Batcher) unlock() {
+	freed := o.freed
+	o.freed = 0
+	o.mu.Unlock()
+	if freed > 0 {
+		o.release(freed)
+	}
+}
+
+// done says whether all that a batch had to give is safe.
+func (t *openBatch) done() bool {
+	return t.unused == 0 && t.held == 0 && t.waiting == 0 && !t.following && t.ID != ""
+}
+
+// closeDone closes the batches of which all is safe.
+func (o *Batcher) closeDone(ctx context.Context, some []*openBatch) {
+	o.mu.Lock()
+	var done []*openBatch
+	for _, t := range some {
+		if o.batches[t.Key] == t && t.done() {
+			o.remove(t)
+			done = append(done, t)
+		}
+	}
+	o.unlock()
+	for _, t := range done {
+		// A mark that is not kept leaves the batch open: it is collected once more, for nothing.
+		_ = o.note(ctx, batch.Mark{Step: batch.Closed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
+	}
+}

@@ -1,0 +1,72 @@
+package batcher
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Poll says how often a provider is asked how far a batch is.
+type Poll struct {
+	// First is the pause before the second look; each is half as long again as the one
+	// before. Default: 2s.
+	First time.Duration
+	// Most is the longest pause. Default: 1m.
+	Most time.Duration
+	// Settle is how long a batch that may have been created is looked for before it is taken
+	// for not created. Default: 30s.
+	Settle time.Duration
+}
+
+func (p Poll) withDefaults() Poll {
+	for _, f := range []struct {
+		to  *time.Duration
+		def time.Duration
+	}{{&p.First, 2 * time.Second}, {&p.Most, time.Minute}, {&p.Settle, 30 * time.Second}} {
+		if *f.to <= 0 {
+			*f.to = f.def
+		}
+	}
+	return p
+}
+
+// pause is how long to wait before look n+1: a little more or less by chance, so that many
+// batches are not looked at in step.
+func (p Poll) pause(n int) time.Duration {
+	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Most))
+	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when a look happens, never what is seen
+}
+
+// halt is why a batch is not followed any further.
+type halt int
+
+const (
+	goOn     halt = iota
+	ctxDone       // the wave's context ended
+	draining      // what is durable is left for later
+	late          // the user's deadline passed
+)
+
+// rest waits for d, or until wake does, or until there is something to stop for. A zero due
+// is no deadline, a nil wake never wakes.
+func (o *Batcher) rest(ctx context.Context, d time.Duration, due time.Time, wake <-chan struct{}) halt {
+	then := goOn
+	if !due.IsZero() {
+		if left := time.Until(due); left <= d {
+			d, then = left, late
+		}
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return then
+	case <-wake:
+		return goOn
+	case <-ctx.Done():
+		return ctxDone
+	case <-o.drained():
+		return draining
+	}
+}

@@ -1,0 +1,187 @@
+package batcher
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/batch"
+	"parley/internal/provider"
+)
+
+// uploadsAtOnce is how many batches are being sent to one provider at a time.
+const uploadsAtOnce = 4
+
+// Queue is a provider's batch API and what it allows: batches created in an hour, and tokens
+// that wait, by model.
+type Queue struct {
+	API batch.API
+
+	name    string
+	limits  provider.Batch
+	sending chan struct{}
+
+	mu      sync.Mutex
+	created []time.Time // of the last hour, about in order
+	models  map[string]*backlog
+	changed chan struct{} // closed when there may be room
+	closed  bool          // there is no batch API here after all
+}
+
+// backlog is what of one model waits at the provider.
+type backlog struct {
+	tokens  int // in batches that have not ended
+	batches int
+	limit   int  // most tokens; 0: not known
+	alone   bool // one batch at a time, since two were too much
+	most    int  // most lines of a batch, after larger ones failed; 0: the API's
+}
+
+func newQueue(name string, d batch.API, limits provider.Batch) *Queue {
+	return &Queue{
+		API: d, name: name, limits: limits, sending: make(chan struct{}, uploadsAtOnce),
+		models: map[string]*backlog{}, changed: make(chan struct{}),
+	}
+}
+
+func (c *Queue) of(model string) *backlog {
+	b := c.models[model]
+	if b == nil {
+		b = &backlog{limit: c.limits.Tokens}
+		c.models[model] = b
+	}
+	return b
+}
+
+// enter waits until a batch of so many tokens may be created, and takes its place.
+func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int, due time.Time) halt {
+	for {
+		c.mu.Lock()
+		now := time.Now()
+		wait := c.blocked(c.of(model), tokens, now)
+		if wait == 0 {
+			b := c.of(model)
+			b.tokens += tokens
+			b.batches++
+			c.created = append(c.created, now)
+			c.mu.Unlock()
+			return goOn
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		if h := o.rest(ctx, wait, due, changed); h != goOn {
+			return h
+		}
+	}
+}
+
+// blocked is how long a batch must wait: 0 to go at once.
+func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
+	c.created = slices.DeleteFunc(c.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
+	if n := c.limits.PerHour; n > 0 && len(c.created) >= n {
+		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(c.created, time.Time.Compare)))
+	}
+	if b.batches > 0 && (b.alone || b.limit > 0 && b.tokens+tokens > b.limit) {
+		return time.Hour // until another ends, which wakes it
+	}
+	return 0
+}
+
+// leave gives a batch's place up. One that was not created does not count for the hour.
+func (c *Queue) leave(model string, tokens int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.of(model)
+	b.tokens -= tokens
+	b.batches--
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// adopt counts a batch of an earlier process that goes on.
+func (c *Queue) adopt(model string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(model).batches++
+}
+
+// crowded learns that a batch of so many lines did not fit beside what waits. limit is how
+// many tokens may wait by what the provider says, or 0.
+func (c *Queue) crowded(model string, lines, limit int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch b := c.of(model); {
+	case limit > 0 && limit != b.limit:
+		b.limit = limit
+	case b.batches > 0:
+		b.alone = true
+	default: // what waits is not ours, or our estimate is too low
+		b.most = max(1, lines/2)
+	}
+}
+
+// smaller learns that a batch of so many lines was refused for what it holds, or its size.
+func (c *Queue) smaller(model string, lines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of(model).most = max(1, lines/2)
+}
+
+// accepted learns that a batch of so many lines was taken.
+func (c *Queue) accepted(model string, lines int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.of(model); b.most > 0 && lines >= b.most {
+		b.most *= 2
+	}
+}
+
+// disable learns that there is no batch API here.
+func (c *Queue) disable() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+}
+
+func (c *Queue) isDisabled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// lineBytes is more than a line takes beside its body.
+const lineBytes = 256
+
+// shape cuts what waits for one model into batches within the limits. What is too large for
+// any is returned apart.
+func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b := c.of(model)
+	most, room := max(1, c.limits.Requests), c.limits.Bytes-1024
+	if b.most > 0 {
+		most = min(most, b.most)
+	}
+	var now []*pending
+	bytes, tokens := int64(0), 0
+	for _, p := range waiting {
+		size := int64(p.Weight.Bytes + lineBytes)
+		if size > room {
+			tooLarge = append(tooLarge, p)
+			continue
+		}
+		full := len(now) == most || bytes+size > room || b.limit > 0 && tokens+p.Tokens > b.limit
+		if full && len(now) > 0 {
+			batches = append(batches, now)
+			now, bytes, tokens = nil, 0, 0
+		}
+		now = append(now, p)
+		bytes += size
+		tokens += p.Tokens
+	}
+	if len(now) > 0 {
+		batches = append(batches, now)
+	}
+	return batches, tooLarge
+}

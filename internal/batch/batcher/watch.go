@@ -1,0 +1,251 @@
+package batcher
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/internal/batch"
+	"parley/llm"
+)
+
+// overdue is how long after its own expiry a batch is still waited for.
+const overdue = time.Hour
+
+// watch looks at a batch until it has ended.
+func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
+	o := w.batcher
+	look := watcher{w: w, t: t, due: w.dueOf(t)}
+	for n := 0; ; n++ {
+		st, err := t.queue.API.State(ctx, t.ID)
+		if ctx.Err() != nil {
+			return ending{how: left}
+		}
+		pause := o.rule.Poll.pause(n)
+		if err != nil {
+			e := llm.AsError(err)
+			o.noteError(t, e)
+			if end := look.failed(e); end.how != under {
+				return end
+			}
+			pause += e.RetryAfter
+		} else {
+			look.gone, look.errs = 0, 0
+			o.mu.Lock()
+			t.state, t.error = st, ""
+			o.mu.Unlock()
+			switch st.Phase {
+			case batch.Ended:
+				return ending{}
+			case batch.Failed:
+				return w.failedWhole(t, st)
+			}
+			if !st.Expires.IsZero() && time.Since(st.Expires) > overdue {
+				return ending{how: lost, why: "it should have expired long ago"}
+			}
+		}
+		switch o.rest(ctx, pause, look.due, nil) {
+		case ctxDone, draining:
+			return ending{how: left}
+		case late:
+			look.cancel(ctx)
+		}
+	}
+}
+
+// dueOf is when a batch is to be cancelled; zero: never.
+func (w *Wave) dueOf(t *openBatch) time.Time {
+	if w.due.IsZero() {
+		return w.due
+	}
+	if began := t.Began.Add(w.batcher.rule.Deadline); began.Before(w.due) {
+		return began
+	}
+	return w.due
+}
+
+// watcher remembers the outcome of earlier looks at a batch.
+type watcher struct {
+	w    *Wave
+	t    *openBatch
+	due  time.Time
+	gone int // times in a row that it was not there
+	errs int // times in a row that looking failed
+}
+
+// cancel asks for the batch to be ended, and again later if the provider cannot be asked.
+// That it will not be cancelled shows in its state.
+func (l *watcher) cancel(ctx context.Context) {
+	l.due = time.Time{}
+	err := l.t.queue.API.Cancel(ctx, l.t.ID)
+	if e := llm.AsError(err); e != nil && e.Kind.Retryable() && !e.Final {
+		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.rule.Poll.Most)
+	}
+}
+
+// failed takes a look that failed.
+func (l *watcher) failed(e *llm.Error) ending {
+	switch {
+	case e.Status == http.StatusNotFound:
+		if l.gone++; l.gone >= goneMost {
+			return ending{how: lost, why: "the provider does not know it any more: " + e.Message}
+		}
+	case !e.Kind.Retryable() || e.Final:
+		return ending{how: fails, err: e}
+	default:
+		if l.errs++; l.errs > errorMost {
+			return ending{how: fails, err: e}
+		}
+	}
+	return ending{}
+}
+
+// failedWhole decides what to do about a batch that was taken and then failed as a whole. None
+// of its lines was asked.
+func (w *Wave) failedWhole(t *openBatch, st batch.State) ending {
+	o := w.batcher
+	why := "failed"
+	bad := map[int]string{}
+	for _, f := range st.Faults {
+		why = "failed: " + f.Code + ": " + f.Message
+		if f.Line > 0 && f.Line <= len(t.Lines) {
+			bad[f.Line-1] = f.Code + ": " + f.Message
+		}
+		if f.Code == "token_limit_exceeded" {
+			t.queue.leave(t.Model, t.tokens)
+			t.entered = false
+			t.queue.crowded(t.Model, len(t.Lines), limitIn(f.Message))
+			return ending{how: again, why: why}
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, what := range bad {
+		if s := t.slots[t.Lines[i]]; s.by != nil {
+			p := s.by
+			s.by, p.slot = nil, nil
+			t.waiting--
+			p.wake(Result{Err: &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Message: what}, Asked: true})
+		}
+	}
+	if len(bad) == 0 {
+		if len(t.Lines) < 2 {
+			return ending{how: live, why: why}
+		}
+		t.queue.smaller(t.Model, len(t.Lines))
+	}
+	return ending{how: again, why: why}
+}
+
+// limitRE finds the number in "Limit: 2,000,000 enqueued tokens".
+var limitRE = regexp.MustCompile(`Limit: ([0-9][0-9,]*) enqueued`)
+
+func limitIn(message string) int {
+	m := limitRE.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+	return n
+}
+
+// collect reads the results of a batch that has ended, until every call that waits has its result.
+func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
+	o := w.batcher
+	for tries := 0; ; {
+		round := w.beginRound(t)
+		err := w.read(ctx, t)
+		if w.endRound(t, round, err == nil) {
+			return ending{how: collected}
+		}
+		if ctx.Err() != nil {
+			return ending{how: left}
+		}
+		if err == nil {
+			continue // somebody came while it was read
+		}
+		e := llm.AsError(err)
+		switch tries++; {
+		case e.Kind == llm.KindAuth:
+			return ending{how: fails, err: e}
+		case tries >= readMost, !e.Kind.Retryable():
+			return ending{how: lost, why: "its results cannot be read: " + e.Message}
+		}
+		if o.rest(ctx, e.RetryAfter+o.rule.Poll.pause(tries), time.Time{}, nil) != goOn {
+			return ending{how: left}
+		}
+	}
+}
+
+// beginRound begins a round of reading: those who wait now must be in it. The wave holds still
+// meanwhile, so that those whose lines failed go out together.
+func (w *Wave) beginRound(t *openBatch) int {
+	o := w.batcher
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w.moving++
+	t.round++
+	for _, s := range t.slots {
+		if s.by != nil {
+			s.round = t.round
+		}
+	}
+	return t.round
+}
+
+// endRound ends a round. Whoever is not in a whole one is missing.
+func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
+	o := w.batcher
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer w.stops()
+	if whole {
+		for _, s := range t.slots {
+			if s.by != nil && s.round == round {
+				o.counts.Missing++
+				o.resolve(s, Result{Err: batch.MissingError(t.ID), Asked: true})
+			}
+		}
+	}
+	return t.waiting == 0
+}
+
+// deliverMost is how many calls may be busy with their answers before more are read.
+const deliverMost = 1024
+
+func (w *Wave) read(ctx context.Context, t *openBatch) error {
+	for r, err := range t.queue.API.Results(ctx, t.ID) {
+		if err != nil {
+			return err
+		}
+		w.deliver(t, r)
+	}
+	return nil
+}
+
+// deliver gives a result to whoever waits for it. The first of a line counts.
+func (w *Wave) deliver(t *openBatch, r batch.Result) {
+	o := w.batcher
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for w.moving > deliverMost {
+		w.fewer.Wait() // so that answers do not pile up in memory
+	}
+	id, ours := batch.SplitCustomID(t.Key, r.CustomID)
+	s := t.slots[id]
+	switch {
+	case r.CustomID == "":
+		o.counts.Unreadable++
+	case !ours || s == nil:
+		o.counts.Unknown++
+	case s.by == nil:
+		if s.used && s.round == t.round {
+			o.counts.Duplicate++
+		}
+	default:
+		o.resolve(s, Result{Response: r.Response, Err: r.Err, Asked: true})
+	}
+}

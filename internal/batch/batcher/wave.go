@@ -1,0 +1,335 @@
+package batcher
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/batch"
+	"parley/llm"
+)
+
+// Wave is many calls made together. Their items are gathered until no more can come.
+//
+// A call is moving, or it has an item pending, or it stands aside: it waits for something that this
+// wave does not bring about. When no call is moving, the pending items are sent.
+type Wave struct {
+	batcher   *Batcher
+	counts    map[string]int // of its requests, by model
+	due       time.Time      // the user's deadline; zero: none
+	ready     chan struct{}  // something may go out
+	over      chan struct{}  // every call has ended
+	followers sync.WaitGroup
+	fewer     *sync.Cond // over the batcher's lock: fewer are moving
+
+	// Guarded by the batcher.
+	open    int // calls that have not ended
+	moving  int // of these, those that may yet add an item, and batches whose results are being read
+	pool    []*pending
+	claimed []*openBatch
+}
+
+// Begin begins a wave of requests. Serve must be called, and End of each Call.
+func (o *Batcher) Begin(reqs []*llm.Request) *Wave {
+	w := &Wave{
+		batcher: o, counts: map[string]int{}, open: len(reqs), moving: len(reqs),
+		ready: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	for _, r := range reqs {
+		w.counts[r.Model]++
+	}
+	w.fewer = sync.NewCond(&o.mu)
+	if d := o.rule.Deadline; d > 0 {
+		w.due = time.Now().Add(d)
+	}
+	if len(reqs) == 0 {
+		close(w.over)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waves++
+	return w
+}
+
+// Serve sends the pending items whenever no call is moving, until every call has ended.
+func (w *Wave) Serve(ctx context.Context) {
+	defer w.followers.Wait()
+	for {
+		select {
+		case <-w.ready:
+			w.send(ctx)
+		case <-w.over:
+			return
+		}
+	}
+}
+
+// Call is one call of a wave. It is used by one goroutine at a time.
+type Call struct {
+	wave   *Wave
+	req    *llm.Request
+	call   string // the first part of its lines' ids
+	tries  int
+	failed bool // a line of it failed
+	took   []*openBatch
+}
+
+// Call returns the call of a request.
+func (w *Wave) Call(req *llm.Request) *Call {
+	return &Call{wave: w, req: req, call: batch.CallPart(req)}
+}
+
+// Adopt says whether an earlier process left lines of this call at risk. From then on the
+// call, which may cost worst, accounts for them, and what was at risk is less by released.
+func (s *Call) Adopt(worst llm.Money) (released llm.Money, ok bool) {
+	return s.wave.batcher.adoptRisk(s.call, worst)
+}
+
+// Batches says whether calls to a model are to go over its batch API in this wave.
+func (s *Call) Batches(model string) bool {
+	w, rule := s.wave, s.wave.batcher.rule
+	switch {
+	case rule.Route == Live, !w.due.IsZero() && !time.Now().Before(w.due):
+		return false
+	case rule.Route == Batch:
+		return true
+	}
+	return w.counts[model] >= rule.Min && (rule.Deadline == 0 || rule.Deadline >= autoTime)
+}
+
+// UsesBatch says whether req goes over the batch API now: an open batch has it already, or it is to
+// be sent in one. A call whose line failed is asked live after some tries, and with auto at once.
+func (s *Call) UsesBatch(c *Queue, req *llm.Request) bool {
+	o := s.wave.batcher
+	o.mu.Lock()
+	claimed := o.claim(s.stem(req)) != nil
+	o.mu.Unlock()
+	if claimed {
+		return true
+	}
+	again := s.tries < triesMost && (o.rule.Route == Batch || !s.failed)
+	return again && !c.isDisabled() && s.Batches(req.Model)
+}
+
+func (s *Call) stem(req *llm.Request) string {
+	if req == s.req {
+		return s.call
+	}
+	return batch.Stem(s.call, req)
+}
+
+// Item is a request that a call wants to have sent in a batch.
+type Item struct {
+	Queue   *Queue
+	Request *llm.Request
+	Weight  batch.Weight
+	Tokens  int       // of the prompt, about
+	Worst   llm.Money // the most the line can cost
+	// Insist sends it over the batch API even alone.
+	Insist bool
+}
+
+// Result is what became of an item.
+type Result struct {
+	Live     bool // it is to be asked live
+	Response *llm.Response
+	Err      *llm.Error
+	Asked    bool          // a provider had it, and Response or Err says what came of it
+	Took     time.Duration // from the batch's beginning to now
+}
+
+// pending is an item that waits.
+type pending struct {
+	Item
+	call   *Call
+	stem   string
+	slot   *slot // once it is in a batch
+	result chan Result
+	gone   bool // its call went away
+}
+
+// wake lets the call go on. The batcher is locked.
+func (p *pending) wake(f Result) {
+	p.call.wave.moving++
+	p.result <- f
+}
+
+// Ask sends p in a batch and waits for its result.
+func (s *Call) Ask(ctx context.Context, p Item) Result {
+	w, o := s.wave, s.wave.batcher
+	me := &pending{Item: p, call: s, stem: s.stem(p.Request), result: make(chan Result, 1)}
+	o.mu.Lock()
+	if o.draining {
+		o.mu.Unlock()
+		return Result{Err: drainError()}
+	}
+	s.tries++
+	if c := o.claim(me.stem); c != nil {
+		c.by, me.slot = me, c
+		c.openBatch.waiting++
+		if c.openBatch.queue == nil {
+			c.openBatch.queue = p.Queue
+		}
+		w.claimed = append(w.claimed, c.openBatch)
+	} else {
+		w.pool = append(w.pool, me)
+		o.pending++
+	}
+	w.stops()
+	o.mu.Unlock()
+	f := me.wait(ctx)
+	s.failed = s.failed || f.Asked && f.Err != nil
+	return f
+}
+
+func (p *pending) wait(ctx context.Context) Result {
+	select {
+	case f := <-p.result:
+		return f
+	case <-ctx.Done():
+	}
+	w := p.call.wave
+	w.batcher.mu.Lock()
+	defer w.batcher.mu.Unlock()
+	select {
+	case f := <-p.result: // at the same moment: it is ours all the same
+		return f
+	default:
+	}
+	p.gone = true
+	if s := p.slot; s != nil {
+		s.by, p.slot = nil, nil
+		s.openBatch.waiting--
+	}
+	w.moving++
+	return Result{Err: llm.ContextError(ctx)}
+}
+
+func drainError() *llm.Error {
+	return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
+}
+
+// Aside says that the call waits for something that is not of this wave: another call, room
+// in the budget, a live answer. The func it returns says that it goes on, and may be called
+// by whoever lets it.
+func (s *Call) Aside() (back func()) {
+	w := s.wave
+	w.batcher.mu.Lock()
+	defer w.batcher.mu.Unlock()
+	w.stops()
+	return func() {
+		w.batcher.mu.Lock()
+		defer w.batcher.mu.Unlock()
+		w.moving++
+	}
+}
+
+// stops notes that one of the wave is not moving any more. The batcher is locked.
+func (w *Wave) stops() {
+	w.moving--
+	w.fewer.Broadcast()
+	w.wakeSender()
+}
+
+func (w *Wave) wakeSender() {
+	if w.moving > 0 || len(w.pool)+len(w.claimed) == 0 {
+		return
+	}
+	select {
+	case w.ready <- struct{}{}:
+	default:
+	}
+}
+
+// End ends a call. settled means that its answer is durable, or that it will not be
+// asked again: what it took from batches need not be kept for it.
+func (s *Call) End(ctx context.Context, settled bool) {
+	o, w := s.wave.batcher, s.wave
+	o.mu.Lock()
+	for _, t := range s.took {
+		if settled {
+			t.held--
+		}
+	}
+	o.mu.Unlock()
+	if settled {
+		o.closeDone(ctx, s.took)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w.stops()
+	if w.open--; w.open == 0 {
+		close(w.over)
+	}
+}
+
+// send lets out what waits: to the batches that have it already, into new ones, or live.
+func (w *Wave) send(ctx context.Context) {
+	o := w.batcher
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if w.moving > 0 {
+		return
+	}
+	pool, claimed := w.pool, w.claimed
+	w.pool, w.claimed = nil, nil
+	o.pending -= len(pool)
+	pool = slices.DeleteFunc(pool, func(p *pending) bool { return p.gone })
+	for _, t := range claimed {
+		w.follow(ctx, t)
+	}
+	if o.draining {
+		for _, p := range pool {
+			p.wake(Result{Err: drainError()})
+		}
+		return
+	}
+	for _, group := range byModel(pool) {
+		w.sendModel(ctx, group)
+	}
+}
+
+// sendModel sends what waits for one model.
+func (w *Wave) sendModel(ctx context.Context, group []*pending) {
+	o, c, model := w.batcher, group[0].Queue, group[0].Request.Model
+	batches, live := c.shape(model, group)
+	for _, lines := range batches {
+		if c.isDisabled() || len(lines) < o.rule.Min || len(lines) < 2 {
+			insisting := slices.DeleteFunc(slices.Clone(lines), func(p *pending) bool { return !p.Insist })
+			live = append(live, slices.DeleteFunc(lines, func(p *pending) bool { return p.Insist })...)
+			if lines = insisting; len(lines) == 0 {
+				continue
+			}
+		}
+		w.follow(ctx, o.add(c, lines))
+	}
+	for _, p := range live {
+		p.wake(Result{Live: true})
+	}
+}
+
+// follow sees to a batch, unless somebody does already or nobody waits for it.
+func (w *Wave) follow(ctx context.Context, t *openBatch) {
+	if t.following || t.waiting == 0 {
+		return
+	}
+	t.following = true
+	w.followers.Go(func() { w.run(ctx, t) })
+}
+
+// byModel groups what waits by provider and model, each group in order of service.
+func byModel(pool []*pending) [][]*pending {
+	slices.SortStableFunc(pool, func(a, b *pending) int {
+		return cmp.Or(cmp.Compare(a.Request.Model, b.Request.Model), cmp.Compare(a.Request.Order, b.Request.Order))
+	})
+	var out [][]*pending
+	for i, p := range pool {
+		if i == 0 || p.Request.Model != pool[i-1].Request.Model {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}

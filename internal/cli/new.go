@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/internal/config"
+	"parley/internal/scaffold"
+)
+
+// newCmd writes a module with a world to begin with.
+type newCmd struct {
+	Name   string `arg:"" help:"The folder to make. It names the world: my-game makes the package and the kind mygame." placeholder:"NAME"`
+	Module string `placeholder:"PATH" help:"The path of the new module, such as github.com/you/my-game. Default: example/NAME."`
+	Parley string `placeholder:"DIR" help:"The folder of a checkout of Parley to build with. Default: found, or the version that this program was built from."`
+}
+
+// Run writes the module, all of it or nothing.
+func (c *newCmd) Run(s *State) error {
+	dir, err := filepath.Abs(c.Name)
+	if err != nil {
+		return asUsage(err)
+	}
+	m := scaffold.Module{Path: c.Module}
+	if m.Package, err = scaffold.Package(filepath.Base(dir)); err != nil {
+		return asUsage(err)
+	}
+	if m.Path == "" {
+		m.Path = scaffold.DefaultPath(filepath.Base(dir))
+	}
+	if err := scaffold.Free(dir); err != nil {
+		return asUsage(err)
+	}
+	if _, err := config.Kind(s.Kinds, m.Package); err == nil {
+		return usage("there is a kind %s already: choose another name", m.Package)
+	}
+	if m.Source, err = c.source(filepath.Dir(dir)); err != nil {
+		return asUsage(err)
+	}
+	files, err := m.Files()
+	if err != nil {
+		return asUsage(err)
+	}
+	if err := scaffold.Write(dir, files); err != nil {
+		return fmt.Errorf("new: %w", err)
+	}
+	return c.say(s, m)
+}
+
+// say says what was written and what to do next.
+func (c *newCmd) say(s *State, m scaffold.Module) error {
+	next := [][2]string{
+		{"cd " + shellWord(c.Name), ""},
+		{"go test ./...", "hold the world to what every kind promises"},
+		{"go run ./cmd/parley run " + m.Package + ".yaml", "play it; no key is needed"},
+		{"go run ./cmd/parley report " + m.Package + ".parley", "summarize what was played"},
+	}
+	if m.Source.Tidy() {
+		next = slices.Insert(next, 1, [2]string{"go mod tidy", "fetch Parley"})
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "wrote %s: the kind %s with its test and a plan, and a parley that plays it\nParley's source: %s\n", c.Name, m.Package, m.Source)
+	lead, width := "\nnext:  ", len(next[len(next)-1][0])
+	for _, n := range next {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%s%-*s   %s", lead, width, n[0], n[1]), " ") + "\n")
+		lead = "       "
+	}
+	_, err := s.Stdout.Write([]byte(b.String()))
+	return err
+}
+
+// source is where the new module takes Parley from.
+func (c *newCmd) source(parent string) (scaffold.Source, error) {
+	if c.Parley != "" {
+		return scaffold.Checkout(c.Parley)
+	}
+	dirs := []string{parent}
+	if here, err := os.Getwd(); err == nil {
+		dirs = append(dirs, here)
+	}
+	source, err := scaffold.Find(dirs...)
+	if errors.Is(err, scaffold.ErrUnknown) {
+		return source, fmt.Errorf("%w: name the folder of one with --parley DIR", err)
+	}
+	return source, err
+}

@@ -1,0 +1,96 @@
+package batchapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"parley/internal/batch"
+)
+
+// stream writes a draft as it is read: what stands before its lines, the lines, what stands
+// after them.
+type stream struct {
+	head, tail string
+	between    string // lines
+	key        string
+	lines      []batch.Line
+	write      func(dst []byte, l *batch.Line) ([]byte, error) // appends a line
+	extra      int                                             // bytes of a line beside its id on the wire and its body
+
+	next  int // line; len(lines): the tail; beyond: the end
+	begun bool
+	buf   []byte // written and not read
+	at    int
+}
+
+// size is how many bytes there are in all.
+func (s *stream) size() int64 {
+	n := int64(len(s.head) + len(s.tail) + len(s.between)*max(0, len(s.lines)-1))
+	for i := range s.lines {
+		n += int64(len(batch.CustomID(s.key, s.lines[i].ID)) + s.lines[i].Bytes + s.extra)
+	}
+	return n
+}
+
+// reader returns one that begins at the beginning.
+func (s *stream) reader() io.ReadCloser {
+	c := *s
+	c.next, c.begun, c.buf, c.at = 0, false, nil, 0
+	return io.NopCloser(&c)
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	for s.at == len(s.buf) {
+		if s.begun && s.next > len(s.lines) {
+			return 0, io.EOF
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, s.buf[s.at:])
+	s.at += n
+	return n, nil
+}
+
+func (s *stream) fill() error {
+	s.buf, s.at = s.buf[:0], 0
+	if !s.begun {
+		s.begun = true
+		s.buf = append(s.buf, s.head...)
+	}
+	// Several at once: a write to a connection costs more than a line.
+	for ; s.next < len(s.lines) && len(s.buf) < 32<<10; s.next++ {
+		if s.next > 0 {
+			s.buf = append(s.buf, s.between...)
+		}
+		var err error
+		if s.buf, err = s.write(s.buf, &s.lines[s.next]); err != nil {
+			return err
+		}
+	}
+	if s.next == len(s.lines) && len(s.buf) < 32<<10 {
+		s.next++
+		s.buf = append(s.buf, s.tail...)
+	}
+	return nil
+}
+
+var errTwice = errors.New("the connection broke while a batch was being created, which is not sent twice")
+
+// once opens a body that can be opened one time only. The transport opens it again to send
+// a request again: what creates a batch must not be.
+func once(r io.ReadCloser) func() (io.ReadCloser, error) {
+	var opened atomic.Bool
+	return func() (io.ReadCloser, error) {
+		if opened.Swap(true) {
+			return nil, errTwice
+		}
+		return r, nil
+	}
+}
+
+func onceBytes(b []byte) func() (io.ReadCloser, error) { return once(io.NopCloser(bytes.NewReader(b))) }

@@ -1,0 +1,134 @@
+package dispatch
+
+import (
+	"context"
+
+	"parley/internal/batch/batcher"
+	"parley/llm"
+)
+
+// enqueue is one attempt of a call over a batch API: it takes the place of limit and meter. It
+// draws on the call's account at the batch's rates, waits for its line, and counts.
+type enqueue struct {
+	queue   *batcher.Queue
+	guess   *estimator
+	prices  *priceList
+	stats   *Stats
+	notices *notices
+}
+
+// tokenMargin is by how much prompts are taken to be longer than is guessed, where a limit
+// on waiting tokens is kept.
+const tokenMargin = 1.15
+
+// batched says whether a call goes over the batch API of its model.
+func (l *lanes) batched(c *call) bool {
+	if c.inWave == nil || !c.inWave.Batches(c.req.Model) {
+		return false
+	}
+	name, _ := llm.SplitModel(c.req.Model)
+	lane, err := l.lane(name)
+	return err == nil && lane.enqueue != nil
+}
+
+// ask sends the call in a batch, or asks live where the wave says so.
+func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, error)) (*llm.Response, error) {
+	req, s := c.req, c.inWave
+	t := p.bill(c)
+	if !s.UsesBatch(p.queue, req) {
+		if !t.affords() {
+			return nil, t.account.noRoom()
+		}
+		return live()
+	}
+	w, err := p.queue.API.Weigh(req)
+	if err != nil {
+		return nil, err
+	}
+	size := sizeOf(req)
+	input, _ := p.guess.tokens(req, size)
+	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
+	for {
+		if !t.begin() {
+			return nil, t.account.noRoom()
+		}
+		f := s.Ask(ctx, item)
+		paid := t.end(req, &f)
+		p.notices.settled(t.known, req, t.held, paid)
+		switch {
+		case !f.Live:
+			p.count(req, f, paid, t.known.ok)
+			if f.Err != nil {
+				return nil, f.Err
+			}
+			p.guess.learn(req, size, f.Response.Usage)
+			f.Response.Dropped = w.Dropped
+			f.Response.Trail.Latency, f.Response.Trail.FirstByte = f.Took, f.Took
+			return f.Response, nil
+		case t.affords():
+			return live()
+		case item.Insist:
+			return nil, t.account.noRoom()
+		}
+		item.Insist = true // alone in a batch it costs half
+	}
+}
+
+// bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
+// batched is known all the same, for the marks.
+type bill struct {
+	known         *entry
+	account       *account
+	batched, live llm.Money
+	held          llm.Money // set aside for the line
+}
+
+func (p *enqueue) bill(c *call) *bill {
+	t := &bill{known: p.prices.look(c.req.Model), account: c.account}
+	if !t.known.ok {
+		return t
+	}
+	t.batched = t.known.terms(c.req, true).worst
+	if t.account.bounded() {
+		t.held, t.live = t.batched, t.known.terms(c.req, false).worst
+	}
+	return t
+}
+
+func (t *bill) begin() bool {
+	_, ok := t.account.begin(terms{worst: t.held})
+	return ok
+}
+
+// affords makes room for the attempt at live prices.
+func (t *bill) affords() bool { return t.account.goLive(t.live) }
+
+// end settles what the line cost, and what it may have. An answer that cannot be accepted
+// becomes an error.
+func (t *bill) end(req *llm.Request, f *batcher.Result) (c charge) {
+	if f.Response != nil || f.Err != nil {
+		one := attempt{req: req, price: t.known.price, batched: true}
+		if f.Asked {
+			one.worst = t.held
+		}
+		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
+			f.Response = nil
+		}
+		if t.held > 0 {
+			t.known.observe(req, f.Response, c)
+		}
+	}
+	t.account.end(t.held, c)
+	return c
+}
+
+// count counts an attempt that a provider had.
+func (p *enqueue) count(req *llm.Request, f batcher.Result, c charge, priced bool) {
+	if !f.Asked {
+		return
+	}
+	p.stats.count(req.Model, func(m *ModelStats) {
+		m.Batched++
+		m.attempt(f.Response, f.Err, c, priced)
+	})
+}

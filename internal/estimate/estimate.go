@@ -1,0 +1,267 @@
+// Package estimate says what a plan will take before it is played for money: episodes, calls,
+// tokens, cost and time, as intervals. It plays a sample of the plan on the simulated provider.
+// Bench plays the whole plan there and compares how long that takes with the shortest time
+// possible.
+//
+// It promises that nothing is asked of a provider and that the same plan gets the same estimate.
+// It touches nothing outside of the process, except through the Actors it is given.
+//
+// It is not for keys, servers or run files: package app adds what it knows of these.
+package estimate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/price"
+	"parley/internal/stats"
+	"parley/llm"
+	"parley/world"
+)
+
+// Config is a plan to be estimated, and how.
+type Config struct {
+	Plan *config.Plan
+	// Prices are what the plan's models cost. Default: the embedded table.
+	Prices *price.Table
+	// Episodes is about how many to play on the simulated provider. Default: 32.
+	Episodes int
+	// Latency is how long a call is taken to last. Default: 5 seconds.
+	Latency time.Duration
+	// Actors carries out the acts of episodes. Default: every act fails, and the estimate says
+	// that it lacks what would have come after.
+	Actors Actors
+}
+
+// Actors gives a run that is about to be played an actor. The caller calls leave after the run.
+// Actors may leave c.Actor nil: then every act fails.
+type Actors func(c *engine.Config) (leave func(ctx context.Context), err error)
+
+// Estimate is what a plan will come to. Totals are intervals of 95%, over episodes; the
+// tokens of answers are the simulated provider's.
+type Estimate struct {
+	Kind     string       `json:"kind"`
+	Episodes EpisodeCount `json:"episodes"`
+	Use
+	Models []ModelUse `json:"models"`
+	// Parts is what a plan is made of that its kind makes as it goes. Its later parts depend
+	// on what comes of the earlier ones.
+	Parts  []PartUse  `json:"parts"`
+	Time   TimeUse    `json:"time"`
+	Budget *BudgetUse `json:"budget,omitempty"`
+	// PricesOf is the date of the prices.
+	PricesOf string `json:"prices_as_of"`
+	// Unpriced are models whose price is not known: the costs leave them out.
+	Unpriced []string `json:"unpriced"`
+	// Unbounded are agents whose answers no max_tokens bounds.
+	Unbounded []string `json:"unbounded"`
+	// Accounts are the providers of all models in the lineups, fallbacks included, in order.
+	Accounts []string `json:"-"`
+	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
+	Balance *config.Balance `json:"balance,omitempty"`
+	// Warnings are what a reader should know before the plan is played.
+	Warnings []string `json:"warnings"`
+}
+
+// EpisodeCount is how many episodes a plan plays, and how many of them were tried.
+type EpisodeCount struct {
+	Low    int `json:"low"`
+	High   int `json:"high"`
+	Cells  int `json:"cells"`
+	Played int `json:"played"` // on the simulated provider
+	Failed int `json:"failed"` // of those
+}
+
+// Amount is a count of something over the whole plan.
+type Amount struct {
+	Episode stats.Estimate `json:"per_episode"`
+	Total   stats.Interval `json:"total"`
+}
+
+// Use is what calls come to. Where something is not known it is nil: the most tokens and
+// the most it costs where an answer is not bounded, and the cost where no price is known.
+type Use struct {
+	Calls     Amount  `json:"calls"`
+	Input     Amount  `json:"input_tokens"`
+	Output    Amount  `json:"output_tokens"`
+	OutputMax *Amount `json:"output_tokens_max"`
+	Cost      *Amount `json:"cost_usd"`
+	Batch     *Amount `json:"cost_usd_batch"`
+	CostMax   *Amount `json:"cost_usd_max"`
+}
+
+// ModelUse is the part of one model.
+type ModelUse struct {
+	Model string `json:"model"`
+	Use
+	charged Amount // tokens as the server counts them against its limits
+}
+
+// BudgetUse compares the estimate with the plan's budget.
+type BudgetUse struct {
+	Limit llm.Money `json:"limit_usd"`
+	// Covers is yes, no, maybe, or unknown where a price is missing.
+	Covers string `json:"covers"`
+	// Call is about the most that one call can cost. It is set aside before the call is
+	// made, so a run with a budget below it stops there.
+	Call llm.Money `json:"dearest_call_usd"`
+}
+
+// Run plays a part of the plan on the simulated provider and makes an estimate of it.
+func (c Config) Run(ctx context.Context) (*Estimate, error) {
+	if c.Episodes <= 0 {
+		c.Episodes = 32
+	}
+	if c.Latency <= 0 {
+		c.Latency = 5 * time.Second
+	}
+	if c.Prices == nil {
+		c.Prices = price.Embedded()
+	}
+	o, err := c.look()
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors}
+	if err := t.play(ctx, o.sample); err != nil {
+		return nil, err
+	}
+	return c.estimate(t, o), nil
+}
+
+func (c Config) estimate(t *trial, o *outlook) *Estimate {
+	e := &Estimate{
+		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Accounts: c.accounts(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
+		Episodes: EpisodeCount{Low: o.low, High: o.high, Cells: len(o.cells), Played: len(t.episodes)},
+	}
+	for _, model := range slices.Sorted(maps.Keys(t.models)) {
+		of := t.of(func(m string) bool { return m == model })
+		_, priced := t.prices.Find(model)
+		if !priced {
+			e.Unpriced = append(e.Unpriced, model)
+		}
+		e.Models = append(e.Models, ModelUse{Model: model, Use: o.use(of, o.parts, priced), charged: o.amount(o.parts, values(of, func(s spent) float64 { return s.charged }))})
+	}
+	known := len(e.Unpriced) < len(e.Models) || len(e.Models) == 0
+	e.Use = o.use(t.of(func(string) bool { return true }), o.parts, known)
+	if o.foreseen && len(o.parts) > 1 {
+		e.Parts = t.partUses(o, known)
+	}
+	if len(e.Unpriced) > 0 {
+		e.CostMax = nil
+	}
+	e.Unbounded = append(e.Unbounded, slices.Sorted(maps.Keys(t.unbounded))...)
+	e.Time = c.time(t, o, e)
+	e.Budget = c.budget(t, e)
+	if says := c.copies(t, o); says != "" {
+		e.Warnings = append(e.Warnings, says)
+	}
+	c.warn(t, e)
+	return e
+}
+
+// use folds what the episodes spent.
+func (o *outlook) use(of []spent, parts []part, priced bool) Use {
+	sum := func(get func(spent) float64) Amount { return o.amount(parts, values(of, get)) }
+	maybe := func(known bool, get func(spent) float64) *Amount {
+		if !known {
+			return nil
+		}
+		a := sum(get)
+		return &a
+	}
+	bounded := true
+	for _, p := range parts {
+		bounded = bounded && !slices.ContainsFunc(of[p.from:p.to], func(s spent) bool { return s.open > 0 })
+	}
+	return Use{
+		Calls:     sum(func(s spent) float64 { return s.calls }),
+		Input:     sum(func(s spent) float64 { return s.input }),
+		Output:    sum(func(s spent) float64 { return s.output }),
+		OutputMax: maybe(bounded, func(s spent) float64 { return s.most }),
+		Cost:      maybe(priced, func(s spent) float64 { return s.cost.Dollars() }),
+		Batch:     maybe(priced, func(s spent) float64 { return s.batch.Dollars() }),
+		CostMax:   maybe(priced && bounded, func(s spent) float64 { return s.worst.Dollars() }),
+	}
+}
+
+// accounts lists the providers of all models in the lineups, fallbacks included.
+func (c Config) accounts(cells []world.Spec) []string {
+	all := map[string]bool{}
+	for _, spec := range cells {
+		for _, name := range spec.Lineup {
+			a, _ := c.Plan.Agent(name)
+			for _, model := range append([]string{a.Model}, a.Fallbacks...) {
+				account, _ := llm.SplitModel(model)
+				all[account] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
+	if c.Plan.Budget == 0 {
+		return nil
+	}
+	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.dearest}
+	switch limit := b.Limit.Dollars(); {
+	case len(e.Unpriced) > 0:
+		b.Covers = "unknown"
+	case e.Cost.Total.Low > limit || b.Call > b.Limit:
+		b.Covers = "no"
+	case e.Cost.Total.High <= limit:
+		b.Covers = "yes"
+	}
+	return b
+}
+
+// warn says what a number does not.
+func (c Config) warn(t *trial, e *Estimate) {
+	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
+	for _, model := range e.Unpriced {
+		near := ""
+		if n, ok := t.prices.Nearest(model); ok {
+			near = fmt.Sprintf(" (did you mean %s?)", n)
+		}
+		add("no price is known for %s%s: the costs leave it out; name a file of prices under prices", model, near)
+	}
+	if b := e.Budget; b != nil && len(e.Unpriced) > 0 {
+		add("with a budget every model needs a price: the run would stop at the first call of %s", e.Unpriced[0])
+	} else if b != nil && b.Call > b.Limit {
+		add("one call can cost up to about %v, which is more than the budget of %v, so the run would stop there: set max_tokens", b.Call, b.Limit)
+	}
+	if says := c.episodeBudget(t, e); says != "" {
+		add("%s", says)
+	}
+	for _, ep := range t.episodes {
+		if ep.failed == "" || t.blind() {
+			continue
+		}
+		if e.Episodes.Failed++; e.Episodes.Failed == 1 {
+			add("an episode failed on the simulated provider: %s", ep.failed)
+		}
+	}
+	if t.blind() {
+		e.Episodes.Played = 0 // nothing of them could be
+		if e.Budget != nil {
+			e.Budget.Covers = "maybe"
+		}
+		add("the kind acts on the outside, which a check does not: its %d acts were answered with a failure, so there is no estimate; --act plays in environments on servers, with the simulated provider", t.acts)
+	}
+	if slices.ContainsFunc(e.Models, func(m ModelUse) bool { return strings.HasPrefix(m.Model, "sim/") }) {
+		add("the prices of sim are made up: it charges nothing")
+	}
+	if len(e.Parts) > 0 {
+		add("the plan is made as it goes: at most is what it can come to, and what later episodes ask is taken to be about as long as what the first do")
+	}
+	if c.Plan.Pace == "wave" {
+		add("in waves every turn waits for a batch, which takes as long as the provider takes: the time is that of the free pace")
+	}
+}

@@ -1,0 +1,220 @@
+package estimate
+
+import (
+	"container/heap"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/journal"
+)
+
+// stages are the timetables of a run's stages. A stage begins when the one before has ended.
+type stages []timetable
+
+// serial is how long all calls take one after the other.
+func (s stages) serial() (sum time.Duration) {
+	for _, t := range s {
+		sum += t.serial()
+	}
+	return sum
+}
+
+// ideal is how long the stages take, each as fast as can be.
+func (s stages) ideal(calls int, wave bool) (sum time.Duration, waves int) {
+	for _, t := range s {
+		took, n := t.ideal(calls, wave)
+		sum += took
+		waves += n
+	}
+	return sum, waves
+}
+
+// timetable is what a stage that was played waited for: its turns, by episode.
+type timetable [][]*step
+
+// step is the calls of one turn, and which turns must be over before it can begin.
+type step struct {
+	at     journal.Turn
+	place  []int
+	waits  []time.Duration // of its calls
+	after  []*step         // that wait for this one
+	before int             // how many this one waits for
+	open   int             // calls without an answer
+}
+
+// stagesPlayed reads the turns and latencies of a run.
+func stagesPlayed(ctx context.Context, j journal.Journal) (stages, error) {
+	steps := map[journal.Turn]*step{}
+	var begins []int // the first episode of each stage
+	err := j.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		if st, ok := e.(*journal.Staged); ok {
+			begins = append(begins, st.First)
+		}
+		r, ok := e.(*journal.Replied)
+		if !ok || r.Request == nil {
+			return nil
+		}
+		s := steps[r.Turn]
+		if s == nil {
+			s = &step{at: r.Turn}
+			steps[r.Turn] = s
+		}
+		var wait time.Duration
+		if r.Response != nil {
+			wait = r.Response.Trail.Latency
+		}
+		s.waits = append(s.waits, wait)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	byEpisode := map[int][]*step{}
+	for _, s := range steps {
+		byEpisode[s.at.Episode] = append(byEpisode[s.at.Episode], s)
+	}
+	all := make(stages, max(1, len(begins)))
+	for _, n := range slices.Sorted(maps.Keys(byEpisode)) {
+		at, found := slices.BinarySearch(begins, n)
+		if !found {
+			at = max(0, at-1) // of the last that began before
+		}
+		all[at] = append(all[at], link(byEpisode[n]))
+	}
+	return all, nil
+}
+
+// link finds out which turns of an episode wait for which: a turn for the one before it in
+// its strand; the first of a forked strand for the turn before the fork; and the turn
+// after a fork for all strands of it.
+func link(steps []*step) []*step {
+	for _, s := range steps {
+		s.place = append(placeOf(s.at.Strand), s.at.Turn)
+	}
+	slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
+	for i, s := range steps {
+		for _, earlier := range steps[:i] {
+			if waitsFor(s.place, earlier.place) {
+				earlier.after = append(earlier.after, s)
+				s.before++
+			}
+		}
+	}
+	return steps
+}
+
+// placeOf reads the path of a strand: "4.2/1.0/" is 4, 2, 1, 0.
+func placeOf(path string) []int {
+	var out []int
+	for part := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
+		for number := range strings.SplitSeq(part, ".") {
+			if n, err := strconv.Atoi(number); err == nil {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}
+
+// waitsFor says whether a turn can begin only after an earlier one: where their places
+// first differ, they are of one strand and not of two that were forked together. A place is
+// turn, fork, turn, fork, …, turn.
+func waitsFor(later, earlier []int) bool {
+	for i := range min(len(later), len(earlier)) {
+		if later[i] != earlier[i] {
+			return i%2 == 0 && later[i] > earlier[i]
+		}
+	}
+	return len(later) != len(earlier)
+}
+
+// serial is how long all calls take one after the other.
+func (t timetable) serial() (sum time.Duration) {
+	for _, steps := range t {
+		for _, s := range steps {
+			for _, w := range s.waits {
+				sum += w
+			}
+		}
+	}
+	return sum
+}
+
+// due is a call that waits for a place or for its answer.
+type due struct {
+	step    *step
+	episode int
+	wait    time.Duration
+	at      time.Duration // when it is answered
+}
+
+// ideal is how long the run takes with so many calls in flight and no time lost between
+// them: an episode goes on at once, or only in waves. The oldest episodes go first.
+func (t timetable) ideal(calls int, wave bool) (end time.Duration, waves int) {
+	waiting := &dues{less: func(a, b due) bool { return a.episode < b.episode }}
+	flying := &dues{less: func(a, b due) bool { return a.at < b.at }}
+	var next []due // of the next wave
+	release := func(episode int, s *step) {
+		s.open = len(s.waits)
+		for _, w := range s.waits {
+			next = append(next, due{step: s, episode: episode, wait: w})
+		}
+	}
+	left := map[*step]int{}
+	for episode, steps := range t {
+		for _, s := range steps {
+			if left[s] = s.before; s.before == 0 {
+				release(episode, s)
+			}
+		}
+	}
+	for {
+		if !wave || (waiting.Len() == 0 && flying.Len() == 0) {
+			if wave && len(next) > 0 {
+				waves++
+			}
+			for _, d := range next {
+				heap.Push(waiting, d)
+			}
+			next = nil
+		}
+		for waiting.Len() > 0 && flying.Len() < calls {
+			d := heap.Pop(waiting).(due)
+			d.at = end + d.wait
+			heap.Push(flying, d)
+		}
+		if flying.Len() == 0 {
+			return end, waves
+		}
+		d := heap.Pop(flying).(due)
+		end = d.at
+		if d.step.open--; d.step.open > 0 {
+			continue
+		}
+		for _, s := range d.step.after {
+			if left[s]--; left[s] == 0 {
+				release(d.episode, s)
+			}
+		}
+	}
+}
+
+// dues is a heap of calls.
+type dues struct {
+	all  []due
+	less func(a, b due) bool
+}
+
+func (d *dues) Len() int           { return len(d.all) }
+func (d *dues) Less(i, j int) bool { return d.less(d.all[i], d.all[j]) }
+func (d *dues) Swap(i, j int)      { d.all[i], d.all[j] = d.all[j], d.all[i] }
+func (d *dues) Push(x any)         { d.all = append(d.all, x.(due)) }
+func (d *dues) Pop() any {
+	last := d.all[len(d.all)-1]
+	d.all = d.all[:len(d.all)-1]
+	return last
+}

@@ -1,0 +1,208 @@
+package estimate
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"parley/internal/config"
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/world"
+)
+
+// part is episodes of one sort: how many a plan has of it, in how many stages one after
+// the other, and which of those that were tried are like it.
+type part struct {
+	name      string
+	cell      string // parts of one cell are played one after the other, those of several beside each other
+	low, high int
+	stages    int
+	from, to  int // in trial.episodes
+}
+
+// PartUse is a part of a plan that a kind makes as it goes, such as a generation.
+type PartUse struct {
+	Name     string     `json:"name"`
+	Episodes PartExtent `json:"episodes"`
+	Stages   int        `json:"stages"` // one after the other, at most
+	Use
+}
+
+// PartExtent is how many episodes a part has, at least and at most.
+type PartExtent struct {
+	Low  int `json:"low"`
+	High int `json:"high"`
+}
+
+// outlook is what a plan is made of, and which episodes to try to find out what that takes.
+type outlook struct {
+	specs     world.Specs  // of the first stage
+	cells     []world.Spec // one of each
+	low, high int          // episodes
+	parts     []part       // those that are tried: all, or a random sample of the cells
+	foreseen  bool         // the kind made the parts
+	sample    []world.Spec
+}
+
+// look finds out what the plan is made of. What a kind plans by itself is as the kind
+// foresees it; any other plan has a part for each cell.
+func (c Config) look() (*outlook, error) {
+	stages, err := c.Plan.Asked()
+	if err != nil {
+		return nil, err
+	}
+	first := stages.Next(nil)
+	foreseen := false
+	if c.Plan.Kind.Plans() && first.Len() > 0 {
+		parts, err := c.forecast(first.At(0))
+		if err != nil {
+			return nil, err
+		}
+		if foreseen = len(parts) > 0; !foreseen {
+			if stages, err = c.Plan.World(); err != nil {
+				return nil, err
+			}
+			first = stages.Next(nil)
+		}
+	}
+	o := &outlook{specs: first, cells: cellsOf(first), foreseen: foreseen}
+	r := rand.New(rand.NewPCG(c.Plan.Seed, uint64(first.Len())))
+	if foreseen {
+		return o, c.foresee(o, r)
+	}
+	o.low, o.high = first.Len(), first.Len()
+	o.draw(c.Episodes, r)
+	if u := c.Plan.Until; u != nil {
+		o.high = len(o.cells) * u.Max
+		for i := range o.parts {
+			o.parts[i].high = u.Max
+			o.parts[i].stages += (u.Max - u.Min + u.Step - 1) / u.Step
+		}
+	}
+	return o, nil
+}
+
+// forecast asks the kind what becomes of an episode that the plan file asks for.
+func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
+	params, err := c.Plan.Kind.Read(spec.Params)
+	var parts []world.Part
+	if err == nil {
+		parts, err = c.Plan.Kind.Forecast(params, spec, c.Plan.Seed)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("forecast: %w", err)
+	}
+	return parts, nil
+}
+
+// foresee asks the kind what becomes of each episode that the plan file asks for. Those of
+// one cell come to the same parts.
+func (c Config) foresee(o *outlook, r *rand.Rand) error {
+	like := [][]world.Spec{}
+	if o.specs.Len() > config.MaxDistinct {
+		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
+	}
+	at := map[string]int{} // the first part of a cell
+	for _, spec := range o.specs.All() {
+		parts, err := c.forecast(spec)
+		if err != nil {
+			return err
+		}
+		from, known := at[spec.Cell]
+		if !known {
+			from = len(o.parts)
+			at[spec.Cell] = from
+		}
+		for i, p := range parts {
+			if len(p.Like) == 0 {
+				return fmt.Errorf("forecast: %s: nothing says what its episodes are like", p.Name)
+			}
+			if !known {
+				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell})
+				like = append(like, p.Like)
+			}
+			if from+i < len(o.parts) {
+				of := &o.parts[from+i]
+				of.low, of.high, of.stages = of.low+p.Low, of.high+p.High, max(of.stages, p.Stages)
+			}
+		}
+	}
+	const most = 256 // so that a matrix of many cells takes no longer than it must
+	n := max(1, len(o.parts))
+	each := max(2, c.Episodes/n, min(leastTried, most/n))
+	for i := range o.parts {
+		p := &o.parts[i]
+		o.low, o.high = o.low+p.low, o.high+p.high
+		p.from = len(o.sample)
+		o.sample = append(o.sample, some(world.List(like[i]...), each, r)...)
+		p.to = len(o.sample)
+	}
+	return nil
+}
+
+// partUses sums up parts with the same name, in the order of their first.
+func (t *trial) partUses(o *outlook, priced bool) []PartUse {
+	uses := []PartUse{}
+	of := t.of(func(string) bool { return true })
+	byName := map[string][]part{}
+	for _, p := range o.parts {
+		if byName[p.name] == nil {
+			uses = append(uses, PartUse{Name: p.name})
+		}
+		byName[p.name] = append(byName[p.name], p)
+	}
+	for i := range uses {
+		u := &uses[i]
+		same := byName[u.Name]
+		for _, p := range same {
+			u.Episodes.Low += p.low
+			u.Episodes.High += p.high
+		}
+		u.Stages = int(inARow(same, func(p part) float64 { return float64(p.stages) }))
+		u.Use = o.use(of, same, priced)
+	}
+	return uses
+}
+
+// inARow adds something up over the parts of a cell, which come one after the other, and
+// returns the most of any cell.
+func inARow(parts []part, get func(part) float64) (most float64) {
+	sums := map[string]float64{}
+	for _, p := range parts {
+		sums[p.cell] += get(p)
+		most = max(most, sums[p.cell])
+	}
+	return most
+}
+
+// amount is the mean over the episodes that were tried, and what it makes of all. The
+// interval of the total is one of prediction: the plan's episodes are taken to be new ones,
+// since a real model's answers are. The mean is by how many episodes parts have at most.
+func (o *outlook) amount(parts []part, values []float64) Amount {
+	low, high := o.strata(parts, values, false), o.strata(parts, values, true)
+	return Amount{
+		Episode: high.Mean(view.Confidence),
+		Total:   stats.Interval{Low: max(0, low.Total(view.Confidence).Low), High: high.Total(view.Confidence).High},
+	}
+}
+
+// strata returns values, one for each episode that was tried, as a sample of parts: of how many
+// episodes they have at least, or at most.
+func (o *outlook) strata(parts []part, values []float64, most bool) stats.Strata {
+	s := stats.Strata{All: len(parts)}
+	for _, p := range parts {
+		size := p.low
+		if most {
+			size = p.high
+		}
+		s.Size += float64(size)
+		s.Sampled = append(s.Sampled, stats.Stratum{Size: float64(size), Values: values[p.from:p.to]})
+	}
+	if !o.foreseen { // there may be cells of which none was tried
+		s.All, s.Size = len(o.cells), float64(o.low)
+		if most {
+			s.Size = float64(o.high)
+		}
+	}
+	return s
+}

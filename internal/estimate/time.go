@@ -1,0 +1,153 @@
+package estimate
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"parley/internal/dispatch"
+	"parley/internal/provider"
+	"parley/internal/stats"
+	"parley/internal/view"
+	"parley/llm"
+)
+
+// TimeUse is how long a run will take, at the free pace.
+type TimeUse struct {
+	// Seconds has as its low end what the tightest bound alone takes, and as its high end
+	// that and the longest row of turns after it.
+	Seconds stats.Interval `json:"seconds"`
+	// Turns is how many turns with calls an episode has one after the other, on average
+	// and at most; in waves over a batch API each is a wave.
+	Turns    float64 `json:"turns_in_a_row"`
+	TurnsMax int     `json:"turns_in_a_row_max"`
+	// Latency is how long a call is taken to last, in seconds.
+	Latency float64 `json:"latency_s"`
+	// Bound names what takes longest.
+	Bound string `json:"bound"`
+	// Assumes is what the time relies on beside the latency.
+	Assumes []string `json:"assumes"`
+}
+
+// bound is how long one thing alone would take, in seconds.
+type bound struct {
+	what string
+	time stats.Interval
+}
+
+func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
+	lat := c.Latency.Seconds()
+	u := TimeUse{Latency: lat, Assumes: []string{}}
+	turns := make([]float64, len(t.episodes))
+	for i, ep := range t.episodes {
+		turns[i] = float64(ep.inARow())
+		u.TurnsMax = max(u.TurnsMax, ep.inARow())
+	}
+	u.Turns = o.strata(o.parts, turns, true).Mean(view.Confidence).Mean
+	row := bound{"turns in a row", stats.Interval{
+		Low:  lat * inARow(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
+		High: lat * inARow(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
+	}}
+	bounds := c.rates(t, e, &u)
+	if n := c.Plan.Concurrency; n > 0 {
+		bounds = append(bounds, bound{fmt.Sprintf("limits.concurrency of %d", n), times(e.Calls.Total, lat/float64(n))})
+	}
+	if live := c.Plan.Live; live > 0 {
+		played := stats.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
+		bounds = append(bounds, bound{fmt.Sprintf("limits.live of %d", live), times(played, u.Turns*lat/float64(live))})
+	}
+	longest := row
+	for _, b := range bounds {
+		u.Seconds.Low = max(u.Seconds.Low, b.time.Low)
+		u.Seconds.High = max(u.Seconds.High, b.time.High)
+		if b.time.High > longest.time.High {
+			longest = b
+		}
+	}
+	u.Seconds.Low = max(u.Seconds.Low, row.time.Low)
+	u.Seconds.High += row.time.High
+	u.Bound = longest.what
+	return u
+}
+
+// certain is how many turns there are in a row in a part that is played for sure.
+func certain(p part, turns []float64) float64 {
+	if p.low == 0 {
+		return 0
+	}
+	return stats.Mean(turns, view.Confidence).Mean
+}
+
+// rates bounds the time by what each account allows. Models that share limits add up.
+func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
+	type load struct {
+		limits                         provider.Limits
+		calls, input, output, together stats.Interval
+	}
+	loads := map[string]*load{}
+	for _, m := range e.Models {
+		name, limits := limitsOf(t.account(m.Model), m.Model)
+		l := loads[name]
+		if l == nil {
+			l = &load{limits: limits}
+			loads[name] = l
+		}
+		l.calls, l.input = sum(l.calls, m.Calls.Total), sum(l.input, m.Input.Total)
+		l.output, l.together = sum(l.output, m.Output.Total), sum(l.together, m.charged.Total)
+	}
+	var bounds []bound
+	for _, name := range slices.Sorted(maps.Keys(loads)) {
+		l := loads[name]
+		for _, r := range []struct {
+			what      string
+			perMinute float64
+			of        stats.Interval
+		}{
+			{"rpm", l.limits.RPM, l.calls}, {"tpm", l.limits.TPM, l.together},
+			{"itpm", l.limits.ITPM, l.input}, {"otpm", l.limits.OTPM, l.output},
+		} {
+			if r.perMinute > 0 {
+				bounds = append(bounds, bound{fmt.Sprintf("%s of %s", r.what, name), times(r.of, 60/r.perMinute)})
+			}
+		}
+		if l.limits == (provider.Limits{}) && !strings.HasPrefix(name, "sim") {
+			u.Assumes = append(u.Assumes, "no limits are given for "+name+": it is taken to bear what comes")
+		}
+		bounds = append(bounds, bound{"concurrency of " + name, inFlight(l.calls, l.limits.Concurrency, u.Latency)})
+	}
+	return bounds
+}
+
+// inFlight is how long calls take, so many at a time; where nobody says how many, at
+// first few, then twice as many with each round of answers.
+func inFlight(calls stats.Interval, most int, latency float64) stats.Interval {
+	if most > 0 {
+		return times(calls, latency/float64(most))
+	}
+	least := times(calls, latency/dispatch.MaxConcurrency)
+	rounds := math.Log2(calls.High/dispatch.FirstConcurrency + 1)
+	return stats.Interval{Low: least.Low, High: max(least.High, rounds*latency)}
+}
+
+// limitsOf returns what limits a model has, and whose they are: those of the longest
+// pattern that it matches, or those that all others share.
+func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
+	_, name := llm.SplitModel(model)
+	for _, pattern := range p.LimitPatterns() {
+		if ok, _ := path.Match(pattern, name); ok {
+			return p.Name + "/" + pattern, p.ModelLimits[pattern]
+		}
+	}
+	return p.Name, p.Limits
+}
+
+func sum(a, b stats.Interval) stats.Interval {
+	return stats.Interval{Low: a.Low + b.Low, High: a.High + b.High}
+}
+
+func times(i stats.Interval, f float64) stats.Interval {
+	return stats.Interval{Low: i.Low * f, High: i.High * f}
+}

@@ -1,0 +1,344 @@
+package estimate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dialect/sim"
+	"parley/internal/dispatch"
+	"parley/internal/price"
+	"parley/internal/provider"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// trial is a part of a plan, played on the simulated provider.
+type trial struct {
+	plan     *config.Plan
+	prices   *price.Table
+	episodes []*tried
+
+	models    map[string]bool
+	unbounded map[string]bool // agents asked without max_tokens
+	dearest   llm.Money       // the most that one call can cost
+	acts      int
+	actors    Actors
+	idle      bool // whether nobody carries out acts
+}
+
+// blind says whether the world asked for something on the outside, and nobody did it: what it
+// would have gone on to ask is not known.
+func (t *trial) blind() bool { return t.idle && t.acts > 0 }
+
+// tried is one episode of it.
+type tried struct {
+	cell   string
+	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
+	acts   int
+	models map[string]spent
+	turns  map[string]int // with calls, by strand
+	failed string
+}
+
+// spent is what the calls of an episode came to. Everything is charged in full: what a
+// prompt cache saves depends on the hour.
+type spent struct {
+	calls, input, output float64
+	most                 float64 // output by max_tokens
+	open                 int     // calls without one
+	charged              float64 // tokens against tpm
+	cost, batch, worst   llm.Money
+}
+
+func (s spent) plus(o spent) spent {
+	return spent{
+		s.calls + o.calls, s.input + o.input, s.output + o.output, s.most + o.most, s.open + o.open,
+		s.charged + o.charged, s.cost.Plus(o.cost), s.batch.Plus(o.batch), s.worst.Plus(o.worst),
+	}
+}
+
+// cellsOf returns one spec for each cell, in order.
+func cellsOf(specs world.Specs) []world.Spec {
+	var cells []world.Spec
+	seen := map[string]bool{}
+	for _, s := range specs.Distinct() {
+		if !seen[s.Cell] {
+			seen[s.Cell] = true
+			cells = append(cells, s)
+		}
+	}
+	return cells
+}
+
+// leastTried is how many episodes are tried even of a plan with fewer: one alone does not
+// show how much they differ.
+const leastTried = 8
+
+// draw chooses about most episodes at random: as many of each cell or, where there are more
+// cells than that, two of each of a random sample of cells. Two of a cell are the fewest that
+// show how much its episodes differ.
+func (o *outlook) draw(most int, r *rand.Rand) {
+	want := min(max(most, 2), max(o.specs.Len(), leastTried))
+	cells := r.Perm(len(o.cells))[:min(want, len(o.cells))]
+	slices.Sort(cells)
+	each := 0
+	if len(cells) > 0 {
+		each = max(2, (want+len(cells)-1)/len(cells))
+	}
+	byCell := splitCells(o.specs)
+	for _, i := range cells {
+		specs := byCell[o.cells[i].Cell]
+		p := part{cell: o.cells[i].Cell, low: specs.Len(), high: specs.Len(), stages: 1, from: len(o.sample)}
+		o.sample = append(o.sample, some(specs, each, r)...)
+		p.to = len(o.sample)
+		o.parts = append(o.parts, p)
+	}
+}
+
+// splitCells returns the specs of each cell.
+func splitCells(specs world.Specs) map[string]world.Specs {
+	blocks := map[string][]world.Block{}
+	for b := range specs.Blocks() {
+		groups := map[string][]world.Group{}
+		for _, g := range b.Groups {
+			groups[g.Spec.Cell] = append(groups[g.Spec.Cell], g)
+		}
+		for cell, own := range groups {
+			blocks[cell] = append(blocks[cell], world.Block{Groups: own, Rounds: b.Rounds})
+		}
+	}
+	out := make(map[string]world.Specs, len(blocks))
+	for cell, own := range blocks {
+		made, err := world.Blocks(own...)
+		if err != nil {
+			continue // a part of what was made of blocks is
+		}
+		out[cell] = made
+	}
+	return out
+}
+
+// some takes n of specs at random, none twice. Where they are too few, they are taken again
+// with other deals.
+func some(specs world.Specs, n int, r *rand.Rand) []world.Spec {
+	var out []world.Spec
+	for again := 0; len(out) < n && specs.Len() > 0; again++ {
+		for _, i := range places(min(n-len(out), specs.Len()), specs.Len(), r) {
+			s := specs.At(i)
+			s.Deal += again * specs.Len()
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// places are n different numbers below most, at random.
+func places(n, most int, r *rand.Rand) []int {
+	if most < 8*n {
+		return r.Perm(most)[:n]
+	}
+	seen := map[int]bool{}
+	out := make([]int, 0, n)
+	for len(out) < n {
+		if i := r.IntN(most); !seen[i] {
+			seen[i] = true
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// play plays the sample and takes in what was asked.
+func (t *trial) play(ctx context.Context, sample []world.Spec) error {
+	model, err := sim.New(sim.Config{})
+	if err != nil {
+		return err
+	}
+	models, err := dispatch.New(dispatch.Config{
+		Open: func(name string) (dispatch.Lane, error) {
+			return dispatch.Lane{Provider: provider.Provider{Name: name, Dialect: "sim"}, Model: steady{model}}, nil
+		},
+		Prices: t.prices,
+	})
+	if err != nil {
+		return err
+	}
+	memory := &journal.Memory{}
+	c := engine.Config{
+		Journal: memory, Kind: t.plan.Kind, Plan: world.List(sample...), Models: models,
+		Begun: journal.Begun{
+			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
+			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
+		},
+	}
+	leave, err := t.actors.join(&c)
+	if err != nil {
+		return err
+	}
+	defer leave(ctx)
+	_, t.idle = c.Actor.(noActor)
+	res, err := engine.Run(ctx, c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot be played: %w", err)
+	case res.State != journal.Complete:
+		return fmt.Errorf("cannot be played: %s", res.Reason)
+	}
+	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
+	for _, spec := range sample {
+		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
+	}
+	seen := map[journal.Turn]bool{}
+	return memory.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		switch e := e.(type) {
+		case *journal.Replied:
+			t.replied(e, seen)
+		case *journal.Ended:
+			ep := t.episodes[e.Episode]
+			ep.failed = e.Outcome.Failed
+			if alone := len(ep.models) == 0 && ep.acts == 0; ep.failed == "" && (!e.Chance || alone) {
+				ep.play = e.Play
+			}
+		}
+		return nil
+	})
+}
+
+// replied takes in one call.
+func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
+	ep, req := t.episodes[e.Episode], e.Request
+	switch {
+	case e.Act != nil:
+		t.acts++
+		ep.acts++
+		return
+	case req == nil:
+		return // a bot's
+	}
+	if !seen[e.Turn] {
+		seen[e.Turn] = true
+		ep.turns[e.Strand]++
+	}
+	var used llm.Usage
+	if e.Response != nil {
+		used = llm.Usage{Input: e.Response.Usage.Input, Output: e.Response.Usage.Output}
+	}
+	p, priced := t.prices.Find(req.Model)
+	s := spent{
+		calls: 1, input: float64(used.Input), output: float64(used.Output), most: float64(req.MaxTokens),
+		charged: float64(t.charged(req, used)),
+		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Output: req.MaxTokens}, false),
+	}
+	most := req.MaxTokens
+	if most <= 0 {
+		s.open = 1
+		t.unbounded[e.Agent] = true
+		if most = p.MaxOutput; most == 0 {
+			most = dispatch.MaxUnboundedOutput
+		}
+	}
+	if priced {
+		t.dearest = max(t.dearest, p.Worst(used.Input, most, false))
+	}
+	t.models[req.Model] = true
+	ep.models[req.Model] = ep.models[req.Model].plus(s)
+}
+
+// charged is what a call counts for against a limit of tokens a minute: see
+// provider.Counting.
+func (t *trial) charged(req *llm.Request, u llm.Usage) int {
+	p := t.account(req.Model)
+	if p.Counts() == provider.CountUsed {
+		return u.Total()
+	}
+	return max(req.MaxTokens, u.Input)
+}
+
+// account returns the provider of a model.
+func (t *trial) account(model string) provider.Provider {
+	name, _ := llm.SplitModel(model)
+	i := slices.IndexFunc(t.plan.Providers, func(p provider.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return provider.Provider{Name: name}
+	}
+	return t.plan.Providers[i]
+}
+
+// values returns a number for each episode that was tried.
+func values(of []spent, get func(spent) float64) []float64 {
+	out := make([]float64, len(of))
+	for i, s := range of {
+		out[i] = get(s)
+	}
+	return out
+}
+
+// of returns what each episode spent on the models that are wanted.
+func (t *trial) of(wanted func(model string) bool) []spent {
+	out := make([]spent, len(t.episodes))
+	for i, ep := range t.episodes {
+		for model, s := range ep.models {
+			if wanted(model) {
+				out[i] = out[i].plus(s)
+			}
+		}
+	}
+	return out
+}
+
+// inARow is how many turns with calls wait for each other: those of a strand and, of each
+// of its forks, those of the longest.
+func (e *tried) inARow() int {
+	turns, deepest := map[string]int{}, 0
+	for path, n := range e.turns {
+		turns[path] = n
+		deepest = max(deepest, strings.Count(path, "/"))
+	}
+	for depth := deepest; depth > 0; depth-- {
+		longest := map[[2]string]int{} // by the strand that forked, and the turn it did
+		for path, n := range turns {
+			if strings.Count(path, "/") != depth {
+				continue
+			}
+			parent, last := "", strings.TrimSuffix(path, "/")
+			if i := strings.LastIndexByte(last, '/'); i >= 0 {
+				parent, last = last[:i+1], last[i+1:]
+			}
+			fork, _, _ := strings.Cut(last, ".")
+			at := [2]string{parent, fork}
+			longest[at] = max(longest[at], n)
+		}
+		for at, n := range longest {
+			turns[at[0]] += n
+		}
+	}
+	return turns[""]
+}
+
+// join gives c its actor, which is noActor where there is no other.
+func (a Actors) join(c *engine.Config) (leave func(ctx context.Context), err error) {
+	leave = func(context.Context) {}
+	if a != nil {
+		if leave, err = a(c); err != nil {
+			return nil, err
+		}
+	}
+	if c.Actor == nil {
+		c.Actor = noActor{}
+	}
+	return leave, nil
+}
+
+// noActor answers every act with a failure: a check touches nothing outside.
+type noActor struct{}
+
+// Act fails.
+func (noActor) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.Response, error) {
+	return nil, &llm.Error{Kind: llm.KindBadRequest, Status: 501, Message: "a check carries out no acts"}
+}

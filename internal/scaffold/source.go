@@ -1,0 +1,165 @@
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"parley/internal/files"
+)
+
+// self returns the path of Parley's module.
+func self() string {
+	return strings.TrimSuffix(reflect.TypeFor[Module]().PkgPath(), "/internal/scaffold")
+}
+
+// under says whether a path is that of the module, or of something in it.
+func under(p, module string) bool { return p == module || strings.HasPrefix(p, module+"/") }
+
+// Source is where a new module takes Parley from: a published version, or a checkout.
+type Source struct {
+	version string
+	dir     string
+	// mod and sum are go.mod and go.sum of the checkout's example, which needs what any new module needs.
+	mod, sum string
+}
+
+// example is the module of a checkout that is like a new one.
+const example = "examples/auction"
+
+// ErrUnknown says that nothing was found to take Parley from.
+var ErrUnknown = errors.New("it is not known where to take Parley's source from: this program was not built from a published version, " +
+	"and there is no checkout above or beside the new folder")
+
+// Find looks for a source: the published version or the checkout that this program was built from, or else a checkout
+// at or above one of the folders, or in a folder beside them. dirs are absolute.
+func Find(dirs ...string) (Source, error) {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if version := published(info, self()); version != "" {
+			return Source{version: version}, nil
+		}
+	}
+	if dir := builtFrom(); filepath.IsAbs(dir) { // not with -trimpath
+		if s, err := Checkout(dir); err == nil {
+			return s, nil
+		}
+	}
+	return near(dirs)
+}
+
+// releaseRE is a version that is a tag. A version that Go makes up for a commit in between has a time in it.
+var releaseRE = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[A-Za-z][0-9A-Za-z.]*)?$`)
+
+// published returns the version of a module that a program was built from, if others can fetch it.
+func published(info *debug.BuildInfo, module string) string {
+	host, _, _ := strings.Cut(module, "/")
+	if !strings.Contains(host, ".") {
+		return ""
+	}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		// What was downloaded has a checksum. A release is built from a clone, at a tag.
+		if m.Path == module && m.Replace == nil && (m.Sum != "" || releaseRE.MatchString(m.Version)) {
+			return m.Version
+		}
+	}
+	return ""
+}
+
+// builtFrom returns the folder that this program was built from, as far as it knows.
+func builtFrom() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// near returns the first checkout at or above one of the folders, or beside one or its parent.
+func near(dirs []string) (Source, error) {
+	name := path.Base(self())
+	for _, dir := range dirs {
+		var tries []string
+		for at := dir; ; at = filepath.Dir(at) {
+			tries = append(tries, at)
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+		tries = append(tries, filepath.Join(dir, name), filepath.Join(filepath.Dir(dir), name))
+		for _, try := range tries {
+			if s, err := Checkout(try); err == nil {
+				return s, nil
+			}
+		}
+	}
+	return Source{}, ErrUnknown
+}
+
+var moduleRE = regexp.MustCompile(`(?m)^module[ \t]+"?([^\s"]+)"?.*$`)
+
+// Checkout returns the checkout in a folder as a source.
+func Checkout(dir string) (Source, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return Source{}, err
+	}
+	mod, err := read(filepath.Join(abs, "go.mod"))
+	if err != nil {
+		return Source{}, fmt.Errorf("%s is not the top folder of a checkout of Parley: %w", dir, err)
+	}
+	m := moduleRE.FindSubmatch(mod)
+	if m == nil || string(m[1]) != self() {
+		return Source{}, fmt.Errorf("%s is not the top folder of a checkout of Parley: its go.mod does not say module %s", dir, self())
+	}
+	s := Source{dir: abs}
+	for name, text := range map[string]*string{"go.mod": &s.mod, "go.sum": &s.sum} {
+		b, err := read(filepath.Join(abs, filepath.FromSlash(example), name))
+		if err != nil {
+			return Source{}, fmt.Errorf("%s is not a whole checkout of Parley: %w", dir, err)
+		}
+		*text = string(b)
+	}
+	return s, nil
+}
+
+// read reads a small file.
+func read(file string) ([]byte, error) { return files.Read(context.Background(), file, 1<<20) }
+
+var (
+	replaceRE = regexp.MustCompile(`(?m)^replace[ \t].*$`)
+	plainRE   = regexp.MustCompile(`^[\pL\pN_./:~+@-]+$`)
+)
+
+// goFiles returns go.mod and go.sum for a module that takes Parley from the source. One that takes it from a published
+// version has no go.sum yet: go mod tidy writes it.
+func (s Source) goFiles(module string) map[string][]byte {
+	if s.dir == "" {
+		return map[string][]byte{"go.mod": fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", module, goVersion, self(), s.version)}
+	}
+	dir := filepath.ToSlash(s.dir)
+	if !plainRE.MatchString(dir) {
+		dir = strconv.Quote(dir)
+	}
+	mod := moduleRE.ReplaceAllLiteralString(s.mod, "module "+module)
+	mod = replaceRE.ReplaceAllLiteralString(mod, "replace "+self()+" => "+dir)
+	return map[string][]byte{"go.mod": []byte(mod), "go.sum": []byte(s.sum)}
+}
+
+// goVersion is the version of Go in go.mod: Parley's own.
+const goVersion = "1.26.0"
+
+// Tidy says whether go mod tidy must fetch Parley before the module builds.
+func (s Source) Tidy() bool { return s.dir == "" }
+
+// String says what the source is.
+func (s Source) String() string {
+	if s.dir == "" {
+		return self() + "@" + s.version
+	}
+	return s.dir
+}

@@ -1,0 +1,219 @@
+package world_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+type coins struct {
+	Count int `json:"count"`
+}
+
+// simple is a definition with nothing but what it must have.
+func simple() worldtest.Simple[coins] {
+	return worldtest.Simple[coins]{Kind: world.About{Name: "coins", Version: 1}, Params: coins{Count: 3}, Sits: []string{"one"}}
+}
+
+// full is a definition with a part of every sort that takes params.
+type full struct{ worldtest.Simple[coins] }
+
+var (
+	_ world.Loader[coins]         = full{}
+	_ world.Caster[coins]         = full{}
+	_ world.Planner[coins]        = full{}
+	_ world.UniformPlanner[coins] = full{}
+	_ world.Dealer[coins]         = full{}
+	_ world.StatusMaker[coins]    = full{}
+	_ world.Environment[coins]    = full{}
+	_ world.Prober[coins]         = full{}
+)
+
+func (full) Measures(p *coins) []world.Measure { return make([]world.Measure, p.Count) }
+func (full) Load(p *coins, _ world.Files) ([]string, error) {
+	p.Count++
+	return []string{"less"}, nil
+}
+func (full) Models(p *coins) map[string]string { return map[string]string{"one": fmt.Sprint(p.Count)} }
+func (full) Plan(p *coins, cell world.Spec, _ uint64) (world.Plan, error) {
+	return world.Repeat(cell, p.Count), nil
+}
+
+func (full) Forecast(p *coins, _ world.Spec, _ uint64) ([]world.Part, error) {
+	return make([]world.Part, p.Count), nil
+}
+func (full) Uniform(p *coins) bool         { return p.Count == 3 }
+func (full) Dealt(p *coins) (string, bool) { return fmt.Sprint(p.Count), true }
+func (full) Status(p *coins) world.Status  { return status{p} }
+func (full) Actor(p *coins, run string) (world.Actor, error) {
+	return nil, fmt.Errorf("actor of %s: %d", run, p.Count)
+}
+func (full) Outside() []string   { return []string{"count"} }
+func (full) Local(p *coins) bool { return p.Count == 3 }
+func (full) Probe(_ context.Context, p *coins) []world.Presence {
+	return make([]world.Presence, p.Count)
+}
+func (full) Story(world.Played, []world.Told) []world.Exhibit { return nil }
+
+type status struct{ *coins }
+
+func (status) Add(world.Played) {}
+func (s status) Line() []string { return []string{fmt.Sprint(s.Count)} }
+
+// asked is all that a kind says of params.
+func asked(t *testing.T, k world.Kind, p world.Params) string {
+	t.Helper()
+	cell := world.Spec{Kind: "coins"}
+	_, err := k.World(p, nil)
+	seats, err2 := k.Seats(p)
+	_, actorErr := k.Actor(p, "r")
+	plan, err3 := k.Plan(p, cell, 1)
+	parts, err4 := k.Forecast(p, cell, 1)
+	what, whole := k.Dealt(p)
+	said := fmt.Sprintf("seats %v, measures %d, casts %v %v, plans %v, parts %d, uniform %v, dealt %q %v, external %v, local %v, servers %d; %v",
+		seats, len(k.Measures(p)), k.Casts(), k.Models(p), k.Plans(), len(parts), k.Uniform(p), what, whole, k.External(), k.Local(p), len(k.Probe(t.Context(), p)), actorErr)
+	if s := k.Status(p); s != nil {
+		said += fmt.Sprint("; status ", s.Line())
+	}
+	if plan != nil {
+		said += fmt.Sprint("; plan ", plan.Next(nil).Len())
+	}
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		said += "; " + strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+	return said
+}
+
+// TestKind: a kind says what its definition does, nothing where that lacks a part, and nothing of the params of
+// another kind; one that is not known says nothing.
+func TestKind(t *testing.T) {
+	t.Parallel()
+	whole, bare, none := world.Define(full{simple()}), world.Define(simple()), world.Kind{}
+	const nothing = "casts false map[], plans false, parts 0, uniform false, dealt \"\" false, external false, local true, servers 0; "
+	const foreign = "coins: params are *struct {}, want *world_test.coins"
+	const missing = "coins: params are <nil>, want *world_test.coins"
+	for _, c := range []struct {
+		name   string
+		kind   world.Kind
+		params world.Params
+		want   string
+	}{
+		{"all parts", whole, whole.Defaults(), `seats [one], measures 3, casts true map[one:3], plans true, parts 3, uniform true, dealt "3" true, external true, local true, servers 3; actor of r: 3; status [3]; plan 3`},
+		{"no parts", bare, bare.Defaults(), "seats [one], measures 0, " + nothing + `world: the kind "coins" has no environment; plan 1`},
+		{"not known", none, none.Defaults(), "seats [], measures 0, " + nothing + `world: the kind "" has no environment; plan 1; world: the kind is not known, world: the kind is not known`},
+		{
+			"params of another", whole, none.Defaults(),
+			`seats [], measures 0, casts true map[], plans true, parts 0, uniform false, dealt "" false, external true, local false, servers 0; ` + foreign + "; " + strings.Repeat(foreign+", ", 3) + foreign,
+		},
+		{"no params", bare, world.Params{}, "seats [], measures 0, " + nothing + `world: the kind "coins" has no environment; plan 1; ` + missing + ", " + missing},
+	} {
+		if got := asked(t, c.kind, c.params); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
+		}
+	}
+	p := whole.Defaults()
+	advice, err := whole.Load(p, nil)
+	if err != nil || len(advice) != 1 || p.Pointer().(*coins).Count != 4 {
+		t.Errorf("load: %v, %v, %+v", advice, err, p.Pointer())
+	}
+	if _, ok := world.As[world.Storyteller](whole); !ok {
+		t.Error("its story is not found")
+	}
+	if _, ok := world.As[world.Storyteller](none); ok {
+		t.Error("a kind that is not known has a story")
+	}
+}
+
+// TestRead: what was recorded is read over the defaults, and the defaults stay as they are.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	k := world.Define(simple())
+	for raw, want := range map[string]string{
+		`{"count":7}`: "&{7}", `{}`: "&{3}", `{"more":1}`: "&{3}", `null`: "&{3}",
+		`{"count":"x"}`: "params: json: cannot unmarshal string into Go struct field coins.count of type int", ``: "params: unexpected end of JSON input",
+	} {
+		p, err := k.Read(json.RawMessage(raw))
+		got := fmt.Sprint(p.Pointer())
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+	if !reflect.DeepEqual(k.Defaults().Pointer(), &coins{3}) {
+		t.Errorf("the defaults are %+v", k.Defaults().Pointer())
+	}
+}
+
+// The definitions below are each wrong in one method.
+type (
+	misnamed   struct{ worldtest.Simple[coins] }
+	extra      struct{ worldtest.Simple[coins] }
+	mistyped   struct{ worldtest.Simple[coins] }
+	halfway    struct{ worldtest.Simple[coins] }
+	ofOthers   struct{ worldtest.Simple[coins] }
+	byPointer  struct{ worldtest.Simple[coins] }
+	unexported struct{ worldtest.Simple[coins] }
+)
+
+func (misnamed) Mesures(*coins) []world.Measure                     { return nil }
+func (extra) Zzyzx()                                                {}
+func (mistyped) Story(world.Played, []world.Note) []world.Exhibit   { return nil }
+func (halfway) Plan(*coins, world.Spec, uint64) (world.Plan, error) { return nil, nil }
+func (ofOthers) Dealt(*struct{}) (string, bool)                     { return "", false }
+func (*byPointer) Story(world.Played, []world.Note) []world.Exhibit { return nil }
+func (unexported) story()                                           {}
+
+// TestDefineRefuses: a method that was meant as part of a kind and is none stops the program when it starts.
+func TestDefineRefuses(t *testing.T) {
+	t.Parallel()
+	unexported{}.story()
+	for _, c := range []struct {
+		name string
+		d    world.Definition[coins]
+		want string
+	}{
+		{"a slip in a name", misnamed{simple()}, "world: Define: kind coins: the method Mesures is of no part of a kind: did you mean Measures?"},
+		{"another purpose", extra{simple()}, "world: Define: kind coins: the method Zzyzx is of no part of a kind: make it a function, or do not export it"},
+		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story makes no world.Storyteller: that has Story(world.Played, []world.Told) []world.Exhibit"},
+		{"half of a part", halfway{simple()}, "that has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
+		{"params of another type", ofOthers{simple()}, "that has Dealt(*world_test.coins) (string, bool)"},
+		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story makes no world.Storyteller"},
+		{"a pointer's method, of a value", byPointer{simple()}, "world: Define: kind coins: the method Story has a pointer receiver: give Define a pointer"},
+		{"not exported", unexported{simple()}, ""},
+	} {
+		if got := refusal(c.d); !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// refusal is what Define panics with.
+func refusal(d world.Definition[coins]) (why string) {
+	defer func() {
+		if p := recover(); p != nil {
+			why = fmt.Sprint(p)
+		}
+	}()
+	world.Define(d)
+	return ""
+}
+
+// outsideOf is a kind whose params of these names are outside of play.
+func outsideOf(names ...string) world.Kind { return world.Define(outsider{simple(), names}) }
+
+type outsider struct {
+	worldtest.Simple[coins]
+	names []string
+}
+
+func (outsider) Actor(*coins, string) (world.Actor, error) { return nil, nil }
+func (o outsider) Outside() []string                       { return o.names }

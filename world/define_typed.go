@@ -1,0 +1,164 @@
+package world
+
+import (
+	"context"
+	"fmt"
+)
+
+// untyped is a definition without the type of its params.
+type untyped interface {
+	untypedPlay
+	untypedPlan
+	untypedReading
+	untypedOutside
+}
+
+type untypedPlay interface {
+	defaults() Params
+	seats(p Params) ([]string, error)
+	world(p Params, lineup Lineup) (World, error)
+	load(p Params, files Files) (advice []string, err error)
+}
+
+type untypedPlan interface {
+	plan(p Params, cell Spec, seed uint64) (Plan, error)
+	forecast(p Params, cell Spec, seed uint64) ([]Part, error)
+	uniform(p Params) bool
+	dealt(p Params) (what string, whole bool)
+}
+
+type untypedReading interface {
+	models(p Params) map[string]string
+	measures(p Params) []Measure
+	status(p Params) Status
+}
+
+type untypedOutside interface {
+	actor(p Params, run string) (Actor, error)
+	local(p Params) bool
+	probe(ctx context.Context, p Params) []Presence
+}
+
+// typed is the definition behind untyped. A part that it lacks returns nothing.
+type typed[P any] struct{ Definition[P] }
+
+// of returns params as the definition's own.
+func (t typed[P]) of(p Params) (*P, error) {
+	own, ok := p.pointer.(*P)
+	if !ok || own == nil {
+		return nil, fmt.Errorf("%s: params are %T, want %T", t.About().Name, p.pointer, own)
+	}
+	return own, nil
+}
+
+// try calls a part with the definition's own params.
+func try[P, T any](t typed[P], p Params, part func(own *P) (T, error)) (none T, err error) {
+	own, err := t.of(p)
+	if err != nil {
+		return none, err
+	}
+	return part(own)
+}
+
+// give does the same with a part that cannot fail: it gives nothing of params of another kind.
+func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
+	own, err := t.of(p)
+	if err != nil {
+		return none
+	}
+	return part(own)
+}
+
+func (t typed[P]) defaults() Params { return Params{t.Defaults()} }
+
+func (t typed[P]) seats(p Params) ([]string, error) { return try(t, p, t.Seats) }
+
+func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
+	return try(t, p, func(own *P) (World, error) { return t.World(own, lineup) })
+}
+
+func (t typed[P]) load(p Params, files Files) ([]string, error) {
+	d, ok := t.Definition.(Loader[P])
+	if !ok {
+		return nil, nil
+	}
+	return try(t, p, func(own *P) ([]string, error) { return d.Load(own, files) })
+}
+
+func (t typed[P]) models(p Params) map[string]string {
+	d, ok := t.Definition.(Caster[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Models)
+}
+
+func (t typed[P]) measures(p Params) []Measure {
+	d, ok := t.Definition.(Measurer[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Measures)
+}
+
+func (t typed[P]) plan(p Params, cell Spec, seed uint64) (Plan, error) {
+	d, ok := t.Definition.(Planner[P])
+	if !ok {
+		return List(cell), nil
+	}
+	return try(t, p, func(own *P) (Plan, error) { return d.Plan(own, cell, seed) })
+}
+
+func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
+	d, ok := t.Definition.(Planner[P])
+	if !ok {
+		return nil, nil
+	}
+	return try(t, p, func(own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
+}
+
+func (t typed[P]) uniform(p Params) bool {
+	d, ok := t.Definition.(UniformPlanner[P])
+	return ok && give(t, p, d.Uniform)
+}
+
+func (t typed[P]) dealt(p Params) (what string, whole bool) {
+	d, ok := t.Definition.(Dealer[P])
+	own, err := t.of(p)
+	if !ok || err != nil {
+		return "", false
+	}
+	return d.Dealt(own)
+}
+
+func (t typed[P]) status(p Params) Status {
+	d, ok := t.Definition.(StatusMaker[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, d.Status)
+}
+
+func (t typed[P]) actor(p Params, run string) (Actor, error) {
+	d, ok := t.Definition.(Environment[P])
+	if !ok {
+		return nil, fmt.Errorf("world: the kind %q has no environment", t.About().Name)
+	}
+	return try(t, p, func(own *P) (Actor, error) { return d.Actor(own, run) })
+}
+
+func (t typed[P]) local(p Params) bool {
+	if d, ok := t.Definition.(Prober[P]); ok {
+		return give(t, p, d.Local)
+	}
+	_, external := t.Definition.(Environment[P])
+	return !external
+}
+
+func (t typed[P]) probe(ctx context.Context, p Params) []Presence {
+	d, ok := t.Definition.(Prober[P])
+	if !ok {
+		return nil
+	}
+	return give(t, p, func(own *P) []Presence { return d.Probe(ctx, own) })
+}
