@@ -61,7 +61,7 @@ type Progress struct {
 // Result is how a run stands. Where a run was resumed, it is about all of it, unless it says otherwise.
 type Result struct {
 	// State is complete, stopped (by a budget, Drain or the end of the context: play it again to go on) or failed.
-	// Reason says why the run is not complete.
+	// Reason says why the run is not complete: its Kind is journal.ByBudget, say.
 	State  journal.State
 	Reason journal.Reason
 
