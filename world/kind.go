@@ -126,6 +126,16 @@ type Marker interface {
 	Mark(n Note) (words, mark string)
 }
 
+// Recorded is for kinds whose episodes nobody plays: they are the record of what other programs asked. No world
+// notes what its seats are told, so transcripts show what is new in each request. Reports list the episodes as
+// sessions, and exports take in those that have not ended.
+type Recorded interface {
+	// Hidden reports whether transcripts leave a note out.
+	Hidden(n Note) bool
+	// Closed says why an episode ended, for a reader; "" where nobody said.
+	Closed(o Outcome) string
+}
+
 // Painter gives seats the colours that they have by custom.
 type Painter interface {
 	// Colours are light and dark, as #233f92, by seat. Charts and transcripts use them.

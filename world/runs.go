@@ -40,7 +40,7 @@ type Run interface {
 	// Plan says what the plan file asks for.
 	Plan() PlanSummary
 	// Recorded says what the run file holds now.
-	Recorded(ctx context.Context) (Recorded, error)
+	Recorded(ctx context.Context) (RecordedRun, error)
 	// Prepare makes the plan ready to be played. overrides change it, as "episodes=3" or "params.group=4"; they may be a
 	// client's, so they can name no file that the plan file does not name. Without any, a run that the file holds goes on
 	// as it was recorded.
@@ -55,8 +55,8 @@ type PlanSummary struct {
 	Params   json.RawMessage // with all defaults
 }
 
-// Recorded says what a run file holds.
-type Recorded struct {
+// RecordedRun says what a run file holds.
+type RecordedRun struct {
 	Kind     string // of the run; empty: the file holds none, or does not exist
 	Complete bool   // nothing is left to play
 }

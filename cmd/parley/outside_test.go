@@ -144,7 +144,7 @@ func checkModule(t *testing.T, dir, kind string) {
 	if !strings.Contains(imports, "/world/worldtest") {
 		t.Errorf("the module has no test of its kind: it imports\n%s", imports)
 	}
-	for _, i := range strings.Fields(imports) {
+	for i := range strings.FieldsSeq(imports) {
 		if strings.Contains("/"+i+"/", "/internal/") {
 			t.Errorf("the module imports %s, which is not public", i)
 		}

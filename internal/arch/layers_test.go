@@ -84,6 +84,10 @@ func TestStrangers(t *testing.T) {
 	never := []struct{ who, not, why string }{
 		{"internal/dispatch", "internal/dialect", "dispatch knows llm.Model, no wire format"},
 		{"internal/dialect", "internal/dispatch", "a dialect answers one request; who paces it is not its business"},
+		{"internal/dialect", "worlds", "worlds bring their stand-ins: the simulated provider knows none of them"},
+		{"internal/view", "internal/serve", "what a gateway records is a kind like any other to readers"},
+		{"internal/report", "internal/serve", "what a gateway records is a kind like any other to readers"},
+		{"internal/export", "internal/serve", "what a gateway records is a kind like any other to readers"},
 		{"", "internal/arch", "arch is tests only"},
 		{"", "cmd", "a program is imported by nobody"},
 	}

@@ -120,7 +120,7 @@ func (r *programRun) sets() []string {
 }
 
 // Recorded says what the run file holds.
-func (r *programRun) Recorded(ctx context.Context) (out world.Recorded, err error) {
+func (r *programRun) Recorded(ctx context.Context) (out world.RecordedRun, err error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
 		return out, asUsage(playError(r.file, err))

@@ -46,6 +46,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 			return err
 		}
 		kind := s.kindOf(run.Head.Begun)
+		run.Know(kind)
 		maker, ok := world.As[world.FileMaker](kind)
 		if !ok {
 			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))

@@ -39,7 +39,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 			return err
 		}
 	}
-	store, _, err := openRun(ctx, c.File)
+	store, about, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	ctx, end := interruptible(ctx, s)
 	defer end()
 	if c.Out == "" {
-		got, err := inspect.Write(ctx, s.Stdout, store)
+		got, err := inspect.Write(ctx, s.Stdout, store, s.kindOf(about.Begun))
 		if err == nil && got.LeftOut > 0 {
 			fmt.Fprintln(s.Stderr, "parley: "+notEnded(got.LeftOut))
 		}
@@ -56,7 +56,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	var got inspect.Written
 	left := readRest(ctx, s, store, func() error {
 		return c.output(c.Out).write(func(w io.Writer) (err error) {
-			got, err = inspect.Write(ctx, w, store)
+			got, err = inspect.Write(ctx, w, store, s.kindOf(about.Begun))
 			return err
 		})
 	})

@@ -203,7 +203,7 @@ func refuseGateway(ctx context.Context, file string) error {
 	if err != nil {
 		return nil
 	}
-	if about.Begun.Kind == ledger.Kind {
+	if about.Begun.Kind == ledger.KindName {
 		word := shellWord(file)
 		err = usage("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}

@@ -15,6 +15,7 @@ import (
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	doc "parley/internal/report/page"
+	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/world"
 )
@@ -80,9 +81,9 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 	return []report.Source{one}, err
 }
 
-// kindOf is the kind of a run, if it is one of ours as it was played.
+// kindOf is the kind of a run, if it is one of ours as it was played, or what a gateway recorded.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
-	for _, k := range s.Kinds {
+	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind()}) {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}

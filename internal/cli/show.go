@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley/internal/store/sqlite"
+	"parley/world"
 )
 
 // showCmd shows a run file: its episodes, a transcript, or a call.
@@ -36,7 +37,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	v := &shower{store: store, about: about, file: c.File}
+	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun)}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
 		lost, salvaging := store.Salvage(ctx)
@@ -127,4 +128,5 @@ type shower struct {
 	store *sqlite.Store
 	about sqlite.Outline
 	file  string
+	kind  world.Kind // as far as it is known
 }

@@ -35,7 +35,7 @@ type shownCall struct {
 	Cost   llm.Money `json:"cost_usd"`       // to this run
 
 	Request   *llm.Request  `json:"request,omitempty"`
-	Asked     []llm.Message `json:"asked,omitempty"` // of a transcript of the gateway: what is new in the request
+	Asked     []llm.Message `json:"asked,omitempty"` // of a transcript of a record: what is new in the request
 	Fallbacks []string      `json:"fallbacks,omitempty"`
 	Act       *world.Act    `json:"act,omitempty"`
 	Response  *llm.Response `json:"response,omitempty"`

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/journal"
@@ -56,10 +55,10 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	if err != nil {
 		return err
 	}
-	if v.about.Begun.Kind == ledger.Kind {
+	if _, isRecord := world.As[world.Recorded](v.kind); isRecord {
 		t.hear()
 	}
-	t.mark(s.kindOf(v.about.Begun))
+	t.mark(v.kind)
 	if err := t.keep(c.Seat, c.Failed); err != nil {
 		return err
 	}
@@ -94,8 +93,8 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 		return nil, err
 	}
 	t := &shownTranscript{File: v.file, shownEpisode: e, Params: l.Spec.Params, Turns: turnsOf(entries, e.Attempt)}
-	if v.about.Begun.Kind == ledger.Kind {
-		t.leaveOut(ledger.NoteKind) // the bytes of what the replies say
+	if recorded, ok := world.As[world.Recorded](v.kind); ok {
+		t.leaveOut(recorded.Hidden)
 	}
 	if end := l.Ended; end != nil {
 		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
@@ -126,10 +125,10 @@ func (t *shownTranscript) mark(kind world.Kind) {
 	}
 }
 
-// leaveOut leaves out the notes of a kind.
-func (t *shownTranscript) leaveOut(kind string) {
+// leaveOut leaves out notes.
+func (t *shownTranscript) leaveOut(hidden func(world.Note) bool) {
 	for _, turn := range t.Turns {
-		turn.Notes = slices.DeleteFunc(turn.Notes, func(n world.Note) bool { return n.Kind == kind })
+		turn.Notes = slices.DeleteFunc(turn.Notes, hidden)
 	}
 }
 

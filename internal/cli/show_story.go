@@ -21,7 +21,7 @@ type shownStory struct {
 
 // story tells an episode frame by frame, without the pictures.
 func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, s, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}
@@ -41,11 +41,12 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 }
 
 // played is an episode as its kind wants it to show it.
-func (v *shower) played(ctx context.Context, s *State, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
+func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
 	run, err := view.Fold(ctx, v.store, v.file)
 	if err != nil {
 		return kind, p, nil, err
 	}
+	run.Know(v.kind)
 	t, err := v.transcript(ctx, episode)
 	if err != nil {
 		return kind, p, nil, err
@@ -57,12 +58,12 @@ func (v *shower) played(ctx context.Context, s *State, episode int) (kind world.
 	if t.Outcome != nil {
 		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
 	}
-	return s.kindOf(run.Head.Begun), p, read, nil
+	return v.kind, p, read, nil
 }
 
 // board writes the picture of a phase.
 func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, s, *c.Episode)
+	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,19 @@ func TestSimServesAsk(t *testing.T) {
 	stop().want(t, ExitOK).wantErr(t, "53 requests, 53 answered, 0 rate-limited")
 }
 
+// TestStandInsAnswer: the simulated provider has the stand-ins of the kinds, in this process and served.
+func TestStandInsAnswer(t *testing.T) {
+	t.Parallel()
+	url, stop := serving(t)
+	for _, args := range [][]string{{"--model", "sim/flat"}, {"--model", "lab/flat", "--base-url", url + "/v1"}} {
+		got := parley(t, State{}, append(append([]string{"ask"}, args...), "A mill has 12 sacks in the morning. How many sacks are there at the end?")...).want(t, ExitOK)
+		if !strings.HasPrefix(got.stdout, "There are ") || !strings.HasSuffix(got.stdout, " at the end.\n") {
+			t.Errorf("%v: %q", args, got.stdout)
+		}
+	}
+	stop().want(t, ExitOK)
+}
+
 // TestSimFaults asks through limits and faults: everything is answered all the same.
 func TestSimFaults(t *testing.T) {
 	t.Parallel()

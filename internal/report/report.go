@@ -129,9 +129,10 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	if len(o.By) > 0 {
 		sections = append(sections, byFactors(s.Run, factors, colours))
 	}
+	recorded, isRecord := s.Run.Recorded()
 	switch b := s.Run.Head.Begun; {
-	case s.Run.Gateway():
-		sections = append(sections, sessions(s.Run, o.Episodes))
+	case isRecord:
+		sections = append(sections, sessions(s.Run, recorded, o.Episodes))
 	case s.Kind.Name == "":
 		sections = append(sections, page.Section{ID: "kind", Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
 	default:

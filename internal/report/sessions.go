@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"parley/internal/report/page"
@@ -12,9 +11,9 @@ import (
 // mostTerminal is how many sessions a terminal lists.
 const mostTerminal = 30
 
-// sessions is what a gateway has to show: the sessions of its clients, the first of them where
+// sessions is what a record has to show: the sessions of those who asked, the first of them where
 // there are many.
-func sessions(r *view.Run, most int) page.Section {
+func sessions(r *view.Run, recorded world.Recorded, most int) page.Section {
 	s := page.Section{ID: "kind", Title: "Sessions"}
 	t := &page.Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []page.Column{
 		page.Key("session"), page.Number("episode"), page.Words("state"), page.Number("calls"), page.Number("tokens"), page.Number("cost"), page.Words("closed"),
@@ -26,7 +25,7 @@ func sessions(r *view.Run, most int) page.Section {
 		}
 		state, why := "open", ""
 		if end, ok := r.Head.Ended[e.Number]; ok {
-			state, why = "closed", closedWhy(end.Outcome)
+			state, why = "closed", recorded.Closed(end.Outcome)
 		}
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(cut(why, 300)),
@@ -35,25 +34,4 @@ func sessions(r *view.Run, most int) page.Section {
 	t.Quiet = len(t.Rows) > mostTerminal
 	s.Blocks = []page.Block{{Table: t}}
 	return s
-}
-
-// closedWhy is why a session was closed, as far as its client said.
-func closedWhy(o world.Outcome) string {
-	var end struct {
-		Reason    string `json:"reason"`
-		Mode      string `json:"mode"`
-		Truncated bool   `json:"truncated"`
-	}
-	raw, _ := o.Data.(json.RawMessage)
-	if json.Unmarshal(raw, &end) != nil {
-		return o.Failed
-	}
-	why := end.Mode
-	if end.Reason != "" {
-		why += ": " + end.Reason
-	}
-	if end.Truncated {
-		why += " (it had reached its step limit)"
-	}
-	return why
 }

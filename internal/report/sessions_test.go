@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
@@ -44,6 +45,7 @@ func TestSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	run.Know(ledger.Kind())
 	d, tables := built(t, Options{Episodes: 10, Transcripts: 1}, Source{Run: run, Journal: j})
 	var got []string
 	for _, row := range tables["sessions"].Rows {

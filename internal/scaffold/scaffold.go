@@ -48,7 +48,7 @@ func Package(name string) (string, error) {
 		return "", fmt.Errorf("%.80q cannot be the name of a world: want a letter, then up to 63 letters, digits, - and _, such as my-game", name)
 	}
 	pkg := strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-	why := ""
+	var why string
 	switch {
 	case token.IsKeyword(pkg):
 		why = "a word of Go"
@@ -154,14 +154,14 @@ func Write(dir string, files map[string][]byte) (err error) {
 	}()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(temp, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 			return err
 		}
 		if err := os.WriteFile(file, files[name], 0o644); err != nil {
 			return err
 		}
 	}
-	if err := os.Chmod(temp, 0o755); err != nil {
+	if err := os.Chmod(temp, 0o750); err != nil {
 		return err
 	}
 	return os.Rename(temp, dir)

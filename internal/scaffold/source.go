@@ -75,7 +75,10 @@ func published(info *debug.BuildInfo, module string) string {
 
 // builtFrom returns the folder that this program was built from, as far as it knows.
 func builtFrom() string {
-	_, file, _, _ := runtime.Caller(0)
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		return ""
+	}
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -70,7 +71,11 @@ func TestSessionReads(t *testing.T) {
 		if err := j.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)
 		}
-		read, err := ReadTranscript(t.Context(), j, fold(t, entries...), 0)
+		r := fold(t, entries...)
+		if known := ledger.Kind(); known.Name == kind {
+			r.Know(known)
+		}
+		read, err := ReadTranscript(t.Context(), j, r, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -42,7 +41,7 @@ type Said string
 
 // What lines are.
 const (
-	SaidAsked   Said = "asked" // what is new in a request of a client of the gateway
+	SaidAsked   Said = "asked" // what is new in a request of a record
 	SaidAnswer  Said = "answer"
 	SaidThought Said = "thought" // what a model said to itself before its answer
 	SaidAct     Said = "act"     // what came of something done on the outside
@@ -59,12 +58,13 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 	t := &Transcript{Episode: episode}
 	said := map[string]bool{}
 	hear := &Hearing{}
+	recorded, isRecord := r.Recorded()
 	for _, at := range arranged(entries, r.Head.Progress(episode).Attempt) {
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
 				t.Told, t.lines = append(t.Told, world.Told{Note: &n}), append(t.lines, 0)
-				if r.wire(n) {
+				if isRecord && recorded.Hidden(n) {
 					continue
 				}
 				if text, repeats := noteText(n, said); !repeats {
@@ -74,7 +74,7 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		}
 		for _, e := range at.replies {
 			t.Told = append(t.Told, world.Told{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
-			if r.Gateway() {
+			if isRecord {
 				t.Lines = append(t.Lines, askLines(at.name, e, hear)...)
 			}
 			for _, l := range replyLines(at.name, e) {
@@ -174,12 +174,9 @@ func place(t journal.Turn) []int {
 	return append(at, t.Turn)
 }
 
-// Gateway says whether the run is the record of a gateway. Other kinds note what their seats
-// are told; of a client's sessions nothing but its requests says what was asked.
-func (r *Run) Gateway() bool { return r.Head.Begun.Kind == ledger.Kind }
-
-// wire says whether a note is the bytes of what the replies of a gateway say.
-func (r *Run) wire(n world.Note) bool { return r.Gateway() && n.Kind == ledger.NoteKind }
+// Recorded returns that part of the run's kind, as far as it is known (see Know): ok is whether the run is a record of
+// what other programs asked. Other kinds note what their seats are told; of a record nothing but its requests says so.
+func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
 // askLines are what is new in the request of a reply.
 func askLines(turn string, e *journal.Replied, hear *Hearing) (out []Line) {

@@ -21,10 +21,10 @@ import (
 	"fmt"
 	"io"
 
-	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // atOnce is how many episodes are listed at once.
@@ -37,7 +37,7 @@ type Written struct {
 }
 
 // Write writes the run in store.
-func Write(ctx context.Context, w io.Writer, store *sqlite.Store) (Written, error) {
+func Write(ctx context.Context, w io.Writer, store *sqlite.Store, kind world.Kind) (Written, error) {
 	about, err := store.Outline(ctx)
 	if err != nil {
 		return Written{}, err
@@ -47,7 +47,8 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store) (Written, erro
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
-	l := &log{zip: z, store: store, about: about, usage: map[string]*usage{}, totals: map[string]*total{}}
+	_, isRecord := world.As[world.Recorded](kind)
+	l := &log{zip: z, store: store, about: about, isRecord: isRecord, usage: map[string]*usage{}, totals: map[string]*total{}}
 	for _, step := range []func(context.Context) error{l.start, l.samples, l.finish} {
 		if err := step(ctx); err != nil {
 			return l.written(), err
@@ -64,6 +65,8 @@ type log struct {
 	zip   *zip.Writer
 	store *sqlite.Store
 	about sqlite.Outline
+	// isRecord is whether nobody plays the episodes: see world.Recorded.
+	isRecord bool
 
 	summaries []summary
 	completed int // that ended without an error
@@ -76,9 +79,9 @@ type log struct {
 func (l *log) written() Written { return Written{Samples: len(l.summaries), LeftOut: l.leftOut} }
 
 // whole says whether an episode can be a sample. One of a plan has to end for that: until then it
-// can be resumed. Nobody has to close a session of a gateway.
+// can be resumed. Nobody has to end one of a record.
 func (l *log) whole(e *sqlite.Listed) bool {
-	return e.Ended != nil || e.Begun && l.about.Begun.Kind == ledger.Kind
+	return e.Ended != nil || e.Begun && l.isRecord
 }
 
 // put writes a member of the archive.

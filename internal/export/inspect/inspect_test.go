@@ -99,7 +99,11 @@ func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[s
 		}
 	}()
 	var b bytes.Buffer
-	got, err := Write(t.Context(), &b, s)
+	var kind world.Kind
+	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == ledger.KindName {
+		kind = ledger.Kind()
+	}
+	got, err := Write(t.Context(), &b, s, kind)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +135,7 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	entries := played()
 	begun := *entries[0].(*journal.Begun)
-	begun.Kind = ledger.Kind
+	begun.Kind = ledger.KindName
 	entries[0] = &begun
 	entries = slices.DeleteFunc(entries, func(e journal.Entry) bool {
 		ended, ok := e.(*journal.Ended)

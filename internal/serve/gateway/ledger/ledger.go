@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// Kind is the kind of a gateway's episodes.
-	Kind = "gateway"
+	// KindName is what the kind of a gateway's episodes is called.
+	KindName = "gateway"
 	// Seat is who asks in them.
 	Seat = "client"
 
@@ -130,7 +130,7 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 		return nil, nil, err
 	}
 	begun := &journal.Begun{
-		Version: journal.Version, Run: b.Run, Tool: b.Tool, At: b.Now, Kind: Kind, KindVersion: version,
+		Version: journal.Version, Run: b.Run, Tool: b.Tool, At: b.Now, Kind: KindName, KindVersion: version,
 		Agents: []world.Agent{{Name: Seat, Trainable: true}}, Plan: b.Plan,
 	}
 	if head.Begun != nil {
@@ -175,7 +175,7 @@ func Read(ctx context.Context, j journal.Journal) (*State, error) {
 }
 
 func fold(head *journal.Head) (s *State, next int, err error) {
-	if head.Begun != nil && head.Begun.Kind != Kind {
+	if head.Begun != nil && head.Begun.Kind != KindName {
 		return nil, 0, fmt.Errorf("ledger: it is a run of kind %q, not the record of a gateway", head.Begun.Kind)
 	}
 	s = &State{Sessions: map[Name][]int{}, Ended: head.Ended, Calls: head.Calls, Spent: head.Spent.Plus(head.Risked)}
@@ -322,7 +322,7 @@ func (l *Ledger) Begin(session Name) (int, error) {
 	}
 	n := l.next
 	l.next++
-	spec := world.Spec{Kind: Kind, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
+	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
 	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)}}}
 	l.stage++
 	return n, nil

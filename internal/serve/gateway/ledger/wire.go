@@ -22,8 +22,8 @@ type Wire struct {
 	Cut bool
 }
 
-// NoteKind is what the note is called that holds a Wire.
-const NoteKind = "wire"
+// wireKind is what the note is called that holds a Wire.
+const wireKind = "wire"
 
 // wireNote is a Wire as it is stored: the body as text, or compressed.
 type wireNote struct {
@@ -77,14 +77,14 @@ func (w *Wire) notes(zip *zstd.Encoder) []world.Note {
 		b = append(body.Key(b, "zstd"), '"')
 		b = append(base64.StdEncoding.AppendEncode(b, zip.EncodeAll(w.Body, nil)), '"')
 	}
-	return []world.Note{{Kind: NoteKind, Data: append(b, '}')}}
+	return []world.Note{{Kind: wireKind, Data: append(b, '}')}}
 }
 
 const maxBody = 256 << 20 // of what is read back: a damaged length must not eat the memory
 
 func wireOf(notes []world.Note) (w Wire, err error) {
 	for _, n := range notes {
-		if n.Kind != NoteKind {
+		if n.Kind != wireKind {
 			continue
 		}
 		var v wireNote
