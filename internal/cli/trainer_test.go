@@ -221,7 +221,7 @@ func TestTrajectories(t *testing.T) {
 	}
 	parley(t, State{}, "trajectories", file, "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
 	damaged := write(t, "damaged.parley", read(t, file))
-	alter(t, damaged, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1)`)
+	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
 	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, ExitFailed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
 	other := recorded(t, sample()...)

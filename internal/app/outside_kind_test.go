@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"parley/internal/config"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// bell is a stranger's kind that acts on something outside.
+type bell struct {
+	worldtest.Simple[bellParams]
+	acts, closed *atomic.Int64
+}
+
+type bellParams struct {
+	Server string `json:"server" doc:"Where the bell is."`
+}
+
+func newBell() bell {
+	b := bell{acts: &atomic.Int64{}, closed: &atomic.Int64{}}
+	b.Simple = worldtest.Simple[bellParams]{
+		Kind: world.About{Name: "bell", Version: 1, Doc: "Ring."}, Sits: []string{"ringer"},
+		Play: func(_ *bellParams, t *world.Table) world.Outcome {
+			if r := t.One(world.Call{Seat: "ringer", Act: &world.Act{Name: "ring"}}); !r.OK() {
+				return world.Outcome{Failed: string(r.Failed)}
+			}
+			return world.Outcome{}
+		},
+	}
+	return b
+}
+
+func (b bell) Actor(p *bellParams, run string) (world.Actor, error) {
+	if run == "" || p.Server == "gone" {
+		return nil, errors.New("bell: there is none")
+	}
+	return &ringer{b}, nil
+}
+
+func (bell) Outside() []string        { return []string{"server"} }
+func (bell) Local(p *bellParams) bool { return p.Server == "" }
+func (bell) Probe(_ context.Context, p *bellParams) []world.Presence {
+	return []world.Presence{{Server: p.Server, Answers: p.Server != "gone"}}
+}
+
+type ringer struct{ bell }
+
+func (r *ringer) Act(context.Context, world.TurnID, int, string, world.Act) (*llm.Response, error) {
+	r.acts.Add(1)
+	return &llm.Response{Text: "ding"}, nil
+}
+
+func (r *ringer) Room() int             { return 1 }
+func (r *ringer) Close(context.Context) { r.closed.Add(1) }
+
+// TestEnvironmentOfAnyKind: what carries out acts is the kind's own business, and is given back.
+func TestEnvironmentOfAnyKind(t *testing.T) {
+	t.Parallel()
+	b := newBell()
+	kinds := []world.Kind{world.Define(b)}
+	load := func(set string) *config.Plan {
+		file := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(file, []byte("kind: bell\nepisodes: 5\nagents: {x: sim/small}\nlineup: {ringer: x}\nparams: {server: \""+set+"\"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		plan, err := config.Load(t.Context(), file, kinds, nil, config.Reach{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return plan
+	}
+	sum, err := Play{Plan: load("here"), Kinds: kinds, File: filepath.Join(t.TempDir(), "run.parley"), Tool: "test"}.Run(t.Context(), context.Background())
+	if err != nil || sum.State != journal.Complete || sum.Episodes.Failed > 0 || b.acts.Load() != 5 || b.closed.Load() != 1 {
+		t.Fatalf("%v: %+v, %d acts, closed %d times", err, sum, b.acts.Load(), b.closed.Load())
+	}
+	_, err = Play{Plan: load("gone"), Kinds: kinds, File: filepath.Join(t.TempDir(), "none.parley"), Tool: "test"}.Run(t.Context(), context.Background())
+	if err == nil || !IsUsage(err) {
+		t.Errorf("an actor that cannot be had: %v", err)
+	}
+	for _, server := range []string{"here", "gone"} {
+		there, all := servers(t.Context(), load(server))
+		if len(there) != 1 || there[0].Server != server || all != (server == "here") {
+			t.Errorf("%s: %+v, %v", server, there, all)
+		}
+	}
+}
