@@ -30,7 +30,7 @@ type episode struct {
 	busy   bool
 	parked []*strand
 	heard  bool // of a call of this sitting: it has begun outside, if it is played there
-	given  bool // up: see unbegun
+	given  bool // up, since an act of it was called off
 }
 
 // strand is a line of play and what it waits for.

@@ -103,7 +103,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 
 // maySend says whether an ask of l may go out.
 func (s *scheduler) maySend(l *lane) bool {
-	return l.asks.len() > 0 && (s.calls <= 0 || s.flying < s.calls || s.flying-s.stuck(l) < s.calls)
+	return l.asks.len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
 // stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep

@@ -85,7 +85,7 @@ func TestRunWaitsForDrain(t *testing.T) {
 
 // listed is a scheduler of n episodes without a provider.
 func listed(n, live int) *scheduler {
-	s := newScheduler(bounds{live: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}), nil, &stopper{})
+	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}), nil, &stopper{})
 	s.staged = func(*journal.Staged, bool) {}
 	return s
 }

@@ -64,7 +64,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if d, ok := c.Actor.(world.Drainer); ok {
 		r.stop.drains = append(r.stop.drains, d.Drain)
 	}
-	b := bounds{live: c.Live, calls: c.Calls, wave: c.Wave, away: c.Away}
+	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away}
 	r.sched = newScheduler(b, newAgenda(c.Kind, c.Plan, head), c.Begun.Agents, r.stop)
 	r.sched.staged = r.staged
 	for _, a := range c.Begun.Agents {

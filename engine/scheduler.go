@@ -10,7 +10,7 @@ import (
 
 // scheduler decides which strand goes on, which call is sent and which episode begins. Of what can
 // go on or be sent, that of the oldest episode comes first; no two strands of an episode are played
-// at once; no more than bounds.live episodes have begun and not ended, and none is begun while those
+// at once; no more than maxLive episodes have begun and not ended, and none is begun while those
 // keep every provider busy. Once the run has stopped, nothing is handed out.
 type scheduler struct {
 	bounds
@@ -34,9 +34,9 @@ type scheduler struct {
 
 // bounds are how much may go on at once: see Config.
 type bounds struct {
-	live, calls int
-	wave        bool
-	away        func(provider string) bool
+	maxLive, maxCalls int
+	wave              bool
+	away              func(provider string) bool
 }
 
 // step is what a worker does next: it plays a strand on, or begins an episode.
@@ -174,8 +174,8 @@ const mostQueued = 4096
 // mostActing is how many acts may be in flight before no more episodes are begun: nothing
 // else holds those back that begin with an act, and all of a run would be live at once.
 func (b bounds) mostActing() int {
-	if b.calls > 0 {
-		return max(16, b.calls)
+	if b.maxCalls > 0 {
+		return max(16, b.maxCalls)
 	}
 	return 256
 }
@@ -183,7 +183,7 @@ func (b bounds) mostActing() int {
 // mayBegin says whether another episode should begin: only while what is live does not
 // keep the providers busy, nor those who carry out acts.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.bounds.live || s.stop.closed.Load() {
+	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() {
 		return false
 	}
 	if s.wave {
