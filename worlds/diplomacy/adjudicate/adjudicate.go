@@ -77,7 +77,7 @@ type refusedLine struct {
 }
 
 // Run answers line by line, each as soon as it is read.
-func (c *verb) Run(_ context.Context, p *world.Program) error {
+func (c *verb) Run(_ context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
 	lines := &reader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
 	out := json.NewEncoder(p.Stdout)
 	out.SetEscapeHTML(false)

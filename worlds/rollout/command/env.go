@@ -28,7 +28,7 @@ type environments struct {
 }
 
 // Run serves until the first signal, or lists.
-func (c *environments) Run(_ context.Context, p *world.Program) error {
+func (c *environments) Run(_ context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
 	all := env.Standard()
 	if len(c.Names) == 0 {
 		return c.list(p, all)

@@ -29,7 +29,7 @@ type training struct {
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
-func (c *training) Run(ctx context.Context, p *world.Program) error {
+func (c *training) Run(ctx context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
 	run, err := p.Runs.Open(p.Stop, c.PlayFlags)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *training) Run(ctx context.Context, p *world.Program) error {
 	if err != nil {
 		return err
 	}
-	server, err := trainer.New(cfg) //nolint:contextcheck // the position is a few bytes
+	server, err := trainer.New(cfg)
 	if err != nil {
 		return world.UsageError{Err: err}
 	}

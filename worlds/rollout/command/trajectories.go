@@ -31,7 +31,7 @@ type trajectories struct {
 }
 
 // Run writes until it is done, or the first signal.
-func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) {
+func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
 	ctx := p.Stop // half of it is of no use to anybody
 	filter, err := c.filter()
 	if err != nil {
@@ -87,7 +87,7 @@ func openRun(p *world.Program, name string) (journal.File, error) {
 	return opener.OpenRun(name)
 }
 
-// rest has read read a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
+// rest reads a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
 func rest(ctx context.Context, run journal.File, read func() error) error {
 	err := read()
 	if errors.Is(err, journal.ErrDamaged) && run.Salvage(ctx) == nil {
