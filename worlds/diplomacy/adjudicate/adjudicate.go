@@ -77,7 +77,7 @@ type refusedLine struct {
 }
 
 // Run answers line by line, each as soon as it is read.
-func (c *verb) Run(_ context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
+func (c *verb) Run(_ context.Context, p *world.Program) error {
 	lines := &reader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
 	out := json.NewEncoder(p.Stdout)
 	out.SetEscapeHTML(false)
@@ -109,7 +109,7 @@ func (c *verb) Run(_ context.Context, p *world.Program) error { //nolint:context
 	if failed && p.Stop.Err() == nil {
 		return world.ErrReported
 	}
-	return context.Cause(p.Stop)
+	return context.Cause(p.Stop) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 var errLong = errors.New("the line is too long")

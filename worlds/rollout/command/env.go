@@ -28,7 +28,7 @@ type environments struct {
 }
 
 // Run serves until the first signal, or lists.
-func (c *environments) Run(_ context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
+func (c *environments) Run(_ context.Context, p *world.Program) error {
 	all := env.Standard()
 	if len(c.Names) == 0 {
 		return c.list(p, all)
@@ -44,7 +44,7 @@ func (c *environments) Run(_ context.Context, p *world.Program) error { //nolint
 	if err != nil {
 		return world.UsageError{Err: err}
 	}
-	ln, err := c.Listen(p.Stop, c.Addr, "", false)
+	ln, err := c.Listen(p.Stop, c.Addr, "", false) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return world.UsageError{Err: err}
 	}
@@ -52,7 +52,7 @@ func (c *environments) Run(_ context.Context, p *world.Program) error { //nolint
 		_ = ln.Close() // nobody could learn the address
 		return fmt.Errorf("standard output: %w", err)
 	}
-	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln)
+	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 // kinds are the environments of the names.

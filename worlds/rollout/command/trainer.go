@@ -29,8 +29,8 @@ type training struct {
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
-func (c *training) Run(ctx context.Context, p *world.Program) error { //nolint:contextcheck // Stop ends with ctx, or before
-	run, err := p.Runs.Open(p.Stop, c.PlayFlags)
+func (c *training) Run(ctx context.Context, p *world.Program) error {
+	run, err := p.Runs.Open(p.Stop, c.PlayFlags) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *training) Run(ctx context.Context, p *world.Program) error { //nolint:c
 	if err != nil {
 		return err
 	}
-	server, err := trainer.New(cfg)
+	server, err := trainer.New(cfg) //nolint:contextcheck // the position is a few bytes
 	if err != nil {
 		return world.UsageError{Err: err}
 	}

@@ -49,7 +49,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil {
+	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	var account trajectory.Account
@@ -67,7 +67,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	out := world.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
-	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil {
+	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	left := leftOut(account)
