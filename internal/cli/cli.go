@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -146,7 +147,7 @@ func run(ctx context.Context, s *State) error {
 		}
 		return misused(err, args, s.Kinds)
 	}
-	if v, ok := k.Selected().Target.Addr().Interface().(world.Verb); ok {
+	if v, ok := reflect.TypeAssert[world.Verb](k.Selected().Target.Addr()); ok {
 		return runVerb(ctx, s, v)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))

@@ -31,7 +31,7 @@ func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return r.File.Head(r.plan)
+	return r.File.Head(r.plan) //nolint:contextcheck // it ends with the reading of the plan
 }
 
 // Read is that of the file.

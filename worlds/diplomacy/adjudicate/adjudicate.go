@@ -109,7 +109,7 @@ func (c *verb) Run(_ context.Context, p *world.Program) error {
 	if failed && p.Stop.Err() == nil {
 		return world.ErrReported
 	}
-	return context.Cause(p.Stop)
+	return context.Cause(p.Stop) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 var errLong = errors.New("the line is too long")

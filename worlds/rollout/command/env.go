@@ -44,7 +44,7 @@ func (c *environments) Run(_ context.Context, p *world.Program) error {
 	if err != nil {
 		return world.UsageError{Err: err}
 	}
-	ln, err := c.Listen(p.Stop, c.Addr, "", false)
+	ln, err := c.Listen(p.Stop, c.Addr, "", false) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return world.UsageError{Err: err}
 	}
@@ -52,7 +52,7 @@ func (c *environments) Run(_ context.Context, p *world.Program) error {
 		_ = ln.Close() // nobody could learn the address
 		return fmt.Errorf("standard output: %w", err)
 	}
-	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln)
+	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 // kinds are the environments of the names.

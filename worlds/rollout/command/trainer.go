@@ -30,7 +30,7 @@ type training struct {
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
 func (c *training) Run(ctx context.Context, p *world.Program) error {
-	run, err := p.Runs.Open(p.Stop, c.PlayFlags)
+	run, err := p.Runs.Open(p.Stop, c.PlayFlags) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return err
 	}

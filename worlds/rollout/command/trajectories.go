@@ -31,7 +31,7 @@ type trajectories struct {
 }
 
 // Run writes until it is done, or the first signal.
-func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) {
+func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
 	ctx := p.Stop // half of it is of no use to anybody
 	filter, err := c.filter()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil {
+	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	var account trajectory.Account
@@ -67,7 +67,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) {
 		return err
 	}
 	out := world.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
-	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil {
+	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	left := leftOut(account)
@@ -87,7 +87,7 @@ func openRun(p *world.Program, name string) (journal.File, error) {
 	return opener.OpenRun(name)
 }
 
-// rest has read read a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
+// rest reads a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
 func rest(ctx context.Context, run journal.File, read func() error) error {
 	err := read()
 	if errors.Is(err, journal.ErrDamaged) && run.Salvage(ctx) == nil {
