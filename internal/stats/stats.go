@@ -35,12 +35,14 @@ import (
 	values "parley/stats"
 )
 
-// The values that functions return are those of the public package stats.
-type (
-	Interval = values.Interval
-	Quantity = values.Quantity
-	Test     = values.Test
-)
+// Interval is the public package's.
+type Interval = values.Interval
+
+// Quantity is the public package's.
+type Quantity = values.Quantity
+
+// Test is the public package's.
+type Test = values.Test
 
 // Unknown is a quantity that n observations say nothing about.
 func Unknown(n int, method string) Quantity { return values.Unknown(n, method) }
