@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -186,7 +187,7 @@ func (p *prober) events(ctx context.Context, options bool) (seen, error) {
 	if !s.stream {
 		return s, nil
 	}
-	err = a.Events(ctx, func(e wire.Event) (bool, error) {
+	err = a.Events(ctx, func(e sse.Event) (bool, error) {
 		var chunk struct {
 			Usage struct {
 				Output int `json:"completion_tokens"`

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -215,7 +215,7 @@ func TestStreamUsage(t *testing.T) {
 func stream(events ...string) (*llm.Response, error) {
 	a := NewAssembler()
 	for _, e := range events {
-		done, err := a.Event(wire.Event{Data: []byte(e)})
+		done, err := a.Event(sse.Event{Data: []byte(e)})
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,12 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -51,13 +51,13 @@ type wireEvent struct {
 }
 
 // Event takes an event.
-func (a *assembler) Event(e wire.Event) (bool, error) {
+func (a *assembler) Event(e sse.Event) (bool, error) {
 	if string(e.Name) == "ping" {
 		return false, nil
 	}
 	var w wireEvent
 	if err := json.Unmarshal(e.Data, &w); err != nil {
-		if bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")) { // said by some gateways
+		if e.Done() { // said by some gateways
 			return true, nil
 		}
 		return false, fault.Malformed("an event of the stream is not of the messages form", err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -204,7 +204,7 @@ func TestDecodeResponseFails(t *testing.T) {
 func stream(chunks ...string) (*llm.Response, error) {
 	a := NewAssembler()
 	for _, c := range chunks {
-		done, err := a.Event(wire.Event{Data: []byte(c)})
+		done, err := a.Event(sse.Event{Data: []byte(c)})
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -37,8 +37,8 @@ type call struct {
 }
 
 // Event takes a chunk.
-func (a *assembler) Event(e wire.Event) (bool, error) {
-	if bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")) {
+func (a *assembler) Event(e sse.Event) (bool, error) {
+	if e.Done() {
 		a.done = true
 		return true, nil
 	}

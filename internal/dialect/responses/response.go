@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -156,7 +157,7 @@ type assembler struct {
 }
 
 // Event takes an event.
-func (a *assembler) Event(e wire.Event) (bool, error) {
+func (a *assembler) Event(e sse.Event) (bool, error) {
 	name := string(e.Name)
 	if name == "" {
 		name = typeOf(e.Data)
@@ -177,7 +178,7 @@ func (a *assembler) Event(e wire.Event) (bool, error) {
 	if strings.HasSuffix(name, ".delta") {
 		a.received += pieceOf(e.Data)
 	}
-	return bytes.Equal(bytes.TrimSpace(e.Data), []byte("[DONE]")), nil
+	return e.Done(), nil
 }
 
 // pieceOf returns the bytes of what an event adds to the answer. They are found without reading

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -135,7 +135,7 @@ func TestDecodeResponse(t *testing.T) {
 	}
 }
 
-func stream(events ...wire.Event) (*llm.Response, error) {
+func stream(events ...sse.Event) (*llm.Response, error) {
 	a := NewAssembler()
 	for _, e := range events {
 		done, err := a.Event(e)
@@ -149,7 +149,7 @@ func stream(events ...wire.Event) (*llm.Response, error) {
 	return a.Response()
 }
 
-func event(name, data string) wire.Event { return wire.Event{Name: []byte(name), Data: []byte(data)} }
+func event(name, data string) sse.Event { return sse.Event{Name: []byte(name), Data: []byte(data)} }
 
 func TestStream(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		e    wire.Event
+		e    sse.Event
 		want llm.Kind
 	}{
 		{event("response.created", "{}"), llm.KindMalformed},

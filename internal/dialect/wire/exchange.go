@@ -16,6 +16,7 @@ import (
 
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/dialect/wire/redact"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -241,11 +242,11 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 
 // Events reads the body as server-sent events until each says that it has the last
 // one, or the body ends; whether it was to end there is the caller's to know.
-func (a *Answer) Events(ctx context.Context, each func(Event) (done bool, err error)) error {
+func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
-	done, err := readEvents(r, a.c.maxBody, a.alive, func(e Event) (bool, error) {
+	done, err := sse.Read(r, a.c.maxBody, a.alive, func(e sse.Event) (bool, error) {
 		e.Data = a.hide.Bytes(e.Data)
 		return each(e)
 	})
@@ -268,7 +269,7 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 		a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent))
 		from := time.Now()
 		var err error
-		line, err = readLine(r, line[:0], a.c.maxBody)
+		line, err = sse.ReadLine(r, line[:0], a.c.maxBody)
 		a.spent += time.Since(from)
 		if err == nil {
 			a.life.Stop()
@@ -321,7 +322,7 @@ func (a *Answer) read(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.As(err, &e):
 		return err
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, sse.ErrTooLarge):
 		return a.tooLarge()
 	}
 	return a.cut(ctx, err)

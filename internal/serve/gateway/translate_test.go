@@ -12,6 +12,7 @@ import (
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -39,14 +40,14 @@ func read(t *testing.T, api format.API, stream bool, body string) *llm.Response 
 
 func gathered(t *testing.T, a wire.Assembler, body string) *llm.Response {
 	t.Helper()
-	var s format.Splitter
+	var s sse.Splitter
 	s.Feed([]byte(body))
 	for {
 		e, ok := s.Next()
 		if !ok {
 			break
 		}
-		if _, err := a.Event(format.Parse(e)); err != nil {
+		if _, err := a.Event(sse.Parse(e)); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -74,18 +75,9 @@ func readBody(ctx context.Context, a *wire.Answer) ([]byte, error) {
 // answer responses with nothing else; their last event has all of it. Of other formats
 // the whole is not in the stream, and to make one up would not be the provider's answer.
 func unstreamed(api format.API, stream []byte) ([]byte, error) {
-	all := format.Splitter{}
-	all.Feed(stream)
-	for api == format.Responses {
-		raw, ok := all.Next()
-		if !ok {
-			raw = all.Rest()
-		}
-		if whole := api.Whole(format.Parse(raw)); whole != nil {
+	for raw := range sse.Split(stream) {
+		if whole := api.Whole(sse.Parse(raw)); whole != nil {
 			return whole, nil
-		}
-		if !ok {
-			break
 		}
 	}
 	e := fault.Malformed("the server answered with a stream of events, which was not asked for: ask for one with \"stream\": true", nil)

@@ -11,6 +11,7 @@ import (
 	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -75,7 +76,7 @@ type streamer struct {
 	out    *outgoing
 	first  [256]byte
 	full   bool // the last read filled its buffer
-	split  format.Splitter
+	split  sse.Splitter
 	piece  []byte // what is about to be sent
 	kept   []byte // what the client is not sent, but the answer is made of
 	read   int64
@@ -111,7 +112,7 @@ func (s *streamer) events(last bool) error {
 		raw, ok := s.split.Next()
 		if !ok && last && s.split.Len() > 0 {
 			raw, ok, last = s.split.Rest(), true, false
-			s.split = format.Splitter{}
+			s.split = sse.Splitter{}
 		}
 		if !ok {
 			break
@@ -143,7 +144,7 @@ func (s *streamer) take(raw []byte) error {
 	if err := s.hide.Add(raw, s.event); err != nil || !s.hide.Holds() {
 		return err
 	}
-	if e := format.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
+	if e := sse.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
 		return s.hide.Flush(s.event)
 	}
 	return nil
@@ -151,7 +152,7 @@ func (s *streamer) take(raw []byte) error {
 
 // event takes in one event.
 func (s *streamer) event(raw []byte) error {
-	e := format.Parse(raw)
+	e := sse.Parse(raw)
 	if e.Data == nil {
 		s.pass(raw)
 		return nil
@@ -178,7 +179,7 @@ func (s *streamer) event(raw []byte) error {
 // unasked takes in the event that tells what was used, which the client did not ask for. What
 // else the provider says in it, such as how long things took, it would have said in the event
 // that ends the answer: there it is put.
-func (s *streamer) unasked(raw []byte, e wire.Event) {
+func (s *streamer) unasked(raw []byte, e sse.Event) {
 	s.kept = append(s.kept, raw...)
 	if held, ok := format.MoveMembers(s.f.Held, e); ok {
 		s.f.Held = held
@@ -187,7 +188,7 @@ func (s *streamer) unasked(raw []byte, e wire.Event) {
 
 // fails makes the error of an event that tells of one. The provider's own words end a
 // stream that goes through as it is.
-func (s *streamer) fails(raw []byte, e wire.Event) error {
+func (s *streamer) fails(raw []byte, e sse.Event) error {
 	failed := fault.Classify(0, nil, bytes.Clone(e.Data))
 	failed.Uncertain = true
 	if s.reader == nil {
@@ -206,7 +207,7 @@ func (s *streamer) pass(raw []byte) {
 	s.piece = append(s.piece, raw...)
 }
 
-func (s *streamer) translate(e wire.Event) error {
+func (s *streamer) translate(e sse.Event) error {
 	if _, err := s.assemble.Event(e); err != nil {
 		return err
 	}
@@ -219,14 +220,12 @@ func (s *streamer) translate(e wire.Event) error {
 
 // rewritten takes what was written to what is sent, and holds back what may be a part of a key.
 func (s *streamer) rewritten() error {
-	all := format.Splitter{}
-	all.Feed(s.written)
-	s.written = s.written[:0]
-	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
+	for raw := range sse.Split(s.written) {
 		if err := s.rehide.Add(raw, s.append); err != nil {
 			return err
 		}
 	}
+	s.written = s.written[:0]
 	return nil
 }
 
@@ -286,22 +285,11 @@ func (s *streamer) received() int {
 func (s *streamer) gather() error {
 	s.assemble = codecOf(s.out.api).assemble()
 	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
-		all := format.Splitter{}
-		all.Feed(part)
-		for {
-			raw, ok := all.Next()
-			if !ok {
-				if raw = all.Rest(); len(raw) == 0 {
-					break
-				}
-			}
-			if e := format.Parse(raw); e.Data != nil {
+		for raw := range sse.Split(part) {
+			if e := sse.Parse(raw); e.Data != nil {
 				if _, err := s.assemble.Event(e); err != nil {
 					return err
 				}
-			}
-			if !ok {
-				break
 			}
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -33,7 +33,7 @@ type chatChunk struct {
 }
 
 // Read reads a chunk. What is none says nothing.
-func (chatReader) Read(e wire.Event) (out []Delta) {
+func (chatReader) Read(e sse.Event) (out []Delta) {
 	var c chatChunk
 	if json.Unmarshal(e.Data, &c) != nil {
 		return nil

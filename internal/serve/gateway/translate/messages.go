@@ -3,8 +3,8 @@ package translate
 import (
 	"encoding/json"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -33,7 +33,7 @@ type messagesEvent struct {
 }
 
 // Read reads an event. What is none says nothing.
-func (r *messagesReader) Read(e wire.Event) []Delta {
+func (r *messagesReader) Read(e sse.Event) []Delta {
 	var m messagesEvent
 	if json.Unmarshal(e.Data, &m) != nil {
 		return nil

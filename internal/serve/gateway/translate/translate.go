@@ -9,8 +9,8 @@
 package translate
 
 import (
-	"parley/internal/dialect/wire"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -35,7 +35,7 @@ func (d *Delta) isCall() bool { return d.ID != "" || d.Name != "" || d.Arguments
 
 // Reader reads the steps of an answer from the events of a stream.
 type Reader interface {
-	Read(e wire.Event) []Delta
+	Read(e sse.Event) []Delta
 }
 
 // Writer writes an answer as a stream, step by step.

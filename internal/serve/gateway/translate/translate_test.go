@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/responses"
 	"parley/internal/dialect/wire"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -49,10 +50,10 @@ func TestAnswers(t *testing.T) {
 			}
 			same(t, api, name, r, want)
 			a := d.assemble()
-			var s format.Splitter
+			var s sse.Splitter
 			s.Feed(AppendStream(nil, api, m, want))
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
-				e := format.Parse(raw)
+				e := sse.Parse(raw)
 				if !json.Valid(e.Data) && !bytes.Equal(e.Data, []byte("[DONE]")) {
 					t.Errorf("%s %s: %s", api, name, raw)
 				}
@@ -97,12 +98,12 @@ func TestReaders(t *testing.T) {
 	m := Meta{ID: "id-1", Model: "m", Usage: true}
 	for name, want := range answers() {
 		for from, to := range map[format.API]format.API{format.Chat: format.Messages, format.Messages: format.Chat} {
-			var s format.Splitter
+			var s sse.Splitter
 			s.Feed(AppendStream(nil, from, m, want))
 			r, w := NewReader(from), NewWriter(to, m)
 			out := w.Begin(nil)
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
-				for _, d := range r.Read(format.Parse(raw)) {
+				for _, d := range r.Read(sse.Parse(raw)) {
 					out = w.Add(out, d)
 				}
 			}
@@ -113,7 +114,7 @@ func TestReaders(t *testing.T) {
 			}
 			s.Feed(out)
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
-				if _, err := a.Event(format.Parse(raw)); err != nil {
+				if _, err := a.Event(sse.Parse(raw)); err != nil {
 					t.Fatalf("%s to %s: %v: %s", from, to, err, out)
 				}
 			}
@@ -143,7 +144,7 @@ func TestHostile(t *testing.T) {
 	}
 	for _, api := range []format.API{format.Chat, format.Messages} {
 		for _, data := range []string{"", "{", "[]", `{"choices":[{"index":3}]}`, `{"type":"content_block_delta","index":-1}`} {
-			if d := NewReader(api).Read(wire.Event{Data: []byte(data)}); d != nil {
+			if d := NewReader(api).Read(sse.Event{Data: []byte(data)}); d != nil {
 				t.Errorf("%s %q: %+v", api, data, d)
 			}
 		}

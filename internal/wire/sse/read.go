@@ -1,4 +1,13 @@
-package wire
+// Package sse reads and writes server-sent events, as every format streams its answers.
+//
+// Read takes a connection to its end. A Splitter is fed with what has arrived and keeps the bytes
+// of each event, for what is passed on unchanged. Begin and End write an event.
+//
+// It promises to take what servers really send, to read no more than it is allowed, and that the
+// events of a Splitter are together the bytes it was fed.
+//
+// It is not for what the events say: each format has a package for that.
+package sse
 
 import (
 	"bufio"
@@ -7,7 +16,8 @@ import (
 	"io"
 )
 
-var errTooLarge = errors.New("too large")
+// ErrTooLarge is the error of a stream or a line that is longer than it may be.
+var ErrTooLarge = errors.New("too large")
 
 // Event is one server-sent event. Its bytes are good until the next one.
 type Event struct {
@@ -15,16 +25,19 @@ type Event struct {
 	Data []byte // of the data fields, joined by newlines
 }
 
-// readEvents reads events from r and hands each over, until one says done. It takes
+// Done says whether the data of the event is the mark that ends OpenAI's streams.
+func (e Event) Done() bool { return string(bytes.TrimSpace(e.Data)) == "[DONE]" }
+
+// Read reads events from r and hands each over, until one says done. It takes
 // what servers really send: lines ended by \n, \r\n or \r, comments, data over several
 // lines, a byte order mark, a last event without its empty line, and a bare JSON object
 // where a data field should be. It reads no more than limit bytes, and calls alive at
 // every line. A clean end returns no error.
-func readEvents(r *bufio.Reader, limit int64, alive func(), each func(Event) (bool, error)) (done bool, err error) {
-	p := eventParser{each: each}
+func Read(r *bufio.Reader, limit int64, alive func(), each func(Event) (bool, error)) (done bool, err error) {
+	p := parser{each: each}
 	var raw []byte
 	for first := true; ; first = false {
-		raw, err = readLine(r, raw[:0], limit)
+		raw, err = ReadLine(r, raw[:0], limit)
 		limit -= int64(len(raw)) + 1
 		if first {
 			raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
@@ -42,14 +55,14 @@ func readEvents(r *bufio.Reader, limit int64, alive func(), each func(Event) (bo
 	}
 }
 
-type eventParser struct {
+type parser struct {
 	name, data []byte
 	some       bool // a data field was seen
 	each       func(Event) (bool, error)
 }
 
 // lines takes a line, or several that are ended by a lone \r.
-func (p *eventParser) lines(raw []byte) (bool, error) {
+func (p *parser) lines(raw []byte) (bool, error) {
 	for {
 		i := bytes.IndexByte(raw, '\r')
 		if i < 0 {
@@ -64,20 +77,15 @@ func (p *eventParser) lines(raw []byte) (bool, error) {
 	}
 }
 
-func (p *eventParser) line(b []byte) (bool, error) {
+func (p *parser) line(b []byte) (bool, error) {
 	if len(b) == 0 {
 		return p.flush()
-	}
-	if b[0] == ':' {
-		return false, nil
 	}
 	if b[0] == '{' {
 		p.add(b)
 		return false, nil
 	}
-	field, value, _ := bytes.Cut(b, []byte{':'})
-	value = bytes.TrimPrefix(value, []byte{' '})
-	switch string(field) {
+	switch name, value := field(b); string(name) {
 	case "data":
 		p.add(value)
 	case "event":
@@ -86,7 +94,13 @@ func (p *eventParser) line(b []byte) (bool, error) {
 	return false, nil
 }
 
-func (p *eventParser) add(b []byte) {
+// field cuts a line into the name of its field, which a comment lacks, and the value.
+func field(line []byte) (name, value []byte) {
+	name, value, _ = bytes.Cut(line, []byte{':'})
+	return name, bytes.TrimPrefix(value, []byte{' '})
+}
+
+func (p *parser) add(b []byte) {
 	if p.some {
 		p.data = append(p.data, '\n')
 	}
@@ -95,7 +109,7 @@ func (p *eventParser) add(b []byte) {
 }
 
 // flush hands over the event that was gathered, if any.
-func (p *eventParser) flush() (done bool, err error) {
+func (p *parser) flush() (done bool, err error) {
 	if p.some {
 		done, err = p.each(Event{Name: p.name, Data: p.data})
 	}
@@ -103,13 +117,13 @@ func (p *eventParser) flush() (done bool, err error) {
 	return done, err
 }
 
-// readLine appends to dst the next line of r without its \n, up to limit bytes. The
+// ReadLine appends to dst the next line of r without its \n, up to limit bytes. The
 // last line comes with io.EOF.
-func readLine(r *bufio.Reader, dst []byte, limit int64) ([]byte, error) {
+func ReadLine(r *bufio.Reader, dst []byte, limit int64) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		if int64(len(dst)+len(part)) > limit {
-			return dst, errTooLarge
+			return dst, ErrTooLarge
 		}
 		dst = append(dst, part...)
 		if err == bufio.ErrBufferFull {

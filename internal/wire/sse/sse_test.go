@@ -1,7 +1,8 @@
-package wire
+package sse
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"reflect"
@@ -11,7 +12,7 @@ import (
 )
 
 func collect(r io.Reader, limit int64) (events []string, err error) {
-	_, err = readEvents(bufio.NewReaderSize(r, 16), limit, func() {}, func(e Event) (bool, error) {
+	_, err = Read(bufio.NewReaderSize(r, 16), limit, func() {}, func(e Event) (bool, error) {
 		events = append(events, string(e.Name)+"|"+string(e.Data))
 		return string(e.Data) == "END", nil
 	})
@@ -52,10 +53,10 @@ func TestReadEvents(t *testing.T) {
 
 func TestReadEventsBounds(t *testing.T) {
 	t.Parallel()
-	if _, err := collect(strings.NewReader("data: "+strings.Repeat("x", 500)), 100); !errors.Is(err, errTooLarge) {
+	if _, err := collect(strings.NewReader("data: "+strings.Repeat("x", 500)), 100); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a long line: %v", err)
 	}
-	if _, err := collect(strings.NewReader(strings.Repeat("data: x\n", 500)), 100); !errors.Is(err, errTooLarge) {
+	if _, err := collect(strings.NewReader(strings.Repeat("data: x\n", 500)), 100); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("many lines: %v", err)
 	}
 	boom := errors.New("boom")
@@ -77,6 +78,56 @@ func FuzzReadEvents(f *testing.F) {
 			if len(e) > len(in)+1 {
 				t.Errorf("%q: an event is larger than what was read: %q", in, e)
 			}
+		}
+	})
+}
+
+// TestSplitter feeds a stream in pieces of every size: the events are the same, and every
+// byte comes back.
+func TestSplitter(t *testing.T) {
+	t.Parallel()
+	const stream = ": ping\n\nevent: a\r\ndata: {\"x\":1}\r\n\r\n\ndata: one\ndata: two\n\ndata:[DONE]\n\ndata: rest"
+	for size := 1; size <= len(stream); size++ {
+		var s Splitter
+		var all bytes.Buffer
+		var data []string
+		for i := 0; i < len(stream); i += size {
+			s.Feed([]byte(stream[i:min(i+size, len(stream))]))
+			for {
+				raw, ok := s.Next()
+				if !ok {
+					break
+				}
+				all.Write(raw)
+				if e := Parse(raw); e.Data != nil {
+					data = append(data, string(e.Name)+" "+string(e.Data))
+				}
+			}
+		}
+		all.Write(s.Rest())
+		if got := strings.Join(data, "|"); all.String() != stream || got != "a {\"x\":1}| one\ntwo| [DONE]" {
+			t.Fatalf("size %d: %q, %q", size, got, all.String())
+		}
+	}
+}
+
+func FuzzSplitter(f *testing.F) {
+	f.Add([]byte("data: x\n\ndata: y\r\n\r\n"), uint8(3))
+	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
+		var s Splitter
+		var all []byte
+		for i := 0; i < len(b); i += int(size) + 1 {
+			s.Feed(b[i:min(i+int(size)+1, len(b))])
+			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
+				Parse(raw)
+				all = append(all, raw...)
+			}
+		}
+		if all = append(all, s.Rest()...); !bytes.Equal(all, b) {
+			t.Errorf("%q came back as %q", b, all)
+		}
+		if marks := Marks(b); len(b) > 0 && marks[len(marks)-1] != len(b) {
+			t.Errorf("%q: the last event ends at %v", b, marks)
 		}
 	})
 }
