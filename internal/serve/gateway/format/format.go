@@ -62,6 +62,18 @@ func (a API) Asks() bool {
 	}
 }
 
+// Dialect names the dialect in which providers answer the endpoint.
+func (a API) Dialect() string {
+	switch a {
+	case Messages, Count:
+		return "anthropic"
+	case Responses:
+		return "responses"
+	default:
+		return "openai"
+	}
+}
+
 // Anthropic says whether the endpoint is of Anthropic's family of formats, and not OpenAI's.
 func (a API) Anthropic() bool { return a == Messages || a == Count }
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
 	"parley/internal/provider"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -33,7 +33,7 @@ func question() *llm.Request {
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
-	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest} {
+	for api, write := range map[API]writer{Chat: chat.AppendRequest, Responses: responses.AppendRequest, Messages: messages.AppendRequest} {
 		want := question()
 		b, _, err := write(nil, want, provider.Capability{}, true)
 		if err != nil {

@@ -34,7 +34,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
-	resp, err := codecOf(out.api).decode(b)
+	resp, err := codecOf(out.api).Decode(b)
 	if err != nil {
 		e := llm.AsError(err)
 		e.Uncertain = true

@@ -96,7 +96,7 @@ type streamer struct {
 func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
-		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).assemble()
+		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).Assemble()
 		s.rehide = a.Hide().Stream()
 	}
 	return s
@@ -283,7 +283,7 @@ func (s *streamer) received() int {
 
 // gather reads the events of a stream that went through as it is.
 func (s *streamer) gather() error {
-	s.assemble = codecOf(s.out.api).assemble()
+	s.assemble = codecOf(s.out.api).Assemble()
 	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
 		for raw := range sse.Split(part) {
 			if e := sse.Parse(raw); e.Data != nil {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
 	"parley/internal/dialect/wire"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -35,9 +35,9 @@ func TestAnswers(t *testing.T) {
 		assemble func() wire.Assembler
 	}
 	for api, d := range map[format.API]dialect{
-		format.Chat:      {openai.DecodeResponse, openai.NewAssembler},
-		format.Messages:  {anthropic.DecodeResponse, anthropic.NewAssembler},
-		format.Responses: {responses.DecodeResponse, responses.NewAssembler},
+		format.Chat:      {chat.DecodeResponse, func() wire.Assembler { return chat.NewAssembler() }},
+		format.Messages:  {messages.DecodeResponse, func() wire.Assembler { return messages.NewAssembler() }},
+		format.Responses: {responses.DecodeResponse, func() wire.Assembler { return responses.NewAssembler() }},
 	} {
 		for name, want := range answers() {
 			if api == format.Responses && name != "words" {
@@ -108,9 +108,9 @@ func TestReaders(t *testing.T) {
 				}
 			}
 			out = w.End(out, want)
-			a := openai.NewAssembler()
+			var a wire.Assembler = chat.NewAssembler()
 			if to == format.Messages {
-				a = anthropic.NewAssembler()
+				a = messages.NewAssembler()
 			}
 			s.Feed(out)
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {

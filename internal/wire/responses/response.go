@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
@@ -146,18 +145,18 @@ func logprobs(out []llm.Logprob, in []wireLogprob) []llm.Logprob {
 }
 
 // NewAssembler begins to read a stream.
-func NewAssembler() wire.Assembler { return &assembler{} }
+func NewAssembler() *Assembler { return &Assembler{} }
 
-// assembler waits for the event that ends a stream: it holds the whole answer, so
+// Assembler waits for the event that ends a stream: it holds the whole answer, so
 // that the pieces before it need not be read.
-type assembler struct {
+type Assembler struct {
 	r        *llm.Response
 	err      error
 	received int // bytes of the pieces, as JSON
 }
 
 // Event takes an event.
-func (a *assembler) Event(e sse.Event) (bool, error) {
+func (a *Assembler) Event(e sse.Event) (bool, error) {
 	name := string(e.Name)
 	if name == "" {
 		name = typeOf(e.Data)
@@ -202,7 +201,7 @@ func pieceOf(data []byte) int {
 }
 
 // Received says how much of the answer came.
-func (a *assembler) Received() int {
+func (a *Assembler) Received() int {
 	if a.r != nil {
 		return max(a.received, len(a.r.Text))
 	}
@@ -225,7 +224,7 @@ func typeOf(data []byte) string {
 }
 
 // Response returns the answer. A stream that ended without saying so is an error.
-func (a *assembler) Response() (*llm.Response, error) {
+func (a *Assembler) Response() (*llm.Response, error) {
 	if a.r == nil && a.err == nil {
 		return nil, fault.Malformed("the stream ended without response.completed: the answer is cut off", nil)
 	}

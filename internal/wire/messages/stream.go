@@ -1,20 +1,19 @@
-package anthropic
+package messages
 
 import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
 // NewAssembler begins to read a stream.
-func NewAssembler() wire.Assembler { return &assembler{} }
+func NewAssembler() *Assembler { return &Assembler{} }
 
-// assembler gathers an answer, event by event or from a whole one.
-type assembler struct {
+// Assembler gathers an answer, event by event or from a whole one.
+type Assembler struct {
 	r       llm.Response
 	blocks  []block
 	tokens  count
@@ -51,7 +50,7 @@ type wireEvent struct {
 }
 
 // Event takes an event.
-func (a *assembler) Event(e sse.Event) (bool, error) {
+func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if string(e.Name) == "ping" {
 		return false, nil
 	}
@@ -91,14 +90,14 @@ func (a *assembler) Event(e sse.Event) (bool, error) {
 	return false, nil
 }
 
-func (a *assembler) begin(w *wireMessage) {
+func (a *Assembler) begin(w *wireMessage) {
 	a.r.ID, a.r.Model = w.ID, w.Model
 	a.tokens.add(&w.Usage)
 	a.r.Tier = w.Usage.ServiceTier
 }
 
 // add puts a piece to its block. Blocks are numbered from 0 in the order they began.
-func (a *assembler) add(w *wireEvent) error {
+func (a *Assembler) add(w *wireEvent) error {
 	if w.Index < 0 || w.Index >= len(a.blocks) {
 		return fault.Malformed("a piece of the stream belongs to no block", nil)
 	}
@@ -112,7 +111,7 @@ func (a *assembler) add(w *wireEvent) error {
 }
 
 // Received says how much of the answer came.
-func (a *assembler) Received() int {
+func (a *Assembler) Received() int {
 	n := 0
 	for i := range a.blocks {
 		b := &a.blocks[i]
@@ -122,7 +121,7 @@ func (a *assembler) Received() int {
 }
 
 // Response returns the answer. A stream that ended without saying so is an error.
-func (a *assembler) Response() (*llm.Response, error) {
+func (a *Assembler) Response() (*llm.Response, error) {
 	switch {
 	case !a.done:
 		return nil, fault.Malformed("the stream ended without message_stop: the answer is cut off", nil)

@@ -1,4 +1,4 @@
-package openai
+package dialect
 
 import (
 	"encoding/base64"
@@ -46,7 +46,7 @@ func TestEchoedKey(t *testing.T) {
 			w.WriteHeader(step.status)
 			_, _ = io.WriteString(w, step.body)
 		}))
-		m, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyEnv: "OPENAI_ECHO_KEY"})
+		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyEnv: "OPENAI_ECHO_KEY"})
 		if err != nil {
 			t.Fatal(err)
 		}

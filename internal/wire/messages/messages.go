@@ -1,4 +1,5 @@
-// Package anthropic is the dialect of Anthropic's messages.
+// Package messages is the format of Anthropic's messages: requests, answers, streams and errors,
+// each written and read.
 //
 // It promises that the functions here are pure: AppendRequest and DecodeResponse can
 // serve a batch as well as a connection. An answer that is not whole is an error,
@@ -6,11 +7,10 @@
 // and named in Response.Dropped. Thoughts keep their signatures, so that they can go
 // back with the message they came with.
 //
-// It is not for connections and their failures (package wire).
-package anthropic
+// It is not for connections and their failures (package dialect/wire).
+package messages
 
 import (
-	"parley/internal/dialect/wire"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -25,18 +25,6 @@ const (
 	// an answer may be: the format has no way to leave it open.
 	defaultMaxTokens = 4096
 )
-
-// New opens a provider that speaks this dialect. The result is an llm.Model.
-func New(p provider.Provider) (*wire.Model, error) {
-	return wire.Open(p, wire.Codec{
-		Path:      Path,
-		Config:    wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": Version}},
-		Append:    AppendRequest,
-		Decode:    DecodeResponse,
-		Assemble:  NewAssembler,
-		MaxTokens: MaxTokens,
-	})
-}
 
 // MaxTokens is the max_tokens that goes out with req: what it asks for, but no more
 // than the model gives, and that when it asks for nothing.

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"bytes"
@@ -102,7 +102,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if len(w.Choices) == 0 {
 		return nil, fault.Malformed("the answer holds no choices", nil)
 	}
-	var a assembler
+	var a Assembler
 	a.envelope(&w)
 	c := &w.Choices[0]
 	a.choice(c, &c.Message)

@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ func (w *writer) tokenIDs() {
 func (w *writer) metaInfo() bool { return w.req.TokenIDs && w.c.TokenIDs && w.c.MetaInfo }
 
 // tokens takes the tokens of a choice, or of a chunk of one.
-func (a *assembler) tokens(c *wireChoice) {
+func (a *Assembler) tokens(c *wireChoice) {
 	a.r.TokenIDs = append(a.r.TokenIDs, c.TokenIDs...)
 	if len(c.PromptIDs) > 0 {
 		a.r.PromptTokenIDs = c.PromptIDs

@@ -1,4 +1,4 @@
-package anthropic
+package messages
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if w.Type != "message" && w.Content == nil {
 		return nil, fault.Malformed("the answer is not a message", nil)
 	}
-	var a assembler
+	var a Assembler
 	a.begin(&w)
 	for i := range w.Content {
 		a.blocks = append(a.blocks, block{wireBlock: w.Content[i]})

@@ -1,20 +1,19 @@
-package openai
+package chat
 
 import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
 // NewAssembler begins to read a stream.
-func NewAssembler() wire.Assembler { return &assembler{} }
+func NewAssembler() *Assembler { return &Assembler{} }
 
-// assembler gathers an answer, chunk by chunk or from a whole one.
-type assembler struct {
+// Assembler gathers an answer, chunk by chunk or from a whole one.
+type Assembler struct {
 	r       llm.Response
 	text    strings.Builder
 	refusal strings.Builder
@@ -37,7 +36,7 @@ type call struct {
 }
 
 // Event takes a chunk.
-func (a *assembler) Event(e sse.Event) (bool, error) {
+func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if e.Done() {
 		a.done = true
 		return true, nil
@@ -61,7 +60,7 @@ func (a *assembler) Event(e sse.Event) (bool, error) {
 	return false, a.err
 }
 
-func (a *assembler) envelope(w *wireResponse) {
+func (a *Assembler) envelope(w *wireResponse) {
 	set := func(dst *string, s string) {
 		if s != "" {
 			*dst = s
@@ -82,7 +81,7 @@ func (a *assembler) envelope(w *wireResponse) {
 	}
 }
 
-func (a *assembler) choice(c *wireChoice, m *wireMessage) {
+func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	a.text.WriteString(m.Content.text)
 	a.refusal.WriteString(m.Refusal)
 	a.thought.WriteString(m.Content.thought)
@@ -120,7 +119,7 @@ func faultOf(c *wireChoice) error {
 
 // toolCall adds a piece to the call it belongs to: the one of its index, unless it
 // has an id of its own, since some servers number every call 0.
-func (a *assembler) toolCall(w *wireToolCall, at int) {
+func (a *Assembler) toolCall(w *wireToolCall, at int) {
 	index := at
 	if w.Index != nil {
 		index = *w.Index
@@ -153,7 +152,7 @@ func (a *assembler) toolCall(w *wireToolCall, at int) {
 }
 
 // Received says how much of the answer came.
-func (a *assembler) Received() int {
+func (a *Assembler) Received() int {
 	n := a.text.Len() + a.refusal.Len() + a.thought.Len()
 	for i := range a.calls {
 		n += len(a.calls[i].name) + len(a.calls[i].arguments)
@@ -164,7 +163,7 @@ func (a *assembler) Received() int {
 // Response returns the answer. A stream that ended without saying so is an error. What
 // says so is [DONE]; servers that do not send it must have given a finish_reason, and the
 // usage that follows it, without which nobody knows what the answer cost.
-func (a *assembler) Response() (*llm.Response, error) {
+func (a *Assembler) Response() (*llm.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
