@@ -3,10 +3,10 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/completion"
 	"parley/llm"
 )
 
@@ -61,14 +61,8 @@ type wireToolCall struct {
 }
 
 type wireLogprobs struct {
-	Content []wireLogprob `json:"content"`
-	Refusal []wireLogprob `json:"refusal"`
-}
-
-type wireLogprob struct {
-	Token       string        `json:"token"`
-	Logprob     float64       `json:"logprob"`
-	TopLogprobs []wireLogprob `json:"top_logprobs"`
+	Content []completion.Logprob `json:"content"`
+	Refusal []completion.Logprob `json:"refusal"`
 }
 
 type wireUsage struct {
@@ -141,21 +135,6 @@ func finishOf(reason string) llm.Finish {
 		return llm.FinishAborted
 	}
 	return llm.FinishStop
-}
-
-func logprobs(out []llm.Logprob, in []wireLogprob) []llm.Logprob {
-	for i := range in {
-		p := llm.Logprob{Token: in[i].Token, Logprob: in[i].Logprob}
-		// vLLM can be told to write tokens as their ids.
-		if id, ok := strings.CutPrefix(p.Token, "token_id:"); ok {
-			p.ID, _ = strconv.Atoi(id)
-		}
-		if len(in[i].TopLogprobs) > 0 {
-			p.Top = logprobs(make([]llm.Logprob, 0, len(in[i].TopLogprobs)), in[i].TopLogprobs)
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // content is a message's content: a string, null, or a list of parts, of which

@@ -5,12 +5,16 @@ import (
 	"strings"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
 // NewAssembler begins to read a stream.
 func NewAssembler() *Assembler { return &Assembler{} }
+
+// Each has every step of the answer handed to each as it comes.
+func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
 // Assembler gathers an answer, chunk by chunk or from a whole one.
 type Assembler struct {
@@ -22,6 +26,7 @@ type Assembler struct {
 	finish  string
 	done    bool // [DONE] came, or the answer was whole
 	err     error
+	each    func(completion.Delta) // may be nil
 }
 
 // maxCalls bounds the tool calls of an answer: each piece is looked up among them.
@@ -84,15 +89,20 @@ func (a *Assembler) envelope(w *wireResponse) {
 func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	a.text.WriteString(m.Content.text)
 	a.refusal.WriteString(m.Refusal)
+	thought := m.ReasoningContent // some servers send both, and the same
+	if thought == "" {
+		thought = m.Reasoning
+	}
 	a.thought.WriteString(m.Content.thought)
-	if m.ReasoningContent != "" { // some servers send both, and the same
-		a.thought.WriteString(m.ReasoningContent)
-	} else {
-		a.thought.WriteString(m.Reasoning)
+	a.thought.WriteString(thought)
+	if a.each != nil {
+		if d := (completion.Delta{Text: m.Content.text, Thought: m.Content.thought + thought, Refusal: m.Refusal}); !d.IsEmpty() {
+			a.each(d)
+		}
 	}
 	if c.Logprobs != nil {
-		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Content)
-		a.r.Logprobs = logprobs(a.r.Logprobs, c.Logprobs.Refusal)
+		a.r.Logprobs = completion.Logprobs(a.r.Logprobs, c.Logprobs.Content)
+		a.r.Logprobs = completion.Logprobs(a.r.Logprobs, c.Logprobs.Refusal)
 	}
 	a.tokens(c)
 	if c.FinishReason != "" {
@@ -124,21 +134,21 @@ func (a *Assembler) toolCall(w *wireToolCall, at int) {
 	if w.Index != nil {
 		index = *w.Index
 	}
-	var c *call
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		if k := &a.calls[i]; k.index == index && (w.ID == "" || w.ID == k.id || k.id == "") {
-			c = k
+	n := len(a.calls) - 1
+	for ; n >= 0; n-- {
+		if k := &a.calls[n]; k.index == index && (w.ID == "" || w.ID == k.id || k.id == "") {
 			break
 		}
 	}
-	if c == nil {
+	if n < 0 {
 		if len(a.calls) == maxCalls {
 			a.err = fault.Malformed("the answer holds more tool calls than any model makes", nil)
 			return
 		}
+		n = len(a.calls)
 		a.calls = append(a.calls, call{index: index})
-		c = &a.calls[len(a.calls)-1]
 	}
+	c := &a.calls[n]
 	if w.ID != "" {
 		c.id = w.ID
 	}
@@ -149,6 +159,11 @@ func (a *Assembler) toolCall(w *wireToolCall, at int) {
 		c.signature = s
 	}
 	c.arguments = append(c.arguments, w.Function.Arguments...)
+	if a.each != nil {
+		if d := (completion.Delta{Call: n, ID: w.ID, Name: w.Function.Name, Arguments: string(w.Function.Arguments)}); !d.IsEmpty() {
+			a.each(d)
+		}
+	}
 }
 
 // Received says how much of the answer came.

@@ -21,7 +21,7 @@ func (w *writer) system() {
 	last := w.lastSystem()
 	for i := range ms {
 		if text := ms[i].Text(); ms[i].Role == llm.RoleSystem && text != "" {
-			w.text(text)
+			w.b = appendText(w.b, text)
 			w.mark(i == last)
 		}
 	}
@@ -138,8 +138,7 @@ func (w *writer) blocks(m *llm.Message) {
 	}
 	w.parts(m.Parts)
 	for _, c := range m.ToolCalls {
-		w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "tool_use"), "id", toolID(c.ID))
-		w.b = append(input(body.Key(body.Str(w.b, "name", c.Name), "input"), c.Arguments), '}')
+		w.b = appendToolUse(w.b, toolID(c.ID), c.Name, c.Arguments)
 	}
 }
 
@@ -150,8 +149,7 @@ func (w *writer) thoughts(ts []llm.Thought) {
 		switch {
 		case t.ID != "":
 		case t.Signature != "":
-			w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "thinking"), "thinking", t.Text)
-			w.b = append(body.Str(w.b, "signature", t.Signature), '}')
+			w.b = appendThinking(w.b, t.Text, t.Signature)
 		case t.Opaque != "":
 			w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "redacted_thinking"), "data", t.Opaque)
 			w.b = append(w.b, '}')
@@ -167,13 +165,25 @@ func (w *writer) parts(parts []llm.Part) {
 		case p.Image != nil:
 			w.image(p.Image)
 		case p.Text != "":
-			w.text(p.Text)
+			w.b = appendText(w.b, p.Text)
 		}
 	}
 }
 
-func (w *writer) text(s string) {
-	w.b = append(body.Str(body.Str(body.Open(w.b, '{'), "type", "text"), "text", s), '}')
+// Blocks of content are written alike in requests and in answers.
+
+func appendText(b []byte, s string) []byte {
+	return append(body.Str(body.Str(body.Open(b, '{'), "type", "text"), "text", s), '}')
+}
+
+func appendThinking(b []byte, text, signature string) []byte {
+	b = body.Str(body.Str(body.Open(b, '{'), "type", "thinking"), "thinking", text)
+	return append(body.Str(b, "signature", signature), '}')
+}
+
+func appendToolUse(b []byte, id, name, arguments string) []byte {
+	b = body.Str(body.Str(body.Open(b, '{'), "type", "tool_use"), "id", id)
+	return append(input(body.Key(body.Str(b, "name", name), "input"), arguments), '}')
 }
 
 func (w *writer) image(im *llm.Image) {

@@ -5,12 +5,16 @@ import (
 	"strings"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
 // NewAssembler begins to read a stream.
 func NewAssembler() *Assembler { return &Assembler{} }
+
+// Each has every step of the answer handed to each as it comes.
+func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
 // Assembler gathers an answer, event by event or from a whole one.
 type Assembler struct {
@@ -19,7 +23,9 @@ type Assembler struct {
 	tokens  count
 	stop    string
 	details *stopDetails
-	done    bool // message_stop came, or the answer was whole
+	done    bool                   // message_stop came, or the answer was whole
+	each    func(completion.Delta) // may be nil
+	calls   int                    // blocks that are tool calls
 }
 
 // maxBlocks bounds the blocks of an answer.
@@ -30,6 +36,7 @@ type block struct {
 	wireBlock
 	piece     []byte
 	signature []byte
+	call      int // its number, if it is a tool call
 }
 
 type wireEvent struct {
@@ -76,7 +83,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 		if len(a.blocks) == maxBlocks || w.ContentBlock == nil {
 			return false, fault.Malformed("a block of the stream has no content, or there are too many", nil)
 		}
-		a.blocks = append(a.blocks, block{wireBlock: *w.ContentBlock})
+		a.start(w.ContentBlock)
 	case "content_block_delta":
 		return false, a.add(&w)
 	case "message_delta":
@@ -96,6 +103,19 @@ func (a *Assembler) begin(w *wireMessage) {
 	a.r.Tier = w.Usage.ServiceTier
 }
 
+// start begins a block.
+func (a *Assembler) start(b *wireBlock) {
+	a.blocks = append(a.blocks, block{wireBlock: *b, call: a.calls})
+	d := completion.Delta{Text: b.Text, Thought: b.Thinking}
+	if b.Type == "tool_use" {
+		d = completion.Delta{Call: a.calls, ID: b.ID, Name: b.Name}
+		a.calls++
+	}
+	if a.each != nil && !d.IsEmpty() {
+		a.each(d)
+	}
+}
+
 // add puts a piece to its block. Blocks are numbered from 0 in the order they began.
 func (a *Assembler) add(w *wireEvent) error {
 	if w.Index < 0 || w.Index >= len(a.blocks) {
@@ -107,6 +127,12 @@ func (a *Assembler) add(w *wireEvent) error {
 	b.piece = append(b.piece, d.Thinking...)
 	b.piece = append(b.piece, d.PartialJSON...)
 	b.signature = append(b.signature, d.Signature...)
+	if a.each != nil {
+		step := completion.Delta{Text: d.Text, Thought: d.Thinking, Signature: d.Signature, Call: b.call, Arguments: d.PartialJSON}
+		if !step.IsEmpty() {
+			a.each(step)
+		}
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -45,16 +46,10 @@ type wireItem struct {
 }
 
 type wirePart struct {
-	Type     string        `json:"type"`
-	Text     string        `json:"text"`
-	Refusal  string        `json:"refusal"`
-	Logprobs []wireLogprob `json:"logprobs"`
-}
-
-type wireLogprob struct {
-	Token   string        `json:"token"`
-	Logprob float64       `json:"logprob"`
-	Top     []wireLogprob `json:"top_logprobs"`
+	Type     string               `json:"type"`
+	Text     string               `json:"text"`
+	Refusal  string               `json:"refusal"`
+	Logprobs []completion.Logprob `json:"logprobs"`
 }
 
 // DecodeResponse reads a whole answer. One that failed, or was never finished, is an
@@ -102,7 +97,7 @@ func addItem(r *llm.Response, it *wireItem, text, refusal *strings.Builder) {
 			p := &it.Content[i]
 			text.WriteString(p.Text)
 			refusal.WriteString(p.Refusal)
-			r.Logprobs = logprobs(r.Logprobs, p.Logprobs)
+			r.Logprobs = completion.Logprobs(r.Logprobs, p.Logprobs)
 		}
 	case "function_call":
 		r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
@@ -131,17 +126,6 @@ func finishOf(w *wireResponse, r *llm.Response) llm.Finish {
 		return llm.FinishTools
 	}
 	return llm.FinishStop
-}
-
-func logprobs(out []llm.Logprob, in []wireLogprob) []llm.Logprob {
-	for i := range in {
-		p := llm.Logprob{Token: in[i].Token, Logprob: in[i].Logprob}
-		if len(in[i].Top) > 0 {
-			p.Top = logprobs(make([]llm.Logprob, 0, len(in[i].Top)), in[i].Top)
-		}
-		out = append(out, p)
-	}
-	return out
 }
 
 // NewAssembler begins to read a stream.

@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	"parley/internal/dialect/wire/body"
+	"parley/internal/serve/gateway/match"
 	"parley/llm"
 )
 
@@ -187,23 +188,13 @@ func (c *Call) digest(members []field) {
 	}
 	add([]byte(c.API)) // the same words to another endpoint are another question
 	for _, m := range members {
-		if Personal(string(m.key)) {
+		if match.Personal(string(m.key)) {
 			continue
 		}
 		add(m.key)
 		add(m.value)
 	}
 	h.Sum(c.Digest[:0])
-}
-
-// Personal says whether a member of a request only tells whose call it is.
-func Personal(name string) bool {
-	switch name {
-	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
-		return true
-	default:
-		return false
-	}
 }
 
 func (c *Call) extra(key string, value []byte) {

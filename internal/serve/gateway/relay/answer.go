@@ -9,7 +9,7 @@ import (
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -46,16 +46,16 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	}
 	a.Hide().Response(resp) // it joins texts that the provider did not
 	resp.Dropped = out.dropped
-	meta := translate.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
+	meta := completion.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
 	out.tell(h)
 	if f.Call.Stream { // asked for as a stream, and answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
-		f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendStream(nil, out.client, meta, resp)
+		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), resp)
 		return resp, nil
 	}
 	h["Content-Type"] = []string{"application/json"}
-	f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendWhole(nil, out.client, meta, resp)
+	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, resp)
 	return resp, nil
 }
 

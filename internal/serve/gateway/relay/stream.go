@@ -10,7 +10,7 @@ import (
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -85,18 +85,20 @@ type streamer struct {
 	finish bool // all of them are, and the rest is held
 	done   bool // the last event came
 
-	// Of a stream that is translated: its events are read as they come.
-	reader   translate.Reader
-	writer   translate.Writer
 	assemble wire.Assembler
-	written  []byte         // events of the writer that are not yet in piece
-	rehide   *redact.Stream // a translation joins texts that the provider did not
+	// Of a stream that is translated: its events are read as they come.
+	writer  completion.Writer
+	written []byte         // events of the writer that are not yet in piece
+	rehide  *redact.Stream // a translation joins texts that the provider did not
 }
 
 func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
-		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).Assemble()
+		s.assemble = codecOf(out.api).Assemble()
+		if steps, ok := s.assemble.(stepper); ok {
+			steps.Each(s.add)
+		}
 		s.rehide = a.Hide().Stream()
 	}
 	return s
@@ -166,7 +168,7 @@ func (s *streamer) event(raw []byte) error {
 	}
 	s.finish = s.finish || s.done || s.ended >= s.f.Call.Choices
 	switch {
-	case s.reader != nil:
+	case s.out.translated():
 		return s.translate(e)
 	case s.out.usage && format.OnlyUsage(e):
 		s.unasked(raw, e)
@@ -191,7 +193,7 @@ func (s *streamer) unasked(raw []byte, e sse.Event) {
 func (s *streamer) fails(raw []byte, e sse.Event) error {
 	failed := fault.Classify(0, nil, bytes.Clone(e.Data))
 	failed.Uncertain = true
-	if s.reader == nil {
+	if !s.out.translated() {
 		s.finish, s.f.Said = true, true
 		s.f.Held = bytes.Clone(raw)
 	}
@@ -211,11 +213,18 @@ func (s *streamer) translate(e sse.Event) error {
 	if _, err := s.assemble.Event(e); err != nil {
 		return err
 	}
-	for _, d := range s.reader.Read(e) {
-		s.begin()
-		s.written = s.writer.Add(s.written, d)
-	}
 	return s.rewritten()
+}
+
+// stepper is an assembler that hands on what comes, step by step.
+type stepper interface {
+	Each(func(completion.Delta))
+}
+
+// add writes a step of the answer.
+func (s *streamer) add(d completion.Delta) {
+	s.begin()
+	s.written = s.writer.Add(s.written, d)
 }
 
 // rewritten takes what was written to what is sent, and holds back what may be a part of a key.
@@ -237,7 +246,7 @@ func (s *streamer) append(b []byte) error {
 func (s *streamer) begin() {
 	if s.writer == nil {
 		c := s.f.Call
-		s.writer = translate.NewWriter(s.out.client, translate.Meta{
+		s.writer = s.out.client.NewWriter(completion.Meta{
 			ID: idOf(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
 		})
 		s.written = s.writer.Begin(s.written)
@@ -246,7 +255,7 @@ func (s *streamer) begin() {
 
 // end puts the answer together.
 func (s *streamer) end() (*llm.Response, error) {
-	if s.reader == nil {
+	if !s.out.translated() {
 		if err := s.gather(); err != nil {
 			return nil, err
 		}
@@ -255,7 +264,7 @@ func (s *streamer) end() (*llm.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.reader != nil {
+	if s.out.translated() {
 		s.a.Hide().Response(resp)
 		s.piece = s.piece[:0]
 		s.begin()
@@ -275,7 +284,7 @@ func (s *streamer) end() (*llm.Response, error) {
 
 // received is how many bytes of an answer came that is not whole.
 func (s *streamer) received() int {
-	if s.reader == nil {
+	if !s.out.translated() {
 		_ = s.gather() // what can be read of it counts
 	}
 	return s.assemble.Received()

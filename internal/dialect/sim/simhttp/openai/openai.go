@@ -9,24 +9,10 @@ package openai
 
 import (
 	"fmt"
-	"strconv"
 
 	"parley/internal/dialect/sim/simhttp/wire"
 	"parley/llm"
 )
-
-// AppendError appends the body of an error.
-func AppendError(dst []byte, e *wire.Error, _ string) []byte {
-	dst = append(dst, `{"error":{"message":`...)
-	dst = wire.AppendString(dst, e.Message)
-	dst = append(dst, `,"type":`...)
-	dst = wire.AppendString(dst, e.Type)
-	dst = append(dst, `,"param":`...)
-	dst = wire.AppendNullable(dst, e.Param)
-	dst = append(dst, `,"code":`...)
-	dst = wire.AppendNullable(dst, e.Code)
-	return append(dst, "}}\n"...)
-}
 
 // invalidBody puts what Decode found into the vendor's words.
 func invalidBody(p *wire.Problem) *wire.Error {
@@ -165,51 +151,4 @@ func toolOf(param, name, description string, parameters []byte, strict *bool, la
 		}
 	}
 	return t, nil
-}
-
-func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }
-
-func callID(c llm.ToolCall) string { return "call_" + c.ID }
-
-// appendLogprobs appends a list of tokens with their log probabilities.
-func appendLogprobs(dst []byte, list []llm.Logprob) []byte {
-	dst = append(dst, '[')
-	for i, l := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendLogprob(dst, l)
-		dst = append(dst[:len(dst)-1], `,"top_logprobs":[`...)
-		for k, t := range l.Top {
-			if k > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendLogprob(dst, t)
-		}
-		dst = append(dst, "]}"...)
-	}
-	return append(dst, ']')
-}
-
-func appendLogprob(dst []byte, l llm.Logprob) []byte {
-	dst = append(dst, `{"token":`...)
-	dst = wire.AppendString(dst, l.Token)
-	dst = append(dst, `,"logprob":`...)
-	dst = strconv.AppendFloat(dst, l.Logprob, 'g', 8, 64)
-	dst = append(dst, `,"bytes":[`...)
-	for i := range len(l.Token) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendInt(dst, int(l.Token[i]))
-	}
-	return append(dst, "]}"...)
-}
-
-// logprobsOf returns the logprobs of an exchange, or nil when they were not asked for.
-func logprobsOf(x *wire.Exchange) []llm.Logprob {
-	if !x.Request.Logprobs {
-		return nil
-	}
-	return x.Case.Logprobs(x.Answer, x.Request.TopLogprobs)
 }

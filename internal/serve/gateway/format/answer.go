@@ -3,36 +3,58 @@ package format
 import (
 	"net/http"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
+	"parley/llm"
 )
+
+// NewWriter returns the writer of an endpoint's streams.
+func (a API) NewWriter(m completion.Meta) completion.Writer {
+	switch a {
+	case Messages:
+		return messages.NewWriter(m)
+	case Responses:
+		return responses.NewWriter(m)
+	default:
+		return chat.NewWriter(m)
+	}
+}
+
+// AppendResponse appends a whole answer in the format of the endpoint.
+func (a API) AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
+	switch a {
+	case Messages:
+		return messages.AppendResponse(b, m, r)
+	case Responses:
+		return responses.AppendResponse(b, m, r)
+	default:
+		return chat.AppendResponse(b, m, r)
+	}
+}
 
 // AppendError appends the body of an error in the words of the endpoint's vendor. code is
 // ours: what a program branches on.
 func (a API) AppendError(b []byte, status int, code, message string) []byte {
 	if a.Anthropic() {
-		b = append(b, `{"type":"error","error":{`...)
-		b = body.Str(body.Str(b, "type", anthropicType(status)), "message", message)
-		b = append(b, '}')
-		return append(body.Str(b, "code", code), '}')
+		return messages.AppendError(b, completion.Error{Type: anthropicType(status), Message: message, Code: code})
 	}
-	b = append(b, `{"error":{`...)
-	b = body.Str(body.Str(b, "message", message), "type", openAIType(status))
-	b = append(body.Key(b, "param"), "null"...)
-	return append(body.Str(b, "code", code), '}', '}')
+	return chat.AppendError(b, completion.Error{Type: openAIType(status), Message: message, Code: code})
 }
 
 // AppendErrorEvent appends an error as the last event of a stream.
 func (a API) AppendErrorEvent(b []byte, status int, code, message string) []byte {
+	e := completion.Error{Type: openAIType(status), Message: message, Code: code}
 	switch a {
 	case Responses:
-		b = append(b, "event: error\ndata: {\"type\":\"error\""...)
-		b = body.Str(body.Str(b, "code", code), "message", message)
-		return append(b, ",\"param\":null,\"sequence_number\":0}\n\n"...)
+		return responses.AppendErrorEvent(b, e)
 	case Messages:
-		b = append(b, "event: error\n"...)
+		e.Type = anthropicType(status)
+		return messages.AppendErrorEvent(b, e)
+	default:
+		return chat.AppendErrorEvent(b, e)
 	}
-	b = append(b, "data: "...)
-	return append(a.AppendError(b, status, code, message), '\n', '\n')
 }
 
 func anthropicType(status int) string {
