@@ -1,27 +1,23 @@
 package chat
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
 func (w *writer) messages() {
-	ms := w.req.Messages
-	if n := len(ms); w.c.NoPrefill && ms[n-1].Role == llm.RoleAssistant && len(ms[n-1].ToolCalls) == 0 && n > 1 {
-		w.drop(true, "prefill")
-		ms = ms[:n-1]
-	}
+	ms := w.Messages()
 	var system string
-	if w.c.NoSystem {
+	if w.Can.NoSystem {
 		system = systemText(ms)
 	}
-	w.b = body.Open(body.Key(w.b, "messages"), '[')
+	w.B = body.Open(body.Key(w.B, "messages"), '[')
 	for i := range ms {
 		m := &ms[i]
-		if m.Role == llm.RoleSystem && w.c.NoSystem {
+		if m.Role == llm.RoleSystem && w.Can.NoSystem {
 			continue
 		}
 		if m.Role == llm.RoleUser && system != "" {
@@ -33,7 +29,7 @@ func (w *writer) messages() {
 	if system != "" { // there was no user's message to put it before
 		w.message(&llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: system}}})
 	}
-	w.b = append(w.b, ']')
+	w.B = append(w.B, ']')
 }
 
 func systemText(ms []llm.Message) string {
@@ -47,55 +43,45 @@ func systemText(ms []llm.Message) string {
 }
 
 func (w *writer) message(m *llm.Message) {
-	w.b = body.Str(body.Open(w.b, '{'), "role", string(m.Role))
+	w.B = body.Str(body.Open(w.B, '{'), "role", string(m.Role))
 	if m.Role == llm.RoleTool {
-		w.b = body.Str(w.b, "tool_call_id", m.ToolCallID)
+		w.B = body.Str(w.B, "tool_call_id", m.ToolCallID)
 	}
 	switch {
 	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
-		w.b = body.Str(w.b, "content", m.Parts[0].Text)
+		w.B = body.Str(w.B, "content", m.Parts[0].Text)
 	case len(m.Parts) > 0:
 		w.parts(m.Parts)
 	case len(m.ToolCalls) == 0:
-		w.b = body.Str(w.b, "content", "")
+		w.B = body.Str(w.B, "content", "")
 	}
-	if w.c.Thoughts {
+	if w.Can.Thoughts {
 		w.thoughts(m)
 	}
 	if len(m.ToolCalls) > 0 {
 		w.toolCalls(m)
 	}
-	w.b = append(w.b, '}')
+	w.B = append(w.B, '}')
 }
 
 func (w *writer) parts(parts []llm.Part) {
-	w.b = body.Open(body.Key(w.b, "content"), '[')
+	w.B = body.Open(body.Key(w.B, "content"), '[')
 	for i := range parts {
 		p := &parts[i]
-		w.b = body.Open(w.b, '{')
+		w.B = body.Open(w.B, '{')
 		if p.Image == nil {
-			w.b = body.Str(body.Str(w.b, "type", "text"), "text", p.Text)
+			w.B = body.Str(body.Str(w.B, "type", "text"), "text", p.Text)
 		} else {
-			w.b = append(w.b, `"type":"image_url","image_url":{`...)
-			w.b = appendImage(body.Key(w.b, "url"), p.Image)
+			w.B = append(w.B, `"type":"image_url","image_url":{`...)
+			w.B = request.AppendImage(body.Key(w.B, "url"), p.Image)
 			if p.Image.Detail != "" {
-				w.b = body.Str(w.b, "detail", p.Image.Detail)
+				w.B = body.Str(w.B, "detail", p.Image.Detail)
 			}
-			w.b = append(w.b, '}')
+			w.B = append(w.B, '}')
 		}
-		w.b = append(w.b, '}')
+		w.B = append(w.B, '}')
 	}
-	w.b = append(w.b, ']')
-}
-
-// appendImage appends the address of an image, without a copy of its content.
-func appendImage(b []byte, im *llm.Image) []byte {
-	if len(im.Data) == 0 {
-		return body.String(b, im.URL)
-	}
-	b = body.String(b, "data:"+im.MediaType+";base64,")
-	b = base64.StdEncoding.AppendEncode(b[:len(b)-1], im.Data)
-	return append(b, '"')
+	w.B = append(w.B, ']')
 }
 
 // thoughts gives a model its reasoning back, where it wants that.
@@ -105,25 +91,25 @@ func (w *writer) thoughts(m *llm.Message) {
 		text.WriteString(t.Text)
 	}
 	if text.Len() > 0 {
-		w.b = body.Str(w.b, "reasoning_content", text.String())
+		w.B = body.Str(w.B, "reasoning_content", text.String())
 	}
 }
 
 func (w *writer) toolCalls(m *llm.Message) {
-	w.b = body.Open(body.Key(w.b, "tool_calls"), '[')
+	w.B = body.Open(body.Key(w.B, "tool_calls"), '[')
 	for _, c := range m.ToolCalls {
-		w.b = body.Str(body.Open(w.b, '{'), "id", c.ID)
-		w.b = append(w.b, `,"type":"function","function":{`...)
-		w.b = body.Str(body.Str(w.b, "name", c.Name), "arguments", c.Arguments)
-		w.b = append(w.b, '}')
+		w.B = body.Str(body.Open(w.B, '{'), "id", c.ID)
+		w.B = append(w.B, `,"type":"function","function":{`...)
+		w.B = body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments)
+		w.B = append(w.B, '}')
 		// Gemini refuses to go on from a tool call whose signature is missing.
 		if s := signature(m, c.ID); s != "" {
-			w.b = append(w.b, `,"extra_content":{"google":{`...)
-			w.b = append(body.Str(w.b, "thought_signature", s), '}', '}')
+			w.B = append(w.B, `,"extra_content":{"google":{`...)
+			w.B = append(body.Str(w.B, "thought_signature", s), '}', '}')
 		}
-		w.b = append(w.b, '}')
+		w.B = append(w.B, '}')
 	}
-	w.b = append(w.b, ']')
+	w.B = append(w.B, ']')
 }
 
 // signature returns what Gemini signed the tool call id with: see DecodeResponse.

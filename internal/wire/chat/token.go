@@ -13,18 +13,18 @@ import (
 func (w *writer) tokenIDs() {
 	switch {
 	case w.metaInfo():
-		w.b = body.Bool(w.b, "return_prompt_token_ids", true)
-		w.b = body.Bool(w.b, "return_meta_info", true)
-	case w.req.TokenIDs && w.c.TokenIDs:
-		w.b = body.Bool(w.b, "return_token_ids", true)
+		w.B = body.Bool(w.B, "return_prompt_token_ids", true)
+		w.B = body.Bool(w.B, "return_meta_info", true)
+	case w.Req.TokenIDs && w.Can.TokenIDs:
+		w.B = body.Bool(w.B, "return_token_ids", true)
 	default:
-		w.drop(w.req.TokenIDs, "token_ids")
+		w.Drop(w.Req.TokenIDs, "token_ids")
 	}
 }
 
 // metaInfo says whether token ids come beside the log probabilities, in meta_info: then
 // those are asked for too.
-func (w *writer) metaInfo() bool { return w.req.TokenIDs && w.c.TokenIDs && w.c.MetaInfo }
+func (w *writer) metaInfo() bool { return w.Req.TokenIDs && w.Can.TokenIDs && w.Can.MetaInfo }
 
 // tokens takes the tokens of a choice, or of a chunk of one.
 func (a *Assembler) tokens(c *wireChoice) {

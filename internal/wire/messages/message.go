@@ -16,31 +16,31 @@ func (w *writer) system() {
 	if !w.hasSystem() || w.onlySystem() {
 		return
 	}
-	w.b = body.Open(body.Key(w.b, "system"), '[')
-	ms := w.req.Messages
+	w.B = body.Open(body.Key(w.B, "system"), '[')
+	ms := w.Req.Messages
 	last := w.lastSystem()
 	for i := range ms {
 		if text := ms[i].Text(); ms[i].Role == llm.RoleSystem && text != "" {
-			w.b = appendText(w.b, text)
+			w.B = appendText(w.B, text)
 			w.mark(i == last)
 		}
 	}
-	w.b = append(w.b, ']')
+	w.B = append(w.B, ']')
 }
 
 // lastSystem returns the system message that ends the shared prefix, or -1 when the
 // prefix ends with another message, or nowhere.
 func (w *writer) lastSystem() int {
-	n := min(w.req.Prefix, len(w.req.Messages))
-	if n <= 0 || w.req.Messages[n-1].Role != llm.RoleSystem {
+	n := min(w.Req.Prefix, len(w.Req.Messages))
+	if n <= 0 || w.Req.Messages[n-1].Role != llm.RoleSystem {
 		return -1
 	}
 	return n - 1
 }
 
 func (w *writer) hasSystem() bool {
-	for i := range w.req.Messages {
-		if m := &w.req.Messages[i]; m.Role == llm.RoleSystem && m.Text() != "" {
+	for i := range w.Req.Messages {
+		if m := &w.Req.Messages[i]; m.Role == llm.RoleSystem && m.Text() != "" {
 			return true
 		}
 	}
@@ -48,8 +48,8 @@ func (w *writer) hasSystem() bool {
 }
 
 func (w *writer) onlySystem() bool {
-	for i := range w.req.Messages {
-		if w.req.Messages[i].Role != llm.RoleSystem {
+	for i := range w.Req.Messages {
+		if w.Req.Messages[i].Role != llm.RoleSystem {
 			return false
 		}
 	}
@@ -59,13 +59,9 @@ func (w *writer) onlySystem() bool {
 // messages writes the turns. The format has two roles that alternate, so what
 // follows one another under one role becomes one turn, tools' results being the user's.
 func (w *writer) messages() {
-	ms := w.req.Messages
+	ms := w.Messages()
 	only := w.onlySystem()
-	if n := len(ms); w.c.NoPrefill && ms[n-1].Role == llm.RoleAssistant && len(ms[n-1].ToolCalls) == 0 && n > 1 {
-		w.drop(true, "prefill")
-		ms = ms[:n-1]
-	}
-	w.b = body.Open(body.Key(w.b, "messages"), '[')
+	w.B = body.Open(body.Key(w.B, "messages"), '[')
 	role := ""
 	for i := range ms {
 		m := &ms[i]
@@ -81,12 +77,12 @@ func (w *writer) messages() {
 			role = r
 		}
 		w.blocks(m)
-		w.mark(i == w.req.Prefix-1)
+		w.mark(i == w.Req.Prefix-1)
 	}
 	if role != "" {
-		w.b = append(w.b, ']', '}')
+		w.B = append(w.B, ']', '}')
 	}
-	w.b = append(w.b, ']')
+	w.B = append(w.B, ']')
 }
 
 // turn ends the turn of one role and begins that of the next. The first must be the
@@ -94,18 +90,18 @@ func (w *writer) messages() {
 func (w *writer) turn(from, to string) {
 	switch {
 	case from != "":
-		w.b = append(w.b, ']', '}')
+		w.B = append(w.B, ']', '}')
 	case to == "assistant":
-		w.b = append(w.b, `{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]}`...)
+		w.B = append(w.B, `{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]}`...)
 	}
-	w.b = body.Str(body.Open(w.b, '{'), "role", to)
-	w.b = body.Open(body.Key(w.b, "content"), '[')
+	w.B = body.Str(body.Open(w.B, '{'), "role", to)
+	w.B = body.Open(body.Key(w.B, "content"), '[')
 }
 
 // mark puts a cache breakpoint on the block that was just written.
 func (w *writer) mark(here bool) {
 	if here {
-		w.b = append(append(w.b[:len(w.b)-1], cacheMark...), '}')
+		w.B = append(append(w.B[:len(w.B)-1], cacheMark...), '}')
 	}
 }
 
@@ -123,14 +119,14 @@ func hasBlocks(m *llm.Message) bool {
 
 func (w *writer) blocks(m *llm.Message) {
 	if m.Role == llm.RoleTool {
-		w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "tool_result"), "tool_use_id", toolID(m.ToolCallID))
-		w.b = body.Open(body.Key(w.b, "content"), '[')
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "tool_result"), "tool_use_id", toolID(m.ToolCallID))
+		w.B = body.Open(body.Key(w.B, "content"), '[')
 		w.parts(m.Parts)
-		w.b = append(w.b, ']')
+		w.B = append(w.B, ']')
 		if m.ToolFailed {
-			w.b = body.Bool(w.b, "is_error", true)
+			w.B = body.Bool(w.B, "is_error", true)
 		}
-		w.b = append(w.b, '}')
+		w.B = append(w.B, '}')
 		return
 	}
 	if m.Role == llm.RoleAssistant {
@@ -138,7 +134,7 @@ func (w *writer) blocks(m *llm.Message) {
 	}
 	w.parts(m.Parts)
 	for _, c := range m.ToolCalls {
-		w.b = appendToolUse(w.b, toolID(c.ID), c.Name, c.Arguments)
+		w.B = appendToolUse(w.B, toolID(c.ID), c.Name, c.Arguments)
 	}
 }
 
@@ -149,10 +145,10 @@ func (w *writer) thoughts(ts []llm.Thought) {
 		switch {
 		case t.ID != "":
 		case t.Signature != "":
-			w.b = appendThinking(w.b, t.Text, t.Signature)
+			w.B = appendThinking(w.B, t.Text, t.Signature)
 		case t.Opaque != "":
-			w.b = body.Str(body.Str(body.Open(w.b, '{'), "type", "redacted_thinking"), "data", t.Opaque)
-			w.b = append(w.b, '}')
+			w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "redacted_thinking"), "data", t.Opaque)
+			w.B = append(w.B, '}')
 		}
 	}
 }
@@ -165,7 +161,7 @@ func (w *writer) parts(parts []llm.Part) {
 		case p.Image != nil:
 			w.image(p.Image)
 		case p.Text != "":
-			w.b = appendText(w.b, p.Text)
+			w.B = appendText(w.B, p.Text)
 		}
 	}
 }
@@ -187,15 +183,15 @@ func appendToolUse(b []byte, id, name, arguments string) []byte {
 }
 
 func (w *writer) image(im *llm.Image) {
-	w.b = append(body.Open(w.b, '{'), `"type":"image","source":{`...)
+	w.B = append(body.Open(w.B, '{'), `"type":"image","source":{`...)
 	if len(im.Data) == 0 {
-		w.b = body.Str(body.Str(w.b, "type", "url"), "url", im.URL)
+		w.B = body.Str(body.Str(w.B, "type", "url"), "url", im.URL)
 	} else {
-		w.b = body.Str(body.Str(w.b, "type", "base64"), "media_type", im.MediaType)
-		w.b = append(body.Key(w.b, "data"), '"')
-		w.b = append(base64.StdEncoding.AppendEncode(w.b, im.Data), '"')
+		w.B = body.Str(body.Str(w.B, "type", "base64"), "media_type", im.MediaType)
+		w.B = append(body.Key(w.B, "data"), '"')
+		w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"')
 	}
-	w.b = append(w.b, '}', '}')
+	w.B = append(w.B, '}', '}')
 }
 
 // input appends the arguments of a tool call, which must be an object here. What a
