@@ -3,7 +3,6 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,39 +74,12 @@ type Answer struct {
 // Do sends call and waits for the header of its answer. An answer that is not a
 // success, of 200 to 299, is an error.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
-	if ctx.Err() != nil {
-		return nil, c.broken(ctx, ctx.Err(), false)
-	}
-	l, err := c.pool.take(ctx, max(len(call.Body), int(call.Size)))
+	a, status, err := c.Raw(ctx, call)
 	if err != nil {
-		return nil, c.broken(ctx, err, false)
-	}
-	inner, cancel := context.WithCancelCause(ctx)
-	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
-	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
-	req, err := c.request(inner, call, &a.sent)
-	if err != nil {
-		a.Close()
-		return nil, c.broken(ctx, err, false)
-	}
-	a.url = req.URL
-	res, err := l.rt.RoundTrip(req)
-	a.FirstByte = time.Since(a.start)
-	if err != nil {
-		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
-		a.Close()
 		return nil, err
 	}
-	c.met()
-	a.hide = cmp.Or(call.Hide, c.hide)
-	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
-	a.life.Reset(c.timeout)
-	if err := a.unzip(); err != nil {
-		a.Close()
-		return nil, err
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		err := a.refused(res.StatusCode)
+	if status < 200 || status > 299 {
+		err := a.refused(status)
 		a.Close()
 		return nil, err
 	}

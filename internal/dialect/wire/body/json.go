@@ -108,8 +108,11 @@ func Extra(b []byte, req *llm.Request, own ...string) ([]byte, error) {
 
 // String appends s as a JSON string. What is not UTF-8 becomes the replacement
 // character, as encoding/json does.
-func String(b []byte, s string) []byte {
-	b = append(comma(b), '"')
+func String(b []byte, s string) []byte { return Text(comma(b), s) }
+
+// Text is String without a comma, wherever s is appended.
+func Text(b []byte, s string) []byte {
+	b = append(b, '"')
 	start := 0
 	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		c := s[i]
