@@ -1,8 +1,9 @@
-// Package request is what the formats have in common when they write a request: what is left
-// out since a model refuses it, and the parameters that two or three of them spell alike.
+// Package request is what the formats have in common when they write a request, such as what is
+// left out since a model refuses it, and when they read one.
 //
-// It promises that what is left out is named. It is not for whole requests: each format has a
-// package for these.
+// It promises that a Writer names what it leaves out, and that a Reader loses nothing: what it
+// has no word for it keeps as it stands. It is not for whole requests: each format has a package
+// for these.
 package request
 
 import (

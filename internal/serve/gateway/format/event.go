@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
 	"parley/internal/wire/sse"
 )
 
@@ -24,7 +25,7 @@ func (a API) Ends(e sse.Event) bool {
 func (a API) Last(e sse.Event) bool {
 	name := string(e.Name)
 	if name == "" && a == Responses {
-		name = str(e.Data, "type") // some servers leave the other one out
+		name = request.Str(e.Data, "type") // some servers leave the other one out
 	}
 	switch name {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -38,7 +39,7 @@ func (a API) Fails(e sse.Event) bool {
 	if string(e.Name) == "error" {
 		return true
 	}
-	return bytes.Contains(e.Data, []byte(`"error"`)) && (member(e.Data, "error") != nil || str(e.Data, "type") == "error")
+	return bytes.Contains(e.Data, []byte(`"error"`)) && (request.Member(e.Data, "error") != nil || request.Str(e.Data, "type") == "error")
 }
 
 // saysFinish says whether a member of that name has a text for its value. Inside of a
@@ -64,7 +65,7 @@ func (a API) Whole(e sse.Event) []byte {
 	if a != Responses || !a.Last(e) {
 		return nil
 	}
-	return member(e.Data, "response")
+	return request.Member(e.Data, "response")
 }
 
 // MoveMembers returns the events held with those members of e added to the last of them that
@@ -99,6 +100,6 @@ func OnlyUsage(e sse.Event) bool {
 	if !bytes.Contains(e.Data, []byte(`"usage"`)) {
 		return false
 	}
-	choices := member(e.Data, "choices")
-	return choices != nil && member(e.Data, "usage") != nil && body.Elements(choices, func([]byte) bool { return false })
+	choices := request.Member(e.Data, "choices")
+	return choices != nil && request.Member(e.Data, "usage") != nil && body.Elements(choices, func([]byte) bool { return false })
 }
