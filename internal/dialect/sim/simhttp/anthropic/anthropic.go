@@ -1,10 +1,10 @@
-// Package anthropic reads and writes Anthropic's wire format for the simulated
-// server: messages, with tools, thinking, structured output and cache breakpoints.
+// Package anthropic checks requests in Anthropic's format for the simulated server:
+// messages, with tools, thinking, structured output and cache breakpoints.
 //
 // It promises pure functions: nothing here waits, keeps state or touches the
-// network, and bad input gives an error in the vendor's words. It is the server's
-// side; the client's side is a dialect of its own and shares no code with it, so
-// that a mistake in one is seen by the other.
+// network, and bad input gives an error in the vendor's words. It is not for answers, which
+// the packages of internal/wire write. It shares no code with what they do with requests, so
+// that a mistake there is seen here.
 package anthropic
 
 import (

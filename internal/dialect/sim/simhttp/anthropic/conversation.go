@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/internal/dialect/sim"
@@ -120,11 +121,11 @@ func (rd *reader) message(i int, role string, blocks []block) *wire.Error {
 		b := &blocks[k]
 		param := fmt.Sprintf("messages.%d.content.%d", i, k)
 		if b.Type == "tool_result" && role == "user" {
-			rest, ok := without(open, b.ToolUseID)
-			if !ok {
+			at := slices.Index(open, b.ToolUseID)
+			if at < 0 {
 				return wire.Invalid("", "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", param, b.ToolUseID)
 			}
-			open = rest
+			open = slices.Delete(open, at, at+1)
 			text, err := resultText(b.Content, param)
 			if err != nil {
 				return err
@@ -222,14 +223,4 @@ func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
 
 func unanswered(i int, id string) *wire.Error {
 	return wire.Invalid("", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, id)
-}
-
-// without returns list without s, and whether it was there.
-func without(list []string, s string) ([]string, bool) {
-	for i, v := range list {
-		if v == s {
-			return append(append([]string{}, list[:i]...), list[i+1:]...), true
-		}
-	}
-	return list, false
 }

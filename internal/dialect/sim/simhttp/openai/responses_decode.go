@@ -45,21 +45,15 @@ type responsesRequest struct {
 
 type textOptions struct {
 	Format *struct {
-		Type        string          `json:"type"`
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Schema      json.RawMessage `json:"schema"`
-		Strict      *bool           `json:"strict"`
+		Type string `json:"type"`
+		jsonSchema
 	} `json:"format"`
 	Verbosity json.RawMessage `json:"verbosity"`
 }
 
 type responsesTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      *bool           `json:"strict"`
+	Type string `json:"type"`
+	function
 }
 
 type reasoningOptions struct {
@@ -137,15 +131,9 @@ func (r *responsesRequest) options(req *llm.Request, _ bool) *wire.Error {
 	for _, inc := range r.Include {
 		req.Logprobs = req.Logprobs || inc == "message.output_text.logprobs"
 	}
-	if r.TopLogprobs != nil {
-		if *r.TopLogprobs < 0 || *r.TopLogprobs > 20 {
-			return badValue("top_logprobs", "Invalid 'top_logprobs': expected a value between 0 and 20, but got %d instead.", *r.TopLogprobs)
-		}
-		req.TopLogprobs = *r.TopLogprobs
-	}
 	req.Tier = r.ServiceTier
-	var err *wire.Error
-	if r.Reasoning != nil {
+	err := topLogprobs(req, r.TopLogprobs)
+	if err == nil && r.Reasoning != nil {
 		req.Effort, err = effortOf("reasoning.effort", r.Reasoning.Effort)
 	}
 	return err
@@ -270,9 +258,7 @@ func (r *responsesRequest) format(req *llm.Request, lax bool) *wire.Error {
 		req.Schema = &llm.Schema{JSON: []byte(anyObject)}
 		return nil
 	case "json_schema":
-		var err *wire.Error
-		req.Schema, err = schemaOf("text.format", f.Name, f.Description, f.Schema, f.Strict, lax)
-		return err
+		return f.apply(req, "text.format", lax)
 	default:
 		return badValue("text.format.type", "Invalid value: '%s'. Supported values are: 'text', 'json_object', and 'json_schema'.", f.Type)
 	}
@@ -284,11 +270,9 @@ func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 		if t.Type != "function" {
 			return badValue(param+".type", "Invalid value: '%s'. The simulation supports: 'function'.", t.Type)
 		}
-		tool, err := toolOf(param, t.Name, t.Description, t.Parameters, t.Strict, lax)
-		if err != nil {
+		if err := t.add(req, param, lax); err != nil {
 			return err
 		}
-		req.Tools = append(req.Tools, tool)
 	}
 	req.OneTool = r.ParallelToolCalls != nil && !*r.ParallelToolCalls
 	if len(req.Tools) == 0 {

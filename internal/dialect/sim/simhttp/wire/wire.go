@@ -14,11 +14,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
@@ -146,17 +146,10 @@ func gotName(value string) string {
 	}
 }
 
-// Text reads a JSON string without a second look at it where nothing is escaped.
-func Text(raw json.RawMessage) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner), true
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
+// Text reads a JSON string.
+func Text(raw json.RawMessage) (s string, ok bool) {
+	ok = request.Text(raw, &s)
+	return s, ok
 }
 
 // IsNull says whether raw is absent or null.
