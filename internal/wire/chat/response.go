@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/completion"
 	"parley/llm"
@@ -90,7 +91,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return nil, fault.Malformed("the answer is not of the chat completions form", err)
 	}
-	if hasError(w.Error) {
+	if !body.IsNull(w.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if len(w.Choices) == 0 {
@@ -103,8 +104,6 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	a.done = true
 	return a.Response()
 }
-
-func hasError(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func (u *wireUsage) usage() llm.Usage {
 	out := llm.Usage{

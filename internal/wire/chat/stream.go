@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
@@ -53,7 +54,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return false, fault.Malformed("a chunk of the stream is not of the chat completions form", err)
 	}
-	if hasError(w.Error) {
+	if !body.IsNull(w.Error) {
 		return false, fault.Classify(0, nil, e.Data)
 	}
 	a.envelope(&w)
@@ -117,7 +118,7 @@ func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 // faultOf finds a failure told as a reason to finish.
 func faultOf(c *wireChoice) error {
 	switch {
-	case hasError(c.Error):
+	case !body.IsNull(c.Error):
 		return fault.Classify(0, nil, c.Error)
 	case c.FinishReason == "error":
 		return &llm.Error{Kind: llm.KindServer, Message: "the provider failed while answering", Uncertain: true}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/llm"
 )
@@ -58,7 +59,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return nil, fault.Malformed("the answer is not of the messages form", err)
 	}
-	if w.Type == "error" || len(w.Error) > 0 && string(w.Error) != "null" {
+	if w.Type == "error" || !body.IsNull(w.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if w.Type != "message" && w.Content == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
@@ -71,7 +72,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if w.Usage != nil {
 		a.tokens.add(w.Usage)
 	}
-	if w.Type == "error" || len(w.Error) > 0 && string(w.Error) != "null" {
+	if w.Type == "error" || !body.IsNull(w.Error) {
 		return false, fault.Classify(0, nil, e.Data)
 	}
 	switch w.Type {

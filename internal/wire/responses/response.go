@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
@@ -59,7 +60,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if err := json.Unmarshal(b, &w); err != nil {
 		return nil, fault.Malformed("the answer is not of the responses form", err)
 	}
-	if len(w.Error) > 0 && string(w.Error) != "null" || w.Status == "failed" {
+	if !body.IsNull(w.Error) || w.Status == "failed" {
 		e := fault.Classify(0, nil, b)
 		e.Uncertain = w.Status == "failed"
 		return nil, e
@@ -201,7 +202,7 @@ func typeOf(data []byte) string {
 	if json.Unmarshal(data, &w) != nil {
 		return ""
 	}
-	if w.Type == "" && len(w.Error) > 0 && string(w.Error) != "null" {
+	if w.Type == "" && !body.IsNull(w.Error) {
 		return "error"
 	}
 	return w.Type

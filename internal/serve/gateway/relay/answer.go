@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/completion"
@@ -136,7 +137,7 @@ func decodeEmbeddings(b []byte) (*llm.Response, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, fault.Malformed("the answer is not of the embeddings form", err)
 	}
-	if len(v.Error) > 0 && string(v.Error) != "null" {
+	if !body.IsNull(v.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if v.Data == nil {

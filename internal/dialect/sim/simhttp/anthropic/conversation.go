@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -73,7 +74,7 @@ func (r *request) conversation(ask *wire.Ask, _ bool) *wire.Error {
 }
 
 func (rd *reader) system(raw json.RawMessage) *wire.Error {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil
 	}
 	blocks, err := blocksOf(raw, "system")
@@ -104,7 +105,7 @@ func blocksOf(raw json.RawMessage, param string) ([]block, *wire.Error) {
 		return []block{{Type: "text", Text: s}}, nil
 	}
 	var list []block
-	if wire.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
+	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
 		return nil, wire.Invalid("", "%s: Input should be a valid string or a list of content blocks", param)
 	}
 	return list, nil
@@ -173,7 +174,7 @@ func (rd *reader) block(m *llm.Message, b *block, role, param string) *wire.Erro
 		}
 		m.Parts = append(m.Parts, llm.Part{Image: img})
 	case b.Type == "tool_use" && role == "assistant":
-		if b.ID == "" || b.Name == "" || wire.IsNull(b.Input) {
+		if b.ID == "" || b.Name == "" || body.IsNull(b.Input) {
 			return wire.Invalid("", "%s.tool_use.id: Field required", param)
 		}
 		m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
@@ -207,7 +208,7 @@ func imageOf(b *block, param string) (*llm.Image, *wire.Error) {
 }
 
 func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return "", nil
 	}
 	if s, ok := wire.Text(raw); ok {

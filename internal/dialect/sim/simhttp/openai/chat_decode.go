@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -176,7 +177,7 @@ func (r *chatRequest) limits(req *llm.Request, _ bool) *wire.Error {
 }
 
 func stopOf(raw json.RawMessage) ([]string, *wire.Error) {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil, nil
 	}
 	if s, ok := wire.Text(raw); ok {
@@ -241,7 +242,7 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 	var named struct {
 		Function struct{ Name string } `json:"function"`
 	}
-	if raw := r.ToolChoice; !wire.IsNull(raw) && raw[0] == '{' {
+	if raw := r.ToolChoice; !body.IsNull(raw) && raw[0] == '{' {
 		_ = json.Unmarshal(raw, &named) // a name that cannot be read is no tool's name
 	}
 	return toolChoice(req, r.ToolChoice, named.Function.Name)
@@ -249,7 +250,7 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 
 // toolChoice reads tool_choice; name is that of its function where it is an object.
 func toolChoice(req *llm.Request, raw json.RawMessage, name string) *wire.Error {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil
 	}
 	if len(req.Tools) == 0 {

@@ -119,7 +119,7 @@ func (s *jsonSchema) apply(req *llm.Request, param string, lax bool) *wire.Error
 	switch {
 	case s.Name == "":
 		return missing(param + ".name")
-	case wire.IsNull(s.Schema):
+	case body.IsNull(s.Schema):
 		return missing(param + ".schema")
 	case !validName(s.Name):
 		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.", param)
@@ -143,7 +143,7 @@ func (f *function) add(req *llm.Request, param string, lax bool) *wire.Error {
 		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param)
 	}
 	t := llm.Tool{Name: f.Name, Description: f.Description, Strict: f.Strict != nil && *f.Strict}
-	if !wire.IsNull(f.Parameters) {
+	if !body.IsNull(f.Parameters) {
 		t.Parameters = f.Parameters
 	}
 	if t.Strict && !lax && t.Parameters != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -100,7 +101,7 @@ func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
 	switch {
 	case r.Model == "":
 		return missing("model")
-	case wire.IsNull(r.Input):
+	case body.IsNull(r.Input):
 		return missing("input")
 	case r.Background:
 		return badValue("background", "Background responses are not simulated.")
@@ -108,7 +109,7 @@ func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
 		e := wire.Invalid("previous_response_id", "Previous response with id '%s' not found.", r.PreviousResponseID)
 		e.Code = "previous_response_not_found"
 		return e
-	case !wire.IsNull(r.Conversation):
+	case !body.IsNull(r.Conversation):
 		e := wire.Invalid("conversation", "Conversation not found.")
 		e.Status = http.StatusNotFound
 		return e
@@ -221,7 +222,7 @@ func itemParts(param string, raw json.RawMessage) ([]llm.Part, *wire.Error) {
 		return []llm.Part{{Text: s}}, nil
 	}
 	var list []itemPart
-	if wire.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
+	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
 		e := wire.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
 		e.Code = "invalid_type"
 		return nil, e
@@ -281,7 +282,7 @@ func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 	var named struct {
 		Name string `json:"name"`
 	}
-	if raw := r.ToolChoice; !wire.IsNull(raw) && raw[0] == '{' {
+	if raw := r.ToolChoice; !body.IsNull(raw) && raw[0] == '{' {
 		_ = json.Unmarshal(raw, &named) // a name that cannot be read is no tool's name
 	}
 	return toolChoice(req, r.ToolChoice, named.Name)

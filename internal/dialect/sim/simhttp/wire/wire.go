@@ -152,9 +152,6 @@ func Text(raw json.RawMessage) (s string, ok bool) {
 	return s, ok
 }
 
-// IsNull says whether raw is absent or null.
-func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
 // Marshal returns v as JSON: for what is small and seldom written.
 func Marshal(v any) []byte {
 	b, err := json.Marshal(v)
