@@ -75,7 +75,7 @@ type Writer struct {
 func NewWriter(m completion.Meta) *Writer { return &Writer{meta: m, block: -1} }
 
 func event(b []byte, name string) []byte {
-	return body.Str(append(sse.Begin(b, name), '{'), "type", name)
+	return append(append(append(sse.Begin(b, name), `{"type":"`...), name...), '"')
 }
 
 func end(b []byte) []byte { return sse.End(append(b, '}')) }

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strconv"
+
 	"parley/internal/dialect/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
@@ -9,19 +11,21 @@ import (
 
 // Writer writes an answer as events. An item lasts until a step of another kind comes.
 type Writer struct {
-	meta completion.Meta
-	seq  int64
-	n    int64 // items that were begun
-	open item  // without a kind: none is open
-	call int   // of the open item, if it is a tool's
-	said []byte
+	meta  completion.Meta
+	seq   int64
+	n     int64 // items that were begun
+	open  item  // without a kind: none is open
+	call  int   // of the open item, if it is a tool's
+	said  []byte
+	place []byte // what an event says that belongs to the open item
 }
 
 // NewWriter begins to write a stream.
 func NewWriter(m completion.Meta) *Writer { return &Writer{meta: m} }
 
 func (w *Writer) event(b []byte, name string) []byte {
-	b = body.Int(body.Str(append(sse.Begin(b, name), '{'), "type", name), "sequence_number", w.seq)
+	b = append(append(append(sse.Begin(b, name), `{"type":"`...), name...), `","sequence_number":`...)
+	b = strconv.AppendInt(b, w.seq, 10)
 	w.seq++
 	return b
 }
@@ -66,6 +70,10 @@ func (w *Writer) Add(b []byte, d completion.Delta) []byte {
 func (w *Writer) begin(b []byte, it item) []byte {
 	b = w.close(b)
 	w.open, w.said = it, w.said[:0]
+	w.place = body.Int(body.Str(append(w.place[:0], ','), "item_id", it.id), "output_index", w.n)
+	if it.kind == "message" {
+		w.place = append(w.place, `,"content_index":0`...)
+	}
 	b = w.item(b, "response.output_item.added", "in_progress", false)
 	if it.kind == "message" {
 		b = w.part(b, "response.content_part.added", false)
@@ -84,11 +92,7 @@ func (w *Writer) part(b []byte, name string, full bool) []byte {
 
 // at begins an event that belongs to the open item.
 func (w *Writer) at(b []byte, name string) []byte {
-	b = body.Int(body.Str(w.event(b, name), "item_id", w.open.id), "output_index", w.n)
-	if w.open.kind == "message" {
-		b = append(b, `,"content_index":0`...)
-	}
-	return b
+	return append(w.event(b, name), w.place...)
 }
 
 // names are those of the events that carry the open item's text, and of the member that has it.

@@ -65,12 +65,15 @@ func Split(stream []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Marks returns where each event of a whole stream ends.
+// Marks returns where each event of a whole stream ends that was written with Begin and End.
 func Marks(stream []byte) []int {
-	marks := make([]int, 0, bytes.Count(stream, []byte("\n\n")))
-	at := 0
-	for raw := range Split(stream) {
-		at += len(raw)
+	marks := make([]int, 0, len(stream)/128+8)
+	for at := 0; at < len(stream); {
+		if n := bytes.Index(stream[at:], []byte("\n\n")); n >= 0 {
+			at += n + 2
+		} else {
+			at = len(stream)
+		}
 		marks = append(marks, at)
 	}
 	return marks
