@@ -138,7 +138,7 @@ func (w *Writer) close(b []byte, finish string, logprobs []llm.Logprob, prompt [
 
 // Add writes a chunk.
 func (w *Writer) Add(b []byte, d completion.Delta) []byte {
-	if d.Signature != "" && d.Thought == "" { // the format has no place for it
+	if d.Signature = ""; d.IsEmpty() { // the format has no place for a signature
 		return b
 	}
 	b = w.open(b)

@@ -97,8 +97,10 @@ func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	a.thought.WriteString(m.Content.thought)
 	a.thought.WriteString(thought)
 	if a.each != nil {
-		if d := (completion.Delta{Text: m.Content.text, Thought: m.Content.thought + thought, Refusal: m.Refusal}); !d.IsEmpty() {
-			a.each(d)
+		for _, d := range []completion.Delta{{Thought: m.Content.thought + thought}, {Text: m.Content.text}, {Refusal: m.Refusal}} {
+			if !d.IsEmpty() {
+				a.each(d)
+			}
 		}
 	}
 	if c.Logprobs != nil {

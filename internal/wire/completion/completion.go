@@ -29,7 +29,8 @@ type Meta struct {
 	Request        *llm.Request // the question, where the answer repeats some of it
 }
 
-// Delta is a step of an answer: some text, some of a thought, or some of a tool call.
+// Delta is a step of an answer: some text, some of a thought, or some of a tool call, but never
+// two of these.
 type Delta struct {
 	Text, Thought, Signature, Refusal string
 	// Call is the number of the tool call that Name and ID begin or Arguments go on, from 0.

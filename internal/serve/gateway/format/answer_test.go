@@ -131,6 +131,19 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// TestStepsApart reads a chunk that thinks and speaks at once: neither is lost in another format.
+func TestStepsApart(t *testing.T) {
+	t.Parallel()
+	const stream = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm.\",\"content\":\"Yes.\"}}]}\n\ndata: [DONE]\n\n"
+	w := Messages.NewWriter(completion.Meta{})
+	out := w.Begin(nil)
+	r := gather(t, Chat, []byte(stream), func(d completion.Delta) { out = w.Add(out, d) })
+	got := gather(t, Messages, w.End(out, r), nil)
+	if got.Text != "Yes." || len(got.Thoughts) != 1 || got.Thoughts[0].Text != "Hm." {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestHostile writes arguments that are no object, and an event that is none.
 func TestHostile(t *testing.T) {
 	t.Parallel()
