@@ -10,7 +10,8 @@ import (
 // AppendRequest appends the body that asks req, and returns the names of what was
 // left out because the model refuses it.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
-	w := writer{request.New(dst, req, c)}
+	w := writer{request.Writer{Req: req, Can: c}}
+	w.Begin(dst)
 	w.messages()
 	if w.Tools(`"type":"function","function":{`, "parameters", "}}", false) {
 		w.ToolChoice(`{"type":"function","function":{`, "}}")

@@ -10,7 +10,8 @@ import (
 // AppendRequest appends the body that asks req, and returns the names of what was
 // left out because the model refuses it.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
-	w := writer{Writer: request.New(dst, req, c), max: MaxTokens(req, c)}
+	w := writer{Writer: request.Writer{Req: req, Can: c}, max: MaxTokens(req, c)}
+	w.Begin(dst)
 	w.B = body.Int(w.B, "max_tokens", int64(w.max))
 	w.system()
 	w.messages()

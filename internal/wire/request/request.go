@@ -15,7 +15,7 @@ import (
 	"parley/llm"
 )
 
-// Writer appends a request part by part.
+// Writer appends a request part by part, from Begin to End. Req and Can are set by its user.
 type Writer struct {
 	B       []byte
 	Req     *llm.Request
@@ -26,10 +26,10 @@ type Writer struct {
 	effort string // that was sent
 }
 
-// New begins a request with the name of its model.
-func New(dst []byte, req *llm.Request, c provider.Capability) Writer {
-	_, model := llm.SplitModel(req.Model)
-	return Writer{B: body.Str(append(dst, '{'), "model", model), Req: req, Can: c}
+// Begin begins the request after dst, with the name of its model.
+func (w *Writer) Begin(dst []byte) {
+	_, model := llm.SplitModel(w.Req.Model)
+	w.B = body.Str(append(dst, '{'), "model", model)
 }
 
 // End returns the request. Members of its Extra that are the format's own are an error; dst is

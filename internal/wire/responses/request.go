@@ -10,7 +10,8 @@ import (
 // AppendRequest appends the body that asks req, and returns the names of what was
 // left out because the format or the model refuses it.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
-	w := writer{request.New(dst, req, c)}
+	w := writer{request.Writer{Req: req, Can: c}}
+	w.Begin(dst)
 	w.B = body.Bool(w.B, "store", false)
 	w.input()
 	if w.Tools(`"type":"function"`, "parameters", "}", true) { // strict is what this format does unless told otherwise
