@@ -108,11 +108,8 @@ func Extra(b []byte, req *llm.Request, own ...string) ([]byte, error) {
 
 // String appends s as a JSON string. What is not UTF-8 becomes the replacement
 // character, as encoding/json does.
-func String(b []byte, s string) []byte { return Text(comma(b), s) }
-
-// Text is String without a comma, wherever s is appended.
-func Text(b []byte, s string) []byte {
-	b = append(b, '"')
+func String(b []byte, s string) []byte {
+	b = append(comma(b), '"')
 	start := 0
 	for i := plain(s, 0); i < len(s); i = plain(s, i) {
 		c := s[i]
@@ -140,6 +137,9 @@ func Text(b []byte, s string) []byte {
 	b = append(b, s[start:]...)
 	return append(b, '"')
 }
+
+// Text is String without a comma, wherever s is appended.
+func Text(b []byte, s string) []byte { return append(b, String(b[len(b):], s)...) }
 
 // plain returns the first place from i on that may not stand in a JSON string as it is,
 // to within a word: it looks at eight bytes at once, since prompts are long.
