@@ -46,6 +46,12 @@ var modules = map[string]string{
 	"zombiezen.com/go/sqlite":                                         "ISC",
 }
 
+// closed lists what worlds import although no module outside can.
+var closed = map[string]string{
+	"internal/serve/auth": "who may use a server is decided in one place for all of Parley's servers, and that is not ready to be promised",
+	"internal/files":      "a file that a server keeps is opened as carefully as those that users name",
+}
+
 // ordinary lists kinds whose name is also an ordinary word.
 var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
