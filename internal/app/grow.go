@@ -65,6 +65,14 @@ func (p Play) choose(head *journal.Head) (*chosen, error) {
 		stages, err := p.Plan.World()
 		return &chosen{plan: p.Plan, stages: stages}, err
 	}
+	for _, k := range p.kinds() {
+		if k.Name != head.Begun.Kind {
+			continue
+		}
+		if err := engine.SameKind(head.Begun, k); err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", p.File, err)}
+		}
+	}
 	was, err := config.FromJSON(head.Begun.Plan, p.kinds(), nil)
 	if err != nil {
 		return nil, err

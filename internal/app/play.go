@@ -206,6 +206,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, 
 // sit plays what was chosen on from head.
 func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
 	plan, over := what.plan, complete(head) && what.grown == nil
+	earlier := head.Calls
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
@@ -246,11 +247,15 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	res, err := engine.Run(ctx, c)
 	leave(ctx)
 	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
+	if res.State == "" {
+		return nil, err // nothing was begun
+	}
 	after, headErr := store.Head(context.WithoutCancel(ctx))
 	if headErr != nil {
 		return nil, errors.Join(err, headErr)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
+	sum.Calls.Earlier = earlier
 	if plan.Until != nil && res.State == journal.Complete {
 		sum.Unreached = unreached(after, plan)
 	}

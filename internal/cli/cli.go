@@ -131,7 +131,7 @@ func Verbs(kinds []world.Kind) []string {
 func run(ctx context.Context, s *State) error {
 	parser, err := newParser(s, &grammar{})
 	if err != nil {
-		return fmt.Errorf("cli: grammar: %w", err)
+		return fmt.Errorf("cli: %w", err)
 	}
 	args := s.Args
 	switch {
@@ -159,7 +159,24 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kong.New(g, append(brought,
+	k, err := parserOf(s, g, brought...)
+	if err == nil {
+		return k, nil
+	}
+	for _, c := range brought {
+		if _, err := parserOf(s, &grammar{}, c); err != nil {
+			return nil, c.refused(err)
+		}
+	}
+	return nil, err
+}
+
+func parserOf(s *State, g *grammar, brought ...kindCommand) (*kong.Kong, error) {
+	var options []kong.Option
+	for _, c := range brought {
+		options = append(options, c.option())
+	}
+	return kong.New(g, append(options,
 		kong.Name("parley"),
 		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),

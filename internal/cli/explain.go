@@ -77,7 +77,10 @@ func playError(file string, err error) error {
 		}
 		return asUsage(err)
 	}
-	if _, ok := errors.AsType[config.Errors](err); ok || errors.Is(err, engine.ErrDiverged) || app.IsUsage(err) {
+	if errors.Is(err, engine.ErrDiverged) {
+		return usage("%w (parley run PLAN --out FILE)", err)
+	}
+	if _, ok := errors.AsType[config.Errors](err); ok || app.IsUsage(err) {
 		return asUsage(err)
 	}
 	return err

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// stranger is the definition of a kind that does not come with parley: four times, a model and a bot are asked.
+func stranger(version int, prompt string) worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "stranger", Version: version, Doc: "Asks."}, Sits: []string{"a", "b"},
+		Players: map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "-"} }},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome {
+			for range 4 {
+				t.Ask(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(prompt)}}}, world.Call{Seat: "b"})
+			}
+			return world.Outcome{}
+		},
+	}
+}
+
+// strangerPlan writes a plan of that kind.
+func strangerPlan(t *testing.T) (plan, file string) {
+	t.Helper()
+	plan = write(t, "plan.yaml", "kind: stranger\nepisodes: 20\nagents: {x: {model: sim/small, max_tokens: 50}, y: {bot: mute}}\nlineup: {a: x, b: y}\n")
+	return plan, strings.TrimSuffix(plan, ".yaml") + ".parley"
+}
+
+// parleyOf runs the program with one kind.
+func parleyOf(t *testing.T, kind world.Kind, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Main(t.Context(), State{Args: args, Kinds: []world.Kind{kind}, Stdout: &stdout, Stderr: &stderr})
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// TestRunOfAnotherVersion: a run file of another version of its kind is refused before anything is printed or
+// written, complete or not, and so is one of a kind that the program does not have.
+func TestRunOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for state, budget := range map[string]string{"complete": "9", "stopped": "0.0005"} {
+		plan, file := strangerPlan(t)
+		parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--quiet", "--budget", budget)
+		before := read(t, file)
+		for _, c := range []struct {
+			kind world.Kind
+			want string
+		}{
+			{world.Define(stranger(2, "Hello.")), file + ": diverged: the run was recorded with stranger version 1, and this is stranger version 2: play it with the version that recorded it, or begin a new run file (parley run PLAN --out FILE)\n"},
+			{brings("other"), "recorded plan: kind: this program does not have the kind stranger: use the program that recorded it (this one has other)\n"},
+		} {
+			for _, args := range [][]string{{"run", plan}, {"resume", file}, {"fork", file, "--episode", "0", "--turn", "1"}} {
+				if args[1] == plan && c.kind.Name == "other" || args[0] == "fork" && c.kind.Name == "stranger" {
+					continue // refused for another reason
+				}
+				got := parleyOf(t, c.kind, args...).want(t, ExitUsage).wantErr(t, c.want)
+				if got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || state == "complete" && read(t, file) != before {
+					t.Errorf("%s, %v: prints %q and %q, or changed the file", state, args, got.stdout, got.stderr)
+				}
+			}
+		}
+	}
+}
+
+// TestDivergedRunIsNotResumed: no advice to resume a run whose world asks something else than is recorded.
+func TestDivergedRunIsNotResumed(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	got := parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "0.0005").want(t, ExitBudget)
+	if !strings.Contains(got.stdout, "parley resume") {
+		t.Fatal(got.stdout)
+	}
+	got = parleyOf(t, world.Define(stranger(1, "Good day.")), "run", plan, "--budget", "9").want(t, ExitUsage)
+	again := "to run the plan in a new run file:\n    parley run " + shellWord(plan) + " --budget 9 --out " + shellWord(strings.TrimSuffix(file, ".parley")+"-again.parley") + "\n"
+	if strings.Contains(got.stdout, "parley resume") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
+		t.Errorf("%s%s", got.stdout, got.stderr)
+	}
+}
+
+// TestCallsOfBots: the calls of a bot in a fresh run are not from earlier.
+func TestCallsOfBots(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	kind := world.Define(stranger(1, "Hello."))
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"complete: 20 of 20 episodes; 160 calls; ", []string{"run", plan}},
+		{"complete: 20 of 20 episodes; 160 calls, 0 of them new; ", []string{"resume", file}},
+		{"complete: 21 of 21 episodes; 168 calls, 8 of them new; ", []string{"run", plan, "--set", "episodes=21"}},
+	} {
+		if got := parleyOf(t, kind, c.args...).want(t, ExitOK).stdout; !strings.Contains(got, c.want) {
+			t.Errorf("%q is not in\n%s", c.want, got)
+		}
+	}
+}
