@@ -42,7 +42,8 @@ type AskerConfig struct {
 // Asker asks models as fast as their limits allow, within a budget. It is an llm.Model, and may be used from any number
 // of goroutines.
 type Asker struct {
-	app *app.App
+	app       *app.App
+	providers []string // the names of its own
 
 	mu     sync.Mutex
 	closed bool
@@ -80,7 +81,7 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parley: asker: %w", err)
 	}
-	return &Asker{app: a}, nil
+	return &Asker{app: a, providers: slices.Sorted(maps.Keys(c.Providers))}, nil
 }
 
 // maxRetries is more than anybody waits for.
@@ -121,7 +122,21 @@ func (a *Asker) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		return nil, err
 	}
 	defer a.calls.Done()
-	return a.app.Ask(ctx, orEmpty(req))
+	resp, err := a.app.Ask(ctx, orEmpty(req))
+	return resp, a.known(err)
+}
+
+// known makes an error about a provider that is not known list those of the Asker too.
+func (a *Asker) known(err error) error {
+	unknown, ok := errors.AsType[*provider.UnknownError](err)
+	e, is := errors.AsType[*llm.Error](err)
+	if !ok || !is {
+		return err
+	}
+	c := *e
+	c.Err = provider.Unknown(unknown.Name, a.providers...)
+	c.Message = c.Err.Error()
+	return &c
 }
 
 // begin counts a call, unless the Asker is closed.
@@ -166,6 +181,7 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 		wg.Go(func() {
 			defer close(answers)
 			a.app.Each(ctx, filled(reqs), func(i int, r llm.Result) {
+				r.Err = a.known(r.Err)
 				select {
 				case answers <- answer{i, r}:
 				case <-left:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,6 +111,37 @@ func TestAskLeft(t *testing.T) {
 	for _, result := range asker.Each(t.Context(), questions("mine/any", 3)) {
 		if llm.KindOf(result.Err) != llm.KindCanceled {
 			t.Errorf("closed: %v", result.Err)
+		}
+	}
+}
+
+// TestAskUnknown asks for models of providers that there are not: the error lists those that there are.
+func TestAskUnknown(t *testing.T) {
+	t.Parallel()
+	asker := newAsker(t, parley.AskerConfig{Providers: mine(func(context.Context, *llm.Request) (*llm.Response, error) {
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Provider: "inner", Message: "no such thing"}
+	})})
+	for _, c := range []struct {
+		req   *llm.Request
+		wants []string
+	}{
+		{nil, []string{"a model is written provider/model", "groq, mine, mistral"}},
+		{&llm.Request{}, []string{"a model is written provider/model", "groq, mine, mistral"}},
+		{&llm.Request{Model: "small"}, []string{"small: ", "a model is written provider/model", "groq, mine, mistral"}},
+		{&llm.Request{Model: "mni/any"}, []string{`bad request: provider "mni" is not known`, "groq, mine, mistral", "did you mean mine?"}},
+		{&llm.Request{Model: "mine/any"}, []string{"no such thing"}}, // the model's own error stays as it is
+	} {
+		check := func(err error) {
+			for _, want := range c.wants {
+				if llm.KindOf(err) != llm.KindBadRequest || !strings.Contains(err.Error(), want) {
+					t.Errorf("%+v: %v: it lacks %q", c.req, err, want)
+				}
+			}
+		}
+		_, err := asker.Ask(t.Context(), c.req)
+		check(err)
+		for _, result := range asker.Each(t.Context(), slices.Values([]*llm.Request{c.req})) {
+			check(result.Err)
 		}
 	}
 }

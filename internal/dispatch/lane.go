@@ -89,7 +89,8 @@ func (l *lanes) lane(name string) (*lane, error) {
 		return found, nil
 	}
 	if l.open == nil || name == "" {
-		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: l.unknown(name)}
+		err := l.unknown(name)
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}
 	}
 	in, err := l.open(name)
 	if err != nil {
@@ -121,12 +122,15 @@ func (l *lanes) find(name string) (provider.Provider, error) {
 	return found.provider, nil
 }
 
-func (l *lanes) unknown(name string) string {
+func (l *lanes) unknown(name string) error {
 	names := slices.Sorted(maps.Keys(l.byName))
-	if name == "" {
-		return "a model is written provider/model; providers here: " + strings.Join(names, ", ")
+	switch {
+	case l.open != nil:
+		return provider.Unknown(name, names...)
+	case name == "":
+		return fmt.Errorf("a model is written provider/model; providers here: %s", strings.Join(names, ", "))
 	}
-	return fmt.Sprintf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
 func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {

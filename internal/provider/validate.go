@@ -186,13 +186,28 @@ func quoted(name string) string {
 	return name
 }
 
-// Unknown says that no preset has that name, and which one may be meant.
-func Unknown(name string) error {
-	var names []string
+// UnknownError says that neither a preset nor one of Own is called Name. An empty Name is that of a model without a
+// provider.
+type UnknownError struct {
+	Name string
+	Own  []string
+}
+
+// Unknown returns an UnknownError.
+func Unknown(name string, own ...string) error { return &UnknownError{Name: name, Own: own} }
+
+// Error lists what is known, and says which may be meant.
+func (e *UnknownError) Error() string {
+	names := slices.Clone(e.Own)
 	for _, p := range Presets() {
 		names = append(names, p.Name)
 	}
-	return fmt.Errorf("provider: %s", unknown(name, names))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if e.Name == "" {
+		return "a model is written provider/model, as sim/small; the providers are " + strings.Join(names, ", ")
+	}
+	return "provider " + unknown(e.Name, names)
 }
 
 // unknown says that name is none of the allowed, and which may be meant.
