@@ -21,6 +21,7 @@ import (
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -253,6 +254,9 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	after, headErr := store.Head(context.WithoutCancel(ctx))
 	if headErr != nil {
 		return nil, errors.Join(err, headErr)
+	}
+	if after.Begun == nil { // the first entry was not written: there is nothing to sum up
+		return nil, cmp.Or(err, fmt.Errorf("app: the journal %w", view.ErrEmpty))
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
 	sum.Calls.Earlier = earlier
