@@ -107,8 +107,6 @@ func (e *exercise) describes() (bad []error) {
 			bad = append(bad, fmt.Errorf(format, args...))
 		}
 	}
-	say(k.Name == "" || strings.ToLower(k.Name) != k.Name || strings.ContainsAny(k.Name, " /"), "name %q: want lower case without spaces", k.Name)
-	say(k.Version < 1, "version %d: want 1 or more", k.Version)
 	say(k.Doc == "" || strings.Contains(k.Doc, "\n"), "doc %q: want one line", k.Doc)
 	say(k.Example == "", "no example: want a plan file with every param and a comment on it")
 	if reflect.ValueOf(k.Defaults().Pointer()).IsNil() {

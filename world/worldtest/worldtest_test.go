@@ -208,8 +208,6 @@ func TestExerciseFindsKinds(t *testing.T) {
 		check, want string
 		kind        world.Kind
 	}{
-		{"describes itself", "name", with(func(d *Simple[params]) { d.Kind.Name = "My Game" })},
-		{"describes itself", "version 0", with(func(d *Simple[params]) { d.Kind.Version = 0 })},
 		{"describes itself", "one line", with(func(d *Simple[params]) { d.Kind.Doc = "a\nb" })},
 		{"describes itself", "no example", with(func(d *Simple[params]) { d.Kind.Example = "" })},
 		{"describes itself", "Defaults returns nil", world.Define(without{simple(good)})},
