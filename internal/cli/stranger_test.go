@@ -162,3 +162,14 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPanicSaysWhere: the closing lines say where in the kind's code a world panicked.
+func TestPanicSaysWhere(t *testing.T) {
+	t.Parallel()
+	plan, _ := strangerPlan(t)
+	kind := stranger(1, "Hello.")
+	kind.Play = func(*struct{}, *world.Table) world.Outcome { panic("oh") }
+	if got := parleyOf(t, world.Define(kind), "run", plan).want(t, ExitFailed).stdout; !strings.Contains(got, "failed most often (20): panic: oh (stranger_test.go:") {
+		t.Error(got)
+	}
+}
