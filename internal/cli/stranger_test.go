@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -98,5 +99,77 @@ func TestCallsOfBots(t *testing.T) {
 		if got := parleyOf(t, kind, c.args...).want(t, ExitOK).stdout; !strings.Contains(got, c.want) {
 			t.Errorf("%q is not in\n%s", c.want, got)
 		}
+	}
+}
+
+// telling is a kind whose stories and reports are of everything but a replay.
+type telling struct{ worldtest.Simple[struct{}] }
+
+func (telling) Story(world.Played, []world.Told) []world.Exhibit {
+	return []world.Exhibit{
+		{Name: "moves", Title: "The moves", Caption: "One row each.", Show: world.Grid{Columns: []string{"who", "points"}, Rows: [][]any{{"anna", 3}, {"\x1b[2Jbert", 4}}}},
+		{Name: "map", Title: "The map", Show: world.Text{Body: "#..\n.##", Pre: true}},
+		{Name: "sums", Title: "The sums", Show: world.Bars{X: "day", Y: "sum", Labels: []string{"monday"}, Series: []world.BarSeries{{Values: []float64{17}}}}},
+		{Name: "board", Title: "The board", Show: world.Figure{SVG: "<svg xmlns='http://www.w3.org/2000/svg'/>", Alt: "An empty board."}},
+		{Name: "lines", Title: "The lines", Show: curve()},
+		{Name: "steps", Title: "The steps", Show: world.Replay{Frames: []world.Frame{{Title: "Step 1", Lines: []world.FrameLine{{Who: "anna", Text: "Hi."}}}}}},
+	}
+}
+
+func curve() world.Curves {
+	return world.Curves{X: "turn", Y: "trust", Curves: []world.Curve{{Name: "anna", Points: []world.CurvePoint{{X: 1, Sample: &world.Sample{}}}}}}
+}
+
+func (telling) Exhibitor() world.Exhibitor { return teller{} }
+
+type teller struct{}
+
+func (teller) Add(world.Played) {}
+func (teller) Exhibits() []world.Exhibit {
+	return []world.Exhibit{{Name: "lines", Title: "The lines", Show: curve()}, {Name: "none", Title: "Nothing", Show: world.Curves{}}}
+}
+
+// TestStoryOfAnyExhibit: whatever a story is made of is printed, in its order, and so is what a report leaves to the page.
+func TestStoryOfAnyExhibit(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	kind := world.Define(telling{stranger(1, "Hello.")})
+	parleyOf(t, kind, "run", plan, "--quiet", "--set", "episodes=1").want(t, ExitOK)
+	got := parleyOf(t, kind, "show", file, "--episode", "0", "--story").want(t, ExitOK).stdout
+	rest := got
+	for _, want := range []string{
+		"episode 0 of ", "\nThe moves\nOne row each.\n", "WHO", "POINTS", "anna", "3\n", "bert", "\nThe map\n", "| #..\n", "| .##\n", "\nThe sums\n", "monday", "17",
+		"\nThe board\nAn empty board.\n", "\nThe lines\n", "TURN", "anna", "\nStep 1\n  anna: Hi.\n",
+	} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is missing, or not in its place:\n%s", want, got)
+		}
+		rest = after
+	}
+	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, ExitOK).stdout
+	var told struct {
+		Frames   []world.Frame
+		Exhibits []struct {
+			Name, Text string
+			Table      struct{ Rows []map[string]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &told); err != nil || len(told.Frames) != 1 || len(told.Exhibits) != 6 || told.Exhibits[0].Table.Rows[0]["who"] != "anna" || told.Exhibits[1].Text != "#..\n.##" {
+		t.Errorf("%v: %s", err, got)
+	}
+	if got := parleyOf(t, kind, "report", file).want(t, ExitOK).stdout; !strings.Contains(got, "\nStranger\n(shown on the page only, with --html: The lines; --json and --csv have the numbers)\n") {
+		t.Error(got)
+	}
+}
+
+// TestPanicSaysWhere: the closing lines say where in the kind's code a world panicked.
+func TestPanicSaysWhere(t *testing.T) {
+	t.Parallel()
+	plan, _ := strangerPlan(t)
+	kind := stranger(1, "Hello.")
+	kind.Play = func(*struct{}, *world.Table) world.Outcome { panic("oh") }
+	if got := parleyOf(t, world.Define(kind), "run", plan).want(t, ExitFailed).stdout; !strings.Contains(got, "failed most often (20): panic: oh (stranger_test.go:") {
+		t.Error(got)
 	}
 }
