@@ -37,7 +37,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 // open keeps a nil pointer from becoming a model that is not nil.
 func open[M llm.Model](m M, err error) (llm.Model, error) {
 	if err != nil {
-		return nil, fmt.Errorf("dialect: %w", err)
+		return nil, err // it names the provider
 	}
 	return m, nil
 }
