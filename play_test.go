@@ -212,6 +212,32 @@ func TestPlayBudget(t *testing.T) {
 	}
 }
 
+// TestPlayNoUsage wants a model that reports no tokens to be charged the most that each call can cost, which MaxTokens
+// lowers, as the reason says.
+func TestPlayNoUsage(t *testing.T) {
+	t.Parallel()
+	prices := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(prices, []byte(`{"as_of": "2026-11-15", "models": {"mine/*": {"input": 1, "output": 5}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := duel(words, 10)
+	r.Plan.Budget, r.Set, r.AllowFiles = llm.Dollar, []string{"prices=" + prices}, []string{filepath.Dir(prices)}
+	got := play(t, r)
+	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "(max_tokens) would lower what it may cost") {
+		t.Errorf("without a limit: %+v", got)
+	}
+	for i := range r.Plan.Agents {
+		r.Plan.Agents[i].MaxTokens = 100
+	}
+	if got := play(t, r); got.State != journal.Complete {
+		t.Errorf("with a limit: %+v", got)
+	}
+	r.Plan.Budget = llm.Dollars(0.001)
+	if got := play(t, r); got.State != journal.Stopped || strings.Contains(got.Reason.Detail, "max_tokens") {
+		t.Errorf("with a limit and little money: %+v", got)
+	}
+}
+
 // commandLine is what an error of the library does not speak of: flags, verbs and inner packages.
 var commandLine = regexp.MustCompile(`--[a-z]+|parley (resume|run|fork)|(^|: |\n)(app|config|dialect|engine|sqlite): `)
 
