@@ -3,6 +3,8 @@ package parley_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"math"
 	"net/http/httptest"
 	"strings"
@@ -36,6 +38,18 @@ func newAsker(t *testing.T, c parley.AskerConfig) *parley.Asker {
 // mine is a provider with a model of the test's.
 func mine(m llm.Func) map[string]parley.Provider {
 	return map[string]parley.Provider{"mine": {Model: m}}
+}
+
+// questions are n requests of a model.
+func questions(model string, n int) iter.Seq[*llm.Request] {
+	return func(yield func(*llm.Request) bool) {
+		for i := range n {
+			prompt := fmt.Sprintf("What is %d plus %d?", i, i)
+			if !yield(&llm.Request{Model: model, Messages: []llm.Message{llm.User(prompt)}}) {
+				return
+			}
+		}
+	}
 }
 
 // TestAskStorm asks a server that allows less than is asked for, and fails now and then.
