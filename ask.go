@@ -79,7 +79,7 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 		Concurrency: c.Concurrency, Retry: dispatch.Retry{Attempts: attempts, Unreachable: c.Unreachable},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("parley: asker: %w", err)
+		return nil, wrap(err)
 	}
 	return &Asker{app: a, providers: slices.Sorted(maps.Keys(c.Providers))}, nil
 }
@@ -110,7 +110,20 @@ func (p Provider) resolve(name string) (out provider.Provider, err error) {
 		return out, fmt.Errorf("parley: provider %q: %w", name, err)
 	}
 	out.Name = name
-	return out, nil
+	return out, p.check(out)
+}
+
+// check says what is wrong with the provider that p makes, in the words of p.
+func (p Provider) check(made provider.Provider) error {
+	err := made.Validate()
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for key, field := range providerFields() {
+		text = strings.ReplaceAll(text, "provider "+made.Name+": "+key+": ", "provider "+made.Name+": "+field+": ")
+	}
+	return &reworded{"parley: " + text, err}
 }
 
 // errClosed is what a call of an Asker fails with that was closed.

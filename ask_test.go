@@ -3,9 +3,10 @@ package parley_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"math"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,18 @@ func newAsker(t *testing.T, c parley.AskerConfig) *parley.Asker {
 // mine is a provider with a model of the test's.
 func mine(m llm.Func) map[string]parley.Provider {
 	return map[string]parley.Provider{"mine": {Model: m}}
+}
+
+// questions are n requests of a model.
+func questions(model string, n int) iter.Seq[*llm.Request] {
+	return func(yield func(*llm.Request) bool) {
+		for i := range n {
+			prompt := fmt.Sprintf("What is %d plus %d?", i, i)
+			if !yield(&llm.Request{Model: model, Messages: []llm.Message{llm.User(prompt)}}) {
+				return
+			}
+		}
+	}
 }
 
 // TestAskStorm asks a server that allows less than is asked for, and fails now and then.
@@ -115,37 +128,6 @@ func TestAskLeft(t *testing.T) {
 	}
 }
 
-// TestAskUnknown asks for models of providers that there are not: the error lists those that there are.
-func TestAskUnknown(t *testing.T) {
-	t.Parallel()
-	asker := newAsker(t, parley.AskerConfig{Providers: mine(func(context.Context, *llm.Request) (*llm.Response, error) {
-		return nil, &llm.Error{Kind: llm.KindBadRequest, Provider: "inner", Message: "no such thing"}
-	})})
-	for _, c := range []struct {
-		req   *llm.Request
-		wants []string
-	}{
-		{nil, []string{"a model is written provider/model", "groq, mine, mistral"}},
-		{&llm.Request{}, []string{"a model is written provider/model", "groq, mine, mistral"}},
-		{&llm.Request{Model: "small"}, []string{"small: ", "a model is written provider/model", "groq, mine, mistral"}},
-		{&llm.Request{Model: "mni/any"}, []string{`bad request: provider "mni" is not known`, "groq, mine, mistral", "did you mean mine?"}},
-		{&llm.Request{Model: "mine/any"}, []string{"no such thing"}}, // the model's own error stays as it is
-	} {
-		check := func(err error) {
-			for _, want := range c.wants {
-				if llm.KindOf(err) != llm.KindBadRequest || !strings.Contains(err.Error(), want) {
-					t.Errorf("%+v: %v: it lacks %q", c.req, err, want)
-				}
-			}
-		}
-		_, err := asker.Ask(t.Context(), c.req)
-		check(err)
-		for _, result := range asker.Each(t.Context(), slices.Values([]*llm.Request{c.req})) {
-			check(result.Err)
-		}
-	}
-}
-
 // TestAskPanics panics in a loop: what is in flight is called off, and the Asker can be closed.
 func TestAskPanics(t *testing.T) {
 	t.Parallel()
@@ -206,14 +188,21 @@ func limited(t *testing.T, model string, n int) func(func(*llm.Request) bool) {
 // TestAskRefuses wants errors and no panics for what cannot be asked.
 func TestAskRefuses(t *testing.T) {
 	t.Parallel()
-	asker := newAsker(t, parley.AskerConfig{Providers: mine(func(context.Context, *llm.Request) (*llm.Response, error) { panic("boom") }), Retries: math.MaxInt})
+	asker := newAsker(t, parley.AskerConfig{Providers: mine(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
+		if req.Model == "mine/refuses" {
+			return nil, &llm.Error{Kind: llm.KindBadRequest, Provider: "another", Message: "not that"}
+		}
+		panic("boom")
+	}), Retries: math.MaxInt})
 	for name, c := range map[string]struct {
 		req  *llm.Request
 		want string
 	}{
-		"nil":              {nil, "provider/model"},
-		"no provider":      {&llm.Request{Model: "small"}, "provider/model"},
-		"unknown provider": {&llm.Request{Model: "siim/small"}, "sim"},
+		"nil":              {nil, "provider/model, as sim/small; the providers are anthropic, deepseek, gemini, groq, mine, mistral"},
+		"no provider":      {&llm.Request{Model: "small"}, "groq, mine, mistral"},
+		"unknown provider": {&llm.Request{Model: "mni/small"}, `bad request: provider "mni" is not known; use one of anthropic`},
+		"did you mean":     {&llm.Request{Model: "mni/small"}, "did you mean mine?"},
+		"refuses":          {&llm.Request{Model: "mine/refuses"}, "not that"},
 		"panics":           {&llm.Request{Model: "mine/any"}, "boom"},
 	} {
 		_, err := asker.Ask(t.Context(), c.req)
@@ -221,8 +210,8 @@ func TestAskRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, result := range asker.Each(t.Context(), func(yield func(*llm.Request) bool) { yield(c.req) }) {
-			if result.Err == nil {
-				t.Errorf("%s: no error from Each", name)
+			if result.Err == nil || !strings.Contains(result.Err.Error(), c.want) {
+				t.Errorf("%s: from Each: %v", name, result.Err)
 			}
 		}
 	}
@@ -238,8 +227,9 @@ func TestAskRefuses(t *testing.T) {
 		"dialect":     {Providers: map[string]parley.Provider{"lab": {Dialect: "klingon", BaseURL: "http://127.0.0.1/v1"}}},
 		"limits":      {Providers: map[string]parley.Provider{"lab": {BaseURL: "http://127.0.0.1/v1", RPM: math.Inf(1)}}},
 	} {
-		if a, err := parley.NewAsker(c); err == nil || a != nil {
-			t.Errorf("%s: no error", name)
+		a, err := parley.NewAsker(c)
+		if err == nil || a != nil || !strings.HasPrefix(err.Error(), "parley: ") || commandLine.MatchString(err.Error()) || strings.Contains(err.Error(), "base_url") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package parley_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log"
 	"os"
 	"path/filepath"
@@ -37,6 +36,9 @@ func ExamplePlay() {
 		log.Fatal(err)
 	}
 	fmt.Println(result.State, result.Ended, "episodes,", result.Calls, "calls")
+	if result.Failed > 0 {
+		fmt.Println(result.Failed, "of them failed:", result.Fault)
+	}
 	for _, s := range result.Scores {
 		if s.Score == "revealed" {
 			fmt.Printf("%s gives its secret away: %v\n", s.Agent, s.Mean)
@@ -145,8 +147,16 @@ func ExampleAsker() {
 	}
 	defer asker.Close()
 
+	questions := func(yield func(*llm.Request) bool) {
+		for i := range 1000 {
+			prompt := fmt.Sprintf("What is %d plus %d?", i, i)
+			if !yield(&llm.Request{Model: "sim/small", Messages: []llm.Message{llm.User(prompt)}}) {
+				return
+			}
+		}
+	}
 	answered := 0
-	for _, result := range asker.Each(context.Background(), questions("sim/small", 1000)) {
+	for _, result := range asker.Each(context.Background(), questions) {
 		if result.Err != nil {
 			log.Fatal(result.Err)
 		}
@@ -155,17 +165,6 @@ func ExampleAsker() {
 	fmt.Println(answered, "answers for", asker.Cost())
 	// Output:
 	// 1000 answers for $0.013747
-}
-
-func questions(model string, n int) iter.Seq[*llm.Request] {
-	return func(yield func(*llm.Request) bool) {
-		for i := range n {
-			prompt := fmt.Sprintf("What is %d plus %d?", i, i)
-			if !yield(&llm.Request{Model: model, Messages: []llm.Message{llm.User(prompt)}}) {
-				return
-			}
-		}
-	}
 }
 
 // Ask a model of your own: it gets retries, limits and the rest as any other.

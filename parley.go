@@ -24,18 +24,7 @@ import (
 	"golang.org/x/term"
 
 	"parley/internal/cli"
-	"parley/internal/store/sqlite"
 	"parley/world"
-)
-
-// Errors to look for with errors.Is.
-var (
-	// ErrPlaying is returned by Play while somebody else plays the run file.
-	ErrPlaying = sqlite.ErrPlaying
-	// ErrDamaged is returned for a run file that is damaged. parley check says what of it is left.
-	ErrDamaged = sqlite.ErrDamaged
-	// ErrNotRunFile is returned for a file of another format.
-	ErrNotRunFile = sqlite.ErrForeign
 )
 
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.

@@ -3,6 +3,7 @@ package parley
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -40,13 +41,16 @@ type Plan struct {
 func (p Plan) file() (json.RawMessage, error) {
 	doc := map[string]any{"kind": p.Kind}
 	agents := map[string]any{}
-	for _, a := range p.Agents {
+	for i, a := range p.Agents {
+		if a.Name == "" {
+			return nil, fmt.Errorf("plan: Agents[%d] has no Name: give it one that Lineup can name", i)
+		}
 		if _, twice := agents[a.Name]; twice {
-			return nil, fmt.Errorf("parley: plan: two agents are called %q: each needs a name of its own", a.Name)
+			return nil, fmt.Errorf("plan: two agents are called %q: each needs a name of its own", a.Name)
 		}
 		fields, err := members(a)
 		if err != nil {
-			return nil, fmt.Errorf("parley: plan: agent %q: %w", a.Name, err)
+			return nil, fmt.Errorf("plan: agent %q: %w", a.Name, err)
 		}
 		delete(fields, "name")
 		agents[a.Name] = fields
@@ -57,7 +61,7 @@ func (p Plan) file() (json.RawMessage, error) {
 	if p.Params != nil {
 		params, err := members(p.Params)
 		if err != nil {
-			return nil, fmt.Errorf("parley: plan: params: %w", err)
+			return nil, fmt.Errorf("plan: Params: %w", err)
 		}
 		doc["params"] = params
 	}
@@ -75,10 +79,13 @@ func (p Plan) file() (json.RawMessage, error) {
 // members returns the members of the JSON object that v is.
 func members(v any) (m map[string]json.RawMessage, err error) {
 	b, err := json.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(b, &m)
+	if err != nil {
+		return nil, err
 	}
-	return m, err
+	if json.Unmarshal(b, &m) != nil {
+		return nil, fmt.Errorf("a value of type %T is no JSON object: give a map, or a struct", v)
+	}
+	return m, nil
 }
 
 // Provider is who answers for the models of one name: lab for lab/anything. A name that is a preset, such as openai,
@@ -102,15 +109,21 @@ type Provider struct {
 	Concurrency int
 }
 
+// providerFields are the fields of Provider by the keys of a plan file's provider.
+func providerFields() map[string]string {
+	return map[string]string{
+		"dialect": "Dialect", "base_url": "BaseURL", "key_env": "KeyEnv",
+		"limits.rpm": "RPM", "limits.tpm": "TPM", "limits.concurrency": "Concurrency",
+	}
+}
+
 // keys are those of a plan file's provider.
 func (p Provider) keys(name string) (map[string]any, error) {
 	keys := map[string]any{}
-	for key, value := range map[string]any{
-		"dialect": p.Dialect, "base_url": p.BaseURL, "key_env": p.KeyEnv,
-		"limits.rpm": p.RPM, "limits.tpm": p.TPM, "limits.concurrency": p.Concurrency,
-	} {
-		if !reflect.ValueOf(value).IsZero() {
-			keys[key] = value
+	fields := reflect.ValueOf(p)
+	for key, field := range providerFields() {
+		if value := fields.FieldByName(field); !value.IsZero() {
+			keys[key] = value.Interface()
 		}
 	}
 	_, preset := provider.Lookup(name)
@@ -150,7 +163,7 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			value, err := json.Marshal(keys[key])
 			if err != nil {
-				return nil, fmt.Errorf("parley: provider %q: %s: %w", name, key, err)
+				return nil, fmt.Errorf("parley: provider %q: %s: %w", name, providerFields()[key], err)
 			}
 			sets = append(sets, `providers."`+name+`".`+key+"="+string(value))
 		}
@@ -179,7 +192,7 @@ func (r Run) plan(ctx context.Context, sets []string) (*config.Plan, error) {
 	built := !reflect.ValueOf(r.Plan).IsZero()
 	switch {
 	case r.PlanFile != "" && built:
-		return nil, fmt.Errorf("parley: Plan and PlanFile are both set: leave one out, and use Set to change a plan file")
+		return nil, errors.New("Plan and PlanFile are both set: leave one out, and use Set to change a plan file")
 	case r.PlanFile != "":
 		return config.Load(ctx, r.PlanFile, r.Kinds, sets, reach)
 	case built:
@@ -189,7 +202,7 @@ func (r Run) plan(ctx context.Context, sets []string) (*config.Plan, error) {
 		}
 		return config.Written(ctx, doc, r.Kinds, sets, reach)
 	case r.File == "" && r.Journal == nil:
-		return nil, fmt.Errorf("parley: nothing to play: set PlanFile or Plan, or File to resume a run")
+		return nil, errors.New("nothing to play: set PlanFile or Plan, or File to resume a run")
 	}
 	return nil, nil
 }

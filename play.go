@@ -3,7 +3,6 @@ package parley
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"parley/engine"
@@ -110,13 +109,10 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 	if err == nil && ctx.Err() != nil && sum.State != journal.Complete {
 		err = context.Cause(ctx)
 	}
-	if err != nil {
-		err = fmt.Errorf("parley: %w", err)
-	}
 	if sum == nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
-	return resultOf(sum), err
+	return resultOf(sum), r.explain(err)
 }
 
 // prepare turns a run into what package app plays.
@@ -135,7 +131,7 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	sets = append(sets, r.Set...)
 	plan, err := r.plan(ctx, sets)
 	if err != nil {
-		return app.Play{}, err
+		return app.Play{}, r.explain(err)
 	}
 	p := app.Play{
 		Plan: plan, PlanFile: r.PlanFile, Kinds: r.Kinds, File: r.File, Journal: r.Journal, Tool: cli.Version(),

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -106,8 +107,17 @@ func TestPlayGrows(t *testing.T) {
 	}
 	other := duel(words, 5)
 	other.File, other.Plan.Seed = small.File, 2
-	if _, err := parley.Play(t.Context(), other); err == nil || !strings.Contains(err.Error(), "seed") || !strings.Contains(err.Error(), "what was played cannot change") {
-		t.Errorf("changed: %v", err)
+	for advice, r := range map[string]parley.Run{
+		"name another File":     other,
+		"leave that out of Set": {Kinds: other.Kinds, Providers: other.Providers, File: other.File, Set: []string{"seed=2"}},
+	} {
+		_, err := parley.Play(t.Context(), r)
+		if err == nil || !strings.Contains(err.Error(), "seed") || !strings.Contains(err.Error(), "what was played cannot change: "+advice) {
+			t.Errorf("changed: %v", err)
+		}
+		if commandLine.MatchString(fmt.Sprint(err)) {
+			t.Errorf("it speaks of the command line: %v", err)
+		}
 	}
 }
 
@@ -202,6 +212,35 @@ func TestPlayBudget(t *testing.T) {
 	}
 }
 
+// TestPlayNoUsage wants a model that reports no tokens to be charged the most that each call can cost, which MaxTokens
+// lowers, as the reason says.
+func TestPlayNoUsage(t *testing.T) {
+	t.Parallel()
+	prices := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(prices, []byte(`{"as_of": "2026-11-15", "models": {"mine/*": {"input": 1, "output": 5}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := duel(words, 10)
+	r.Plan.Budget, r.Set, r.AllowFiles = llm.Dollar, []string{"prices=" + prices}, []string{filepath.Dir(prices)}
+	got := play(t, r)
+	if got.State != journal.Stopped || got.Calls > 2 || !strings.Contains(got.Reason.Detail, "(max_tokens) would lower what it may cost") {
+		t.Errorf("without a limit: %+v", got)
+	}
+	for i := range r.Plan.Agents {
+		r.Plan.Agents[i].MaxTokens = 100
+	}
+	if got := play(t, r); got.State != journal.Complete {
+		t.Errorf("with a limit: %+v", got)
+	}
+	r.Plan.Budget = llm.Dollars(0.001)
+	if got := play(t, r); got.State != journal.Stopped || strings.Contains(got.Reason.Detail, "max_tokens") {
+		t.Errorf("with a limit and little money: %+v", got)
+	}
+}
+
+// commandLine is what an error of the library does not speak of: flags, verbs and inner packages.
+var commandLine = regexp.MustCompile(`--[a-z]+|parley (resume|run|fork)|(^|: |\n)(app|config|dialect|engine|sqlite): `)
+
 // TestPlayRefuses wants everything that is wrong with a run to be said before anything is played.
 func TestPlayRefuses(t *testing.T) {
 	t.Parallel()
@@ -224,8 +263,9 @@ func TestPlayRefuses(t *testing.T) {
 		"no such plan":     {func(r *parley.Run) { r.Plan, r.PlanFile = parley.Plan{}, filepath.Join(dir, "none.yaml") }, "no such file"},
 		"no such run":      {func(r *parley.Run) { r.Plan, r.File = parley.Plan{}, filepath.Join(dir, "none.parley") }, "none.parley"},
 		"an empty journal": {func(r *parley.Run) { r.Plan, r.Journal = parley.Plan{}, &journal.Memory{} }, "holds no run yet"},
-		"a foreign file":   {func(r *parley.Run) { r.File = foreign }, "not a run file"},
+		"a foreign file":   {func(r *parley.Run) { r.File = foreign }, "parley: " + foreign + " is not a run file"},
 		"no folder":        {func(r *parley.Run) { r.File = filepath.Join(dir, "none", "x.parley") }, "does not exist"},
+		"no name":          {func(r *parley.Run) { r.Plan.Agents[1].Name = "" }, "parley: plan: Agents[1] has no Name"},
 		"two of a name":    {func(r *parley.Run) { r.Plan.Agents[1].Name = "one" }, "two agents"},
 		"no model":         {func(r *parley.Run) { r.Plan.Agents[0].Model = "" }, "agents.one"},
 		"unknown provider": {func(r *parley.Run) { r.Providers = nil }, "mine"},
@@ -233,18 +273,21 @@ func TestPlayRefuses(t *testing.T) {
 		"a model and more": {func(r *parley.Run) {
 			r.Providers["mine"] = parley.Provider{Model: llm.Func(words), BaseURL: "http://x"}
 		}, "leave them out"},
+		"an empty provider":  {func(r *parley.Run) { r.Providers["mine"] = parley.Provider{} }, `parley: provider "mine": BaseURL: is missing`},
+		"a wrong dialect":    {func(r *parley.Run) { r.Providers["mine"] = parley.Provider{Dialect: "opnai"} }, `parley: provider "mine": Dialect: `},
 		"a provider's name":  {func(r *parley.Run) { r.Providers[`a".b=c`] = parley.Provider{} }, "must be a word"},
-		"a provider's limit": {func(r *parley.Run) { r.Providers["mine"] = parley.Provider{Model: llm.Func(words), RPM: math.NaN()} }, "rpm"},
+		"a provider's limit": {func(r *parley.Run) { r.Providers["mine"] = parley.Provider{Model: llm.Func(words), RPM: math.NaN()} }, "RPM: "},
 		"less than no limit": {func(r *parley.Run) {
 			r.Providers["mine"] = parley.Provider{Model: llm.Func(words), Concurrency: math.MinInt}
-		}, "concurrency"},
+		}, `parley: provider "mine": Concurrency: `},
 		"too few episodes":   {func(r *parley.Run) { r.Plan.Episodes = math.MinInt }, "episodes"},
 		"too many episodes":  {func(r *parley.Run) { r.Plan.Episodes = math.MaxInt }, "episodes"},
 		"less than no money": {func(r *parley.Run) { r.Plan.Budget = math.MinInt64 }, "budget"},
-		"params of a number": {func(r *parley.Run) { r.Plan.Params = 7 }, "params"},
-		"params of nothing":  {func(r *parley.Run) { r.Plan.Params = json.RawMessage("{") }, "params"},
-		"params in a loop":   {func(r *parley.Run) { r.Plan.Params = func() {} }, "params"},
+		"params of a number": {func(r *parley.Run) { r.Plan.Params = 7 }, "parley: plan: Params: a value of type int is no JSON object"},
+		"params of nothing":  {func(r *parley.Run) { r.Plan.Params = json.RawMessage("{") }, "Params"},
+		"params in a loop":   {func(r *parley.Run) { r.Plan.Params = func() {} }, "Params"},
 		"a wrong param":      {func(r *parley.Run) { r.Plan.Params = map[string]any{"mesages": 1} }, "messages"},
+		"a wrong key":        {func(r *parley.Run) { r.Set = []string{"limits.live_=1"} }, `parley: Set "limits.live_=1": limits.live_: unknown key`},
 		"a wrong override":   {func(r *parley.Run) { r.Set = []string{"episodes"} }, "KEY=VALUE"},
 		"a wrong trust":      {func(r *parley.Run) { r.Trust = []string{"KEY"} }, "VARIABLE=HOST"},
 		"a seat of nobody":   {func(r *parley.Run) { delete(r.Plan.Lineup, "second") }, "second"},
@@ -255,7 +298,10 @@ func TestPlayRefuses(t *testing.T) {
 			c.change(&r)
 			got, err := parley.Play(t.Context(), r)
 			if err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v, %v; want an error with %q", got, err, c.want)
+				t.Fatalf("%+v, %v; want an error with %q", got, err, c.want)
+			}
+			if said := commandLine.FindString(err.Error()); said != "" || !strings.HasPrefix(err.Error(), "parley: ") {
+				t.Errorf("%v: it speaks of %q", err, said)
 			}
 		})
 	}
@@ -273,7 +319,7 @@ func TestPlayKeys(t *testing.T) {
 		r.Providers["lab"], r.Plan.Agents[0].Model = lab, "lab/any"
 		r.File = runFile(t)
 		got, err := parley.Play(t.Context(), r)
-		if err == nil || got != nil || !strings.Contains(err.Error(), `lab.example" to Trust`) || strings.Contains(err.Error(), "secret-value") {
+		if err == nil || got != nil || !strings.Contains(err.Error(), `lab.example" to Trust`) || commandLine.MatchString(err.Error()) || strings.Contains(err.Error(), "secret-value") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		asker, err := parley.NewAsker(parley.AskerConfig{Providers: r.Providers})

@@ -30,7 +30,7 @@ type Reader struct {
 func Open(file string, kinds ...world.Kind) (*Reader, error) {
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
-		return nil, fmt.Errorf("parley: %w", err)
+		return nil, wrap(err)
 	}
 	return &Reader{journal: store, kinds: kinds, files: []io.Closer{store}}, nil
 }
@@ -52,13 +52,13 @@ func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader,
 		all.files = append(all.files, r.files...)
 		head, err := r.journal.Head(ctx)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("parley: %w", err), all.Close())
+			return nil, errors.Join(wrap(err), all.Close())
 		}
 		sources = append(sources, merge.Source{Name: file, Journal: r.journal, Kind: r.kind(head)})
 	}
 	merged, err := merge.New(ctx, sources)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("parley: %w", err), all.Close())
+		return nil, errors.Join(wrap(err), all.Close())
 	}
 	all.journal = merged
 	return all, nil
@@ -93,7 +93,7 @@ func (r *Reader) Head(ctx context.Context) (*journal.Head, error) {
 	head, err := r.journal.Head(ctx)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("parley: %w", err)
+		return nil, wrap(err)
 	case head.Begun == nil:
 		return nil, fmt.Errorf("parley: the file %w", view.ErrEmpty)
 	}
@@ -164,7 +164,7 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Told, err
 	}
 	t, err := view.ReadTranscript(ctx, r.journal, run, episode)
 	if err != nil {
-		return nil, fmt.Errorf("parley: %w", err)
+		return nil, wrap(err)
 	}
 	return t.Told, nil
 }
@@ -184,7 +184,7 @@ func (r *Reader) Calls(ctx context.Context, episodes ...int) iter.Seq2[*journal.
 		}
 		err := r.readCalls(ctx, episodes, each)
 		if err != nil && !errors.Is(err, errEnough) {
-			yield(nil, fmt.Errorf("parley: %w", err))
+			yield(nil, wrap(err))
 		}
 	}
 }
@@ -268,7 +268,7 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	}
 	result, err := compare.Runs([]*view.Run{view.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
 	if err != nil {
-		return nil, fmt.Errorf("parley: %w", err)
+		return nil, wrap(err)
 	}
 	out := make([]Comparison, len(result.Comparisons))
 	for i, c := range result.Comparisons {

@@ -69,7 +69,7 @@ func TestOpenRefuses(t *testing.T) {
 		{provider.Provider{Name: "lab", Dialect: "sim"}, []string{"lab", "sim", "app"}},
 		{provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "localhost:8000"}, []string{"base_url", "http://"}},
 		{provider.Provider{Name: "lab", Dialect: "anthropic"}, []string{"base_url", "missing"}},
-		{provider.Provider{Name: "lab", Dialect: "responses", BaseURL: "http://x/v1", KeyEnv: "PARLEY_TEST_NOT_SET"}, []string{"key_env", "PARLEY_TEST_NOT_SET", "not set"}},
+		{provider.Provider{Name: "lab", Dialect: "responses", BaseURL: "http://x/v1", KeyEnv: "PARLEY_TEST_NOT_SET"}, []string{"provider lab: the environment variable ", "PARLEY_TEST_NOT_SET", "not set"}},
 	} {
 		m, err := dialect.Open(c.p)
 		if err == nil || m != nil {

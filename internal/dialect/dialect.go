@@ -55,7 +55,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 	}
 	m, err := wire.Open(p, codec)
 	if err != nil {
-		return nil, fmt.Errorf("dialect: %w", err)
+		return nil, err // it names the provider
 	}
 	return m, nil
 }

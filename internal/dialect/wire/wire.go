@@ -105,10 +105,10 @@ func readKey(p provider.Provider) (string, error) {
 	}
 	key := strings.TrimSpace(os.Getenv(p.KeyEnv))
 	if key == "" {
-		return "", fmt.Errorf("provider %s: key_env: the environment variable %s is not set; export it with your key, or use sim/any to play without one", p.Name, p.KeyEnv)
+		return "", fmt.Errorf("provider %s: the environment variable %s is not set; export it with your key, or use sim/any to play without one", p.Name, p.KeyEnv)
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("provider %s: key_env: the value of %s holds a character that no key has", p.Name, p.KeyEnv)
+		return "", fmt.Errorf("provider %s: the value of %s holds a character that no key has", p.Name, p.KeyEnv)
 	}
 	return key, nil
 }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLibraryOutside follows the first part of docs/library.md in a folder outside of the tree: its program is built
+// and prints what the document says. Nothing may be fetched.
+func TestLibraryOutside(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds a whole program")
+	}
+	text, err := os.ReadFile(filepath.Join(tree, "docs/library.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, _ := strings.Cut(string(text), "\n## A first program\n")
+	first, _, _ = strings.Cut(first, "\n## ")
+	before, rest, _ := strings.Cut(first, "```go\n")
+	program, after, _ := strings.Cut(rest, "```")
+	after, want, ok := strings.Cut(after, "\nIt prints\n")
+	if !ok {
+		t.Fatal("the document does not say what its first program prints")
+	}
+	dir, printed := t.TempDir(), ""
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range indented(before + after) {
+		words := strings.Fields(strings.ReplaceAll(command, "/path/to/parley", abs(t, tree)))
+		if words[0] == "go" {
+			printed = shell(t, dir, words)
+		}
+	}
+	if want := strings.Join(indented(want), "\n") + "\n"; printed != want {
+		t.Errorf("it prints\n%s\nand the document says\n%s", printed, want)
+	}
+}
+
+// indented returns the lines of a document that are commands or output.
+func indented(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if code, ok := strings.CutPrefix(line, "    "); ok {
+			lines = append(lines, strings.TrimSuffix(code, "\n"))
+		}
+	}
+	return lines
+}
