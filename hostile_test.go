@@ -7,6 +7,7 @@ import (
 
 	"parley"
 	"parley/journal"
+	"parley/llm"
 )
 
 // fullDisk is a journal that nothing can be written to.
@@ -36,5 +37,36 @@ func TestPlayEndsEarly(t *testing.T) {
 		if got, err := parley.Play(ctx, r); err == nil || got != nil && got.Ended > 0 {
 			t.Errorf("%s, stopped before it began: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// TestPlayOwnRequests plays with a model that writes to all that it is given and returns, and wants what one plays that
+// does not, also of a run that is resumed.
+func TestPlayOwnRequests(t *testing.T) {
+	t.Parallel()
+	writes := func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+		resp, err := words(ctx, req)
+		req.Model, req.Sample = "mine/other", 7
+		for i := range req.Messages {
+			req.Messages[i].Role = llm.RoleSystem
+			clear(req.Messages[i].Parts)
+		}
+		return resp, err
+	}
+	want := play(t, duel(words, 8))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := duel(writes, 8)
+	r.File, r.Set = runFile(t), []string{"limits.concurrency=1"}
+	r.Progress = func(p parley.Progress) {
+		if p.Calls == 13 {
+			cancel()
+		}
+	}
+	if _, err := parley.Play(ctx, r); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r.Progress = nil
+	if got := play(t, r); got.Digest != want.Digest || got.Calls != want.Calls {
+		t.Errorf("%+v, want what a model that writes nothing plays: %+v", got, want)
 	}
 }
