@@ -152,6 +152,15 @@ func TestCommandsOfTheKinds(t *testing.T) {
 	}
 }
 
+// TestTableThatIsACommand: a table that export does not have may be a command of a kind.
+func TestTableThatIsACommand(t *testing.T) {
+	t.Parallel()
+	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, ExitUsage).wantErr(t, "there is a command of that name: parley trajectories")
+	if got := parley(t, State{}, "export", "run.parley", "--table", "nothing").want(t, ExitUsage); strings.Contains(got.stderr, "command of that name") {
+		t.Error(got.stderr)
+	}
+}
+
 // reads is a verb that reads a run file, and tries to write it over.
 type reads struct {
 	File string `arg:""`
