@@ -251,24 +251,33 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	if res.State == "" {
 		return nil, err // nothing was begun
 	}
-	after, headErr := store.Head(context.WithoutCancel(ctx))
-	if headErr != nil {
-		return nil, errors.Join(err, headErr)
+	sum, sumErr := p.sumUp(context.WithoutCancel(ctx), store, plan, res, a)
+	if sum != nil {
+		sum.Calls.Earlier, sum.Grown = earlier, what.grown
 	}
-	if after.Begun == nil { // the first entry was not written: there is nothing to sum up
-		return nil, cmp.Or(err, fmt.Errorf("app: the journal %w", view.ErrEmpty))
+	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
+		err = errors.Join(err, sumErr)
+	}
+	return sum, err
+}
+
+// sumUp says how a run stands that was just played.
+func (p Play) sumUp(ctx context.Context, store journal.Journal, plan *config.Plan, res engine.Result, a *App) (*Summary, error) {
+	after, err := store.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if after.Begun == nil { // the first entry was not written
+		return nil, fmt.Errorf("app: the journal %w", view.ErrEmpty)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
-	sum.Calls.Earlier = earlier
 	if plan.Until != nil && res.State == journal.Complete {
 		sum.Unreached = unreached(after, plan)
 	}
-	err = errors.Join(err, sum.explain(context.WithoutCancel(ctx), store, after, res.Cause, a.Stats()))
 	models := modelsOf(plan)
-	sum.Grown = what.grown
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))
-	return sum, err
+	return sum, sum.explain(ctx, store, after, res.Cause, a.Stats())
 }
 
 // spentOf is what earlier processes of the run spent, or may have spent.

@@ -61,9 +61,6 @@ func sortOf(why string) string {
 	return why
 }
 
-// worldPackage begins the functions of package world in a stack.
-var worldPackage = reflect.TypeFor[world.Table]().PkgPath() + "."
-
 // panickedAt is the file and line of the first function in a stack, from the panic on, that is neither of Go
 // nor of package world: the kind's own. It is empty where there is none.
 func panickedAt(stack string) string {
@@ -71,6 +68,7 @@ func panickedAt(stack string) string {
 	if !found {
 		return ""
 	}
+	worldPackage := reflect.TypeFor[world.Table]().PkgPath() + "." // begins its functions in a stack
 	lines := strings.Split(below, "\n")
 	goroot := "" // empty: built with -trimpath
 	for i := 1; i < len(lines); i += 2 {
