@@ -93,7 +93,7 @@ func (p Play) choose(head *journal.Head) (*chosen, error) {
 	}
 	c, err := grow(was, is, head)
 	if refused, ok := errors.AsType[*changedError](err); ok {
-		todo := "give the plan a run file of its own with --out, play the recorded plan on with parley resume, or change one episode with parley fork"
+		todo := "give the plan a run file of its own with --out, resume the recorded plan with parley resume, or change one episode with parley fork"
 		if p.Plan == nil {
 			todo = "change one episode with parley fork, or begin a new run"
 		}

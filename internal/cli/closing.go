@@ -109,7 +109,7 @@ func (v *playView) printCommands(w io.Writer, sum *app.Summary, resumable bool) 
 		for _, t := range v.trust { // it holds for one command
 			more += " --trust " + shellWord(t)
 		}
-		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
+		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", shellWord(sum.File), more)
 	} else if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
 	}

@@ -53,7 +53,7 @@ func noVerb(err error, args, verbs []string) error {
 	case isPlan(args[i]):
 		return usage("%s is no verb; to play a plan: parley run %s", word, word)
 	case filepath.Ext(args[i]) == ".parley":
-		return usage("%s is no verb; to look at a run: parley show %s; to play it on: parley resume %s", word, word, word)
+		return usage("%s is no verb; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
 	hint := ""
 	if n := near.Name(args[i], verbs); n != "" {

@@ -17,7 +17,7 @@ import (
 // runCmd plays a plan.
 type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
-	Out  string  `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Out  string  `placeholder:"FILE" help:"The run file. If it exists, it is resumed. Default: beside the plan, named after it."`
 	Seed *uint64 `placeholder:"N" help:"Another seed than the plan's."`
 	playFlags
 }
