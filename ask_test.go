@@ -128,6 +128,25 @@ func TestAskLeft(t *testing.T) {
 	}
 }
 
+// TestAskSchema wants the Text of a model of one's own to be read as the answer to a Schema.
+func TestAskSchema(t *testing.T) {
+	t.Parallel()
+	asker := newAsker(t, parley.AskerConfig{Providers: mine(func(context.Context, *llm.Request) (*llm.Response, error) {
+		return &llm.Response{Text: `{"bid": 3}`}, nil
+	})})
+	for schema, ok := range map[string]bool{
+		`{"type":"object","properties":{"bid":{"type":"integer"}},"required":["bid"]}`: true,
+		`{"type":"object","properties":{"bid":{"type":"string"}},"required":["bid"]}`:  false,
+	} {
+		got, err := asker.Ask(t.Context(), &llm.Request{
+			Model: "mine/any", Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{Name: "bid", JSON: []byte(schema)},
+		})
+		if (err == nil) != ok || ok && string(got.JSON) != `{"bid":3}` && string(got.JSON) != `{"bid": 3}` {
+			t.Errorf("%s: %+v, %v", schema, got, err)
+		}
+	}
+}
+
 // TestAskPanics panics in a loop: what is in flight is called off, and the Asker can be closed.
 func TestAskPanics(t *testing.T) {
 	t.Parallel()

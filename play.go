@@ -59,7 +59,7 @@ type Progress struct {
 
 // Result is how a run stands. Where a run was resumed, it is about all of it, unless it says otherwise.
 type Result struct {
-	// State is complete, stopped (by a budget, Drain or the end of the context: play it again to go on) or failed.
+	// State is complete, stopped (by a budget, Drain or the end of the context: call Play again to resume) or failed.
 	// Reason says why the run is not complete: its Kind is journal.ByBudget, say.
 	State  journal.State
 	Reason journal.Reason
@@ -67,7 +67,7 @@ type Result struct {
 	Episodes int // that the plan asked for
 	Ended    int // of them
 	Failed   int // of those that ended
-	// Fault is what episodes failed of most often; it may quote a provider. Empty: none failed.
+	// Fault is the commonest reason why episodes failed; it may quote a provider. Empty: none failed.
 	Fault string
 	Calls int // that were answered or failed
 	Asked int // of them: by this call of Play
@@ -91,11 +91,12 @@ type Estimate struct {
 }
 
 // Play plays a run until it is complete or has to stop. Every answer is durable in the run file before it counts, so the
-// same call with the same file goes on where the run was stopped or killed. A plan that would change what was played is
-// refused; one that asks for more is not.
+// same call with the same file resumes a run that was stopped or killed. A plan may ask for more than was played; a plan
+// that would change what was played is refused.
 //
-// The end of ctx aborts the calls in flight: Play then returns its cause, and a Result if play had begun. A run that has
-// stopped for another reason, such as its budget, is no error: Result.State tells.
+// When ctx is done, the calls in flight are canceled: Play then returns the cause of ctx, and a Result if play had begun. A
+// run that stops for another reason, such as its budget, is not an error: look at Result.State. A run is complete even if
+// episodes failed: look at Result.Failed.
 func Play(ctx context.Context, r Run) (*Result, error) {
 	p, err := r.prepare(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
 package world
 
-// Exhibitor makes a kind's own part of a report. It is a pure fold over outcomes: it is
-// made anew for every report and used by one goroutine.
+// Exhibitor makes a kind's own part of a report. What it makes depends on nothing but the
+// episodes that it is given. It is made anew for every report and used by one goroutine.
 type Exhibitor interface {
 	// Add takes in an episode that ended. They come in episode order, those that failed too.
 	// Data that is not what it should be is passed over: a run file may come from anywhere.
@@ -18,7 +18,19 @@ type Exhibit struct {
 	Show    Show
 }
 
-// Show is what an exhibit shows. The set is closed: the types in this file.
+// Show is what an exhibit shows. It is one of
+//
+//   - Estimates: numbers with intervals, a row each
+//   - HeatMap: a number for every row and column
+//   - Curves: lines over something that grows
+//   - Scatter: named points
+//   - Bars: counts by label
+//   - Grid: any other table
+//   - Text: paragraphs
+//   - Figure: an SVG picture
+//   - Replay: an episode to step through
+//
+// and nothing else.
 type Show interface{ show() }
 
 // Estimates are numbers with intervals, a row each.

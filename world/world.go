@@ -2,15 +2,18 @@
 // Call, Reply, Outcome), who plays it (Seat, Agent, Lineup), and what is played
 // (Kind, Spec, Plan).
 //
-// A world is a pure fold over replies. It is written as straight-line Go: it asks
-// through its Table and goes on when the replies are there. It does no I/O, reads no
-// clock, draws only from Table.Rand, starts no goroutine, and keeps its maps in order.
-// In return it can be stopped at any call and played again to the same place, by
-// anybody, on any machine: resume, replay and forks are the same fold.
+// A world is written as straight-line Go: it asks through its Table and goes on when the
+// replies are there. Its state is not saved. To resume an episode, its world is played again
+// from the beginning with the replies that were recorded, until these are used up: then it
+// is where it was. This is what a pure fold over replies means in this module. Resuming,
+// replaying and forking an episode all work this way, on any machine.
 //
-// What it promises: replies come in the order of their calls; a strand of an episode
-// never runs at the same time as another of the same episode; two plays with the same
-// Deal and the same replies ask, note and come to exactly the same.
+// So what a world does may depend on nothing but its params, its replies and Table.Rand. It
+// does no I/O, reads no clock, starts no goroutine, and does not depend on the order of a map.
+//
+// What the package promises: replies come in the order of their calls; a strand of an episode
+// never runs at the same time as another of the same episode; two plays with the same Deal
+// and the same replies have the same calls, notes and outcome.
 //
 // What it is not for: it calls no model and keeps no record. Whoever drives a world (the
 // engine, worldtest) does that through Strand.
@@ -55,7 +58,7 @@ type Act struct {
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// Reply is what came back of a Call. A failure is a reply too: Failed is then its kind
+// Reply is the answer to a Call. A failure is a reply too: Failed is then its kind
 // and everything else is empty. Its text stays in the journal, so that it can never be
 // taken for an answer or a message.
 type Reply struct {
@@ -72,7 +75,7 @@ type Reply struct {
 // OK says whether the call was answered.
 func (r Reply) OK() bool { return r.Failed == "" }
 
-// Outcome is what an episode came to. What was not measured has no score: 0 is a measurement,
+// Outcome is the result of an episode. What was not measured has no score: 0 is a measurement,
 // and unknown is not. An episode in which no ask was answered is made a failed one without
 // scores, whatever its world returns.
 type Outcome struct {
@@ -81,8 +84,8 @@ type Outcome struct {
 	// Data is the world's own record, for its report. It must marshal to JSON the same way
 	// each time.
 	Data any `json:"data,omitempty"`
-	// Failed is why the episode did not come to an end of its own, or "". An outcome that
-	// failed has no scores.
+	// Failed is why the episode could not be finished, or "". An outcome that failed has no
+	// scores.
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -93,8 +96,7 @@ type Score struct {
 	Value float64 `json:"value"`
 }
 
-// Told is something of an episode, in the order of a transcript: a note, or a call with what
-// came of it.
+// Told is an entry of a transcript: a note, or a call with its reply.
 type Told struct {
 	Note *Note // nil: a call
 	// Seat is whose call it was, Agent who sat there, and Label what it was for.
@@ -110,7 +112,7 @@ type Note struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// NotesOf picks the notes of what was told of an episode.
+// NotesOf returns the notes of a transcript, in order.
 func NotesOf(told []Told) []Note {
 	var notes []Note
 	for _, t := range told {

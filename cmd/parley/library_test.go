@@ -41,6 +41,37 @@ func TestLibraryOutside(t *testing.T) {
 	}
 }
 
+// TestPartsOutside puts the file of docs/kind-parts.md into a new module, and uses what it adds.
+func TestPartsOutside(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds a whole program")
+	}
+	text, err := os.ReadFile(filepath.Join(tree, "docs/kind-parts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```go\n")
+	file, rest, _ := strings.Cut(rest, "```")
+	dir := t.TempDir()
+	shell(t, dir, []string{"parley", "new", "auction", "--parley", abs(t, tree)})
+	dir = filepath.Join(dir, "auction")
+	if err := os.WriteFile(filepath.Join(dir, "parts.go"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed := map[string]string{} // by verb
+	for _, line := range indented(rest) {
+		if words := strings.Fields(line); words[0] == "go" {
+			printed[words[min(3, len(words)-1)]] = shell(t, dir, words)
+		}
+	}
+	for verb, want := range map[string]string{"price": "40\n", "report": "Profit by seat"} {
+		if !strings.Contains(printed[verb], want) {
+			t.Errorf("%s prints %q, which lacks %q", verb, printed[verb], want)
+		}
+	}
+}
+
 // indented returns the lines of a document that are commands or output.
 func indented(text string) []string {
 	var lines []string
