@@ -216,3 +216,54 @@ func TestPlayOwnRequests(t *testing.T) {
 		}
 	}
 }
+
+// TestEachPanics wants the panic of whoever makes the requests in the loop, after the results of those that were made.
+func TestEachPanics(t *testing.T) {
+	t.Parallel()
+	asker := newAsker(t, parley.AskerConfig{Providers: mine(words)})
+	answered := 0
+	func() {
+		defer func() {
+			if v := recover(); v != "out of questions" {
+				t.Errorf("the loop panicked with %v", v)
+			}
+		}()
+		for _, r := range asker.Each(t.Context(), func(yield func(*llm.Request) bool) {
+			yield(&llm.Request{Model: "mine/a", Messages: []llm.Message{llm.User("?")}})
+			panic("out of questions")
+		}) {
+			if answered++; r.Err != nil {
+				t.Error(r.Err)
+			}
+		}
+	}()
+	if answered != 1 {
+		t.Errorf("%d answers, want 1", answered)
+	}
+	for _, r := range asker.Each(t.Context(), nil) {
+		if llm.KindOf(r.Err) != llm.KindBadRequest || !strings.Contains(r.Err.Error(), "reqs is nil") {
+			t.Errorf("without requests: %v", r.Err)
+		}
+		answered++
+	}
+	if answered != 2 {
+		t.Error("without requests: no error")
+	}
+}
+
+// TestReadNothing wants an error, and no panic, of a journal that is nil.
+func TestReadNothing(t *testing.T) {
+	t.Parallel()
+	r := parley.Read(nil)
+	if head, err := r.Head(t.Context()); head != nil || err == nil || !strings.Contains(err.Error(), "holds no run yet") {
+		t.Errorf("%+v, %v", head, err)
+	}
+	for _, err := range r.Calls(t.Context()) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
