@@ -173,7 +173,8 @@ func orEmpty(req *llm.Request) *llm.Request {
 
 // Each answers requests as they come from reqs, many at once, and gives the results in the order of completion, each with
 // the place of its request in reqs. A failure is a result too. It takes requests only a little ahead of what can be sent,
-// on another goroutine, and none after ctx is done. A loop that is left early cancels what is in flight.
+// on another goroutine, and none after ctx is done. A loop that is left early cancels what is in flight. Where reqs
+// panics, the loop does, after the results of what was taken before.
 func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2[int, llm.Result] {
 	return func(yield func(int, llm.Result) bool) {
 		if err := a.begin(); err != nil {
@@ -181,19 +182,24 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 			return
 		}
 		defer a.calls.Done()
+		if reqs == nil {
+			yield(0, llm.Result{Err: &llm.Error{Kind: llm.KindBadRequest, Message: "parley: Each was given no requests: reqs is nil"}})
+			return
+		}
 		type answer struct {
 			i int
 			r llm.Result
 		}
 		ctx, stop := context.WithCancelCause(ctx)
 		answers, left := make(chan answer), make(chan struct{})
+		var panicked any // what reqs panicked with; set before answers is closed
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer close(left)
 		defer stop(context.Canceled)
 		wg.Go(func() {
 			defer close(answers)
-			a.app.Each(ctx, filled(reqs), func(i int, r llm.Result) {
+			a.app.Each(ctx, filled(reqs, &panicked), func(i int, r llm.Result) {
 				r.Err = a.known(r.Err)
 				select {
 				case answers <- answer{i, r}:
@@ -206,12 +212,16 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 				return
 			}
 		}
+		if panicked != nil {
+			panic(panicked)
+		}
 	}
 }
 
-// filled is reqs without nil.
-func filled(reqs iter.Seq[*llm.Request]) iter.Seq[*llm.Request] {
+// filled is reqs without nil. It ends where reqs panics, and says so in panicked.
+func filled(reqs iter.Seq[*llm.Request], panicked *any) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
+		defer func() { *panicked = recover() }()
 		for req := range reqs {
 			if !yield(orEmpty(req)) {
 				return

@@ -64,8 +64,13 @@ func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader,
 	return all, nil
 }
 
-// Read reads a run that is kept in a journal, such as the *journal.Memory of Run.
-func Read(j journal.Journal, kinds ...world.Kind) *Reader { return &Reader{journal: j, kinds: kinds} }
+// Read reads a run that is kept in a journal, such as the *journal.Memory of Run. A nil journal holds no run.
+func Read(j journal.Journal, kinds ...world.Kind) *Reader {
+	if j == nil {
+		j = &journal.Memory{}
+	}
+	return &Reader{journal: j, kinds: kinds}
+}
 
 // Close closes the run files.
 func (r *Reader) Close() error {

@@ -71,8 +71,23 @@ func (r *run) act(ctx context.Context, c *call) {
 		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is nobody to carry out acts"})
 		return
 	}
-	resp, err := r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
-	r.onReply(ctx, c, resp, err)
+	var resp *llm.Response
+	var err error
+	returned := false
+	defer func() {
+		v := recover()
+		switch {
+		case v != nil:
+			resp, err = nil, broken("the actor panicked: %v", v)
+		case !returned:
+			resp, err = nil, broken("the actor called runtime.Goexit")
+		case resp == nil && err == nil:
+			err = broken("the actor returned neither a response nor an error")
+		}
+		r.onReply(ctx, c, resp, err)
+	}()
+	resp, err = r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
+	returned = true
 }
 
 // onReply records what came of a call and, once that is durable, gives it to the strand. What

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -33,6 +34,8 @@ type episode struct {
 	heard  bool // of a call of this sitting: it has begun outside, if it is played there
 	// givenUp is whether an act of it was called off: whoever plays it next ends it.
 	givenUp atomic.Bool
+	// refused is why there is no world of its params.
+	refused error
 }
 
 // strand is a line of play and what it waits for.
@@ -74,17 +77,30 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 			ep.recorded = rec
 		}
 	}
-	params, err := r.Kind.Read(spec.Params)
-	if err != nil {
-		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
-	}
-	w, err := r.Kind.World(params, ep.lineup)
-	if err != nil {
-		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
-	}
-	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
+	s := &strand{episode: ep, budget: budget{left: r.budgets.each}}
+	s.Strand = world.Begin(world.Func(func(t *world.Table) world.Outcome { return r.whole(ep, t) }), world.Deal{Seed: r.Begun.Seed, Number: spec.Deal})
 	ep.strands[s] = struct{}{}
 	return s, nil
+}
+
+// whole is all of an episode that the kind does. A strand plays it, so that a panic anywhere in it fails the episode alone.
+func (r *run) whole(ep *episode, t *world.Table) world.Outcome {
+	params, err := r.Kind.Read(ep.spec.Params)
+	var w world.World
+	if err == nil {
+		w, err = r.Kind.World(params, ep.lineup)
+	}
+	if err != nil {
+		ep.refused = fmt.Errorf("engine: episode %d: %w", ep.number, err)
+		return world.Outcome{}
+	}
+	o := w.Play(t)
+	data, err := json.Marshal(o.Data)
+	if err != nil {
+		o.Failed = "outcome: " + err.Error()
+	}
+	o.Data = json.RawMessage(data)
+	return o
 }
 
 // play runs a strand until it has to wait, for calls or forks, or has ended.
@@ -112,6 +128,8 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		s.answered(replies)
 		t := s.Next(replies)
 		switch {
+		case s.episode.refused != nil:
+			return s.episode.refused
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
@@ -165,7 +183,12 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	}
 	rec := s.episode.recorded[at]
 	delete(s.episode.recorded, at)
-	digest := r.digestOf(calls)
+	digest, err := r.digestOf(calls)
+	if err != nil {
+		r.leave(ctx, s.episode)
+		r.end(s, world.Outcome{Failed: err.Error()}, "")
+		return true, nil
+	}
 	s.asked(digest, calls)
 	if rec.turned() && rec.diverged(digest, len(calls)) {
 		return false, &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
@@ -286,15 +309,27 @@ func (r *run) sample(d draw, at journal.Turn, index int) int {
 }
 
 // bot lets a bot answer, and records it for readers.
-func (r *run) bot(c *call) world.Reply {
-	reply := c.bot(c.ask)
+func (r *run) bot(c *call) (reply world.Reply) {
+	defer func() {
+		if v := recover(); v != nil {
+			e := broken("the bot panicked: %v", v)
+			r.rec.write(r.replied(c, nil, e), nil)
+			reply = world.Reply{Failed: e.Kind}
+		}
+	}()
+	reply = c.bot(c.ask)
 	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
 	r.rec.write(r.replied(c, resp, nil), nil)
 	return reply
 }
 
-// digestOf tells turns apart by what they ask.
-func (r *run) digestOf(calls []*call) journal.Digest {
+// broken is the failure of a part of the kind that panicked.
+func broken(format string, args ...any) *llm.Error {
+	return &llm.Error{Kind: llm.KindServer, Final: true, Message: fmt.Sprintf(format, args...)}
+}
+
+// digestOf tells turns apart by what they ask. It fails where a call has a value that JSON cannot hold, and so no journal.
+func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
 	// All replies of a run that is played on go through it: a cryptographic hash costs as much
 	// as the rest.
 	b, _ := r.scratch.Get().(*[]byte)
@@ -303,29 +338,31 @@ func (r *run) digestOf(calls []*call) journal.Digest {
 	}
 	*b = (*b)[:0]
 	for _, c := range calls {
-		*b = c.digested(*b)
+		if *b, err = c.digested(*b); err != nil {
+			return sum, fmt.Errorf("the world asks seat %s what cannot be asked: %w", c.seat, err)
+		}
 	}
-	sum := xxh3.Hash128(*b).Bytes()
+	sum = xxh3.Hash128(*b).Bytes()
 	r.scratch.Put(b)
-	return sum
+	return sum, nil
 }
 
 // digested appends what a turn's digest has of a call. It leaves out the sample number, which
 // is different in every episode.
-func (c *call) digested(b []byte) []byte {
+func (c *call) digested(b []byte) (_ []byte, err error) {
 	b = append(strconv.AppendQuote(b, c.seat), ' ')
 	b = append(strconv.AppendQuote(b, c.label), ' ')
 	switch {
 	case c.req != nil:
 		sample := c.req.Sample
 		c.req.Sample = 0
-		b = c.req.AppendDigested(b)
+		b, err = c.req.AppendDigested(b)
 		c.req.Sample = sample
-		return b
+		return b, err
 	case c.act != nil:
 		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
 		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')
-		return append(b, c.act.Body...)
+		return append(b, c.act.Body...), nil
 	default:
 		return c.ask.Ask.AppendDigested(b)
 	}

@@ -11,11 +11,9 @@ import (
 // end ends the episode of s, which is its first strand or one that panicked.
 func (r *run) end(s *strand, o world.Outcome, stack string) {
 	ep := s.episode
-	data, err := json.Marshal(o.Data)
-	if err != nil {
-		o.Failed, data = "outcome: "+err.Error(), nil
+	if o.Data == nil { // its world did not end
+		o.Data = json.RawMessage("null")
 	}
-	o.Data = json.RawMessage(data)
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
 	e.Play, e.Chance = s.play(o)
 	all := r.sched.retire(ep, true)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash"
 	"math"
 	"slices"
@@ -24,11 +25,11 @@ func (r *Request) Digest() [32]byte {
 }
 
 // AppendDigested appends to b what Digest is made of: for who needs a fingerprint of another
-// make.
-func (r *Request) AppendDigested(b []byte) []byte {
+// make. It fails where the request has a value that JSON cannot hold: nothing can send or keep that.
+func (r *Request) AppendDigested(b []byte) ([]byte, error) {
 	d := digester{b: b}
 	r.write(&d)
-	return d.b
+	return d.b, d.err
 }
 
 func (r *Request) write(d *digester) {
@@ -81,6 +82,7 @@ func (r *Request) write(d *digester) {
 type digester struct {
 	hash hash.Hash // nil: all is gathered
 	b    []byte
+	err  error // a value that JSON cannot hold
 }
 
 // gathered is about how much is hashed at once.
@@ -116,6 +118,9 @@ func (d *digester) float(f *float64) {
 	d.flag(f != nil)
 	if f != nil {
 		d.b = binary.BigEndian.AppendUint64(d.b, math.Float64bits(*f))
+		if math.IsNaN(*f) || math.IsInf(*f, 0) {
+			d.err = fmt.Errorf("a parameter is %v", *f)
+		}
 	}
 }
 
@@ -131,6 +136,8 @@ func (d *digester) flag(v bool) {
 func (d *digester) raw(j json.RawMessage) {
 	if c, err := compact(j); err == nil {
 		j = c
+	} else if len(j) > 0 {
+		d.err = fmt.Errorf("%.40q is not JSON: %w", j, err)
 	}
 	d.bytes(j)
 }
@@ -143,6 +150,9 @@ func (d *digester) extra(m map[string]json.RawMessage) {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
+		if len(m[k]) == 0 && m[k] != nil {
+			d.err = fmt.Errorf("extra %q is empty", k)
+		}
 		d.str(k)
 		d.raw(m[k])
 	}

@@ -23,7 +23,10 @@ type Kind struct {
 }
 
 // Params are the params of one kind, made by its Defaults or Read.
-type Params struct{ pointer any }
+type Params struct {
+	pointer any
+	err     error // why there are none
+}
 
 // Pointer returns the pointer to the kind's own struct. It is for those who handle the params of any kind as data,
 // by reflection: the decoder of plan files, and the maker of schemas.
@@ -71,6 +74,9 @@ func (k Kind) Defaults() Params { return k.typeless().defaults() }
 // Read returns params that were recorded. What raw leaves out is as Defaults has it.
 func (k Kind) Read(raw json.RawMessage) (Params, error) {
 	p := k.Defaults()
+	if p.err != nil {
+		return Params{}, p.err
+	}
 	if err := json.Unmarshal(raw, p.pointer); err != nil {
 		return Params{}, fmt.Errorf("params: %w", err)
 	}

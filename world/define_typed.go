@@ -44,6 +44,9 @@ type typed[P any] struct{ Definition[P] }
 
 // of returns params as the definition's own.
 func (t typed[P]) of(p Params) (*P, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
 	own, ok := p.pointer.(*P)
 	if !ok || own == nil {
 		return nil, fmt.Errorf("%s: params are %T, want %T", t.About().Name, p.pointer, own)
@@ -51,12 +54,13 @@ func (t typed[P]) of(p Params) (*P, error) {
 	return own, nil
 }
 
-// try calls a part with the definition's own params.
-func try[P, T any](t typed[P], p Params, part func(own *P) (T, error)) (none T, err error) {
+// try calls a part with the definition's own params. A panic is an error that names the part.
+func try[P, T any](t typed[P], p Params, name string, part func(own *P) (T, error)) (out T, err error) {
 	own, err := t.of(p)
 	if err != nil {
-		return none, err
+		return out, err
 	}
+	defer t.caught(name, &err)
 	return part(own)
 }
 
@@ -69,12 +73,39 @@ func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
 	return part(own)
 }
 
-func (t typed[P]) defaults() Params { return Params{t.Defaults()} }
+// caught makes an error of a panic. It is to be deferred.
+func (t typed[P]) caught(part string, err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("kind %s: %s panicked: %v", t.About().Name, part, v)
+	}
+}
 
-func (t typed[P]) seats(p Params) ([]string, error) { return try(t, p, t.Seats) }
+func (t typed[P]) defaults() (p Params) {
+	p.pointer = (*P)(nil)
+	defer t.caught("Defaults", &p.err)
+	p.pointer = t.Defaults()
+	return p
+}
 
+// seats also tries Measures and Models, which return no error: a plan whose params make them panic is refused.
+func (t typed[P]) seats(p Params) ([]string, error) {
+	seats, err := try(t, p, "Seats", t.Seats)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = t.measured(p); err == nil {
+		_, err = try(t, p, "Models", func(*P) (any, error) { return t.models(p), nil })
+	}
+	return seats, err
+}
+
+// world lets a panic through: the strand that plays the world takes it for one of the world.
 func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
-	return try(t, p, func(own *P) (World, error) { return t.World(own, lineup) })
+	own, err := t.of(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.World(own, lineup)
 }
 
 func (t typed[P]) load(p Params, files Files) ([]string, error) {
@@ -82,7 +113,7 @@ func (t typed[P]) load(p Params, files Files) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	return try(t, p, func(own *P) ([]string, error) { return d.Load(own, files) })
+	return try(t, p, "Load", func(own *P) ([]string, error) { return d.Load(own, files) })
 }
 
 func (t typed[P]) models(p Params) map[string]string {
@@ -94,11 +125,16 @@ func (t typed[P]) models(p Params) map[string]string {
 }
 
 func (t typed[P]) measures(p Params) []Measure {
+	declared, _ := t.measured(p) // of params that a plan has, it does not fail: seats tries it
+	return declared
+}
+
+func (t typed[P]) measured(p Params) ([]Measure, error) {
 	d, ok := t.Definition.(Measurer[P])
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	return give(t, p, d.Measures)
+	return try(t, p, "Measures", func(own *P) ([]Measure, error) { return d.Measures(own), nil })
 }
 
 func (t typed[P]) plan(p Params, cell Spec, seed uint64) (Plan, error) {
@@ -106,7 +142,7 @@ func (t typed[P]) plan(p Params, cell Spec, seed uint64) (Plan, error) {
 	if !ok {
 		return List(cell), nil
 	}
-	return try(t, p, func(own *P) (Plan, error) { return d.Plan(own, cell, seed) })
+	return try(t, p, "Plan", func(own *P) (Plan, error) { return d.Plan(own, cell, seed) })
 }
 
 func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
@@ -114,7 +150,7 @@ func (t typed[P]) forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
 	if !ok {
 		return nil, nil
 	}
-	return try(t, p, func(own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
+	return try(t, p, "Forecast", func(own *P) ([]Part, error) { return d.Forecast(own, cell, seed) })
 }
 
 func (t typed[P]) uniform(p Params) bool {
@@ -144,7 +180,7 @@ func (t typed[P]) actor(p Params, run string) (Actor, error) {
 	if !ok {
 		return nil, fmt.Errorf("world: the kind %q has no environment", t.About().Name)
 	}
-	return try(t, p, func(own *P) (Actor, error) { return d.Actor(own, run) })
+	return try(t, p, "Actor", func(own *P) (Actor, error) { return d.Actor(own, run) })
 }
 
 func (t typed[P]) local(p Params) bool {

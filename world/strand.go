@@ -50,16 +50,36 @@ func Begin(w World, deal Deal) *Strand {
 func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outcome) *Strand {
 	s := &Strand{Path: path, deal: deal, asks: asks}
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
+		returned := false
 		defer func() {
 			switch p := recover().(type) {
-			case nil, stopped:
+			case nil:
+				if !returned { // Pull passes a Goexit on to whoever drives the strand, but not one that panics
+					panic(exited{string(debug.Stack())})
+				}
+			case stopped:
 			default:
 				s.turn.Panic, s.turn.Stack = fmt.Sprint(p), string(debug.Stack())
 			}
 		}()
 		s.turn.Outcome = play(&Table{strand: s, yield: yield})
+		returned = true
 	})
 	return s
+}
+
+// exited is what a strand panics with whose world ended its goroutine.
+type exited struct{ stack string }
+
+// exit takes it for a panic of the world. It is to be deferred.
+func (s *Strand) exit() {
+	switch p := recover().(type) {
+	case nil:
+	case exited:
+		s.turn.Panic, s.turn.Stack = "the world called runtime.Goexit, or Fatal of a test", p.stack
+	default:
+		panic(p)
+	}
 }
 
 // Next plays on until the strand rests again. replies answer the calls of the turn
@@ -68,7 +88,7 @@ func (s *Strand) Next(replies []Reply) Turn {
 	s.turn = Turn{}
 	s.replies = replies
 	s.playing = true
-	if _, ok := s.next(); !ok {
+	if !s.resume() {
 		s.turn.Done = true // it ended, or was stopped before
 	}
 	s.playing = false
@@ -79,5 +99,15 @@ func (s *Strand) Next(replies []Reply) Turn {
 	return t
 }
 
+// resume says whether the strand rests again.
+func (s *Strand) resume() (rests bool) {
+	defer s.exit()
+	_, rests = s.next()
+	return rests
+}
+
 // Stop ends the strand where it is and frees what it holds. It does not stop its forks.
-func (s *Strand) Stop() { s.stop() }
+func (s *Strand) Stop() {
+	defer s.exit()
+	s.stop()
+}

@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func TestPanicIsContained(t *testing.T) {
 	for name, play := range map[string]func(*world.Table){
 		"boom":       func(*world.Table) { panic("boom") },
 		"index":      func(t *world.Table) { _ = []int{}[t.Rand().IntN(3)] },
+		"Goexit":     func(*world.Table) { runtime.Goexit() },
 		"note infin": func(t *world.Table) { t.Note("metric", "", math.Inf(1)) },
 	} {
 		s := world.Begin(world.Func(func(t *world.Table) world.Outcome {

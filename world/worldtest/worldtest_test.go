@@ -225,7 +225,7 @@ func TestExerciseFindsKinds(t *testing.T) {
 		{"describes itself", "Defaults returns nil", world.Define(without{simple(good)})},
 		{"describes itself", "not known", world.Kind{}},
 		{"describes itself", "different ones", with(func(d *Simple[params]) { d.Sits = []string{"a", "a"} })},
-		{"describes itself", "the kind panics", with(func(d *Simple[params]) {
+		{"describes itself", "Seats panicked", with(func(d *Simple[params]) {
 			d.SeatsOf = func(p *params) ([]string, error) { return []string{d.Sits[p.Rounds]}, nil }
 		})},
 		{"plays twice the same", "does not declare", with(func(d *Simple[params]) {

@@ -62,13 +62,13 @@ func (b *Brain) Answer(c *Case) Answer {
 	return a
 }
 
-// ask asks those who answer before anything is made up.
+// ask asks those who answer before anything is made up, each with a request of its own.
 func (b *Brain) ask(c *Case) (string, bool) {
 	if n := len(c.Request.Messages); c.Model == "echo" && n > 0 {
 		return c.Request.Messages[n-1].Text(), true
 	}
 	for _, s := range b.cfg.StandIns {
-		if text, ok := s.StandIn(c.Model, c.Request, c.Digest); ok {
+		if text, ok := s.StandIn(c.Model, c.Request.Clone(), c.Digest); ok {
 			return text, true
 		}
 	}

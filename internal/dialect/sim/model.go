@@ -71,7 +71,10 @@ func (m *Model) open(req *llm.Request) (Case, error) {
 
 // answer waits as long as the answer takes, and gives it or the fault that befell it.
 func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time.Time) (*llm.Response, error) {
-	a := m.brain.Answer(c)
+	a, err := m.made(c)
+	if err != nil {
+		return nil, m.fail(c.Request, err)
+	}
 	style := m.brain.cfg.Style
 	reading := m.brain.ReadCache(c, style, breaksOf(c.Request, style), start)
 	first, total := m.brain.Pace(c, a.Output)
@@ -96,6 +99,16 @@ func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time
 		r.Rate = m.quota.Rate(now)
 	}
 	return r, nil
+}
+
+// made is what the brain makes up, or the failure of a stand-in that panicked.
+func (m *Model) made(c *Case) (a Answer, err *llm.Error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &llm.Error{Kind: llm.KindServer, Status: 500, Final: true, Message: fmt.Sprintf("the stand-in panicked: %v", v)}
+		}
+	}()
+	return m.brain.Answer(c), nil
 }
 
 // breaksOf puts a cache breakpoint where a request's common prefix ends.
