@@ -59,6 +59,8 @@ type State struct {
 	err *stream
 	// open stands between ask and the engine. Default: openApp.
 	open func(cfg app.Config) (asker, error)
+	// verbs are those that kinds bring, and whose they are.
+	verbs map[world.Verb]world.Kind
 }
 
 // grammar is every verb with its flags, but those that kinds bring.
@@ -117,7 +119,9 @@ func Main(ctx context.Context, s State) int {
 
 // Verbs lists the verbs of the command line with these kinds.
 func Verbs(kinds []world.Kind) []string {
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: kinds}, &grammar{})
+	s := &State{Kinds: kinds}
+	fill(s)
+	k, err := newParser(s, &grammar{})
 	if err != nil {
 		return nil
 	}
@@ -129,6 +133,9 @@ func Verbs(kinds []world.Kind) []string {
 }
 
 func run(ctx context.Context, s *State) error {
+	if err := checkKinds(s.Kinds); err != nil {
+		return fmt.Errorf("cli: %w", err)
+	}
 	parser, err := newParser(s, &grammar{})
 	if err != nil {
 		return fmt.Errorf("cli: grammar: %w", err)
@@ -155,7 +162,7 @@ func run(ctx context.Context, s *State) error {
 }
 
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
-	brought, err := commands(g, s.Kinds)
+	brought, err := commands(g, s)
 	if err != nil {
 		return nil, err
 	}

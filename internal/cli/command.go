@@ -7,11 +7,14 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/alecthomas/kong"
 
 	"parley/internal/app"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -19,8 +22,9 @@ import (
 
 var commandName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// commands are the verbs of the kinds, for the grammar g.
-func commands(g *grammar, kinds []world.Kind) ([]kong.Option, error) {
+// commands are the verbs of the kinds, for the grammar g. A kind that fails to make its commands, or makes one that
+// cannot be parsed, has none; standard error says so.
+func commands(g *grammar, s *State) ([]kong.Option, error) {
 	by := map[string]string{"help": "parley itself"}
 	for f := range reflect.TypeOf(*g).Fields() {
 		if _, ok := f.Tag.Lookup("cmd"); ok {
@@ -28,12 +32,14 @@ func commands(g *grammar, kinds []world.Kind) ([]kong.Option, error) {
 		}
 	}
 	var all []kong.Option
-	for _, k := range kinds {
-		brings, ok := world.As[world.Commander](k)
-		if !ok {
+	s.verbs = map[world.Verb]world.Kind{}
+	for _, k := range s.Kinds {
+		list, err := commandsOf(k)
+		if err != nil {
+			s.tell(err.Error() + ": its commands are left out")
 			continue
 		}
-		for _, c := range brings.Commands() {
+		for _, c := range list {
 			if err := checkCommand(c); err != nil {
 				return nil, fmt.Errorf("the kind %s: the command %q: %w", k.Name, c.Name, err)
 			}
@@ -41,10 +47,81 @@ func commands(g *grammar, kinds []world.Kind) ([]kong.Option, error) {
 				return nil, fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", k.Name, c.Name, by[c.Name])
 			}
 			by[c.Name] = "the kind " + k.Name
+			s.verbs[c.Verb] = k
 			all = append(all, kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb))
 		}
 	}
 	return all, nil
+}
+
+// commandsOf has a kind make its commands, and parses each alone: a parser with one that cannot be parsed has no verb.
+func commandsOf(k world.Kind) (list []world.Command, err error) {
+	brings, ok := world.As[world.Commander](k)
+	if !ok {
+		return nil, nil
+	}
+	if err := view.CallPart(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if checkCommand(c) != nil {
+			continue // the caller says so
+		}
+		err := view.CallPart(k, "the command "+c.Name, func() error {
+			if err := checkEmbedded(reflect.TypeOf(c.Verb), nil); err != nil {
+				return err
+			}
+			_, err := kong.New(&struct{}{}, kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb), kong.NoDefaultHelp())
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// checkEmbedded refuses a struct that embeds itself by a pointer, or has itself for a command: a parser would follow
+// that until the stack overflows, which nothing recovers from.
+func checkEmbedded(t reflect.Type, within []reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	if slices.Contains(within, t) {
+		return fmt.Errorf("%s embeds itself", t)
+	}
+	within = append(slices.Clone(within), t)
+	for f := range t.Fields() {
+		if f.Anonymous || strings.Contains(string(f.Tag), "embed") || strings.Contains(string(f.Tag), "cmd") {
+			if err := checkEmbedded(f.Type, within); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// kindName is what a kind may be called.
+var kindName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// checkKinds refuses kinds that a plan file could not name.
+func checkKinds(kinds []world.Kind) error {
+	seen := map[string]bool{}
+	for i, k := range kinds {
+		switch {
+		case k.Name == "":
+			return fmt.Errorf("kind %d of %d has no name: About must return one", i+1, len(kinds))
+		case !kindName.MatchString(k.Name):
+			return fmt.Errorf("a kind is called %q: want a word of lower-case letters, digits, - and _ that begins with a letter", k.Name)
+		case seen[k.Name]:
+			return fmt.Errorf("two kinds are called %s: give one of them another name", k.Name)
+		}
+		seen[k.Name] = true
+	}
+	return nil
 }
 
 // verbName is a field of the grammar as a verb: all are single words.
@@ -77,7 +154,11 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 		Env: s.Env, Stdin: &stoppableInput{r: s.Stdin, stop: stop.Done()}, Stdout: s.Stdout, Stderr: s.Stderr,
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
-	err := pipeEnd(v.Run(ctx, p))
+	var err error
+	if failed := view.CallPart(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
+		err = failed
+	}
+	err = pipeEnd(err)
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, errAborted):
 		return silent(ExitInterrupted)
