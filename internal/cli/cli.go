@@ -59,6 +59,8 @@ type State struct {
 	err *stream
 	// open stands between ask and the engine. Default: openApp.
 	open func(cfg app.Config) (asker, error)
+	// verbs are those that kinds bring, and whose they are.
+	verbs map[world.Verb]world.Kind
 }
 
 // grammar is every verb with its flags, but those that kinds bring.
@@ -117,7 +119,9 @@ func Main(ctx context.Context, s State) int {
 
 // Verbs lists the verbs of the command line with these kinds.
 func Verbs(kinds []world.Kind) []string {
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: kinds}, &grammar{})
+	s := &State{Kinds: kinds}
+	fill(s)
+	k, err := newParser(s, &grammar{})
 	if err != nil {
 		return nil
 	}
@@ -129,6 +133,9 @@ func Verbs(kinds []world.Kind) []string {
 }
 
 func run(ctx context.Context, s *State) error {
+	if err := checkKinds(s.Kinds); err != nil {
+		return fmt.Errorf("cli: %w", err)
+	}
 	parser, err := newParser(s, &grammar{})
 	if err != nil {
 		return fmt.Errorf("cli: %w", err)
@@ -155,28 +162,7 @@ func run(ctx context.Context, s *State) error {
 }
 
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
-	brought, err := commands(g, s.Kinds)
-	if err != nil {
-		return nil, err
-	}
-	k, err := parserOf(s, g, brought...)
-	if err == nil {
-		return k, nil
-	}
-	for _, c := range brought {
-		if _, err := parserOf(s, &grammar{}, c); err != nil {
-			return nil, c.refused(err)
-		}
-	}
-	return nil, err
-}
-
-func parserOf(s *State, g *grammar, brought ...kindCommand) (*kong.Kong, error) {
-	var options []kong.Option
-	for _, c := range brought {
-		options = append(options, c.option())
-	}
-	return kong.New(g, append(options,
+	return kong.New(g, append(commands(g, s),
 		kong.Name("parley"),
 		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),

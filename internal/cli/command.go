@@ -12,73 +12,73 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/app"
+	"parley/internal/command"
+	"parley/internal/view"
 	"parley/world"
 )
 
 // This file is about the verbs that kinds bring.
 
-var commandName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
-
-// kindCommand is a verb that a kind brings.
-type kindCommand struct {
-	kind string
-	world.Command
-}
-
-func (c kindCommand) option() kong.Option { return kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb) }
-
-// commandField finds the field that an error of kong is about, behind the name of its type.
-var commandField = regexp.MustCompile(`^[^:]+\.(\w+): `)
-
-// refused is an error of kong about c, with whose it is.
-func (c kindCommand) refused(err error) error {
-	return fmt.Errorf("the kind %s: the command %q: %s", c.kind, c.Name, commandField.ReplaceAllString(err.Error(), "the field $1: "))
-}
-
-// commands are the verbs of the kinds, for the grammar g.
-func commands(g *grammar, kinds []world.Kind) ([]kindCommand, error) {
+// commands are the verbs of the kinds, for the grammar g. A kind with a command that cannot be one has none of them;
+// standard error says so.
+func commands(g *grammar, s *State) []kong.Option {
 	by := map[string]string{"help": "parley itself"}
 	for f := range reflect.TypeOf(*g).Fields() {
 		if _, ok := f.Tag.Lookup("cmd"); ok {
 			by[verbName(f.Name)] = "parley itself"
 		}
 	}
-	var all []kindCommand
-	for _, k := range kinds {
-		brings, ok := world.As[world.Commander](k)
-		if !ok {
+	var all []kong.Option
+	s.verbs = map[world.Verb]world.Kind{}
+	for _, k := range s.Kinds {
+		list, err := commandsOf(k, by)
+		if err != nil {
+			s.tell(err.Error() + ": its commands are left out")
 			continue
 		}
-		for _, c := range brings.Commands() {
-			if err := checkCommand(c); err != nil {
-				return nil, fmt.Errorf("the kind %s: the command %q: %w", k.Name, c.Name, err)
-			}
-			if by[c.Name] != "" {
-				return nil, fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", k.Name, c.Name, by[c.Name])
-			}
+		for _, c := range list {
 			by[c.Name] = "the kind " + k.Name
-			all = append(all, kindCommand{k.Name, c})
+			s.verbs[c.Verb] = k
+			all = append(all, kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb))
 		}
 	}
-	return all, nil
+	return all
+}
+
+// commandsOf has a kind make its commands, and checks them. by says whose the names are that are taken.
+func commandsOf(k world.Kind, by map[string]string) (list []world.Command, err error) {
+	brings, ok := world.As[world.Commander](k)
+	if !ok {
+		return nil, nil
+	}
+	if err := view.CallPart(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
+		return nil, err
+	}
+	return list, command.All(k.Name, list, by)
+}
+
+// kindName is what a kind may be called.
+var kindName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// checkKinds refuses kinds that a plan file could not name.
+func checkKinds(kinds []world.Kind) error {
+	seen := map[string]bool{}
+	for i, k := range kinds {
+		switch {
+		case k.Name == "":
+			return fmt.Errorf("kind %d of %d has no name: About must return one", i+1, len(kinds))
+		case !kindName.MatchString(k.Name):
+			return fmt.Errorf("a kind is called %q: want a word of lower-case letters, digits, - and _ that begins with a letter", k.Name)
+		case seen[k.Name]:
+			return fmt.Errorf("two kinds are called %s: give one of them another name", k.Name)
+		}
+		seen[k.Name] = true
+	}
+	return nil
 }
 
 // verbName is a field of the grammar as a verb: all are single words.
 func verbName(field string) string { return string(field[0]|0x20) + field[1:] }
-
-// checkCommand says what is wrong with a command.
-func checkCommand(c world.Command) error {
-	v := reflect.ValueOf(c.Verb)
-	switch {
-	case !commandName.MatchString(c.Name):
-		return errors.New("want a name of lower-case letters, digits and single dashes")
-	case c.Doc == "":
-		return errors.New("has no Doc: the help needs a line")
-	case v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct:
-		return fmt.Errorf("its Verb is %T: want a pointer to a struct", c.Verb)
-	}
-	return nil
-}
 
 // runVerb runs a verb of a kind.
 func runVerb(ctx context.Context, s *State, v world.Verb) error {
@@ -93,7 +93,11 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 		Env: s.Env, Stdin: &stoppableInput{r: s.Stdin, stop: stop.Done()}, Stdout: s.Stdout, Stderr: s.Stderr,
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
-	err := pipeEnd(v.Run(ctx, p))
+	var err error
+	if failed := view.CallPart(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
+		err = failed
+	}
+	err = pipeEnd(err)
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, errAborted):
 		return silent(ExitInterrupted)

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/export"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/world"
@@ -47,8 +48,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		}
 		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
-		maker, ok := world.As[world.FileMaker](kind)
-		if !ok {
+		if _, ok := world.As[world.FileMaker](kind); !ok {
 			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}
 		if w == nil { // else it has our own files
@@ -56,7 +56,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 				return err
 			}
 		}
-		w = &folderWriter{export: c, dir: c.Out, kind: maker, tables: map[string]*joinedTable{}}
+		w = &folderWriter{export: c, dir: c.Out, kind: kind, tell: s.tell, tables: map[string]*joinedTable{}}
 		err = w.all(ctx, store, run)
 		return errors.Join(err, w.close(err == nil))
 	})
@@ -64,7 +64,10 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		return playError(c.File, left)
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, number(w.files), number(w.episodes), w.joined())
-	return cmp.Or(err, left)
+	if err = cmp.Or(err, left); err == nil && w.problems > 0 {
+		return silent(ExitFailed)
+	}
+	return err
 }
 
 // emptyFolder makes the folder of --out. One that holds anything is written into only if
@@ -87,9 +90,24 @@ func (c *exportCmd) emptyFolder() error {
 type folderWriter struct {
 	export          *exportCmd
 	dir             string
-	kind            world.FileMaker
+	kind            world.Kind
+	tell            func(text string) // on standard error
 	tables          map[string]*joinedTable
 	episodes, files int
+	problems        int // files that are missing, or that the tables of all episodes leave out
+}
+
+// mostProblems is how many problems are told one by one.
+const mostProblems = 10
+
+// problem tells what is missing.
+func (w *folderWriter) problem(err error) {
+	switch w.problems++; {
+	case w.problems < mostProblems:
+		w.tell(err.Error())
+	case w.problems == mostProblems:
+		w.tell(err.Error() + "; problems like this that follow are not listed")
+	}
 }
 
 // joinedTable is a table of all episodes.
@@ -105,9 +123,14 @@ func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.R
 			return
 		}
 		var t *view.Transcript
-		if t, err = view.ReadTranscript(ctx, store, run, p.Episode); err == nil {
-			err = w.episode(p, w.kind.Files(p, t.Notes))
+		if t, err = view.ReadTranscript(ctx, store, run, p.Episode); err != nil {
+			return
 		}
+		files, failed := t.Files(w.kind, p)
+		if failed != nil {
+			w.problem(fmt.Errorf("episode %d has no files: %w", p.Episode, failed))
+		}
+		err = w.episode(p, files)
 	})
 	return err
 }
@@ -129,13 +152,20 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 		if strings.HasSuffix(as, ".md") {
 			text = world.Visible(text)
 		}
+		var rows [][]string
+		if strings.HasSuffix(as, ".csv") {
+			var err error
+			if text, rows, err = readTable(text); err != nil {
+				w.problem(fmt.Errorf("the kind %s: the file %s of episode %d is no table: %w: it is written as it is, and left out of the table of all episodes", w.kind.Name, as, p.Episode, err))
+			}
+		}
 		write := func(to io.Writer) error { _, err := io.WriteString(to, text); return err }
 		if err := w.export.output(filepath.Join(dir, as)).write(write); err != nil {
 			return err
 		}
 		w.files++
-		if strings.HasSuffix(as, ".csv") {
-			if err := w.join(p, as, text); err != nil {
+		if len(rows) > 0 {
+			if err := w.join(p, as, rows); err != nil {
 				return err
 			}
 		}
@@ -143,13 +173,39 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	return nil
 }
 
+// readTable reads a table of a kind, with nothing in it that a spreadsheet would take for a formula, as in the tables of
+// export. Numbers stay as they are, since all cells are texts here.
+func readTable(text string) (guarded string, rows [][]string, err error) {
+	if rows, err = csv.NewReader(strings.NewReader(text)).ReadAll(); err != nil {
+		return text, nil, err
+	}
+	changed := false
+	for _, row := range rows {
+		for i, cell := range row {
+			if row[i] = guardCell(cell); row[i] != cell {
+				changed = true
+			}
+		}
+	}
+	if changed {
+		var b strings.Builder
+		err = csv.NewWriter(&b).WriteAll(rows)
+		text = b.String()
+	}
+	return text, rows, err
+}
+
+// guardCell puts a ' before a text that is a formula to a spreadsheet.
+func guardCell(cell string) string {
+	if _, err := strconv.ParseFloat(cell, 64); err != nil && export.Formula(cell) {
+		return "'" + cell
+	}
+	return cell
+}
+
 // join adds the rows of an episode's table to the table of all, with the episode and its
 // cell in front.
-func (w *folderWriter) join(p world.Played, name, text string) error {
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(rows) == 0 {
-		return err
-	}
+func (w *folderWriter) join(p world.Played, name string, rows [][]string) error {
 	t := w.tables[name]
 	if t == nil {
 		f, err := w.export.output(filepath.Join(w.dir, name)).create()
@@ -166,11 +222,7 @@ func (w *folderWriter) join(p world.Played, name, text string) error {
 		return nil // another table under the same name
 	}
 	for _, row := range rows[1:] {
-		cell := p.Spec.Cell
-		if cell != "" && strings.IndexByte("=+-@'\t\r\n", cell[0]) >= 0 {
-			cell = "'" + cell // as in the tables of export: nothing is a formula
-		}
-		if err := t.csv.Write(append([]string{strconv.Itoa(p.Episode), strconv.Itoa(p.Spec.Deal), cell}, row...)); err != nil {
+		if err := t.csv.Write(append([]string{strconv.Itoa(p.Episode), strconv.Itoa(p.Spec.Deal), guardCell(p.Spec.Cell)}, row...)); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}

@@ -37,7 +37,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun)}
+	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun), tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
 		lost, salvaging := store.Salvage(ctx)
@@ -129,4 +129,5 @@ type shower struct {
 	about sqlite.Outline
 	file  string
 	kind  world.Kind // as far as it is known
+	tell  func(text string)
 }

@@ -58,7 +58,9 @@ func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
 	if _, isRecord := world.As[world.Recorded](v.kind); isRecord {
 		t.hear()
 	}
-	t.mark(v.kind)
+	if err := t.mark(v.kind); err != nil {
+		s.tell(err.Error())
+	}
 	if err := t.keep(c.Seat, c.Failed); err != nil {
 		return err
 	}
@@ -94,7 +96,14 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	}
 	t := &shownTranscript{File: v.file, shownEpisode: e, Params: l.Spec.Params, Turns: turnsOf(entries, e.Attempt)}
 	if recorded, ok := world.As[world.Recorded](v.kind); ok {
-		t.leaveOut(recorded.Hidden)
+		var failed error
+		t.leaveOut(func(n world.Note) (hidden bool) {
+			failed = cmp.Or(view.CallPart(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
+			return hidden
+		})
+		if failed != nil {
+			v.tell(failed.Error())
+		}
 	}
 	if end := l.Ended; end != nil {
 		t.Outcome = &shownOutcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
@@ -103,8 +112,8 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	return t, nil
 }
 
-// mark puts beside replies what notes of the kind say about them.
-func (t *shownTranscript) mark(kind world.Kind) {
+// mark puts beside replies what notes of the kind say about them. Its error is one of view.CallPart.
+func (t *shownTranscript) mark(kind world.Kind) error {
 	var told []world.Told
 	calls := map[int]*shownCall{}
 	for _, turn := range t.Turns {
@@ -120,9 +129,11 @@ func (t *shownTranscript) mark(kind world.Kind) {
 			told = append(told, reply)
 		}
 	}
-	for i, mark := range view.Marks(kind, told) {
+	marks, err := view.Marks(kind, told)
+	for i, mark := range marks {
 		calls[i].Mark = mark
 	}
+	return err
 }
 
 // leaveOut leaves out notes.

@@ -42,7 +42,11 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
 	told := &shownStory{File: v.file, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []shownExhibit{}}
-	for _, e := range read.Story(kind, played) {
+	story, err := read.Story(kind, played)
+	if err != nil {
+		return err
+	}
+	for _, e := range story {
 		b, ok := report.Exhibit(e)
 		if !ok {
 			continue
@@ -88,9 +92,9 @@ func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
 		return err
 	}
 	var names []string
-	files := map[string]string{}
-	if maker, ok := world.As[world.FileMaker](kind); ok {
-		files = maker.Files(played, read.Notes)
+	files, err := read.Files(kind, played)
+	if err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if stem, ok := strings.CutSuffix(name, ".svg"); ok {

@@ -12,6 +12,8 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -30,6 +32,9 @@ func Check(c world.Command) error {
 		return errors.New("has no Doc: the help needs a line")
 	case v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct:
 		return fmt.Errorf("its Verb is %T: want a pointer to a struct", c.Verb)
+	}
+	if err := checkEmbedded(v.Type(), nil); err != nil {
+		return err
 	}
 	verb := reflect.New(v.Elem().Type())
 	verb.Elem().Set(v.Elem())
@@ -63,7 +68,7 @@ func build(c world.Command, verb any) (err error) {
 }
 
 // Brought checks all commands that a kind brings. Each has a name of its own, and none has one of Own.
-func Brought(k world.Kind) (bad []error) {
+func Brought(k world.Kind) error {
 	brings, ok := world.As[world.Commander](k)
 	if !ok {
 		return nil
@@ -72,17 +77,48 @@ func Brought(k world.Kind) (bad []error) {
 	for _, name := range Own() {
 		by[name] = "parley itself"
 	}
-	for _, c := range brings.Commands() {
+	return All(k.Name, brings.Commands(), by)
+}
+
+// All checks the commands of a kind. by says whose the names are that are taken.
+func All(kind string, commands []world.Command, by map[string]string) error {
+	own := map[string]bool{}
+	for _, c := range commands {
 		if err := Check(c); err != nil {
-			bad = append(bad, fmt.Errorf("the kind %s: the command %q: %w", k.Name, c.Name, err))
-			continue
+			return fmt.Errorf("the kind %s: the command %q: %w", kind, c.Name, err)
 		}
-		if by[c.Name] != "" {
-			bad = append(bad, fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", k.Name, c.Name, by[c.Name]))
+		if owner := by[c.Name]; owner != "" {
+			return fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", kind, c.Name, owner)
 		}
-		by[c.Name] = "the kind " + k.Name
+		if own[c.Name] {
+			return fmt.Errorf("the kind %s: the command %q is there twice", kind, c.Name)
+		}
+		own[c.Name] = true
 	}
-	return bad
+	return nil
+}
+
+// checkEmbedded refuses a struct that embeds itself by a pointer, or has itself for a command: a parser would follow
+// that until the stack overflows, which nothing recovers from.
+func checkEmbedded(t reflect.Type, within []reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	if slices.Contains(within, t) {
+		return fmt.Errorf("%s embeds itself", t)
+	}
+	within = append(slices.Clone(within), t)
+	for f := range t.Fields() {
+		if f.Anonymous || strings.Contains(string(f.Tag), "embed") || strings.Contains(string(f.Tag), "cmd") {
+			if err := checkEmbedded(f.Type, within); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Own lists the commands of parley itself. No kind may bring one of these names.

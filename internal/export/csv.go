@@ -87,7 +87,7 @@ func appendCell(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	guard := formula(s)
+	guard := Formula(s)
 	if !guard && s != "" && !strings.ContainsAny(s, ",\"\r\n") && s[0] != ' ' && s[len(s)-1] != ' ' {
 		return append(b, s...)
 	}
@@ -106,8 +106,8 @@ func appendCell(b []byte, s string) []byte {
 	}
 }
 
-// formula says whether a text gets a ' in front.
-func formula(s string) bool {
+// Formula says whether a text gets a ' in front.
+func Formula(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	switch r {
 	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', '\'':

@@ -78,12 +78,15 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		if err != nil {
 			return out, err
 		}
-		read.Mark(s.Kind)
+		s.problems.note(read.Failed)
+		s.problems.note(read.Mark(s.Kind))
 		t := newTranscript(e, read, &left, colours)
 		t.ID = anchorOf(run, e.Number)
 		if end, ok := s.Run.Head.Ended[e.Number]; ok {
 			spec, _ := s.Run.Spec(e.Number)
-			for _, x := range read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome}) {
+			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
+			s.problems.note(err)
+			for _, x := range story {
 				if b, ok := exhibit(x, colours); ok {
 					t.Replays = append(t.Replays, b)
 				}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
 	"parley/internal/stats"
+	"parley/internal/view"
 	"parley/world"
 )
 
@@ -20,10 +22,10 @@ func exhibits(s Source, colours *palette) page.Section {
 	if !ok {
 		return page.Section{}
 	}
-	x := reporter.Exhibitor()
-	s.Run.Each(x.Add)
+	all, err := madeBy(reporter, s)
+	s.problems.note(err)
 	out := page.Section{ID: KindSection, Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
-	for _, e := range x.Exhibits() {
+	for _, e := range all {
 		if b, ok := exhibit(e, colours); ok {
 			out.Blocks = append(out.Blocks, b)
 		}
@@ -33,6 +35,29 @@ func exhibits(s Source, colours *palette) page.Section {
 
 // Exhibit is what an exhibit shows, by itself. ok is false where that is nothing that a report knows.
 func Exhibit(e world.Exhibit) (b page.Block, ok bool) { return exhibit(e, &palette{}) }
+
+// madeBy has a kind make its exhibits.
+func madeBy(reporter world.Reporter, s Source) (all []world.Exhibit, err error) {
+	var x world.Exhibitor
+	for _, part := range []struct {
+		name string
+		call func() error
+	}{
+		{"Exhibitor", func() error {
+			if x = reporter.Exhibitor(); x == nil {
+				return errors.New("returned nil")
+			}
+			return nil
+		}},
+		{"Add", func() error { s.Run.Each(x.Add); return nil }},
+		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
+	} {
+		if err := view.CallPart(s.Kind, part.name, part.call); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
 
 // exhibit makes a block of an exhibit.
 func exhibit(e world.Exhibit, colours *palette) (b page.Block, ok bool) {

@@ -21,6 +21,8 @@ type palette struct {
 	own   []string // seats with a colour of their own
 	kind  string
 	by    map[string][2]string // the kind's colours, by seat
+	// failed says why the kind gave none: an error of view.CallPart.
+	failed error
 }
 
 var (
@@ -31,7 +33,7 @@ var (
 func newPalette(r *view.Run, kind world.Kind) *palette {
 	p := &palette{kind: kind.Name}
 	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.by = painter.Colours()
+		p.failed = view.CallPart(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {

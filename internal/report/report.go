@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/report/page"
@@ -32,6 +33,17 @@ type Source struct {
 	// Parts are the runs that Run was merged of. Nil: it is one run.
 	Parts []Part
 	Notes []string // on how they were merged
+
+	problems *problems
+}
+
+// problems are the parts of a kind that failed, each once.
+type problems []string
+
+func (p *problems) note(err error) {
+	if err != nil && !slices.Contains(*p, err.Error()) {
+		*p = append(*p, err.Error())
+	}
 }
 
 // Part is a run that is read as one with others.
@@ -64,7 +76,9 @@ func Build(ctx context.Context, sources []Source, o Options) (*page.Document, er
 		return nil, err
 	}
 	for i, s := range sources {
+		s.problems = &problems{}
 		colours := newPalette(s.Run, s.Kind)
+		s.problems.note(colours.failed)
 		if style := colours.style(); !strings.Contains(string(d.Style), string(style)) {
 			d.Style += style
 		}
@@ -78,6 +92,7 @@ func Build(ctx context.Context, sources []Source, o Options) (*page.Document, er
 			}
 		}
 		d.Join(sections)
+		d.Problems = append(d.Problems, *s.problems...)
 	}
 	return d, nil
 }
@@ -132,7 +147,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	recorded, isRecord := s.Run.Recorded()
 	switch b := s.Run.Head.Begun; {
 	case isRecord:
-		sections = append(sections, sessions(s.Run, recorded, o.Episodes))
+		sections = append(sections, sessions(s, recorded, o.Episodes))
 	case s.Kind.Name == "":
 		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
 	default:
@@ -144,6 +159,9 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	talk, err := transcripts(ctx, s, o.Transcripts, name, colours)
 	if err != nil {
 		return nil, err
+	}
+	if failed := *s.problems; len(failed) > 0 {
+		sections = append(sections, page.Section{ID: "problems", Title: "Left out", Text: "Parts of the kind failed: what they have to show is left out.", Blocks: []page.Block{{List: failed}}})
 	}
 	sections = append(sections, episodes(s.Run, o.Episodes, talk, name), talk, reproduce(s))
 	return sections, nil

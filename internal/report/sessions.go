@@ -13,8 +13,8 @@ const mostTerminal = 30
 
 // sessions is what a record has to show: the sessions of those who asked, the first of them where
 // there are many.
-func sessions(r *view.Run, recorded world.Recorded, most int) page.Section {
-	s := page.Section{ID: "kind", Title: "Sessions"}
+func sessions(from Source, recorded world.Recorded, most int) page.Section {
+	r, s := from.Run, page.Section{ID: "kind", Title: "Sessions"}
 	t := &page.Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []page.Column{
 		page.Key("session"), page.Number("episode"), page.Words("state"), page.Number("calls"), page.Number("tokens"), page.Number("cost"), page.Words("closed"),
 	}}
@@ -25,7 +25,8 @@ func sessions(r *view.Run, recorded world.Recorded, most int) page.Section {
 		}
 		state, why := "open", ""
 		if end, ok := r.Head.Ended[e.Number]; ok {
-			state, why = "closed", recorded.Closed(end.Outcome)
+			state = "closed"
+			from.problems.note(view.CallPart(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(cut(why, 300)),

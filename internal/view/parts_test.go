@@ -130,10 +130,10 @@ func TestMarks(t *testing.T) {
 		return world.Told{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
 	}
 	told := []world.Told{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
-	if got := Marks(kind, told); len(got) != 1 || got[1] != "slip" {
+	if got, _ := Marks(kind, told); len(got) != 1 || got[1] != "slip" {
 		t.Errorf("%v", got)
 	}
-	if got := Marks(world.Kind{}, told); len(got) != 0 {
+	if got, _ := Marks(world.Kind{}, told); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }

@@ -92,10 +92,10 @@ func TestStory(t *testing.T) {
 	if len(read.Told) != 2 || read.Told[0].Note == nil || read.Told[0].Note.Kind != "first" || read.Told[1].Reply.Text != "hello" || read.Told[1].Agent != "x" {
 		t.Errorf("%+v", read.Told)
 	}
-	if n := len(read.Story(world.Define(telling{}), world.Played{})); n != 21 {
-		t.Errorf("two things were told, of which one is a note: %d", n)
+	if story, err := read.Story(world.Define(telling{}), world.Played{}); len(story) != 21 || err != nil {
+		t.Errorf("two things were told, of which one is a note: %d, %v", len(story), err)
 	}
-	if read.Story(world.Kind{}, world.Played{}) != nil {
+	if story, err := read.Story(world.Kind{}, world.Played{}); story != nil || err != nil {
 		t.Error("a kind that tells nothing")
 	}
 }

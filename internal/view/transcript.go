@@ -21,6 +21,7 @@ type Transcript struct {
 	Lines   []Line
 	Notes   []world.Note // all of them
 	Told    []world.Told // all of it, for a kind's own story
+	Failed  error        // of CallPart: a part of the kind that lines lack
 
 	lines []int // of Told: the line after the last of its lines
 }
@@ -64,8 +65,14 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
 				t.Told, t.lines = append(t.Told, world.Told{Note: &n}), append(t.lines, 0)
-				if isRecord && recorded.Hidden(n) {
-					continue
+				if isRecord {
+					hidden := false
+					if err := CallPart(r.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
+						t.Failed = err // the note is then shown
+					}
+					if hidden {
+						continue
+					}
 				}
 				if text, repeats := noteText(n, said); !repeats {
 					t.Lines = append(t.Lines, Line{Turn: at.name, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text})
@@ -87,20 +94,28 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 	return t, nil
 }
 
-// Mark puts beside the lines what notes of the kind say about them.
-func (t *Transcript) Mark(kind world.Kind) {
-	for i, mark := range Marks(kind, t.Told) {
+// Mark puts beside the lines what notes of the kind say about them. Its error is one of CallPart.
+func (t *Transcript) Mark(kind world.Kind) error {
+	marks, err := Marks(kind, t.Told)
+	for i, mark := range marks {
 		t.Lines[t.lines[i]-1].Mark = mark
 	}
+	return err
 }
 
-// Marks finds which replies of a transcript notes say something about: index to what they say.
-func Marks(kind world.Kind, told []world.Told) map[int]string {
-	marks := map[int]string{}
+// Marks finds which replies of a transcript notes say something about: index to what they say. Its error is one of
+// CallPart.
+func Marks(kind world.Kind, told []world.Told) (marks map[int]string, err error) {
 	marker, ok := world.As[world.Marker](kind)
 	if !ok {
-		return marks
+		return nil, nil
 	}
+	err = CallPart(kind, "Mark", func() error { marks = marksOf(marker, told); return nil })
+	return marks, err
+}
+
+func marksOf(marker world.Marker, told []world.Told) map[int]string {
+	marks := map[int]string{}
 	last := map[[2]string]int{} // by seat and words
 	for i, t := range told {
 		if t.Note == nil {
@@ -116,13 +131,20 @@ func Marks(kind world.Kind, told []world.Told) map[int]string {
 }
 
 // Story is what there is to look at of an episode, as its kind tells it; nothing where the
-// kind does not.
-func (t *Transcript) Story(kind world.Kind, p world.Played) []world.Exhibit {
-	teller, ok := world.As[world.Storyteller](kind)
-	if !ok {
-		return nil
+// kind does not. Its error is one of CallPart.
+func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
+	if teller, ok := world.As[world.Storyteller](kind); ok {
+		err = CallPart(kind, "Story", func() error { story = teller.Story(p, t.Told); return nil })
 	}
-	return teller.Story(p, t.Told)
+	return story, err
+}
+
+// Files are the files of an episode, as its kind makes them; none where the kind does not. Its error is one of CallPart.
+func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]string, err error) {
+	if maker, ok := world.As[world.FileMaker](kind); ok {
+		err = CallPart(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
+	}
+	return files, err
 }
 
 // arrangement is a turn with its replies.

@@ -49,7 +49,11 @@ func (e *exercise) describes() (bad []error) {
 	if err := exemplary(k); err != nil {
 		bad = append(bad, err)
 	}
-	return append(append(bad, documented(reflect.TypeOf(params.Pointer()).Elem())...), command.Brought(k)...)
+	bad = append(bad, documented(reflect.TypeOf(params.Pointer()).Elem())...)
+	if err := command.Brought(k); err != nil {
+		bad = append(bad, err)
+	}
+	return bad
 }
 
 // resolves checks that params mean the same once they are written and read, since that

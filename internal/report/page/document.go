@@ -22,6 +22,7 @@ type Document struct {
 	Made     string // by what
 	Sections []Section
 	Style    template.CSS // of colours that are not the page's own
+	Problems []string     // parts of kinds that failed
 }
 
 // Section is a part of the report with a heading.
@@ -150,12 +151,13 @@ func (d *Document) Tables() []*Table {
 	return out
 }
 
-// MarshalJSON writes {"title", "tables"}.
+// MarshalJSON writes {"title", "tables"}, and "problems" where there are any.
 func (d *Document) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Title  string   `json:"title"`
-		Tables []*Table `json:"tables"`
-	}{d.Title, d.Tables()})
+		Title    string   `json:"title"`
+		Tables   []*Table `json:"tables"`
+		Problems []string `json:"problems,omitempty"`
+	}{d.Title, d.Tables(), d.Problems})
 }
 
 // MarshalJSON writes a table as {"name", "title", "columns", "rows"}; a row is column to value.

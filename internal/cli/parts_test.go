@@ -1,0 +1,248 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// broken is a kind of which one part panics, or returns what it must not.
+type broken struct {
+	worldtest.Simple[struct{}]
+	bad string
+}
+
+func newBroken(bad string) world.Kind {
+	b := broken{bad: bad, Simple: worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "broken", Version: 1, Doc: "One part fails.", Example: "kind: broken\n"}, Sits: []string{"one"},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome {
+			t.Note("said", "one", "x")
+			t.Ask(world.Call{Seat: "one", Label: "talk", Ask: llm.Request{Messages: []llm.Message{llm.User("hi")}}})
+			return world.Outcome{Scores: []world.Score{{Seat: "one", Name: "points", Value: 1}}}
+		},
+	}}
+	if bad == "Hidden" || bad == "Closed" {
+		return world.Define(brokenRecord{b})
+	}
+	return world.Define(b)
+}
+
+// brokenRecord is such a record.
+type brokenRecord struct{ broken }
+
+func (b brokenRecord) Hidden(world.Note) bool      { b.breaks("Hidden"); return false }
+func (b brokenRecord) Closed(world.Outcome) string { b.breaks("Closed"); return "" }
+
+func (b broken) breaks(part string) {
+	if b.bad == part {
+		panic("out of \x1b[2Jluck")
+	}
+}
+
+func (b broken) Exhibitor() world.Exhibitor {
+	b.breaks("Exhibitor")
+	if b.bad == "nil" {
+		return nil
+	}
+	return brokenExhibitor{b}
+}
+
+type brokenExhibitor struct{ broken }
+
+func (b brokenExhibitor) Add(world.Played) { b.breaks("Add") }
+func (b brokenExhibitor) Exhibits() []world.Exhibit {
+	b.breaks("Exhibits")
+	return []world.Exhibit{{Name: "mine", Title: "Mine", Show: world.Grid{Columns: []string{"what"}, Rows: [][]any{{"my own row"}}}}}
+}
+func (b broken) Story(world.Played, []world.Told) []world.Exhibit { b.breaks("Story"); return nil }
+func (b broken) Colours() map[string][2]string                    { b.breaks("Colours"); return nil }
+func (b broken) Mark(world.Note) (words, mark string)             { b.breaks("Mark"); return "", "" }
+func (b broken) Files(p world.Played, _ []world.Note) map[string]string {
+	if p.Episode == 0 {
+		b.breaks("Files")
+	}
+	table := "n,text\n-1.5,=1+1\n"
+	if b.bad == "table" && p.Episode == 0 {
+		table = "not,a\n\"broken"
+	}
+	return map[string]string{"e.csv": table, "a.md": "a", "1.svg": "<svg/>"}
+}
+func (b broken) Commands() []world.Command {
+	b.breaks("Commands")
+	verbs := map[string]world.Verb{"ring": &ring{}, "tags": &badTags{}}
+	if verbs[b.bad] == nil {
+		return []world.Command{{Name: "break", Doc: "Break\x1b[31m.", Verb: &breaks{}}}
+	}
+	return []world.Command{{Name: "break", Doc: "Break.", Verb: verbs[b.bad]}}
+}
+
+// breaks is a verb that panics, while it writes a file where one is named.
+type breaks struct {
+	Out string `placeholder:"FILE" help:"Write\x1b[31m this."`
+}
+
+func (v *breaks) Run(_ context.Context, p *world.Program) error {
+	return p.Write(world.Output{Flag: "--out", Path: v.Out}, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half")
+		panic("out of luck")
+	})
+}
+
+// ring embeds itself.
+type ring struct {
+	Next *ring `embed:""`
+}
+
+func (*ring) Run(context.Context, *world.Program) error { return nil }
+
+// badTags has a default that is no number.
+type badTags struct {
+	C chan int `default:"x"`
+}
+
+func (*badTags) Run(context.Context, *world.Program) error { return nil }
+
+// brokenRun plays two episodes.
+func brokenRun(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	plan := write(t, "plan.yaml", "kind: broken\nepisodes: 2\nagents: {a: sim/small}\n")
+	withBroken(t, "", "run", plan, "--out", file).want(t, ExitOK)
+	return file
+}
+
+func withBroken(t *testing.T, bad string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Main(t.Context(), State{Args: args, Kinds: []world.Kind{newBroken(bad)}, Stdout: &stdout, Stderr: &stderr})
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// TestReportWithoutAPart: a report goes on without a part of a kind that fails, and names it.
+func TestReportWithoutAPart(t *testing.T) {
+	t.Parallel()
+	file := brokenRun(t)
+	for _, c := range []struct {
+		bad, says string
+		mine      bool // the kind's own table is there
+	}{
+		{"", "", true},
+		{"nil", "the kind broken: Exhibitor: returned nil", false},
+		{"Exhibitor", "the kind broken: Exhibitor panicked: out of ", false},
+		{"Add", "the kind broken: Add panicked: out of ", false},
+		{"Exhibits", "the kind broken: Exhibits panicked: out of ", false},
+		{"Story", "the kind broken: Story panicked: out of ", true},
+		{"Colours", "the kind broken: Colours panicked: out of ", true},
+		{"Mark", "the kind broken: Mark panicked: out of ", true},
+		{"Hidden", "the kind broken: Hidden panicked: out of ", false}, // a record has a table of sessions instead
+		{"Closed", "the kind broken: Closed panicked: out of ", false},
+	} {
+		page := filepath.Join(t.TempDir(), "page.html")
+		text := withBroken(t, c.bad, "report", file, "--html", page).want(t, ExitOK).stdout
+		json := withBroken(t, c.bad, "report", file, "--json").want(t, ExitOK).stdout
+		for form, got := range map[string]string{"text": text, "json": json, "page": read(t, page)} {
+			if c.says != "" && strings.Count(got, c.says) != 1 || strings.Contains(got, "my own row") != c.mine || !strings.Contains(got, "points") || strings.Contains(got, "\x1b") {
+				t.Errorf("%s, %s: %s", c.bad, form, got)
+			}
+		}
+	}
+}
+
+// TestShowWithoutAPart: show fails in words where the part is what was asked for.
+func TestShowWithoutAPart(t *testing.T) {
+	t.Parallel()
+	file := brokenRun(t)
+	for _, part := range []string{"Mark", "Hidden"} {
+		withBroken(t, part, "show", file, "--episode", "0").want(t, ExitOK).wantErr(t, "the kind broken: "+part+" panicked: out of ")
+	}
+	withBroken(t, "Story", "show", file, "--episode", "0", "--story").want(t, ExitBroken).wantErr(t, "the kind broken: Story panicked: out of ")
+	withBroken(t, "Files", "show", file, "--episode", "0", "--board", "last").want(t, ExitBroken).wantErr(t, "the kind broken: Files panicked: out of ")
+}
+
+// TestExportWithoutAPart: what is wrong with the files of one episode is told, and the others are written. No cell is a
+// formula.
+func TestExportWithoutAPart(t *testing.T) {
+	t.Parallel()
+	file := brokenRun(t)
+	for _, c := range []struct {
+		bad  string
+		code int
+		says []string
+		dirs string
+		all  string
+	}{
+		{"", ExitOK, nil, "episode-0000 episode-0001 e.csv", "0,0,,-1.5,'=1+1\n1,1,,-1.5,'=1+1\n"},
+		{"Files", ExitFailed, []string{"episode 0 has no files: the kind broken: Files panicked: out of "}, "episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
+		{"table", ExitFailed, []string{"the kind broken: the file e.csv of episode 0 is no table: ", "line 2"}, "episode-0000 episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
+	} {
+		out := filepath.Join(t.TempDir(), "out")
+		withBroken(t, c.bad, "export", file, "--format", "folder", "--out", out).want(t, c.code).wantErr(t, c.says...)
+		if got := read(t, filepath.Join(out, "e.csv")); got != "episode,deal,cell,n,text\n"+c.all {
+			t.Errorf("%s: %s", c.bad, got)
+		}
+		for dir := range strings.FieldsSeq(c.dirs) {
+			if !strings.Contains(folderOf(t, out), dir) {
+				t.Errorf("%s: %s", c.bad, folderOf(t, out))
+			}
+		}
+		if got := read(t, filepath.Join(out, "episode-0001", "e.csv")); got != "n,text\n-1.5,'=1+1\n" {
+			t.Errorf("%s: %s", c.bad, got)
+		}
+	}
+}
+
+// TestCommandsThatFail: a kind whose commands cannot be made leaves the other verbs alone.
+func TestCommandsThatFail(t *testing.T) {
+	t.Parallel()
+	for bad, says := range map[string]string{
+		"Commands": "the kind broken: Commands panicked: out of \\u001b[2Jluck: its commands are left out",
+		"ring":     "the kind broken: the command break: cli.ring embeds itself: its commands are left out",
+		"tags":     "the kind broken: the command break: ",
+	} {
+		withBroken(t, bad, "version").want(t, ExitOK).wantErr(t, says, "its commands are left out")
+		withBroken(t, bad, "break").want(t, ExitUsage)
+	}
+	out := filepath.Join(t.TempDir(), "out.txt")
+	withBroken(t, "", "break", "--out", out).want(t, ExitBroken).wantErr(t, "the kind broken: the command panicked: out of luck")
+	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestManualOfHostileText: escape codes in the texts of a command reach no man page and no completion.
+func TestManualOfHostileText(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}} {
+		if got := withBroken(t, "", args...).want(t, ExitOK).stdout; strings.Contains(got, "\x1b") || !strings.Contains(got, "break") {
+			t.Errorf("%v: an escape code is in it, or the command is not", args)
+		}
+	}
+}
+
+// TestKindsThatCannotBe: kinds that no plan file could name are refused at the start, by name.
+func TestKindsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for want, names := range map[string][]string{
+		"two kinds are called a":     {"a", "b", "a"},
+		"kind 2 of 2 has no name":    {"a", ""},
+		`a kind is called "My Game"`: {"My Game"},
+		`a kind is called "2x"`:      {"a", "2x"},
+	} {
+		var kinds []world.Kind
+		for _, n := range names {
+			kinds = append(kinds, world.Kind{About: world.About{Name: n}})
+		}
+		var stderr bytes.Buffer
+		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: kinds, Stderr: &stderr}); code != ExitBroken || !strings.Contains(stderr.String(), want) {
+			t.Errorf("exit code %d: %s, want %s", code, stderr.String(), want)
+		}
+	}
+}
