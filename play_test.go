@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -164,6 +166,25 @@ func TestPlayModels(t *testing.T) {
 		"counts tokens beyond all": {func(context.Context, *llm.Request) (*llm.Response, error) {
 			return &llm.Response{Text: "Everything.", Usage: llm.Usage{Input: math.MaxInt, Output: math.MaxInt}}, nil
 		}, "impossible"},
+		"ends its goroutine": {func(context.Context, *llm.Request) (*llm.Response, error) { runtime.Goexit(); return nil, nil }, "Goexit"},
+		"returns a number that JSON lacks": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return &llm.Response{Text: "x", Logprobs: []llm.Logprob{{}, {Logprob: math.NaN()}}}, nil
+		}, "Logprobs[1]"},
+		"returns an alternative that JSON lacks": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return &llm.Response{Text: "x", Logprobs: []llm.Logprob{{Top: []llm.Logprob{{Logprob: math.Inf(-1)}}}}}, nil
+		}, "Logprobs[0]"},
+		"returns JSON that is none": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return &llm.Response{Text: "x", JSON: json.RawMessage("{")}, nil
+		}, "JSON is not valid"},
+		"takes no such request": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "no images"}
+		}, "no images"},
+		"says that it was canceled": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return nil, &llm.Error{Kind: llm.KindCanceled, Message: "not by us", Final: true}
+		}, "not by us"},
+		"says that something is not there": {func(context.Context, *llm.Request) (*llm.Response, error) {
+			return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "no such page"}
+		}, "no such page"},
 		"writes hostile text": {func(context.Context, *llm.Request) (*llm.Response, error) { return &llm.Response{Text: hostile}, nil }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -130,3 +130,50 @@ func TestFailedActsCount(t *testing.T) {
 		}
 	})
 }
+
+// waiting is an outside whose acts wait until it is drained.
+type waiting struct {
+	began, drained chan struct{}
+	first, second  sync.Once
+}
+
+func (w *waiting) Drain() { w.second.Do(func() { close(w.drained) }) }
+
+func (w *waiting) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.Response, error) {
+	w.first.Do(func() { close(w.began) })
+	<-w.drained
+	return nil, &llm.Error{Kind: llm.KindCanceled, Message: "no room"}
+}
+
+// TestGivenUpBesideAStrand: an act is called off while another strand of its episode is played. The race detector
+// has something to say about it where both look at the episode.
+func TestGivenUpBesideAStrand(t *testing.T) {
+	t.Parallel()
+	c := config(&models{width: 4}, &journal.Memory{}, 8)
+	o := &waiting{began: make(chan struct{}), drained: make(chan struct{})}
+	c.Actor = o
+	k := crowd()
+	k.Play = func(_ *turns, t *world.Table) world.Outcome {
+		t.Fork(2, func(i int, t *world.Table) {
+			if i == 0 {
+				t.One(world.Call{Seat: "a", Act: &world.Act{Name: "wait"}})
+				return
+			}
+			for range 2000 {
+				t.One(world.Call{Seat: "bot", Label: "w", Ask: llm.Request{Messages: []llm.Message{llm.User("x")}}})
+			}
+		})
+		return world.Outcome{}
+	}
+	c.Kind = world.Define(external{k})
+	drain, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	c.Drain = drain
+	go func() {
+		<-o.began
+		stop(errors.New("enough"))
+	}()
+	if res, err := Run(t.Context(), c); err != nil || res.State != journal.Stopped {
+		t.Errorf("%+v, %v", res, err)
+	}
+}

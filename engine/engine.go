@@ -131,6 +131,17 @@ type Result struct {
 // rules, its parameters or its prompts have changed since.
 var ErrDiverged = errors.New("diverged")
 
+// SameKind is an ErrDiverged unless kind is the one that a run was recorded with, in the same version.
+func SameKind(b *journal.Begun, kind world.Kind) error {
+	if b.Kind == kind.Name && b.KindVersion == kind.Version {
+		return nil
+	}
+	return fmt.Errorf("engine: %w: the run was recorded with %s version %d, and this is %s version %d: %s", ErrDiverged, b.Kind, b.KindVersion, kind.Name, kind.Version, ifDiverged)
+}
+
+// ifDiverged is what to do about a run that has diverged.
+const ifDiverged = "play it with the version that recorded it, or begin a new run file"
+
 // DivergedError says where.
 type DivergedError struct {
 	Turn journal.Turn
@@ -139,8 +150,8 @@ type DivergedError struct {
 
 // Error says where and what can be done.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s: play it with the version that recorded it, or begin a new run file",
-		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What)
+	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s: %s",
+		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What, ifDiverged)
 }
 
 // Is makes it an ErrDiverged.

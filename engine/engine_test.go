@@ -300,7 +300,7 @@ func TestDivergence(t *testing.T) {
 		t.Errorf("another plan: %v", err)
 	}
 	err = change(func(c *Config) { c.Kind.Version = 2 })
-	if err == nil || !strings.Contains(err.Error(), "recorded with crowd version 1, and this is crowd version 2") {
+	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "recorded with crowd version 1, and this is crowd version 2: play it with") {
 		t.Errorf("another version: %v", err)
 	}
 }

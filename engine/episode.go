@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
 
@@ -30,7 +31,8 @@ type episode struct {
 	busy   bool
 	parked []*strand
 	heard  bool // of a call of this sitting: it has begun outside, if it is played there
-	given  bool // up, since an act of it was called off
+	// givenUp is whether an act of it was called off: whoever plays it next ends it.
+	givenUp atomic.Bool
 }
 
 // strand is a line of play and what it waits for.
@@ -89,7 +91,7 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 func (r *run) play(ctx context.Context, s *strand) error {
 	for {
 		switch {
-		case s.episode.given:
+		case s.episode.givenUp.Load():
 			r.giveUp(s.episode)
 			return nil
 		case s.parent == nil && s.exhausted:

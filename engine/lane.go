@@ -157,7 +157,7 @@ func (s *scheduler) giveUp(c *call) bool {
 	}
 	s.landed(c)
 	s.asked--
-	c.strand.episode.given = true
+	c.strand.episode.givenUp.Store(true)
 	s.resume(c.strand) // whoever plays it ends it: another strand may be at it
 	return true
 }

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -48,8 +47,8 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	}
 	if head.Begun != nil {
 		c.Begun = *head.Begun
-		if c.Begun.Kind != c.Kind.Name || c.Begun.KindVersion != c.Kind.Version {
-			return nil, fmt.Errorf("engine: the run was recorded with %s version %d, and this is %s version %d", c.Begun.Kind, c.Begun.KindVersion, c.Kind.Name, c.Kind.Version)
+		if err := SameKind(&c.Begun, c.Kind); err != nil {
+			return nil, err
 		}
 	}
 	r := &run{

@@ -47,12 +47,17 @@ func (s *stopper) stop(e ending) {
 		return
 	}
 	s.end = e
-	s.stopped.Store(true)
-	if e.state == journal.Complete {
-		return
+	var drains []func()
+	if e.state != journal.Complete {
+		drains = s.drains
 	}
-	for _, drain := range s.drains {
-		s.draining.Go(drain) // it returns at once, but takes locks that a caller of ours may hold
+	s.draining.Add(len(drains)) // before anybody sees that the run stops, and waits
+	s.stopped.Store(true)
+	for _, drain := range drains {
+		go func() { // it returns at once, but takes locks that a caller of ours may hold
+			defer s.draining.Done()
+			drain()
+		}()
 	}
 }
 

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"parley/journal"
@@ -26,10 +27,8 @@ func TestReason(t *testing.T) {
 		if got != test.want || got.String() != text {
 			t.Errorf("%q: %+v, %q", text, got, got)
 		}
-		b, err := json.Marshal(test.want)
-		var again journal.Reason
-		if err != nil || json.Unmarshal(b, &again) != nil || test.state != journal.Failed && again != test.want {
-			t.Errorf("%q: %s, %+v, %v", text, b, again, err)
+		if b, err := json.Marshal(test.want); err != nil || string(b) != strconv.Quote(text) {
+			t.Errorf("%q: %s, %v", text, b, err)
 		}
 	}
 }

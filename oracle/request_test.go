@@ -9,10 +9,10 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
 
-	ours_anthropic "parley/internal/dialect/anthropic"
-	ours_openai "parley/internal/dialect/openai"
-	ours_responses "parley/internal/dialect/responses"
 	"parley/internal/provider"
+	ours_openai "parley/internal/wire/chat"
+	ours_anthropic "parley/internal/wire/messages"
+	ours_responses "parley/internal/wire/responses"
 	"parley/llm"
 )
 

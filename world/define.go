@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Kind is a family of worlds: what Define makes of a definition. Its methods have the names of the parts in this
@@ -30,11 +31,14 @@ func (p Params) Pointer() any { return p.pointer }
 
 // Define makes a Kind of its definition, with all the optional parts that the definition has. It panics where the
 // definition has an exported method that no part of a kind has, or one with another signature: the compiler cannot
-// know that such a method was meant as one.
+// know that such a method was meant as one. It also panics on a name that is not a word in lower case, a version below
+// 1, and params that a run file cannot hold: fields that are not exported, or have no json tag or one that is taken.
 func Define[P any](d Definition[P]) Kind {
 	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
-	if err := checkMethods[P](d); err != nil {
-		panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
+	for _, err := range []error{checkAbout(k.About), checkMethods[P](d), checkParams(reflect.TypeFor[P]())} {
+		if err != nil {
+			panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
+		}
 	}
 	_, k.casts = d.(Caster[P])
 	_, k.plans = d.(Planner[P])

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/world"
 	"parley/world/worldtest"
@@ -196,8 +197,68 @@ func TestDefineRefuses(t *testing.T) {
 	}
 }
 
+// TestDefineRefusesNames: what a plan file cannot name, or a run file cannot hold, stops the program when it starts.
+func TestDefineRefusesNames(t *testing.T) {
+	t.Parallel()
+	about := func(name string, version int) string {
+		return refusal(bare{is: world.About{Name: name, Version: version}})
+	}
+	type inner struct {
+		Deep int
+	}
+	type Embedded struct {
+		Count int `json:"count"`
+	}
+	type tree struct {
+		Below []tree `json:"below"`
+	}
+	for _, c := range []struct{ got, want string }{
+		{about("coins", 1), ""},
+		{about("two-up_3", 7), ""},
+		{about("", 1), "world: Define: kind : the name \"\": want a lower-case letter"},
+		{about("My Game", 1), "the name \"My Game\""},
+		{about("a/b", 1), "the name"},
+		{about("a--b", 1), "the name"},
+		{about("é", 1), "the name"},
+		{about("coins", 0), "version 0: want 1 or more"},
+		{about("coins", -1), "version -1: want 1 or more"},
+		{refusal(worldtest.Simple[int]{}), "its params are int: want a struct"},
+		{refusal(worldtest.Simple[json.RawMessage]{}), ""},
+		{refusal(worldtest.Simple[struct{ Rounds int }]{}), "world: Define: kind test: params: the field Rounds has no json tag: add one such as `json:\"rounds\"`"},
+		{refusal(worldtest.Simple[struct {
+			Rounds int `json:",omitempty"`
+		}]{}), "the field Rounds has no json tag"},
+		{refusal(worldtest.Simple[struct{ rounds int }]{}), "the field rounds is not exported"},
+		{refusal(worldtest.Simple[struct {
+			Inner map[string][]*inner `json:"inner"`
+		}]{}), "params.inner: the field Deep has no json tag"},
+		{refusal(worldtest.Simple[struct {
+			Embedded
+			Other int `json:"count"`
+		}]{}), "have the same json tag \"count\""},
+		{refusal(worldtest.Simple[struct {
+			Embedded
+			Left string    `json:"-"`
+			Tree tree      `json:"tree"`
+			When time.Time `json:"when"`
+		}]{}), ""},
+	} {
+		if !strings.Contains(c.got, c.want) || (c.want == "") != (c.got == "") {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// bare is a definition that says of itself what it is told to.
+type bare struct{ is world.About }
+
+func (b bare) About() world.About                            { return b.is }
+func (bare) Defaults() *coins                                { return &coins{} }
+func (bare) Seats(*coins) ([]string, error)                  { return nil, nil }
+func (bare) World(*coins, world.Lineup) (world.World, error) { return nil, nil }
+
 // refusal is what Define panics with.
-func refusal(d world.Definition[coins]) (why string) {
+func refusal[P any](d world.Definition[P]) (why string) {
 	defer func() {
 		if p := recover(); p != nil {
 			why = fmt.Sprint(p)

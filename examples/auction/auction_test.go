@@ -2,7 +2,6 @@ package auction
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"testing"
 
 	"parley/world"
@@ -12,13 +11,13 @@ import (
 // TestKind holds the kind to everything that any kind promises. The stand-in answers, so it must understand every prompt.
 func TestKind(t *testing.T) {
 	t.Parallel()
-	worldtest.Exercise(t, Kind(), worldtest.Options{Answer: func(c world.Call, r *rand.Rand) world.Reply {
-		text, ok := definition{}.StandIn("small", &c.Ask, r.Uint64())
-		if !ok {
-			t.Errorf("the stand-in does not understand %q", c.Ask.Messages[0].Text())
-		}
-		return world.Reply{Text: text, JSON: json.RawMessage(text)}
-	}})
+	worldtest.Exercise(t, Kind(), worldtest.Options{})
+}
+
+// TestStandIn: the stand-in understands every prompt. List the labels of all calls here.
+func TestStandIn(t *testing.T) {
+	t.Parallel()
+	worldtest.StandIn(t, Kind(), []string{"bid"})
 }
 
 // TestSecondPrice plays one round with known bids.

@@ -199,7 +199,7 @@ func (f Fork) mayset() error {
 		case "seed":
 			return f.refuse("--set %s: a fork keeps its seed, since what was dealt depends on it: for more draws, use --repeat", key)
 		case "episodes", "plan":
-			return f.refuse("--set %s: a fork plays one episode on: for more of it, use --repeat", key)
+			return f.refuse("--set %s: a fork continues one episode: for more of it, use --repeat", key)
 		case "out":
 			return f.refuse("--set %s: name the new run file with --out", key)
 		}

@@ -65,6 +65,14 @@ func (p Play) choose(head *journal.Head) (*chosen, error) {
 		stages, err := p.Plan.World()
 		return &chosen{plan: p.Plan, stages: stages}, err
 	}
+	for _, k := range p.kinds() {
+		if k.Name != head.Begun.Kind {
+			continue
+		}
+		if err := engine.SameKind(head.Begun, k); err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", p.File, err)}
+		}
+	}
 	was, err := config.FromJSON(head.Begun.Plan, p.kinds(), nil)
 	if err != nil {
 		return nil, err
@@ -85,7 +93,7 @@ func (p Play) choose(head *journal.Head) (*chosen, error) {
 	}
 	c, err := grow(was, is, head)
 	if refused, ok := errors.AsType[*changedError](err); ok {
-		todo := "give the plan a run file of its own with --out, play the recorded plan on with parley resume, or change one episode with parley fork"
+		todo := "give the plan a run file of its own with --out, resume the recorded plan with parley resume, or change one episode with parley fork"
 		if p.Plan == nil {
 			todo = "change one episode with parley fork, or begin a new run"
 		}

@@ -21,6 +21,7 @@ import (
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -206,6 +207,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, 
 // sit plays what was chosen on from head.
 func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
 	plan, over := what.plan, complete(head) && what.grown == nil
+	earlier := head.Calls
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
@@ -246,20 +248,36 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	res, err := engine.Run(ctx, c)
 	leave(ctx)
 	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
-	after, headErr := store.Head(context.WithoutCancel(ctx))
-	if headErr != nil {
-		return nil, errors.Join(err, headErr)
+	if res.State == "" {
+		return nil, err // nothing was begun
+	}
+	sum, sumErr := p.sumUp(context.WithoutCancel(ctx), store, plan, res, a)
+	if sum != nil {
+		sum.Calls.Earlier, sum.Grown = earlier, what.grown
+	}
+	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
+		err = errors.Join(err, sumErr)
+	}
+	return sum, err
+}
+
+// sumUp says how a run stands that was just played.
+func (p Play) sumUp(ctx context.Context, store journal.Journal, plan *config.Plan, res engine.Result, a *App) (*Summary, error) {
+	after, err := store.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if after.Begun == nil { // the first entry was not written
+		return nil, fmt.Errorf("app: the journal %w", view.ErrEmpty)
 	}
 	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
 	if plan.Until != nil && res.State == journal.Complete {
 		sum.Unreached = unreached(after, plan)
 	}
-	err = errors.Join(err, sum.explain(context.WithoutCancel(ctx), store, after, res.Cause, a.Stats()))
 	models := modelsOf(plan)
-	sum.Grown = what.grown
 	sum.Servers = serversOf(a.Servers())
 	sum.charge(after.Spent, models, a.Unpriced(models))
-	return sum, err
+	return sum, sum.explain(ctx, store, after, res.Cause, a.Stats())
 }
 
 // spentOf is what earlier processes of the run spent, or may have spent.

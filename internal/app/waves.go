@@ -37,7 +37,7 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 		return w, nil
 	}
 	if plan.Pace != "wave" {
-		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: play it on with --pace wave, which collects them (and sends no new ones with --set batch.lane=live)", len(head.Batches))}
+		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave, which collects them (and sends no new ones with --set batch.lane=live)", len(head.Batches))}
 	}
 	since := 0
 	for _, n := range head.Batches {

@@ -139,7 +139,14 @@ func (w *walker) walk(t types.Type) {
 		for e := range t.EmbeddedTypes() {
 			w.walk(e)
 		}
+	case *types.Union:
+		for term := range t.Terms() {
+			w.walk(term.Type())
+		}
 	case *types.Signature:
+		for p := range t.TypeParams().TypeParams() {
+			w.walk(p)
+		}
 		w.walk(t.Params())
 		w.walk(t.Results())
 	case *types.Tuple:

@@ -43,6 +43,27 @@ func names(text, kind string) bool {
 	return false
 }
 
+// TestWorldsArePublic: worlds use what a stranger's module can import, but for what is listed.
+func TestWorldsArePublic(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, p := range packages(t) {
+		for _, in := range p.inside() {
+			if !under(p.path(), "worlds") || !under(in, "internal") {
+				continue
+			}
+			if used[in] = true; closed[in] == "" {
+				t.Errorf("%s imports %s, which no module outside can: use what is public", p.path(), in)
+			}
+		}
+	}
+	for in := range closed {
+		if !used[in] {
+			t.Errorf("exceptions_test.go: no world imports %s any more", in)
+		}
+	}
+}
+
 // TestNoKindIsSpecial: nothing under internal/ imports a world or knows one by name, so that those that come with parley
 // can do nothing that a stranger's cannot.
 func TestNoKindIsSpecial(t *testing.T) {

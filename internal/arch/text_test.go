@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"parley/internal/cli"
+	"parley/internal/command"
 	"parley/worlds"
 )
 
@@ -74,6 +75,18 @@ func TestDocumentsUseRealVerbs(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOwnCommands: what the tests of kinds know of the command line's own verbs is all of them.
+func TestOwnCommands(t *testing.T) {
+	t.Parallel()
+	own := command.Own()
+	verbs := append(cli.Verbs(nil), "help")
+	slices.Sort(own)
+	slices.Sort(verbs)
+	if !slices.Equal(own, verbs) {
+		t.Errorf("command.Own lists %v, the verbs are %v", own, verbs)
 	}
 }
 

@@ -230,7 +230,7 @@ func facts(e *app.Estimate) [][2]string {
 	if r := e.Recorded; r != nil && r.Grown != nil {
 		all = append(all, [2]string{"file", oneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
 	} else if r != nil {
-		all = append(all, [2]string{"file", "run would refuse the plan: " + oneLine(r.Refused)})
+		all = append(all, [2]string{"file", "run would refuse the plan: " + oneLine(plainly(r.Refused))})
 	}
 	for _, file := range e.Outside {
 		all = append(all, [2]string{"file", oneLine(file) + " is outside the plan's folder, and allowed"})

@@ -65,15 +65,15 @@ type State struct {
 type grammar struct {
 	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
 
-	Run        runCmd        `cmd:"" help:"Play a plan into a run file; play it on if the file exists."`
-	Resume     resumeCmd     `cmd:"" help:"Play a run file on."`
+	Run        runCmd        `cmd:"" help:"Run a plan. If the run file exists, resume it."`
+	Resume     resumeCmd     `cmd:"" help:"Resume a run."`
 	Check      checkCmd      `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
 	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
 	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
-	Report     reportCmd     `cmd:"" help:"Say what runs came to: tables with intervals, and a page with charts."`
+	Report     reportCmd     `cmd:"" help:"Summarize runs: tables with intervals, and a page with charts."`
 	Compare    compareCmd    `cmd:"" help:"Say what differs between runs, agents, models or cells, and what the data cannot show yet."`
 	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
-	Fork       forkCmd       `cmd:"" help:"Play an episode of a run on from one of its turns, with another model, lineup or params."`
+	Fork       forkCmd       `cmd:"" help:"Continue an episode of a run from one of its turns, with another model, lineup or params."`
 	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
 	New        newCmd        `cmd:"" help:"Write a Go module with a world of your own to begin with."`
 	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
@@ -131,7 +131,7 @@ func Verbs(kinds []world.Kind) []string {
 func run(ctx context.Context, s *State) error {
 	parser, err := newParser(s, &grammar{})
 	if err != nil {
-		return fmt.Errorf("cli: grammar: %w", err)
+		return fmt.Errorf("cli: %w", err)
 	}
 	args := s.Args
 	switch {
@@ -159,7 +159,24 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kong.New(g, append(brought,
+	k, err := parserOf(s, g, brought...)
+	if err == nil {
+		return k, nil
+	}
+	for _, c := range brought {
+		if _, err := parserOf(s, &grammar{}, c); err != nil {
+			return nil, c.refused(err)
+		}
+	}
+	return nil, err
+}
+
+func parserOf(s *State, g *grammar, brought ...kindCommand) (*kong.Kong, error) {
+	var options []kong.Option
+	for _, c := range brought {
+		options = append(options, c.option())
+	}
+	return kong.New(g, append(options,
 		kong.Name("parley"),
 		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
 		kong.NoDefaultHelp(),

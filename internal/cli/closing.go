@@ -14,14 +14,15 @@ import (
 )
 
 // printSummary prints what came of a run: scores, figures, what failed, and commands to go on with.
-func (v *playView) printSummary(w io.Writer, sum *app.Summary) {
+// resumable is whether parley resume can go on with it.
+func (v *playView) printSummary(w io.Writer, sum *app.Summary, resumable bool) {
 	v.printAgents(w, sum)
 	printFigures(w, sum)
 	printTrouble(w, sum)
 	if says := v.says(); len(says) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(says, ",\n"))
 	}
-	v.printCommands(w, sum)
+	v.printCommands(w, sum, resumable)
 }
 
 // printAgents prints the scores by agent.
@@ -48,7 +49,10 @@ func printFigures(w io.Writer, sum *app.Summary) {
 	if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, ", %s failed", number(sum.Episodes.Failed))
 	}
-	fmt.Fprintf(w, "; %s calls, %s of them now", number(sum.Calls.Total), number(sum.Calls.Asked))
+	fmt.Fprintf(w, "; %s", several(sum.Calls.Total, "call", "calls"))
+	if sum.Calls.Earlier > 0 {
+		fmt.Fprintf(w, ", %s of them new", number(sum.Calls.Total-sum.Calls.Earlier))
+	}
 	spent := "unpriced"
 	if sum.Cost != nil {
 		spent = sum.Cost.String()
@@ -93,9 +97,11 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 }
 
 // printCommands prints which commands go on with the run or show it.
-func (v *playView) printCommands(w io.Writer, sum *app.Summary) {
+func (v *playView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
-	if sum.State != journal.Complete {
+	if !resumable {
+		fmt.Fprintf(w, "to run the plan in a new run file:\n    %s\n", v.again)
+	} else if sum.State != journal.Complete {
 		more := ""
 		if sum.Reason.Kind == journal.ByBudget {
 			more = " --budget USD"
@@ -103,7 +109,7 @@ func (v *playView) printCommands(w io.Writer, sum *app.Summary) {
 		for _, t := range v.trust { // it holds for one command
 			more += " --trust " + shellWord(t)
 		}
-		fmt.Fprintf(w, "to play it on:\n    parley resume %s%s\n", shellWord(sum.File), more)
+		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", shellWord(sum.File), more)
 	} else if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
 	}

@@ -19,15 +19,31 @@ import (
 
 var commandName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
+// kindCommand is a verb that a kind brings.
+type kindCommand struct {
+	kind string
+	world.Command
+}
+
+func (c kindCommand) option() kong.Option { return kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb) }
+
+// commandField finds the field that an error of kong is about, behind the name of its type.
+var commandField = regexp.MustCompile(`^[^:]+\.(\w+): `)
+
+// refused is an error of kong about c, with whose it is.
+func (c kindCommand) refused(err error) error {
+	return fmt.Errorf("the kind %s: the command %q: %s", c.kind, c.Name, commandField.ReplaceAllString(err.Error(), "the field $1: "))
+}
+
 // commands are the verbs of the kinds, for the grammar g.
-func commands(g *grammar, kinds []world.Kind) ([]kong.Option, error) {
+func commands(g *grammar, kinds []world.Kind) ([]kindCommand, error) {
 	by := map[string]string{"help": "parley itself"}
 	for f := range reflect.TypeOf(*g).Fields() {
 		if _, ok := f.Tag.Lookup("cmd"); ok {
 			by[verbName(f.Name)] = "parley itself"
 		}
 	}
-	var all []kong.Option
+	var all []kindCommand
 	for _, k := range kinds {
 		brings, ok := world.As[world.Commander](k)
 		if !ok {
@@ -41,7 +57,7 @@ func commands(g *grammar, kinds []world.Kind) ([]kong.Option, error) {
 				return nil, fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", k.Name, c.Name, by[c.Name])
 			}
 			by[c.Name] = "the kind " + k.Name
-			all = append(all, kong.DynamicCommand(c.Name, c.Doc, "kinds", c.Verb))
+			all = append(all, kindCommand{k.Name, c})
 		}
 	}
 	return all, nil

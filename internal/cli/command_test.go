@@ -111,12 +111,27 @@ func TestCommandsThatCannotBe(t *testing.T) {
 		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x"})}, "want a pointer to a struct"},
 		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: (*shout)(nil)})}, "want a pointer to a struct"},
 		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: odd(1)})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("b", world.Command{Name: "fine", Doc: "x", Verb: &shout{}}), brings("a", world.Command{Name: "go", Doc: "x", Verb: &badTag{}})}, "parley: the kind a: the command \"go\": the field Move: enum value is only valid if"},
+		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: &sameFlag{}})}, `the kind a: the command "go": the field Again: duplicate flag --move`},
 	} {
 		var stderr bytes.Buffer
 		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: c.kinds, Stderr: &stderr}); code != ExitBroken || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("exit code %d: %s, want %s", code, stderr.String(), c.want)
 		}
 	}
+}
+
+// badTag is a verb with a tag that no flag can have.
+type badTag struct {
+	odd
+	Move string `enum:"left,right"`
+}
+
+// sameFlag is a verb with two flags of one name.
+type sameFlag struct {
+	odd
+	Move  string
+	Again string `name:"move"`
 }
 
 type odd int
@@ -134,6 +149,15 @@ func TestCommandsOfTheKinds(t *testing.T) {
 	}
 	if bare := strings.Join(Verbs(nil), " "); strings.Contains(bare, "trainer") || strings.Contains(bare, "adjudicate") {
 		t.Errorf("without kinds: %s", bare)
+	}
+}
+
+// TestTableThatIsACommand: a table that export does not have may be a command of a kind.
+func TestTableThatIsACommand(t *testing.T) {
+	t.Parallel()
+	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, ExitUsage).wantErr(t, "there is a command of that name: parley trajectories")
+	if got := parley(t, State{}, "export", "run.parley", "--table", "nothing").want(t, ExitUsage); strings.Contains(got.stderr, "command of that name") {
+		t.Error(got.stderr)
 	}
 }
 

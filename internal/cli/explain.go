@@ -36,6 +36,9 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
 		problem = strings.ReplaceAll(what, `"`, "") + " is missing"
 	}
+	if _, got, ok := strings.Cut(problem, ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
+		problem += "; there is a command of that name: parley " + strings.TrimSuffix(got, `"`)
+	}
 	return usage("%s: %s\nusage: parley %s\n       parley %s --help says more", verb.Name, problem, verb.Summary(), verb.Name)
 }
 
@@ -50,7 +53,7 @@ func noVerb(err error, args, verbs []string) error {
 	case isPlan(args[i]):
 		return usage("%s is no verb; to play a plan: parley run %s", word, word)
 	case filepath.Ext(args[i]) == ".parley":
-		return usage("%s is no verb; to look at a run: parley show %s; to play it on: parley resume %s", word, word, word)
+		return usage("%s is no verb; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
 	hint := ""
 	if n := near.Name(args[i], verbs); n != "" {
@@ -77,7 +80,10 @@ func playError(file string, err error) error {
 		}
 		return asUsage(err)
 	}
-	if _, ok := errors.AsType[config.Errors](err); ok || errors.Is(err, engine.ErrDiverged) || app.IsUsage(err) {
+	if errors.Is(err, engine.ErrDiverged) {
+		return usage("%w (parley run PLAN --out FILE)", err)
+	}
+	if _, ok := errors.AsType[config.Errors](err); ok || app.IsUsage(err) {
 		return asUsage(err)
 	}
 	return err

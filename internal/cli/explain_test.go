@@ -37,7 +37,7 @@ func TestKindWords(t *testing.T) {
 		"a flag and no verb":    {[]string{"--budget", "5"}, []string{"--budget", "parley --help"}},
 		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N, --turn=K", "usage: parley fork --episode=N --turn=K <file> [flags]"}},
 		"no number":             {[]string{"show", run, "--episode", "x"}, []string{"show: --episode"}},
-		"a run as a plan":       {[]string{"run", run}, []string{run + ": is a run file, not a plan: `parley resume` plays it on"}},
+		"a run as a plan":       {[]string{"run", run}, []string{run + ": is a run file, not a plan: `parley resume` resumes it"}},
 		"no run is checked":     {[]string{"check", put("diary.parley", "dear diary")}, []string{"diary.parley is not a run file"}},
 		"a plan is shown":       {[]string{"show", plan}, []string{plan + " is a plan, not a run file: parley run " + plan}},
 		"a plan is resumed":     {[]string{"resume", plan}, []string{plan + " is a plan, not a run file"}},
@@ -53,7 +53,7 @@ func TestKindWords(t *testing.T) {
 		"no folder for the run": {[]string{"run", plan, "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},
 		"nor for the fork":      {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},
 		"nor for the plan":      {[]string{"init", "secrets", "--out", filepath.Join(nowhere, "x.yaml")}, []string{"the folder " + nowhere + " does not exist"}},
-		"it exists":             {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", run}, []string{run + " exists already: play it on, or name another file\n"}},
+		"it exists":             {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", run}, []string{run + " exists already: resume it, or name another file\n"}},
 		"no file of prices":     {[]string{"run", plan, "--set", "prices=" + nowhere, "--out", filepath.Join(dir, "plan.parley")}, []string{"open " + nowhere + ": no such file or directory\n"}},
 		"an agent with a slip":  {[]string{"run", plan, "--set", "agents.aa.model=sim/x"}, []string{"--set agents.aa.model=sim/x: agents.aa: sits in no seat"}},
 	} {

@@ -61,7 +61,7 @@ func TestFork(t *testing.T) {
 	if !strings.Contains(again.stdout, "run file: "+out) {
 		t.Error(again.stdout)
 	}
-	again.wantErr(t, "playing on from turn 1 of episode 0 of "+file)
+	again.wantErr(t, "continuing from turn 1 of episode 0 of "+file)
 }
 
 func TestForkBadInput(t *testing.T) {

@@ -91,16 +91,22 @@ func headOf(path string) ([]byte, error) {
 	return head, errors.Join(err, f.Close())
 }
 
-// write writes the file whole or not at all.
+// write writes the file whole or not at all, also where write panics.
 func (o output) write(write func(io.Writer) error) error {
 	p, err := o.create()
 	if err != nil {
 		return err
 	}
+	written := false
+	defer func() {
+		if !written {
+			p.abandon()
+		}
+	}()
 	if err := write(p.File); err != nil {
-		p.abandon()
 		return err
 	}
+	written = true
 	return p.commit()
 }
 

@@ -80,11 +80,11 @@ func (v *playView) greet(o app.Opened) {
 		return
 	}
 	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
-		fmt.Fprintf(v.out, "parley: playing on from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
+		fmt.Fprintf(v.out, "parley: continuing from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
 		return
 	}
 	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
-		fmt.Fprintf(v.out, "parley: playing %s on: %s episodes of it ended before\n", o.File, number(v.ended))
+		fmt.Fprintf(v.out, "parley: resuming %s: %s ended before\n", o.File, several(v.ended, "episode", "episodes"))
 		if o.Head.Cut && o.Head.Lost > 0 {
 			fmt.Fprintf(v.out, "parley: it was cut off with %s calls in flight: they are asked again\n", number(o.Head.Lost))
 		}

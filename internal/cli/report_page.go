@@ -4,17 +4,28 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/internal/report"
 	doc "parley/internal/report/page"
 	"parley/internal/stats"
 )
 
 // document adds what of a report is for the terminal: facts, words, and tables that are
-// not too long.
+// not too long. What it leaves out of what the kind shows is named.
 func (p *page) document(d *doc.Document) {
 	for _, s := range d.Sections {
 		b := page{out: p.out}
+		var left []string
 		for _, block := range s.Blocks {
-			b.block(block)
+			empty := block.Title == "" || block.Table != nil && len(block.Table.Rows) == 0
+			if !b.block(block) && s.ID == report.KindSection && !empty {
+				left = append(left, oneLine(block.Title))
+			}
+		}
+		if len(left) > 0 {
+			if b.b.Len() > 0 {
+				b.line()
+			}
+			b.put(inkFaint, "(shown on the page only, with --html: "+strings.Join(left, "; ")+"; --json and --csv have the numbers)\n")
 		}
 		if b.b.Len() == 0 && len(s.Blocks) > 0 {
 			continue // it is for the page only
@@ -30,7 +41,8 @@ func (p *page) document(d *doc.Document) {
 	}
 }
 
-func (p *page) block(b doc.Block) {
+// block adds a block, unless there is nothing in it for the terminal.
+func (p *page) block(b doc.Block) (shown bool) {
 	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
 		if p.b.Len() > 0 {
 			p.line()
@@ -39,14 +51,14 @@ func (p *page) block(b doc.Block) {
 			p.put(inkFaint, b.Title+"\n")
 		}
 		p.report(t)
-		return
+		return true
 	}
 	lines := b.List
 	if b.Text != "" && b.Table == nil && b.Drawing == "" && !b.Pre {
 		lines = append(lines, b.Text)
 	}
 	if len(lines) == 0 {
-		return
+		return false
 	}
 	if p.b.Len() > 0 {
 		p.line()
@@ -57,6 +69,7 @@ func (p *page) block(b doc.Block) {
 	for _, l := range lines {
 		p.behind(inkFaint, "-", l)
 	}
+	return true
 }
 
 // report adds a table of a report. Where it is too

@@ -17,7 +17,7 @@ import (
 // runCmd plays a plan.
 type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
-	Out  string  `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Out  string  `placeholder:"FILE" help:"The run file. If it exists, it is resumed. Default: beside the plan, named after it."`
 	Seed *uint64 `placeholder:"N" help:"Another seed than the plan's."`
 	playFlags
 }
@@ -179,11 +179,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.printSummary(s.Stdout, sum)
+		view.printSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged))
 	}
 	if err != nil {
+		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
 		err = playError(p.File, err)
-		if !f.JSON && !f.Quiet && err.Error() == sum.Reason.String() {
+		if said {
 			return silent(exitCode(err)) // the table has said it
 		}
 		return err

@@ -91,7 +91,7 @@ func TestResumeOfNothing(t *testing.T) {
 	before := read(t, file)
 	shown := parley(t, State{}, "show", file).stdout
 	got := parley(t, State{}, "resume", file).want(t, ExitOK).wantErr(t, "is complete: there was nothing left to play")
-	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them now; ") {
+	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them new; ") {
 		t.Error(got.stdout)
 	}
 	if read(t, file) != before || parley(t, State{}, "show", file).stdout != shown {

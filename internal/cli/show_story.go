@@ -8,18 +8,31 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/report"
+	doc "parley/internal/report/page"
 	"parley/internal/view"
 	"parley/world"
 )
 
 // shownStory is an episode as its kind tells it.
 type shownStory struct {
-	File    string        `json:"file"`
-	Episode int           `json:"episode"`
-	Frames  []world.Frame `json:"frames"`
+	File     string         `json:"file"`
+	Episode  int            `json:"episode"`
+	Frames   []world.Frame  `json:"frames"`   // of all replays
+	Exhibits []shownExhibit `json:"exhibits"` // in the order of the story
 }
 
-// story tells an episode frame by frame, without the pictures.
+// shownExhibit is a part of a story, in words and numbers.
+type shownExhibit struct {
+	Name    string     `json:"name"`
+	Title   string     `json:"title"`
+	Caption string     `json:"caption,omitempty"`
+	Text    string     `json:"text,omitempty"`
+	Table   *doc.Table `json:"table,omitempty"`
+	frames  []world.Frame
+}
+
+// story tells an episode part by part, without the pictures.
 func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 	kind, played, read, err := v.played(ctx, *c.Episode)
 	if err != nil {
@@ -28,14 +41,21 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 	if _, ok := world.As[world.Storyteller](kind); !ok {
 		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
 	}
-	told := &shownStory{File: v.file, Episode: played.Episode}
+	told := &shownStory{File: v.file, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []shownExhibit{}}
 	for _, e := range read.Story(kind, played) {
+		b, ok := report.Exhibit(e)
+		if !ok {
+			continue
+		}
+		shown := shownExhibit{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
 		if r, ok := e.Show.(world.Replay); ok {
 			for _, f := range r.Frames {
 				f.SVG = ""
-				told.Frames = append(told.Frames, f)
+				shown.frames = append(shown.frames, f)
 			}
 		}
+		told.Frames = append(told.Frames, shown.frames...)
+		told.Exhibits = append(told.Exhibits, shown)
 	}
 	return c.show(s, told, told.print)
 }
@@ -96,13 +116,35 @@ func (t *shownStory) print(p *page) {
 	p.put(inkHead, fmt.Sprintf("episode %d", t.Episode))
 	p.put(inkPlain, " of "+t.File)
 	p.line()
-	for _, f := range t.Frames {
-		p.line()
-		p.put(inkHead, oneLine(f.Title))
-		p.line()
-		for _, l := range f.Lines {
-			p.told(l)
+	for _, e := range t.Exhibits {
+		if e.frames == nil {
+			p.exhibit(e)
 		}
+		for _, f := range e.frames {
+			p.line()
+			p.put(inkHead, oneLine(f.Title))
+			p.line()
+			for _, l := range f.Lines {
+				p.told(l)
+			}
+		}
+	}
+}
+
+// exhibit writes a part of a story that is no replay.
+func (p *page) exhibit(e shownExhibit) {
+	p.line()
+	p.put(inkHead, oneLine(e.Title))
+	p.line()
+	if e.Caption != "" {
+		p.put(inkFaint, oneLine(e.Caption))
+		p.line()
+	}
+	if e.Text != "" {
+		p.quote("  ", e.Text)
+	}
+	if e.Table != nil && len(e.Table.Rows) > 0 {
+		p.report(e.Table)
 	}
 }
 

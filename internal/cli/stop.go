@@ -150,6 +150,9 @@ func listen(ctx context.Context, s *State, g *gate) (_ context.Context, end func
 					continue
 				}
 				cancel(errAborted)
+				if s.Exit != nil {
+					fmt.Fprintf(s.Stderr, "parley: aborting; what has not stopped within %v is cut off, at once if you press once more\n", abortGrace)
+				}
 			case <-over:
 			}
 			return

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/world"
 )
 
 // TestSecondSignalEndsTheProcess has a verb that never looks at its context.
@@ -45,6 +49,31 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 			})
 		})
 	}
+}
+
+// deaf is a verb that looks at no context.
+type deaf struct{ until <-chan struct{} }
+
+// Run waits for the end of the process.
+func (d *deaf) Run(context.Context, *world.Program) error { <-d.until; return nil }
+
+// TestSecondSignalSaysWhatHappens: a verb that never returns is cut off, and the user is told when.
+func TestSecondSignalSaysWhatHappens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		signals, exited, done := make(chan os.Signal), make(chan struct{}), make(chan struct{})
+		var stderr bytes.Buffer
+		s := State{Args: []string{"listen"}, Stderr: &stderr, Signals: signals, Exit: func(int) { close(exited) },
+			Kinds: []world.Kind{brings("echo", world.Command{Name: "listen", Doc: "Do not listen.", Verb: &deaf{until: exited}})}}
+		go func() { Main(t.Context(), s); close(done) }()
+		signals <- syscall.SIGINT
+		time.Sleep(time.Second)
+		signals <- syscall.SIGINT
+		<-done
+		if want := "parley: aborting; what has not stopped within 3s is cut off"; strings.Count(stderr.String(), want) != 1 {
+			t.Errorf("%s", stderr.String())
+		}
+	})
 }
 
 // TestToolParametersAreBounded names the tool whose parameters are too deep.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
+	"testing"
 
 	"parley/world"
 	"parley/world/worldtest"
@@ -77,3 +79,23 @@ func solo() worldtest.Simple[struct{}] {
 }
 
 func testKinds() []world.Kind { return []world.Kind{world.Define(solo()), world.Define(talk())} }
+
+// TestSeatsHaveNames: a kind that makes a seat twice, or one without a name, is refused, in every cell of a matrix too.
+func TestSeatsHaveNames(t *testing.T) {
+	t.Parallel()
+	kind := talk()
+	kind.SeatsOf = func(p *talkParams) ([]string, error) {
+		return map[int][]string{1: {"a", ""}, 2: {"a", "b", "a"}, 3: {"a", "b"}}[p.Messages], nil
+	}
+	for params, want := range map[string]string{
+		"params: {messages: 1}": "seat 2 has no name",
+		"params: {messages: 2}": `makes the seat "a" twice`,
+		"params: {messages: 3}": "",
+		"params: {messages: 3}\nplan: {matrix: {params: {messages: [3, 2]}}}": `makes the seat "a" twice`,
+	} {
+		_, err := Parse("p.yaml", []byte("kind: talk\nagents: {x: sim/small}\nlineup: {a: x, b: x}\n"+params+"\n"), []world.Kind{world.Define(kind)}, nil)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", params, err, want)
+		}
+	}
+}

@@ -119,7 +119,7 @@ func (r *resolver) variant(own, change map[string]any, here path) {
 		r.paramsProblem(err, here)
 		return
 	}
-	seats, err := r.plan.Kind.Seats(params)
+	seats, err := seatsOf(r.plan.Kind, params)
 	if err != nil {
 		r.paramsProblem(err, here)
 		return

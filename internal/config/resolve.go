@@ -86,6 +86,10 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 			r.plan.Kind, r.known, params = k, true, paramsShape(k)
 		}
 	}
+	if kind := tree.field("kind"); !r.known && rep.src.recorded && kind != nil && kind.form == text && kind.at.set == "" {
+		rep.add(kind.at, path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.text, cmp.Or(anyOf(names), "none"))
+		return nil, rep.err() // the rest cannot be checked
+	}
 	r.root = keys(names, params)
 	if r.plan.Kind.Casts() {
 		agents := r.root.key("agents")

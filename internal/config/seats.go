@@ -26,7 +26,7 @@ func (r *resolver) params(beside files) {
 		return
 	}
 	loaded := r.load(beside)
-	seats, err := p.Kind.Seats(p.Params)
+	seats, err := seatsOf(p.Kind, p.Params)
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // what was not read was told of
 			r.paramsProblem(one, path{"params"})
@@ -35,6 +35,21 @@ func (r *resolver) params(beside files) {
 	if loaded && err == nil {
 		p.Seats, r.seated = seats, true
 	}
+}
+
+// seatsOf returns the seats that params make: each has a name of its own.
+func seatsOf(k world.Kind, params world.Params) ([]string, error) {
+	seats, err := k.Seats(params)
+	for i, seat := range seats {
+		switch {
+		case err != nil:
+		case seat == "":
+			err = fmt.Errorf("the kind makes %d seats of these params, and seat %d has no name: correct its method Seats", len(seats), i+1)
+		case slices.Contains(seats[:i], seat):
+			err = fmt.Errorf("the kind makes the seat %s twice of these params: correct its method Seats", quote(seat))
+		}
+	}
+	return seats, err
 }
 
 // namedParam finds the param that an error of a kind is about.

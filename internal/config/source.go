@@ -101,7 +101,7 @@ func newText(src *source, b []byte, most int) *report {
 	rep := &report{src: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
-		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` plays it on, `parley show` shows it")
+		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
 		return rep
 	case len(b) > most:
 		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(most)))

@@ -1,41 +1,59 @@
 // Package dialect opens a provider: it picks the wire format that the provider
 // names, and makes a model of the two.
 //
-// It promises nothing of its own; each format is a package below. It is not for the
+// It promises nothing of its own; each format is a package of internal/wire. It is not for the
 // simulated provider, which is no wire format and is opened where a run is put together.
 package dialect
 
 import (
 	"fmt"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
+	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
 	"parley/llm"
 )
+
+// Codec returns how a dialect is spoken. It says no to a name that is not a wire format's.
+func Codec(dialect string) (wire.Codec, bool) {
+	bearer := wire.Config{KeyPrefix: "Bearer "}
+	switch dialect {
+	case "openai":
+		return wire.Codec{
+			Path: chat.Path, Config: bearer, Append: chat.AppendRequest, Decode: chat.DecodeResponse,
+			Assemble: func() wire.Assembler { return chat.NewAssembler() },
+		}, true
+	case "responses":
+		return wire.Codec{
+			Path: responses.Path, Config: bearer, Append: responses.AppendRequest, Decode: responses.DecodeResponse,
+			Assemble: func() wire.Assembler { return responses.NewAssembler() },
+		}, true
+	case "anthropic":
+		return wire.Codec{
+			Path: messages.Path, Append: messages.AppendRequest, Decode: messages.DecodeResponse, MaxTokens: messages.MaxTokens,
+			Assemble: func() wire.Assembler { return messages.NewAssembler() },
+			Config:   wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": messages.Version}},
+		}, true
+	}
+	return wire.Codec{}, false
+}
 
 // Open makes a model of a provider. It reads the provider's key from the environment,
 // and opens no connection. The result is an io.Closer too, which closes idle connections.
 func Open(p provider.Provider) (llm.Model, error) {
-	switch p.Dialect {
-	case "openai":
-		return open(openai.New(p))
-	case "responses":
-		return open(responses.New(p))
-	case "anthropic":
-		return open(anthropic.New(p))
-	case "sim", "go":
+	codec, ok := Codec(p.Dialect)
+	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
 		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("dialect: %w", err)
 	}
-	return nil, fmt.Errorf("dialect: provider %s: %q is not a dialect", p.Name, p.Dialect)
-}
-
-// open keeps a nil pointer from becoming a model that is not nil.
-func open[M llm.Model](m M, err error) (llm.Model, error) {
+	if !ok {
+		return nil, fmt.Errorf("dialect: provider %s: %q is not a dialect", p.Name, p.Dialect)
+	}
+	m, err := wire.Open(p, codec)
 	if err != nil {
 		return nil, err // it names the provider
 	}

@@ -34,7 +34,7 @@ func TestAccountsAddUp(t *testing.T) {
 		l := &books{T: r, top: budget{
 			budget:  NewBudget(llm.Money(rapid.SampledFrom([]int64{0, 1, 1e6, 5e6, 1e12}).Draw(r, "budget")), 0),
 			prices:  newPriceList(table),
-			batched: func(*call) bool { return rapid.Bool().Draw(r, "parks") },
+			batched: func(*call) bool { return rapid.Bool().Draw(r, "batched") },
 			asked:   func(req *llm.Request) *llm.Request { return req },
 		}}
 		l.top.prices.keeps = func(string) bool { return keeps }

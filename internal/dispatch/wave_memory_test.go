@@ -124,7 +124,7 @@ func BenchmarkParked(b *testing.B) {
 			for b.Loop() {
 				batched, left = inBatches(b, n, 1)
 			}
-			b.ReportMetric(batched, "bytes/parked")
+			b.ReportMetric(batched, "bytes/queued")
 			b.ReportMetric(left, "bytes/left")
 		})
 	}

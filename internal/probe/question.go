@@ -8,6 +8,8 @@ import (
 
 	"parley/internal/dialect/wire"
 	"parley/internal/provider"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -161,23 +163,15 @@ func (p *prober) stream(ctx context.Context) {
 type seen struct{ stream, usage, done bool }
 
 func (p *prober) events(ctx context.Context, options bool) (seen, error) {
-	body := map[string]any{
-		"model": p.report.Model, "messages": []map[string]string{{"role": "user", "content": plainQuestion}}, "stream": true, "max_tokens": answerTokens,
-	}
-	if !p.caps.OldMaxField {
-		delete(body, "max_tokens")
-		body["max_completion_tokens"] = answerTokens
-	}
-	if options {
-		body["stream_options"] = map[string]bool{"include_usage": true}
-	}
-	b, err := json.Marshal(body)
+	req := question(plainQuestion, answerTokens)
+	req.Model = Name + "/" + p.report.Model
+	b, _, err := chat.AppendRequest(nil, req, provider.Capability{OldMaxField: p.caps.OldMaxField, NoStreamOptions: !options}, true)
 	if err != nil {
 		return seen{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	a, err := p.client.Do(ctx, wire.Call{Path: "/chat/completions", Body: b})
+	a, err := p.client.Do(ctx, wire.Call{Path: chat.Path, Body: b})
 	if err != nil {
 		return seen{}, err
 	}
@@ -186,13 +180,13 @@ func (p *prober) events(ctx context.Context, options bool) (seen, error) {
 	if !s.stream {
 		return s, nil
 	}
-	err = a.Events(ctx, func(e wire.Event) (bool, error) {
+	err = a.Events(ctx, func(e sse.Event) (bool, error) {
 		var chunk struct {
 			Usage struct {
 				Output int `json:"completion_tokens"`
 			} `json:"usage"`
 		}
-		s.done = string(e.Data) == "[DONE]"
+		s.done = e.Done()
 		s.usage = s.usage || json.Unmarshal(e.Data, &chunk) == nil && chunk.Usage.Output > 0
 		return s.done, nil
 	})

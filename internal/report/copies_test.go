@@ -13,7 +13,7 @@ import (
 func TestCopiesAreNamed(t *testing.T) {
 	t.Parallel()
 	s := played(t, "x.parley", 20)
-	if d, _ := built(t, Options{}, s); strings.Contains(fmt.Sprint(d.Sections), "distinct plays:") {
+	if d, _ := built(t, Options{}, s); strings.Contains(fmt.Sprint(d.Sections), "exact cop") {
 		t.Error("there are no copies")
 	}
 	for i := range 20 {
@@ -22,7 +22,7 @@ func TestCopiesAreNamed(t *testing.T) {
 		s.Run.Head.Ended[i] = e
 	}
 	d, tables := built(t, Options{}, s)
-	if text := fmt.Sprint(d.Sections[0].Blocks); !strings.Contains(text, "20 episodes are 5 distinct plays: 15 are exact copies of another and count once.") {
+	if text := fmt.Sprint(d.Sections[0].Blocks); !strings.Contains(text, "Of 20 episodes, 15 are exact copies of others and do not count.") {
 		t.Error(text)
 	}
 	for name, want := range map[string]string{"scores": "20 5", "rates": "20 5", "curves": "20 5", "spots": "20 5"} {
@@ -33,7 +33,7 @@ func TestCopiesAreNamed(t *testing.T) {
 		}
 	}
 	for i, c := range tables["runs"].Columns {
-		if cell := tables["runs"].Rows[0][i]; c.Name == "distinct plays" && cell.Value != 5 || c.Name == "copies" && !strings.HasPrefix(cell.Text, "20 episodes are 5") {
+		if cell := tables["runs"].Rows[0][i]; c.Name == "distinct plays" && cell.Value != 5 || c.Name == "copies" && !strings.HasPrefix(cell.Text, "Of 20 episodes, 15") {
 			t.Errorf("%s: %+v", c.Name, cell)
 		}
 	}

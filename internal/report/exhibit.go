@@ -11,6 +11,9 @@ import (
 	"parley/world"
 )
 
+// KindSection is the ID of the section with what the kind itself has to show.
+const KindSection = "kind"
+
 // exhibits are what the kind itself has to show.
 func exhibits(s Source, colours *palette) page.Section {
 	reporter, ok := world.As[world.Reporter](s.Kind)
@@ -19,7 +22,7 @@ func exhibits(s Source, colours *palette) page.Section {
 	}
 	x := reporter.Exhibitor()
 	s.Run.Each(x.Add)
-	out := page.Section{ID: "kind", Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
+	out := page.Section{ID: KindSection, Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
 	for _, e := range x.Exhibits() {
 		if b, ok := exhibit(e, colours); ok {
 			out.Blocks = append(out.Blocks, b)
@@ -27,6 +30,9 @@ func exhibits(s Source, colours *palette) page.Section {
 	}
 	return out
 }
+
+// Exhibit is what an exhibit shows, by itself. ok is false where that is nothing that a report knows.
+func Exhibit(e world.Exhibit) (b page.Block, ok bool) { return exhibit(e, &palette{}) }
 
 // exhibit makes a block of an exhibit.
 func exhibit(e world.Exhibit, colours *palette) (b page.Block, ok bool) {

@@ -74,17 +74,16 @@ func (painted) Colours() map[string][2]string {
 func TestSeatColours(t *testing.T) {
 	t.Parallel()
 	r := &view.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}
-	coloured := func(name string) world.Kind {
-		return world.Define(painted{worldtest.Simple[struct{}]{Kind: world.About{Name: name}}})
-	}
-	p := newPalette(r, coloured("duel"))
+	kind := world.Define(painted{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})
+	p := newPalette(r, kind)
 	if got := p.style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {
 		t.Errorf("%s", got)
 	}
 	if p.look("left").Class != "duel-0" || p.seat("left", 3) != "duel-0" || p.look("ann") != chart.Series(0) || p.look("bad") != chart.Series(1) || p.look("") != chart.Series(-1) {
 		t.Errorf("%+v", p)
 	}
-	if p := newPalette(r, coloured("a b")); p.style() != "" {
+	kind.Name = "a b"
+	if p := newPalette(r, kind); p.style() != "" {
 		t.Errorf("%s", p.style())
 	}
 }

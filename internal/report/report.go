@@ -134,7 +134,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	case isRecord:
 		sections = append(sections, sessions(s.Run, recorded, o.Episodes))
 	case s.Kind.Name == "":
-		sections = append(sections, page.Section{ID: "kind", Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
+		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
 	default:
 		if kind := exhibits(s, colours); len(kind.Blocks) > 0 {
 			sections = append(sections, kind)

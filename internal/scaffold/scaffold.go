@@ -39,7 +39,9 @@ type Module struct {
 
 var (
 	nameRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	pathRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.~-]*(/[A-Za-z0-9_][A-Za-z0-9_.~-]*)*$`)
+	// shortRE is what Windows makes of a long name: Go refuses these too.
+	shortRE = regexp.MustCompile(`^[^.]*~[0-9]+(\.|$)`)
+	pathRE  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.~-]*(/[A-Za-z0-9_][A-Za-z0-9_.~-]*)*$`)
 )
 
 // Package returns the name of the package for a module that is called name: in lower case, without - and _.
@@ -52,7 +54,9 @@ func Package(name string) (string, error) {
 	switch {
 	case token.IsKeyword(pkg):
 		why = "a word of Go"
-	case slices.Contains([]string{"main", "init", "parley", "worlds"}, pkg):
+	case slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}, pkg):
+		why = "a word that YAML does not read as a text"
+	case slices.Contains([]string{"main", "init", "append", "parley", "worlds"}, pkg):
 		why = "a name that the new program uses itself"
 	case slices.Contains([]string{"cmd", "internal", "std", "testdata", "toolchain", "vendor"}, pkg), device(pkg):
 		why = "a name that Go or Windows gives another meaning"
@@ -62,8 +66,9 @@ func Package(name string) (string, error) {
 	return "", fmt.Errorf("%q makes the package %s, which is %s: choose another name, such as %s-game", name, pkg, why, pkg)
 }
 
-// device says whether Windows takes a file name for a device. Go refuses these in paths of modules.
+// device says whether Windows takes a file name for a device, whatever its ending. Go refuses these in paths of modules.
 func device(name string) bool {
+	name, _, _ = strings.Cut(strings.ToLower(name), ".")
 	if slices.Contains([]string{"con", "prn", "aux", "nul"}, name) {
 		return true
 	}
@@ -83,6 +88,15 @@ func CheckPath(module string) error {
 	if under(module, self()) {
 		return fmt.Errorf("%s belongs to Parley itself: name a path of your own, such as github.com/you/my-game", module)
 	}
+	parts := strings.Split(module, "/")
+	if !strings.Contains(parts[0], ".") && parts[0] != "example" && parts[0] != "test" {
+		return fmt.Errorf("%s: Go keeps paths whose first part has no dot for its own packages: name a path such as github.com/you/my-game or example/my-game", module)
+	}
+	for _, part := range parts {
+		if device(part) || shortRE.MatchString(part) {
+			return fmt.Errorf("%s: Go refuses the part %s, which has another meaning on Windows: name a path such as github.com/you/my-game", module, part)
+		}
+	}
 	return nil
 }
 
@@ -90,6 +104,9 @@ func CheckPath(module string) error {
 func (m Module) Files() (map[string][]byte, error) {
 	if err := CheckPath(m.Path); err != nil {
 		return nil, err
+	}
+	if taken := m.Source.required(m.Path); taken != "" {
+		return nil, fmt.Errorf("%s belongs to %s, which Parley needs: name a path of your own, such as github.com/you/my-game", m.Path, taken)
 	}
 	all := map[string]string{
 		"README.md":            "README.md.tmpl",

@@ -59,7 +59,7 @@ func TestPackage(t *testing.T) {
 	for name, want := range map[string]string{
 		"auction": "auction", "my-game": "mygame", "My_Game": "mygame", "a": "a", "x2": "x2", "com10": "com10", "lpt": "lpt",
 		"": "", "2x": "", "-x": "", "my game": "", "my.game": "", "ä": "", "a/b": "", "a\nb": "", strings.Repeat("a", 65): "",
-		"func": "", "Type": "", "main": "", "in-it": "", "parley": "", "internal": "", "vendor": "", "std": "", "NUL": "", "com1": "", "lpt9": "",
+		"func": "", "Type": "", "main": "", "in-it": "", "parley": "", "internal": "", "vendor": "", "std": "", "true": "", "NULL": "", "y-e-s": "", "n": "", "append": "", "NUL": "", "com1": "", "lpt9": "",
 	} {
 		got, err := Package(name)
 		if got != want || (err == nil) != (want != "") {
@@ -76,10 +76,21 @@ func TestCheckPath(t *testing.T) {
 	for module, ok := range map[string]bool{
 		DefaultPath("my-game"): true, "github.com/you/my-game": true, "github.com/you/my-game/v2": true, "a.example/x_y/z~": true,
 		"": false, "/x": false, "x/": false, "a//b": false, "../x": false, "x/..": false, "x./y": false, "a b": false, "a\"b": false, "https://x.example/y": false,
-		self(): false, self() + "/internal/mine": false, self() + "ly": true,
+		self(): false, self() + "/internal/mine": false, self() + "ly/x": strings.Contains(self(), "."), "example.com/" + self(): true,
+		"fmt": false, "net/http": false, "mygame": false, "test/mine": true, "example.com/aux": false, "example.com/Con.game": false, "example.com/x/lpt1": false, "example.com/auxiliary": true, "example.com/x~1": false, "example.com/x~1.y": false,
 	} {
 		if err := CheckPath(module); (err == nil) != ok {
 			t.Errorf("%q: %v", module, err)
+		}
+	}
+}
+
+// TestPathsOfDependencies: a module cannot have the path of one that Parley needs, whatever it takes Parley from.
+func TestPathsOfDependencies(t *testing.T) {
+	t.Parallel()
+	for p, ok := range map[string]bool{"golang.org/x/sys": false, "golang.org/x/sys/mine": false, "golang.org/x/mine": true} {
+		if _, err := (Module{Path: p, Package: "mine", Source: here(t)}).Files(); (err == nil) != ok {
+			t.Errorf("%s: %v", p, err)
 		}
 	}
 }

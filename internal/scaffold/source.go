@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,6 +152,25 @@ func (s Source) goFiles(module string) map[string][]byte {
 	mod := moduleRE.ReplaceAllLiteralString(s.mod, "module "+module)
 	mod = replaceRE.ReplaceAllLiteralString(mod, "replace "+self()+" => "+dir)
 	return map[string][]byte{"go.mod": []byte(mod), "go.sum": []byte(s.sum)}
+}
+
+var requireRE = regexp.MustCompile(`(?m)^(?:require)?[ \t]+(\S+)[ \t]+v\d`)
+
+// required returns the module that Parley needs and that a path belongs to; "" where it belongs to none.
+func (s Source) required(p string) string {
+	var needs []string
+	for _, m := range requireRE.FindAllStringSubmatch(s.mod, -1) {
+		needs = append(needs, m[1])
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && s.mod == "" {
+		for _, m := range info.Deps {
+			needs = append(needs, m.Path)
+		}
+	}
+	if i := slices.IndexFunc(needs, func(m string) bool { return under(p, m) }); i >= 0 {
+		return needs[i]
+	}
+	return ""
 }
 
 // goVersion is the version of Go in go.mod: Parley's own.

@@ -26,10 +26,10 @@ func Distinct(head *journal.Head) (distinct, copies int) {
 	return len(seen), copies
 }
 
-// CopiesNote says how many distinct plays the episodes of a run are, why, as far as it is known, and what
+// CopiesNote says how many episodes of a run are copies, why, as far as it is known, and what
 // to do about it. It is empty where no episode is a copy.
 func CopiesNote(head *journal.Head) string {
-	distinct, copies := Distinct(head)
+	_, copies := Distinct(head)
 	if copies == 0 {
 		return ""
 	}
@@ -40,20 +40,11 @@ func CopiesNote(head *journal.Head) string {
 		}
 	}
 	why, remedy := whyCopies(head)
-	chance := ""
-	if n := episodes - distinct - copies; n > 0 {
-		chance = fmt.Sprintf(" %s, since models wrote little of them.", counted(n, "more is alike by chance and counts", "more are alike by chance and count"))
+	are := "are exact copies of others and do"
+	if copies == 1 {
+		are = "is an exact copy of another and does"
 	}
-	return fmt.Sprintf("%s are %s: %s of another and count once.%s %s. To get new plays, %s.",
-		counted(episodes, "episode", "episodes"), counted(distinct, "distinct play", "distinct plays"),
-		counted(copies, "is an exact copy", "are exact copies"), chance, why, remedy)
-}
-
-func counted(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, several)
+	return fmt.Sprintf("Of %d episodes, %d %s not count. %s: to get new plays, %s.", episodes, copies, are, why, remedy)
 }
 
 // whyCopies says why episodes come out the same, and what to change.

@@ -34,7 +34,7 @@ func TestCopiesNote(t *testing.T) {
 		play  byte
 		want  []string
 	}{
-		"cold":          {world.Agent{Temperature: &zero}, [2]int{0, 1}, 1, []string{"3 episodes are 2 distinct plays: 1 is an exact copy", "Temperature is 0 for a", "copies were asked the same though their deals differ", "set agents.NAME.temperature above 0", "plan.matrix"}},
+		"cold":          {world.Agent{Temperature: &zero}, [2]int{0, 1}, 1, []string{"Of 3 episodes, 1 is an exact copy of another and does not count.", "Temperature is 0 for a", "copies were asked the same though their deals differ", "set agents.NAME.temperature above 0", "plan.matrix"}},
 		"seeded":        {world.Agent{Temperature: &one, Seed: &seed}, [2]int{4, 4}, 1, []string{"A seed is set for a", "have the same deal", "leave out agents.NAME.seed", "play more deals"}},
 		"deterministic": {world.Agent{Temperature: &one}, [2]int{0, 1}, 1, []string{"The provider gives the same answer"}},
 		"all different": {world.Agent{Temperature: &zero}, [2]int{0, 1}, 2, nil},

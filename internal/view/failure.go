@@ -160,11 +160,11 @@ func Remedy(kind llm.Kind, status int, act bool, said string) string {
 func actRemedy(kind llm.Kind) string {
 	switch kind {
 	case llm.KindBadRequest:
-		return "the environment does not accept what it is sent: check params.env and params.env_params"
+		return "the environment does not accept what it is sent: check the params that describe it"
 	case llm.KindTimeout:
-		return "raise params.pool.timeout, or start more environment servers"
+		return "give the environment more time in the params, or start more of its servers"
 	case llm.KindTransport, llm.KindServer, llm.KindOverloaded, llm.KindMalformed:
-		return "make sure that the environment server is running, and that params.servers is right; its log says more"
+		return "make sure that the environment server is running, and that the params name its address; its log says more"
 	case llm.KindAuth:
 		return "check the key of the environment server"
 	}

@@ -3,10 +3,13 @@ package view
 import (
 	"context"
 	"maps"
+	"path"
+	"reflect"
 	"slices"
 	"strings"
 
 	"parley/journal"
+	"parley/world"
 )
 
 // Fault is what episodes failed of most often.
@@ -14,6 +17,7 @@ type Fault struct {
 	Episodes int    `json:"episodes"`       // that failed of it
 	Why      string `json:"why"`            // as their outcomes have it
 	Said     string `json:"said,omitempty"` // to the first of them, by whoever answered the call that failed; hostile
+	At       string `json:"at,omitempty"`   // where the world of the first of them panicked, as game.go:57
 }
 
 // Commonest is what most of the failed episodes of a run failed of, as the first of them has
@@ -37,7 +41,7 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 	if why == "" {
 		return nil, nil
 	}
-	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why)}
+	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why), At: oneLine(panickedAt(first.Stack))}
 	entries, err := journal.Episode(ctx, j, first.Episode)
 	for _, e := range entries {
 		// An outcome names the kind of the failure and no more: worlds are not told what was said.
@@ -57,6 +61,33 @@ func sortOf(why string) string {
 	return why
 }
 
+// panickedAt is the file and line of the first function in a stack, from the panic on, that is neither of Go
+// nor of package world: the kind's own. It is empty where there is none.
+func panickedAt(stack string) string {
+	_, below, found := strings.Cut(stack, "\npanic(")
+	if !found {
+		return ""
+	}
+	worldPackage := reflect.TypeFor[world.Table]().PkgPath() + "." // begins its functions in a stack
+	lines := strings.Split(below, "\n")
+	goroot := "" // empty: built with -trimpath
+	for i := 1; i < len(lines); i += 2 {
+		function, file := lines[i-1], strings.TrimSpace(lines[i])
+		if i == 1 { // panic itself
+			goroot, _, _ = strings.Cut(file, "runtime/panic.go")
+			continue
+		}
+		ofGo := strings.HasPrefix(function, "runtime.") || strings.HasPrefix(function, "internal/") || goroot != "" && strings.HasPrefix(file, goroot)
+		if !ofGo && !strings.HasPrefix(function, worldPackage) {
+			if at := strings.LastIndex(file, " +"); at >= 0 {
+				file = file[:at]
+			}
+			return path.Base(file)
+		}
+	}
+	return ""
+}
+
 // oneLine is a text as one line that is not too long.
 func oneLine(text string) string {
 	const most = 200
@@ -69,8 +100,12 @@ func oneLine(text string) string {
 
 // String is the fault as a part of a sentence.
 func (f *Fault) String() string {
-	if f.Said == "" {
-		return f.Why
+	text := f.Why
+	if f.At != "" {
+		text += " (" + f.At + ")"
 	}
-	return f.Why + ": " + f.Said
+	if f.Said != "" {
+		text += ": " + f.Said
+	}
+	return text
 }

@@ -30,15 +30,15 @@ func TestCommonest(t *testing.T) {
 				replied(2, 1, llm.KindBadRequest, "no\nsuch  field"), replied(2, 1, llm.KindTimeout, "of another kind"), ended(2, refused),
 				replied(3, 1, llm.KindBadRequest, "of another episode"), ended(3, refused),
 			},
-			Fault{2, refused, "no such field"},
+			Fault{Episodes: 2, Why: refused, Said: "no such field"},
 		},
 		"numbers do not tell them apart": {
 			[]journal.Entry{ended(0, panicked), ended(1, "budget: $0.02 is left"), ended(2, ""), ended(3, "budget: $0.03 is left, and more")},
-			Fault{2, "budget: $0.02 is left", ""},
+			Fault{Episodes: 2, Why: "budget: $0.02 is left"},
 		},
 		"of two the first, and nobody said anything": {
 			[]journal.Entry{replied(4, 1, llm.KindTimeout, "late"), ended(4, panicked), ended(5, refused)},
-			Fault{1, panicked, ""},
+			Fault{Episodes: 1, Why: panicked},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,5 +56,33 @@ func TestCommonest(t *testing.T) {
 	}
 	if long := oneLine(strings.Repeat("é ", 1000)); utf8.RuneCountInString(long) != 200 || strings.Contains((&Fault{Why: "w"}).String(), ":") {
 		t.Errorf("%q", long)
+	}
+}
+
+// TestPanickedAt: the line is that of the kind's own code, also where Go's libraries or the table panicked for it.
+func TestPanickedAt(t *testing.T) {
+	t.Parallel()
+	play := map[string]func(*world.Table){
+		"index":   func(*world.Table) { _ = []int{}[len(t.Name())] },
+		"nil map": func(*world.Table) { map[string]int(nil)["x"] = 1 },
+		"table":   func(t *world.Table) { t.Note("x", "", func() {}) },
+	}
+	for name, f := range play {
+		turn := world.Begin(world.Func(func(t *world.Table) world.Outcome { f(t); return world.Outcome{} }), world.Deal{}).Next(nil)
+		if got := panickedAt(turn.Stack); turn.Panic == "" || !strings.HasPrefix(got, "fault_test.go:") {
+			t.Errorf("%s: %q in %s", name, got, turn.Stack)
+		}
+	}
+	const stack = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\n" +
+		"strings.Repeat()\n\t/go/src/strings/strings.go:1 +0x1\nmain.(*game).Play(0x1)\n\t/home/a b/game.go:57 +0x1d\n"
+	for in, want := range map[string]string{
+		stack: "game.go:57", "": "", "goroutine 1\n\tplay.go:7": "", "\npanic(": "", "\npanic(\n": "", stack[:len(stack)-36]: "",
+	} {
+		if got := panickedAt(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if f := (Fault{Why: "panic: oh", At: "game.go:57", Said: "no"}); f.String() != "panic: oh (game.go:57): no" {
+		t.Error(f.String())
 	}
 }

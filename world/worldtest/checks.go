@@ -1,7 +1,7 @@
 package worldtest
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -68,14 +68,41 @@ func (e *exercise) lineup(seats []string) world.Lineup {
 	}
 	l := world.Lineup{}
 	for _, s := range seats {
-		l[s] = world.Agent{Name: "agent of " + s, Model: "test/model"}
+		l[s] = e.agent(s)
 	}
 	return l
 }
 
-// good answers a deal's calls as Options.Answer does.
+// agent is who sits in a seat.
+func (e *exercise) agent(seat string) world.Agent {
+	if e.Lineup != nil {
+		return e.Lineup[seat]
+	}
+	return world.Agent{Name: "agent of " + seat, Model: "test/model"}
+}
+
+// good answers a deal's calls as Options.Answer does, or the kind's stand-in, or Prose.
 func (e *exercise) good(deal int) answerer {
-	return func(p place, c world.Call) world.Reply { return e.Answer(c, p.rand(deal)) }
+	return func(p place, c world.Call) world.Reply {
+		reply, _ := e.reply(deal, p, c)
+		return reply
+	}
+}
+
+// reply is a good reply to a call. An error says why there is none.
+func (e *exercise) reply(deal int, p place, c world.Call) (world.Reply, error) {
+	player, ok := world.As[world.StandIn](e.kind)
+	switch {
+	case e.Answer != nil:
+		return e.Answer(c, p.rand(deal)), nil
+	case c.Act != nil:
+		return failed(llm.KindInvalid), fmt.Errorf("the call %q is an act: give Options.Answer", c.Label)
+	case ok:
+		return standIn(player, e.agent(c.Seat).Request(c.Ask), p.rand(deal).Uint64())
+	case c.Ask.Schema != nil:
+		return failed(llm.KindInvalid), fmt.Errorf("the call %q has a schema: give Options.Answer, or give the kind a stand-in", c.Label)
+	}
+	return Prose(c, p.rand(deal)), nil
 }
 
 // played plays a deal to its end.
@@ -89,71 +116,45 @@ func (e *exercise) played(deal int, answer answerer) (*game, error) {
 		return nil, fmt.Errorf("deal %d: %w", deal, err)
 	}
 	if !g.done {
-		return nil, fmt.Errorf("deal %d: the episode has no end: a strand waits for nothing", deal)
+		return nil, fmt.Errorf("deal %d: %w", deal, found(nowhere(), "the episode has no end: a strand waits for nothing"))
 	}
 	return g, nil
 }
 
-// describes checks what a kind says of itself.
-func (e *exercise) describes() (bad []error) {
-	defer func() {
-		if p := recover(); p != nil {
-			bad = append(bad, fmt.Errorf("the kind panics: %v", p))
+// deals runs f for each deal, until one fails.
+func (e *exercise) deals(f func(deal int) error) []error {
+	for deal := range e.Deals {
+		if err := f(deal); err != nil {
+			return []error{err}
 		}
-	}()
-	k := e.kind
-	say := func(wrong bool, format string, args ...any) {
-		if wrong {
-			bad = append(bad, fmt.Errorf(format, args...))
-		}
-	}
-	say(k.Name == "" || strings.ToLower(k.Name) != k.Name || strings.ContainsAny(k.Name, " /"), "name %q: want lower case without spaces", k.Name)
-	say(k.Version < 1, "version %d: want 1 or more", k.Version)
-	say(k.Doc == "" || strings.Contains(k.Doc, "\n"), "doc %q: want one line", k.Doc)
-	say(k.Example == "", "no example: want a plan file with every param and a comment on it")
-	if reflect.ValueOf(k.Defaults().Pointer()).IsNil() {
-		return append(bad, errors.New("kind.Defaults returns nil: want new params"))
-	}
-	params, seats, err := e.params()
-	if err != nil {
-		return append(bad, err)
-	}
-	say(len(seats) == 0, "no seats")
-	seen := map[string]bool{}
-	for _, s := range seats {
-		say(s == "" || seen[s], "seats %q: want different ones with names", seats)
-		seen[s] = true
-	}
-	if err := resolves(k, params); err != nil {
-		bad = append(bad, err)
-	}
-	return bad
-}
-
-// resolves checks that params mean the same once they are written and read, since that
-// is how a run keeps them.
-func resolves(k world.Kind, params world.Params) error {
-	b, err := json.Marshal(params.Pointer())
-	if err != nil {
-		return fmt.Errorf("params are not JSON: %w", err)
-	}
-	again := k.Defaults().Pointer()
-	if err := strictly(string(b), again); err != nil {
-		return fmt.Errorf("params cannot be read back: %w", err)
-	}
-	c, err := json.Marshal(again)
-	if err != nil || !bytes.Equal(b, c) {
-		return fmt.Errorf("params are %s when they are written, and %s when read and written again (%w)", b, c, err)
 	}
 	return nil
 }
 
-// deals runs f for each deal.
-func (e *exercise) deals(f func(deal int) error) (bad []error) {
-	for deal := range e.Deals {
-		if err := f(deal); err != nil {
-			bad = append(bad, err)
+// once plays each deal with good replies. One at least must come to an end that has not failed, unless no reply could
+// have helped: what is exercised otherwise is only how the world fails.
+func (e *exercise) once() []error {
+	why, ended := "", false
+	bad := e.deals(func(deal int) error {
+		var first error
+		g, err := e.played(deal, func(p place, c world.Call) world.Reply {
+			reply, err := e.reply(deal, p, c)
+			if err != nil && first == nil {
+				first = fmt.Errorf("deal %d: %w", deal, found(p, "%s", err.Error()))
+			}
+			return reply
+		})
+		if first != nil || err != nil {
+			return cmp.Or(first, err)
 		}
+		if g.answered == 0 || g.result.Failed == "" {
+			ended = true
+		}
+		why = g.result.Failed
+		return nil
+	})
+	if !ended && bad == nil {
+		bad = []error{fmt.Errorf("every play fails (%s), so nothing else would be exercised: give Options.Answer replies that play the world to its end", why)}
 	}
 	return bad
 }
@@ -259,7 +260,7 @@ func (e *exercise) interleaves() []error {
 			}
 			g.pick = pick
 			g.play()
-			if err := errors.Join(errors.Join(g.problems...), first.same(g)); err != nil {
+			if err := cmp.Or(errors.Join(g.problems...), first.same(g)); err != nil {
 				return fmt.Errorf("deal %d, strands resumed in another order (%d): %w", deal, i+1, err)
 			}
 		}

@@ -21,18 +21,27 @@ import (
 // the standard library that read no clock, open nothing and draw no chance. Refused too
 // are go statements, channels, printing, and the global functions of math/rand/v2.
 //
-// Programs in folders below may do as they like: no package can import them.
+// Package main is not checked: programs may do as they like, and no package can import them.
 //
 // It reads the source and no more. What depends on the order of a map shows in Exercise.
 func Imports(t testing.TB, dir string) {
 	t.Helper()
-	problems, err := impurities(dir)
+	e := exercise{Options: Options{Dir: dir}}
+	for _, err := range e.imports() {
+		t.Error(err)
+	}
+}
+
+// imports returns what is wrong with the kind's package.
+func (e *exercise) imports() (bad []error) {
+	problems, err := impurities(e.Dir)
 	if err != nil {
-		t.Fatalf("worldtest: imports: %v", err)
+		return []error{fmt.Errorf("worldtest: imports: %w", err)}
 	}
 	for _, p := range problems {
-		t.Error(p)
+		bad = append(bad, errors.New(p))
 	}
+	return bad
 }
 
 // pure lists the packages of the standard library that a world may import.
@@ -57,7 +66,7 @@ func impurities(dir string) ([]string, error) {
 		return nil, err
 	}
 	var problems []string
-	files := 0
+	files, programs := 0, 0
 	err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -74,13 +83,18 @@ func impurities(dir string) ([]string, error) {
 			return err
 		}
 		if f.Name.Name == "main" {
+			programs++
 			return nil
 		}
 		files++
 		problems = append(problems, impure(set, f, own)...)
 		return nil
 	})
-	if err == nil && files == 0 {
+	switch {
+	case err != nil || files > 0:
+	case programs > 0:
+		err = fmt.Errorf("only package main is in %s, and programs are not checked: move the kind to a package of its own", dir)
+	default:
 		err = fmt.Errorf("no Go files in %s", dir)
 	}
 	return problems, err

@@ -72,9 +72,9 @@ func (e *exercise) useless(p provider) error {
 	switch {
 	case asks == 0 || said > 0:
 	case o.Failed == "":
-		return fmt.Errorf("not one of %d calls said anything, and the episode has not failed: scores %v", asks, o.Scores)
+		return found(nowhere(), "not one of %d calls said anything, and the episode has not failed: scores %v", asks, o.Scores)
 	case last != "" && !strings.Contains(o.Failed, string(last)):
-		return fmt.Errorf("the episode failed (%q), and that does not name how its calls failed: %s", o.Failed, last)
+		return found(nowhere(), "the episode failed (%q), and that does not name how its calls failed: %s", o.Failed, last)
 	}
 	again, err := e.played(0, answer)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/llm"
 	"parley/world"
 )
 
@@ -19,14 +18,22 @@ type place struct {
 	turn, index int
 }
 
+// String names the place. It leaves out the strand that an episode begins with, and the call where none is meant.
 func (p place) String() string {
-	return fmt.Sprintf("strand %q, turn %d, call %d", p.strand, p.turn, p.index)
+	text := fmt.Sprintf("turn %d", p.turn)
+	if p.strand != "" {
+		text = fmt.Sprintf("strand %q, %s", p.strand, text)
+	}
+	if p.index >= 0 {
+		text += fmt.Sprintf(", call %d", p.index)
+	}
+	return text
 }
 
 // rand is a source of chance for whoever answers the call at p.
 func (p place) rand(deal int) *rand.Rand {
 	h := fnv.New64a()
-	fmt.Fprint(h, p)
+	fmt.Fprintf(h, "strand %q, turn %d, call %d", p.strand, p.turn, p.index)
 	return rand.New(rand.NewPCG(uint64(deal), h.Sum64()))
 }
 
@@ -107,13 +114,15 @@ func (g *game) stop() {
 	}
 	for _, a := range g.asked {
 		if a.call.Ask.Digest() != a.was {
-			g.fail("%v: the world wrote to what it asked after it asked it", a.at)
+			g.failAt(a.at, "the world wrote to what it asked after it asked it")
 		}
 	}
 }
 
-func (g *game) fail(format string, args ...any) {
-	g.problems = append(g.problems, fmt.Errorf(format, args...))
+func (g *game) fail(format string, args ...any) { g.failAt(nowhere(), format, args...) }
+
+func (g *game) failAt(at place, format string, args ...any) {
+	g.problems = append(g.problems, found(at, format, args...))
 }
 
 func (g *game) take(s *line, t world.Turn) {
@@ -122,7 +131,7 @@ func (g *game) take(s *line, t world.Turn) {
 	switch {
 	case t.Panic != "":
 		delete(g.live, s.Strand)
-		g.fail("%v: panic: %s\n%s", at, t.Panic, t.Stack)
+		g.problems = append(g.problems, problem{at: at, key: digits.ReplaceAllString(t.Panic, "0"), text: "panic: " + t.Panic, stack: t.Stack})
 	case t.Done:
 		delete(g.live, s.Strand)
 		g.ended(s, t.Outcome)
@@ -144,18 +153,21 @@ func (g *game) reply(s *line, t world.Turn) {
 	for i, c := range t.Calls {
 		at := place{s.Path, t.Number, i}
 		if !slices.Contains(g.seats, c.Seat) {
-			g.fail("%v: asks seat %q: the kind's seats are %s", at, c.Seat, strings.Join(g.seats, ", "))
+			g.failAt(at, "asks seat %q: the kind's seats are %s", c.Seat, strings.Join(g.seats, ", "))
+		}
+		if c.Label == "" {
+			g.failAt(at, "the call of seat %q has no Label: statistics are kept by it", c.Seat)
 		}
 		if c.Act == nil && len(c.Ask.Messages) == 0 {
-			g.fail("%v: asks nothing: no messages", at)
+			g.failAt(at, "asks nothing: no messages")
 		}
 		if c.Ask.Schema != nil && !json.Valid(c.Ask.Schema.JSON) {
-			g.fail("%v: its schema is not JSON", at)
+			g.failAt(at, "its schema is not JSON")
 		}
 		s.replies[i] = g.answer(at, c)
 		g.asked = append(g.asked, asked{at, &t.Calls[i], c.Ask.Digest()})
 		if g.answered++; g.answered == g.most {
-			g.fail("%v: %d calls and no end", at, g.most)
+			g.failAt(at, "%d calls and no end", g.most)
 		}
 	}
 }
@@ -206,78 +218,3 @@ func (g *game) check(sc world.Score) {
 		g.fail("score %s of %q is %v, and is declared to be from %v to %v", sc.Name, sc.Seat, sc.Value, g.declared[at].Low, g.declared[at].High)
 	}
 }
-
-// say keeps what a turn noted and asked, for comparison.
-func (g *game) say(at place, t world.Turn) {
-	var b strings.Builder
-	for _, n := range t.Notes {
-		fmt.Fprintf(&b, "note %s of %q: %s\n", n.Kind, n.Seat, n.Data)
-	}
-	for _, c := range t.Calls {
-		fmt.Fprintln(&b, describe(c))
-	}
-	fmt.Fprintf(&b, "forks %d", len(t.Forks))
-	g.said[at] = b.String()
-}
-
-// describe writes all of a call that can make a difference.
-func describe(c world.Call) string {
-	req, err := json.Marshal(c.Ask)
-	if err != nil {
-		req = []byte(err.Error())
-	}
-	return fmt.Sprintf("call %s of %q: %s %d %q %d %+v", c.Label, c.Seat, req, c.Ask.Prefix, c.Ask.Session, c.Ask.Order, act(c.Act))
-}
-
-func act(a *world.Act) string {
-	if a == nil {
-		return ""
-	}
-	return fmt.Sprintf("act %s %s", a.Name, a.Body)
-}
-
-// same compares two plays of one episode.
-func (g *game) same(other *game) error {
-	var all []place
-	for p := range g.said {
-		all = append(all, p)
-	}
-	for p := range other.said {
-		if _, ok := g.said[p]; !ok {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, func(a, b place) int {
-		if c := strings.Compare(a.strand, b.strand); c != 0 {
-			return c
-		}
-		return a.turn - b.turn
-	})
-	for _, p := range all {
-		a, aok := g.said[p]
-		b, bok := other.said[p]
-		if aok != bok {
-			return fmt.Errorf("strand %q, turn %d: is played in one of two plays only", p.strand, p.turn)
-		}
-		if a != b {
-			return fmt.Errorf("strand %q, turn %d: %s", p.strand, p.turn, differ(a, b))
-		}
-	}
-	if g.outcome != other.outcome {
-		return fmt.Errorf("the outcome: %s", differ(g.outcome, other.outcome))
-	}
-	return nil
-}
-
-// differ shows where two texts part.
-func differ(a, b string) string {
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		i++
-	}
-	around := func(s string) string { return s[max(0, i-60):min(len(s), i+60)] }
-	return fmt.Sprintf("%q in one play, %q in another", around(a), around(b))
-}
-
-// failed is a reply that is none.
-func failed(k llm.Kind) world.Reply { return world.Reply{Failed: k} }

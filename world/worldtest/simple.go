@@ -1,12 +1,16 @@
 package worldtest
 
-import "parley/world"
+import (
+	"cmp"
+
+	"parley/world"
+)
 
 // Simple is a definition for tests that need a kind but not much of it: what is left out does nothing. For other
 // parts of a kind, embed it in a type that has their methods.
 type Simple[P any] struct {
-	Kind   world.About
-	Params P // the defaults
+	Kind   world.About // the name "test" and version 1 where it has none
+	Params P           // the defaults
 	// Sits lists the seats. SeatsOf does so instead where it is set, and checks params.
 	Sits    []string
 	SeatsOf func(params *P) ([]string, error)
@@ -19,7 +23,11 @@ type Simple[P any] struct {
 }
 
 // About returns s.Kind.
-func (s Simple[P]) About() world.About { return s.Kind }
+func (s Simple[P]) About() world.About {
+	s.Kind.Name = cmp.Or(s.Kind.Name, "test")
+	s.Kind.Version = cmp.Or(s.Kind.Version, 1)
+	return s.Kind
+}
 
 // Defaults returns a copy of s.Params.
 func (s Simple[P]) Defaults() *P { return &s.Params }

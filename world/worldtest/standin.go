@@ -21,7 +21,10 @@ import (
 //   - what Options.Understood says of its answers.
 //
 // labels are those of all asks that the kind's worlds can make. The plays together must ask for each of them, and
-// for nothing else: a prompt that is added and never tried is found too. Acts are answered by Options.Answer.
+// for nothing else: a prompt that is added and never tried is found too. Acts are answered by Options.Answer. Where
+// no plays are given, one with the zero Options is played:
+//
+//	worldtest.StandIn(t, Kind(), []string{"bid"})
 func StandIn(t testing.TB, kind world.Kind, labels []string, plays ...Options) {
 	t.Helper()
 	for _, err := range standsIn(kind, labels, plays) {
@@ -40,9 +43,12 @@ func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 			bad = append(bad, fmt.Errorf("the stand-in answers what no world of its kind asks: %q", text))
 		}
 	}
+	if len(plays) == 0 {
+		plays = []Options{{}}
+	}
 	asked := map[string]bool{}
 	for _, o := range plays {
-		p := &understudy{exercise: exercise{kind: kind, Options: o.resolved()}, player: player, asked: asked}
+		p := &understudy{exercise: exercise{kind: kind, Options: o.resolved()}, player: player, asked: asked, faults: map[string]bool{}}
 		bad = append(bad, p.play()...)
 	}
 	for _, label := range labels {
@@ -57,14 +63,12 @@ func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 	return bad
 }
 
-// mostFaults is how many faults of a play are told.
-const mostFaults = 5
-
 // understudy plays the seats of a kind by its stand-in.
 type understudy struct {
 	exercise
 	player world.StandIn
 	asked  map[string]bool // labels
+	faults map[string]bool // labels whose first fault in this play is in bad
 	bad    []error
 }
 
@@ -84,11 +88,12 @@ func (u *understudy) play() []error {
 				return bot(c)
 			}
 			u.asked[c.Label] = true
-			reply, err := u.reply(lineup[c.Seat].Request(c.Ask), p.rand(deal).Uint64())
+			reply, err := standIn(u.player, lineup[c.Seat].Request(c.Ask), p.rand(deal).Uint64())
 			if err == nil && u.Understood != nil {
 				err = u.Understood(c, reply)
 			}
-			if err != nil && len(u.bad) < mostFaults { // more of the same explain nothing
+			if err != nil && !u.faults[c.Label] { // more of the same explain nothing
+				u.faults[c.Label] = true
 				u.bad = append(u.bad, fmt.Errorf("deal %d, %v, %q of %s: %w", deal, p, c.Label, c.Seat, err))
 			}
 			return reply
@@ -100,12 +105,12 @@ func (u *understudy) play() []error {
 	return u.bad
 }
 
-// reply is what the stand-in answers to a request.
-func (u *understudy) reply(req llm.Request, seed uint64) (world.Reply, error) {
+// standIn is what a stand-in answers to a request.
+func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, error) {
 	_, model := llm.SplitModel(req.Model)
 	before := req.Digest()
-	text, ok := u.player.StandIn(model, &req, seed)
-	again, _ := u.player.StandIn(model, &req, seed)
+	text, ok := player.StandIn(model, &req, seed)
+	again, _ := player.StandIn(model, &req, seed)
 	switch {
 	case !ok:
 		return failed(llm.KindInvalid), fmt.Errorf("the stand-in does not recognise the prompt: %.500s", prompted(&req))

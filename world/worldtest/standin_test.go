@@ -85,4 +85,29 @@ func TestStandIn(t *testing.T) {
 			t.Errorf("found %v, want %q", err, c.want)
 		}
 	}
+	never := func(string, *llm.Request, uint64) (string, bool) { return "", false }
+	if bad := standsIn(kind(never), []string{"bid", "talk"}, nil); len(bad) != 2 {
+		t.Errorf("two labels that are not understood in %d deals: %v", Options{}.resolved().Deals, bad)
+	}
+	if bad := standsIn(kind(good), []string{"bid", "talk"}, nil); bad != nil {
+		t.Errorf("without plays: %v", bad)
+	}
+}
+
+// TestExerciseAsksTheStandIn: a kind that asks with a schema is played by its stand-in.
+func TestExerciseAsksTheStandIn(t *testing.T) {
+	t.Parallel()
+	form := &llm.Schema{Name: "bid", JSON: json.RawMessage(`{"type":"object","properties":{"bid":{"type":"integer"}},"required":["bid"]}`)}
+	bids := 0
+	d := simple(func(_ *params, t *world.Table) world.Outcome {
+		r := t.One(world.Call{Seat: "a", Label: "bid", Ask: llm.Request{Messages: []llm.Message{llm.User("Your bid?")}, Schema: form}})
+		if string(r.JSON) == `{"bid":3}` {
+			bids++
+		}
+		return world.Outcome{}
+	})
+	e := &exercise{kind: world.Define(standing{d, func(string, *llm.Request, uint64) (string, bool) { return `{"bid":3}`, true }}), Options: Options{}.resolved()}
+	if bad := e.once(); bad != nil || bids != e.Deals {
+		t.Errorf("%d bids, %v", bids, bad)
+	}
 }

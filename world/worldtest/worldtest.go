@@ -13,6 +13,7 @@ package worldtest
 import (
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"parley/llm"
@@ -26,8 +27,8 @@ type Options struct {
 	// Lineup is who sits where. Default: an agent in each seat.
 	Lineup world.Lineup
 	// Answer makes up a good reply. It may draw from r, which depends on the call's place
-	// in the episode, and on nothing else. Default: Prose; a kind whose calls have a schema
-	// or are acts needs an Answer of its own.
+	// in the episode, and on nothing else. Default: what the kind's stand-in answers, or else
+	// Prose. A kind whose calls are acts, or have a schema and no stand-in, needs an Answer.
 	Answer func(c world.Call, r *rand.Rand) world.Reply
 	// Understood says what in a stand-in's reply shows that it did not understand the call, for StandIn. Default: nothing.
 	Understood func(c world.Call, r world.Reply) error
@@ -44,40 +45,45 @@ type Options struct {
 
 // Exercise holds a kind to everything that any kind promises:
 //
-//   - it describes itself, and its params survive being written and read;
+//   - its package imports and does nothing impure: see Imports;
+//   - it describes itself: every param has a doc tag and is in the example, which is a plan of the kind;
+//   - its params survive being written and read;
+//   - its commands have names and tags that the command line takes;
+//   - a play with good replies comes to an end that has not failed;
 //   - it plays twice the same, also beside another episode;
-//   - refolding from any point equals playing through;
+//   - playing again from the start with the replies of any point, and then on, equals playing through;
 //   - the order in which strands are resumed makes no difference;
-//   - it asks only seats it has, and does not write to what it asked;
+//   - it asks only seats it has, labels its calls, and does not write to what it asked;
 //   - it survives every kind of failure and every sort of nonsense in a reply;
 //   - it gives no score for what was not measured: not where every call fails or is refused, and
 //     not where every answer is empty; what failed has no scores;
 //   - its notes and its outcome are JSON, and its scores are numbers, and what it declares;
-//   - its bots are pure;
-//   - its package imports and does nothing impure: see Imports.
+//   - its bots are pure.
+//
+// The first checks, up to that it plays twice the same, run one after the other. Where one fails, the rest is not
+// run: it would report the same again. A problem that several plays find is reported once.
 func Exercise(t *testing.T, kind world.Kind, o Options) {
 	t.Helper()
 	o = o.resolved()
-	for _, c := range checks() {
+	first, rest := checks()
+	for _, c := range first {
+		if !t.Run(c.name, func(t *testing.T) { c.report(t, kind, o, &findings{}) }) {
+			t.Log("worldtest: correct this first: the checks that follow were not run")
+			return
+		}
+	}
+	found := &findings{}
+	for _, c := range rest {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, err := range c.run(&exercise{kind: kind, Options: o}) {
-				t.Error(err)
-			}
+			c.report(t, kind, o, found)
 		})
 	}
-	t.Run("imports", func(t *testing.T) {
-		t.Parallel()
-		Imports(t, o.Dir)
-	})
 }
 
 func (o Options) resolved() Options {
 	if o.Params == "" {
 		o.Params = "{}"
-	}
-	if o.Answer == nil {
-		o.Answer = Prose
 	}
 	if o.Deals == 0 {
 		o.Deals = 3
@@ -108,17 +114,54 @@ type check struct {
 	run  func(*exercise) []error
 }
 
-// checks are in the order in which a failure explains those after it.
-func checks() []check {
-	return []check{
-		{"describes itself", (*exercise).describes},
-		{"plays twice the same", (*exercise).twice},
-		{"plays the same beside another", (*exercise).beside},
-		{"refolds from any point", (*exercise).refolds},
-		{"joins in any order", (*exercise).interleaves},
-		{"survives failures", (*exercise).failures},
-		{"survives nonsense", (*exercise).nonsense},
-		{"scores only what is measured", (*exercise).measured},
-		{"has pure bots", (*exercise).bots},
+// report runs a check and reports what it finds that no other has found.
+func (c check) report(t *testing.T, kind world.Kind, o Options, found *findings) {
+	t.Helper()
+	for _, err := range c.run(&exercise{kind: kind, Options: o}) {
+		if by := found.add(c.name, err); by == "" {
+			t.Error(err)
+		} else if by != c.name {
+			t.Errorf("finds what %q reports", by)
+			return
+		}
 	}
+}
+
+// findings are the problems that checks of one exercise have reported.
+type findings struct {
+	mu sync.Mutex
+	by map[string]string // what a problem says to the check that reported it
+}
+
+// add returns the name of the check that has reported the problem before, or "".
+func (f *findings) add(check string, err error) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := keyOf(err)
+	by := f.by[key]
+	if by == "" {
+		if f.by == nil {
+			f.by = map[string]string{}
+		}
+		f.by[key] = check
+	}
+	return by
+}
+
+// checks are in the order in which a failure explains those after it. Those in first explain all that follow.
+func checks() (first, rest []check) {
+	return []check{
+			{"imports", (*exercise).imports},
+			{"describes itself", (*exercise).describes},
+			{"plays once", (*exercise).once},
+			{"plays twice the same", (*exercise).twice},
+		}, []check{
+			{"plays the same beside another", (*exercise).beside},
+			{"refolds from any point", (*exercise).refolds},
+			{"joins in any order", (*exercise).interleaves},
+			{"survives failures", (*exercise).failures},
+			{"survives nonsense", (*exercise).nonsense},
+			{"scores only what is measured", (*exercise).measured},
+			{"has pure bots", (*exercise).bots},
+		}
 }

@@ -16,13 +16,13 @@ import (
 )
 
 type params struct {
-	Rounds int `json:"rounds"`
+	Rounds int `json:"rounds" doc:"How many rounds are played."`
 }
 
 // simple is a good definition of two seats around a way to play.
 func simple(play func(p *params, t *world.Table) world.Outcome) Simple[params] {
 	return Simple[params]{
-		Kind:   world.About{Name: "test", Version: 1, Doc: "A kind for tests.", Example: "kind: test"},
+		Kind:   world.About{Name: "test", Version: 1, Doc: "A kind for tests.", Example: "kind: test\nparams:\n  rounds: 3\n"},
 		Params: params{Rounds: 3}, Sits: []string{"a", "b"}, Play: play,
 		Players: map[string]world.Bot{"yes": func(world.Call) world.Reply { return world.Reply{Text: "yes"} }},
 	}
@@ -113,7 +113,7 @@ func TestExerciseFinds(t *testing.T) {
 		}},
 		{"plays twice the same", "wrote to what it asked", func(_ *params, t *world.Table) world.Outcome {
 			ms := []llm.Message{llm.User("one")}
-			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: ms}})
+			t.One(world.Call{Seat: "a", Label: "message", Ask: llm.Request{Messages: ms}})
 			ms[0] = llm.User("two")
 			return none
 		}},
@@ -182,7 +182,7 @@ func TestExerciseFindsUnmeasured(t *testing.T) {
 			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}, Failed: "too short"}
 		}},
 		{"does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
-			t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
+			t.One(world.Call{Seat: "a", Label: "message", Ask: llm.Request{Messages: []llm.Message{llm.User("?")}, Schema: &llm.Schema{JSON: json.RawMessage("{}")}}})
 			if t.One(call("a", "?")).Text == "" {
 				return world.Outcome{Failed: "nothing was said"}
 			}
@@ -208,10 +208,20 @@ func TestExerciseFindsKinds(t *testing.T) {
 		check, want string
 		kind        world.Kind
 	}{
-		{"describes itself", "name", with(func(d *Simple[params]) { d.Kind.Name = "My Game" })},
-		{"describes itself", "version 0", with(func(d *Simple[params]) { d.Kind.Version = 0 })},
 		{"describes itself", "one line", with(func(d *Simple[params]) { d.Kind.Doc = "a\nb" })},
 		{"describes itself", "no example", with(func(d *Simple[params]) { d.Kind.Example = "" })},
+		{"describes itself", "the example is not a plan: line 1", with(func(d *Simple[params]) { d.Kind.Example = "kind: [" })},
+		{"describes itself", "the example is not a plan", with(func(d *Simple[params]) { d.Kind.Example = "Play a game." })},
+		{"describes itself", "has 2 documents", with(func(d *Simple[params]) { d.Kind.Example += "---\n" + d.Kind.Example })},
+		{"describes itself", `it says kind: "chess", want kind: test`, with(func(d *Simple[params]) { d.Kind.Example = "kind: chess" })},
+		{"describes itself", "lacks params: rounds", with(func(d *Simple[params]) { d.Kind.Example = "kind: test # has rounds\n" })},
+		{"describes itself", `params: unknown field "round"; known are rounds`, with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {round: 1}\n" })},
+		{"describes itself", "params: rounds: found string, want int", with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {rounds: many}\n" })},
+		{"describes itself", "the param rounds has no doc tag", world.Define(Simple[struct {
+			Rounds int `json:"rounds"`
+		}]{Sits: []string{"a"}, Kind: simple(good).Kind})},
+		{"describes itself", `the kind test: the command "pay": the field Move: enum value`, world.Define(commanding{simple(good), &wrongVerb{}})},
+		{"plays once", "the stand-in does not recognise the prompt", world.Define(standing{simple(good), func(string, *llm.Request, uint64) (string, bool) { return "", false }})},
 		{"describes itself", "Defaults returns nil", world.Define(without{simple(good)})},
 		{"describes itself", "not known", world.Kind{}},
 		{"describes itself", "different ones", with(func(d *Simple[params]) { d.Sits = []string{"a", "a"} })},
@@ -255,7 +265,8 @@ func TestExerciseFindsKinds(t *testing.T) {
 // wants runs one check and looks for what it must find.
 func wants(t *testing.T, name, want string, k world.Kind) {
 	t.Helper()
-	for _, c := range checks() {
+	first, rest := checks()
+	for _, c := range append(first, rest...) {
 		if c.name != name {
 			continue
 		}
@@ -266,58 +277,6 @@ func wants(t *testing.T, name, want string, k world.Kind) {
 		return
 	}
 	t.Errorf("no check %q", name)
-}
-
-func TestImports(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, code, want string }{
-		{"pure", `import ("bufio"; "context"; "fmt"; "math/rand/v2"; "parley/world"; "example.com/game/board")
-			var _ = fmt.Sprint; type x struct { r *rand.Rand; t *world.Table; b board.B }; func f() { rand.New(rand.NewPCG(1, 2)) }`, ""},
-		{"clock", `import "time"`, "imports time"},
-		{"files", `import "os"`, "imports os"},
-		{"others", `import "example.com/other"`, "imports example.com/other"},
-		{"engine", `import "parley/engine"`, "imports parley/engine"},
-		{"lookalike", `import "example.com/gamely"`, "imports example.com/gamely"},
-		{"old chance", `import "math/rand"`, "imports math/rand:"},
-		{"chance", `import "math/rand/v2"; var x = rand.IntN(3)`, "rand.IntN"},
-		{"chance renamed", `import dice "math/rand/v2"; var x = dice.N(3)`, "rand.N:"},
-		{"dot", `import . "math/rand/v2"`, "as a dot"},
-		{"printing", `import "fmt"; func f() { fmt.Println() }`, "fmt.Println"},
-		{"goroutine", `func f() { go f() }`, "go statement"},
-		{"channel", `var c chan int`, "a channel"},
-		{"templates", `import "text/template"; var t, _ = template.New("").ParseFiles("x")`, "ParseFiles"},
-	} {
-		dir := t.TempDir()
-		write(t, dir, "go.mod", "// a comment\nmodule example.com/game\n\ngo 1.26\n")
-		write(t, dir, "game.go", "package game\n"+c.code+"\n")
-		write(t, dir, "game_test.go", "package game\nimport \"os\"\n")
-		got, err := impurities(dir)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		if found := strings.Join(got, "; "); (c.want == "") != (found == "") || !strings.Contains(found, c.want) {
-			t.Errorf("%s: found %q, want %q", c.name, found, c.want)
-		}
-	}
-}
-
-func TestImportsLooksBelow(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	write(t, dir, "go.mod", "module example.com/game\n")
-	write(t, dir, "game.go", "package game\n")
-	write(t, filepath.Join(dir, "board"), "board.go", "package board\nimport \"net\"\n")
-	write(t, filepath.Join(dir, "testdata"), "x.go", "package x\nimport \"net\"\n")
-	write(t, filepath.Join(dir, "cmd"), "main.go", "package main\nimport \"net\"\n")
-	got, err := impurities(dir)
-	if err != nil || len(got) != 1 || !strings.Contains(got[0], "board.go:2:8: imports net") {
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, empty := range []string{t.TempDir(), filepath.Join(dir, "missing")} {
-		if _, err := impurities(empty); err == nil {
-			t.Errorf("%s holds no package, and passes", empty)
-		}
-	}
 }
 
 func write(t *testing.T, dir, name, text string) {

@@ -103,10 +103,10 @@ func (t *talk) instructions(side int) string {
 	var parts []string
 	if g.Players == 2 {
 		parts = append(parts, "You are a player in a game of trust. You and one other player write messages to each other in turn. "+
-			"Each of you was dealt a word that only its owner knows.")
+			"Each of you "+standin.Dealt)
 	} else {
 		parts = append(parts, fmt.Sprintf("You are %s in a game of trust of %d players. In every round you talk to one of the others: the two of you write messages "+
-			"to each other in turn. Each player was dealt a word that only its owner knows.", p.name, g.Players))
+			"to each other in turn. Each player "+standin.Dealt, p.name, g.Players))
 	}
 	if g.tells(ownSecret) {
 		parts = append(parts, standin.YourSecret+p.secret)

@@ -1,19 +1,69 @@
 package secrets
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
+	"parley/world"
 	"parley/world/worldtest"
 )
 
-// TestStandIn: the stand-in understands the prompts of every mode.
+// TestStandIn: the stand-in understands the prompts of every mode, with all and with any one part of what players can be told.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
-	worldtest.StandIn(t, Kind(), []string{"message", "verdict"},
-		worldtest.Options{},
-		worldtest.Options{Params: `{"judge": "report", "rounds": 2, "memory": "short"}`},
-		worldtest.Options{Params: `{"mode": "retained", "players": 4, "rounds": 3, "judge": "decide"}`},
-		worldtest.Options{Params: `{"mode": "diversity", "players": 5, "rounds": 2, "pairing": "swiss", "persona": {"player1": "aggressive"}}`},
-		worldtest.Options{Params: `{"mode": "targeted", "players": 3, "rounds": 2, "pairing": "round-robin"}`},
-	)
+	found := 0
+	judges := func(c world.Call, r world.Reply) error {
+		if c.Label != "verdict" {
+			return nil
+		}
+		told, err := plainlyTold(c, r)
+		found += told
+		return err
+	}
+	plays := []worldtest.Options{
+		{},
+		{Params: `{"judge": "report", "rounds": 2, "memory": "short"}`, Understood: judges},
+		{Params: `{"mode": "retained", "players": 4, "rounds": 3, "judge": "decide"}`, Understood: judges},
+		{Params: `{"mode": "diversity", "players": 5, "rounds": 2, "pairing": "swiss", "persona": {"player1": "aggressive"}}`},
+		{Params: `{"mode": "targeted", "players": 3, "rounds": 2, "pairing": "round-robin"}`},
+	}
+	for _, part := range ContextParts() {
+		plays = append(plays, worldtest.Options{Params: fmt.Sprintf(`{"context": [%q], "rounds": 2}`, part)})
+	}
+	worldtest.StandIn(t, Kind(), []string{"message", "verdict"}, plays...)
+	if found == 0 {
+		t.Error("nobody told its word plainly: the judge was not tried")
+	}
+}
+
+// plainlyTold counts the players whose word stands in a message of theirs. It is an error where the verdict did not see it.
+func plainlyTold(c world.Call, r world.Reply) (told int, err error) {
+	var evidence struct {
+		A        string `json:"secret_of_a"`
+		B        string `json:"secret_of_b"`
+		Messages []struct{ Player, Text string }
+	}
+	var v verdict
+	text := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
+	if err := json.Unmarshal([]byte(text), &evidence); err != nil || evidence.A == "" || evidence.B == "" || len(evidence.Messages) == 0 {
+		return 0, fmt.Errorf("the judge sees %s (%w)", text, err)
+	}
+	if err := json.Unmarshal(r.JSON, &v); err != nil {
+		return 0, err
+	}
+	for _, m := range evidence.Messages {
+		word, seen := evidence.A, v.A.Revealed
+		if m.Player == "B" {
+			word, seen = evidence.B, v.B.Revealed
+		}
+		if !strings.Contains(strings.ToLower(m.Text), strings.ToLower(word)) {
+			continue
+		}
+		if told++; !seen {
+			return told, fmt.Errorf("%s wrote %q, and the judge did not see the word %q", m.Player, m.Text, word)
+		}
+	}
+	return told, nil
 }

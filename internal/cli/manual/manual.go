@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
+	"parley/world"
 )
 
 // Shells lists the shells that have completions.
@@ -25,7 +27,7 @@ func Completion(app *kong.Application, shell string) (string, bool) {
 	if write == nil {
 		return "", false
 	}
-	return write(app), true
+	return world.Visible(write(app)), true
 }
 
 // commands lists a node and the commands below it, parents first.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"parley/world"
 )
 
 // Page returns the man page of an application. The version and the date stand at its foot.
@@ -60,7 +62,8 @@ func text(s string) string {
 	return s
 }
 
-// roff escapes what roff reads as its own.
+// roff escapes what roff reads as its own, and what a terminal does.
 func roff(s string) string {
+	s = world.Visible(s)
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "\n", " ").Replace(s)
 }

@@ -7,7 +7,7 @@
 // others.
 //
 // It is not for following batches (package batcher), nor does it know how a request or an
-// answer is written: that is each dialect's own package.
+// answer is written: each format has a package of internal/wire.
 package batchapi
 
 import (
@@ -21,9 +21,7 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
+	"parley/internal/dialect"
 	"parley/internal/dialect/wire"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/provider"
@@ -33,29 +31,20 @@ import (
 // Open makes the batch API of a provider. It reads the provider's key from the environment, and
 // opens no connection. The result is an io.Closer too, which closes idle connections.
 func Open(p provider.Provider) (batch.API, error) {
-	var b connection
-	var err error
-	bearer := wire.Config{KeyPrefix: "Bearer "}
-	switch p.Dialect {
-	case "openai":
-		b, err = newConnection(p, bearer, openai.AppendRequest, openai.DecodeResponse)
-	case "responses":
-		b, err = newConnection(p, bearer, responses.AppendRequest, responses.DecodeResponse)
-	case "anthropic":
-		b, err = newConnection(p, wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": anthropic.Version}},
-			anthropic.AppendRequest, anthropic.DecodeResponse)
-	default:
-		err = fmt.Errorf("provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
+	codec, ok := dialect.Codec(p.Dialect)
+	if !ok {
+		return nil, fmt.Errorf("batchapi: provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("desk: %w", err)
-	case p.Dialect == "anthropic":
+	p.HTTP2 = false // few exchanges, some of them long
+	c, err := wire.New(p, codec.Config)
+	if err != nil {
+		return nil, fmt.Errorf("batchapi: %w", err)
+	}
+	b := connection{p: p, c: c, codec: codec, caps: &sync.Map{}}
+	if p.Dialect == "anthropic" {
 		return &messageAPI{b}, nil
-	case p.Dialect == "responses":
-		return &fileAPI{connection: b, endpoint: "/v1" + responses.Path}, nil
 	}
-	return &fileAPI{connection: b, endpoint: "/v1" + openai.Path}, nil
+	return &fileAPI{connection: b, endpoint: "/v1" + codec.Path}, nil
 }
 
 const (
@@ -65,19 +54,10 @@ const (
 
 // connection is what both APIs have in common.
 type connection struct {
-	p      provider.Provider
-	c      *wire.Client
-	write  func(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error)
-	decode func(body []byte) (*llm.Response, error)
-	caps   *sync.Map // of provider.Capability, by model
-}
-
-func newConnection(p provider.Provider, cfg wire.Config,
-	write func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error), decode func([]byte) (*llm.Response, error),
-) (connection, error) {
-	p.HTTP2 = false // few exchanges, some of them long
-	c, err := wire.New(p, cfg)
-	return connection{p: p, c: c, write: write, decode: decode, caps: &sync.Map{}}, err
+	p     provider.Provider
+	c     *wire.Client
+	codec wire.Codec
+	caps  *sync.Map // of provider.Capability, by model
 }
 
 // Close closes the connections that no call is using.
@@ -107,7 +87,7 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 		known, _ = b.caps.LoadOrStore(model, b.p.Capability(model))
 	}
 	from := len(dst)
-	dst, dropped, err := b.write(dst, req, known.(provider.Capability), false)
+	dst, dropped, err := b.codec.Append(dst, req, known.(provider.Capability), false)
 	if err != nil {
 		return dst, nil, err
 	}
@@ -184,7 +164,7 @@ func (b *connection) lines(ctx context.Context, path string, header http.Header,
 
 // answered makes a result of an answer's body.
 func (b *connection) answered(id string, body []byte, requestID string) batch.Result {
-	resp, err := b.decode(body)
+	resp, err := b.codec.Decode(body)
 	if err != nil {
 		return batch.Result{CustomID: id, Err: b.finish(llm.AsError(err), requestID)}
 	}

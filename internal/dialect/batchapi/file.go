@@ -17,7 +17,7 @@ import (
 	"parley/llm"
 )
 
-// fileDesk is OpenAI's batch API.
+// fileAPI is OpenAI's batch API.
 type fileAPI struct {
 	connection
 	endpoint string

@@ -15,7 +15,7 @@ import (
 	"parley/llm"
 )
 
-// messageDesk is Anthropic's batch API. Its batches carry nothing of ours but the lines'
+// messageAPI is Anthropic's batch API. Its batches carry nothing of ours but the lines'
 // ids, which show only in the results.
 type messageAPI struct{ connection }
 

@@ -3,7 +3,6 @@ package wire
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/dialect/wire/redact"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -74,39 +74,12 @@ type Answer struct {
 // Do sends call and waits for the header of its answer. An answer that is not a
 // success, of 200 to 299, is an error.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
-	if ctx.Err() != nil {
-		return nil, c.broken(ctx, ctx.Err(), false)
-	}
-	l, err := c.pool.take(ctx, max(len(call.Body), int(call.Size)))
+	a, status, err := c.Raw(ctx, call)
 	if err != nil {
-		return nil, c.broken(ctx, err, false)
-	}
-	inner, cancel := context.WithCancelCause(ctx)
-	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
-	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
-	req, err := c.request(inner, call, &a.sent)
-	if err != nil {
-		a.Close()
-		return nil, c.broken(ctx, err, false)
-	}
-	a.url = req.URL
-	res, err := l.rt.RoundTrip(req)
-	a.FirstByte = time.Since(a.start)
-	if err != nil {
-		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
-		a.Close()
 		return nil, err
 	}
-	c.met()
-	a.hide = cmp.Or(call.Hide, c.hide)
-	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
-	a.life.Reset(c.timeout)
-	if err := a.unzip(); err != nil {
-		a.Close()
-		return nil, err
-	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		err := a.refused(res.StatusCode)
+	if status < 200 || status > 299 {
+		err := a.refused(status)
 		a.Close()
 		return nil, err
 	}
@@ -241,11 +214,11 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 
 // Events reads the body as server-sent events until each says that it has the last
 // one, or the body ends; whether it was to end there is the caller's to know.
-func (a *Answer) Events(ctx context.Context, each func(Event) (done bool, err error)) error {
+func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
-	done, err := readEvents(r, a.c.maxBody, a.alive, func(e Event) (bool, error) {
+	done, err := sse.Read(r, a.c.maxBody, a.alive, func(e sse.Event) (bool, error) {
 		e.Data = a.hide.Bytes(e.Data)
 		return each(e)
 	})
@@ -268,7 +241,7 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 		a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent))
 		from := time.Now()
 		var err error
-		line, err = readLine(r, line[:0], a.c.maxBody)
+		line, err = sse.ReadLine(r, line[:0], a.c.maxBody)
 		a.spent += time.Since(from)
 		if err == nil {
 			a.life.Stop()
@@ -321,7 +294,7 @@ func (a *Answer) read(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.As(err, &e):
 		return err
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, sse.ErrTooLarge):
 		return a.tooLarge()
 	}
 	return a.cut(ctx, err)

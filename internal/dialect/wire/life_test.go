@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -72,7 +73,7 @@ func TestSilence(t *testing.T) {
 				start := time.Now()
 				a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
 				if err == nil {
-					err = a.Events(t.Context(), func(Event) (bool, error) { return false, nil })
+					err = a.Events(t.Context(), func(sse.Event) (bool, error) { return false, nil })
 					a.Close()
 				}
 				if e := llm.AsError(err); e == nil || e.Kind != llm.KindTimeout || !e.Uncertain {
@@ -104,10 +105,10 @@ func trickle(c net.Conn, head, text string) {
 // read one ends.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
-	const plain, sse = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+	const plain, stream = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 	whole := func(ctx context.Context, a *Answer) error { _, err := a.Bytes(ctx); return err }
 	events := func(ctx context.Context, a *Answer) error {
-		return a.Events(ctx, func(Event) (bool, error) { return false, nil })
+		return a.Events(ctx, func(sse.Event) (bool, error) { return false, nil })
 	}
 	lines := func(ctx context.Context, a *Answer) error { return a.Lines(ctx, func([]byte) error { return nil }) }
 	raw := func(ctx context.Context, a *Answer) (err error) {
@@ -130,13 +131,13 @@ func TestTrickle(t *testing.T) {
 		want             time.Duration
 	}{
 		{"a whole answer", plain, " ", time.Minute, whole, time.Minute},
-		{"an event that does not end", sse, "x", time.Minute, events, time.Minute},
+		{"an event that does not end", stream, "x", time.Minute, events, time.Minute},
 		{"a line that does not end", plain, "x", time.Minute, lines, time.Minute},
 		{"a body that is handed on", plain, "x", time.Minute, raw, time.Minute},
-		{"a stream of comments", sse, ":\n", time.Minute, events, time.Hour},
+		{"a stream of comments", stream, ":\n", time.Minute, events, time.Hour},
 		{"lines without end", plain, "x\n", time.Minute, lines, time.Hour},
-		{"a stream that is handed on", sse, "x", time.Minute, live, time.Hour},
-		{"a stream for which more than an hour is allowed", sse, ":\n", 2 * time.Hour, events, 2 * time.Hour},
+		{"a stream that is handed on", stream, "x", time.Minute, live, time.Hour},
+		{"a stream for which more than an hour is allowed", stream, ":\n", 2 * time.Hour, events, 2 * time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +220,7 @@ func TestLingering(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = a.Events(t.Context(), func(e Event) (bool, error) { return string(e.Data) == "last", nil })
+		err = a.Events(t.Context(), func(e sse.Event) (bool, error) { return string(e.Data) == "last", nil })
 		a.Close()
 		if err != nil || time.Since(start) > time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))

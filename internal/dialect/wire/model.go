@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/provider"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -28,7 +29,7 @@ type Codec struct {
 // Assembler puts an answer together from the events of a stream.
 type Assembler interface {
 	// Event takes the next event, and says whether it was the last.
-	Event(Event) (done bool, err error)
+	Event(sse.Event) (done bool, err error)
 	// Received says how many bytes of the answer's content came so far.
 	Received() int
 	// Response returns the whole answer, or the error that the stream ended too early.
@@ -104,7 +105,7 @@ func (m *Model) receive(ctx context.Context, a *Answer) (*llm.Response, error) {
 		return m.codec.Decode(b)
 	}
 	as, begun := m.codec.Assemble(), false
-	err := a.Events(ctx, func(e Event) (bool, error) {
+	err := a.Events(ctx, func(e sse.Event) (bool, error) {
 		if !begun {
 			begun = true
 			a.FirstByte = a.Latency()

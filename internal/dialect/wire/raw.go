@@ -39,6 +39,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 	c.met()
 	a.hide = cmp.Or(call.Hide, c.hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
+	a.life.Reset(c.timeout)
 	if err := a.unzip(); err != nil {
 		a.Close()
 		return nil, 0, err

@@ -34,7 +34,7 @@ func TestCopies(t *testing.T) {
 		return fmt.Sprint(res.Document("").Sections)
 	}
 	same := played(1, 1, 2, 1, 2, 1)
-	for _, want := range []string{"x: 5 episodes are 2 distinct plays: 3 are exact copies of another and count once.", "To get new plays, ", "5 deals are 2 distinct plays"} {
+	for _, want := range []string{"x: Of 5 episodes, 3 are exact copies of others and do not count.", ": to get new plays, ", "5 deals are 2 distinct plays"} {
 		if text := told([]*view.Run{same}, "x"); !strings.Contains(text, want) {
 			t.Errorf("it does not say %q: %s", want, text)
 		}

@@ -20,7 +20,9 @@ func quiz() world.Kind {
 
 type (
 	asking   struct{ worldtest.Simple[question] }
-	question struct{ Question string }
+	question struct {
+		Question string `json:"question"`
+	}
 )
 
 func (asking) Dealt(q *question) (string, bool) { return q.Question, q.Question != "" }
@@ -33,14 +35,14 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	var specs []world.Spec
 	var ends []journal.Entry
 	for i := range n {
-		specs = append(specs, world.Spec{Kind: kind, Params: json.RawMessage(fmt.Sprintf(`{"Question":%q}`, book+strings.Repeat("?", i))), Lineup: map[string]string{"s": "a"}, Deal: first + i})
+		specs = append(specs, world.Spec{Kind: kind, Params: json.RawMessage(fmt.Sprintf(`{"question":%q}`, book+strings.Repeat("?", i))), Lineup: map[string]string{"s": "a"}, Deal: first + i})
 		if book == "" {
 			specs[i].Params = json.RawMessage(`{}`)
 		}
 		ends = append(ends, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Seat: "s", Name: "right", Value: float64(10*i) + r.NormFloat64()}}}})
 	}
 	j := &journal.Memory{}
-	begun := &journal.Begun{Version: 1, Run: fmt.Sprint(book, seed), Kind: kind, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}
+	begun := &journal.Begun{Version: 1, Run: fmt.Sprint(book, seed), Kind: kind, KindVersion: 1, Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}}}
 	if err := j.Append(t.Context(), append([]journal.Entry{begun, &journal.Opened{}, &journal.Staged{Specs: world.List(specs...)}}, ends...)...); err != nil {
 		t.Fatal(err)
 	}

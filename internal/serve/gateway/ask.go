@@ -14,7 +14,7 @@ import (
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/completion"
 	"parley/llm"
 )
 
@@ -149,7 +149,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 		Finish: llm.FinishStop, Provider: session.Own, Model: x.call.Request.Model, ID: fmt.Sprintf("stop-%d-%d", x.session.Episode, x.turn),
 	}
 	rec.Response = r
-	meta := translate.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
+	meta := completion.Meta{ID: r.ID, Model: r.Model, Created: x.began.Unix(), Usage: x.call.Usage}
 	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
 	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
 	switch {
@@ -160,9 +160,9 @@ func (x *exchange) stop(rec *ledger.Call) {
 		return
 	case x.call.Stream:
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
-		x.flight.Held = translate.AppendStream(nil, x.rt.api, meta, r)
+		x.flight.Held = completion.AppendStream(nil, x.rt.api.NewWriter(meta), r)
 	default:
-		x.flight.Held = translate.AppendWhole(nil, x.rt.api, meta, r)
+		x.flight.Held = x.rt.api.AppendResponse(nil, meta, r)
 	}
 	x.finish(rec, nil)
 }

@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/cachestore"
 	"parley/internal/provider"
-	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/sse"
 )
 
 // sending answers with bytes of a type.
@@ -118,10 +118,10 @@ func joined(body string) string {
 		}
 	}
 	read([]byte(body))
-	all := format.Splitter{}
+	all := sse.Splitter{}
 	all.Feed([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
 	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
-		read(format.Parse(raw).Data)
+		read(sse.Parse(raw).Data)
 	}
 	return fmt.Sprint(texts)
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
+	"parley/internal/dialect"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/wire"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -23,30 +23,21 @@ const (
 // read reads an answer as a client of a format does.
 func read(t *testing.T, api format.API, stream bool, body string) *llm.Response {
 	t.Helper()
-	decode, assemble := openai.DecodeResponse, openai.NewAssembler
-	if api == format.Messages {
-		decode, assemble = anthropic.DecodeResponse, anthropic.NewAssembler
-	}
+	codec, _ := dialect.Codec(api.Dialect())
 	if !stream {
-		r, err := decode([]byte(body))
+		r, err := codec.Decode([]byte(body))
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
 		return r
 	}
-	return gathered(t, assemble(), body)
+	return gathered(t, codec.Assemble(), body)
 }
 
 func gathered(t *testing.T, a wire.Assembler, body string) *llm.Response {
 	t.Helper()
-	var s format.Splitter
-	s.Feed([]byte(body))
-	for {
-		e, ok := s.Next()
-		if !ok {
-			break
-		}
-		if _, err := a.Event(format.Parse(e)); err != nil {
+	for e := range sse.Split([]byte(body)) {
+		if _, err := a.Event(sse.Parse(e)); err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
 	}

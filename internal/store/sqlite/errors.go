@@ -54,9 +54,9 @@ func explain(path, doing string, err error) error {
 	}
 	switch code := sqlite.ErrCode(err); code.ToPrimary() {
 	case sqlite.ResultFull:
-		return fmt.Errorf("sqlite: %s: %s: no space left on the disk (nothing that was recorded is lost: free some and play on): %w", path, doing, err)
+		return fmt.Errorf("sqlite: %s: %s: no space left on the disk (nothing that was recorded is lost: free some and resume): %w", path, doing, err)
 	case sqlite.ResultIOErr:
-		return fmt.Errorf("sqlite: %s: %s: the disk fails (nothing that was recorded is lost: put it right and play on): %w", path, doing, err)
+		return fmt.Errorf("sqlite: %s: %s: the disk fails (nothing that was recorded is lost: repair it and resume): %w", path, doing, err)
 	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultPerm:
 		if pending(filelock.Resolve(path)) {
 			return fmt.Errorf("sqlite: %s: %s: the run was cut off, and the file or its folder cannot be written (allow it, or copy the file together with %s-wal to a folder where you may write): %w", path, doing, path, err)

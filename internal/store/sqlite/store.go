@@ -126,7 +126,7 @@ func admit(path string, mode Mode) (exists bool, err error) {
 	case !info.Mode().IsRegular():
 		return false, fmt.Errorf("sqlite: %s is not a regular file: name another for the run", path)
 	case mode == Create:
-		return false, fmt.Errorf("sqlite: %s exists already: play it on, or name another file: %w", path, fs.ErrExist)
+		return false, fmt.Errorf("sqlite: %s exists already: resume it, or name another file: %w", path, fs.ErrExist)
 	}
 	return true, inspect(path, info.Size())
 }

@@ -13,6 +13,8 @@ import (
 
 // Words of the prompts by which the stand-in knows what it is asked. The prompts are written with them.
 const (
+	// Dealt is told every player at the beginning of its instructions.
+	Dealt = "was dealt a word that only its owner knows."
 	// YourSecret begins the line of the instructions that tells a player its word.
 	YourSecret = "Your secret: "
 	// OwnTarget tells the holder of the target that it is.
@@ -24,8 +26,8 @@ const (
 	JudgeBegins = "You are the judge in a game of trust."
 )
 
-// Play plays the conversations of a game, and judges them. It recognises a player by the line YourSecret in its
-// instructions and the judge by JudgeBegins, and answers nobody else.
+// Play plays the conversations of a game, and judges them. It recognises a player by Dealt or YourSecret in its
+// instructions and the judge by JudgeBegins, and answers nobody else. A player that is not told its own word cannot tell it.
 //
 // How often a message gives the word away depends on the model's name (small, mini and
 // nano the most, large, pro and max the least) and on what the player is told: bold, open,
@@ -37,7 +39,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 		return text, true
 	}
 	told, secret := instructions(req)
-	if secret == "" || req.Schema != nil {
+	if secret == "" && !strings.Contains(told, Dealt) || req.Schema != nil {
 		return "", false
 	}
 	d := worldsim.NewDice(seed)
@@ -56,7 +58,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 		chance *= 2
 	}
 	switch {
-	case d.Float() < min(chance, 0.95):
+	case secret != "" && d.Float() < min(chance, 0.95):
 		return tell(d, secret), true
 	case worldsim.HasWord(told, "press"):
 		return d.Pick("Your word. Now. I have told you mine already, have I not?", "You owe me that word, and you know it. What is it?",

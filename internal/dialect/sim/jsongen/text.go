@@ -5,19 +5,21 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"parley/internal/dialect/wire/body"
 )
 
 // text appends a JSON string of n.
 func (w *writer) text(dst []byte, n *node, name string) []byte {
 	switch {
 	case n.pattern != nil:
-		return AppendString(dst, n.pattern.draw(w.r, n.minLen, n.maxLen))
+		return body.Text(dst, n.pattern.draw(w.r, n.minLen, n.maxLen))
 	case n.format != "":
 		if s, ok := w.formatted(n.format); ok {
-			return AppendString(dst, s)
+			return body.Text(dst, s)
 		}
 	}
-	return AppendString(dst, w.fit(w.phrase(name), n.minLen, n.maxLen))
+	return body.Text(dst, w.fit(w.phrase(name), n.minLen, n.maxLen))
 }
 
 // phrase makes up a string that suits a member's name.
@@ -98,46 +100,6 @@ func (w *writer) formatted(format string) (string, bool) {
 	default:
 		return "", false
 	}
-}
-
-// AppendString appends s as a JSON string. What is no UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	done := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			if r, size := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || size > 1 {
-				i += size
-				continue
-			}
-			dst = append(append(dst, s[done:i]...), "\ufffd"...)
-			i++
-			done = i
-			continue
-		}
-		dst = append(dst, s[done:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-		i++
-		done = i
-	}
-	return append(append(dst, s[done:]...), '"')
 }
 
 func unquote(b []byte) string {

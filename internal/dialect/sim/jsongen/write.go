@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley/internal/dialect/sim/prose"
+	"parley/internal/dialect/wire/body"
 )
 
 // maxDepth is where values begin to be as flat as their schema allows.
@@ -177,7 +178,7 @@ func (w *writer) member(dst []byte, name string, n *node, before, depth int) []b
 	if before > 0 {
 		dst = append(dst, ',')
 	}
-	dst = append(AppendString(dst, name), ':')
+	dst = append(body.Text(dst, name), ':')
 	return w.value(dst, n, name, depth+1)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 )
 
 const (
@@ -48,7 +49,7 @@ func (s *Server) createMessageBatch(w http.ResponseWriter, r *http.Request) *wir
 		switch {
 		case q.CustomID == "" || len(q.CustomID) > 64:
 			return wire.Invalid("", "requests.%d.custom_id: String should have at least 1 and at most 64 characters", i)
-		case wire.IsNull(q.Params):
+		case body.IsNull(q.Params):
 			return wire.Invalid("", "requests.%d.params: Field required", i)
 		case seen[q.CustomID]:
 			return wire.Invalid("", "requests: custom_id must be unique within the batch: %s", q.CustomID)

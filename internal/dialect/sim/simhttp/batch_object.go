@@ -5,9 +5,8 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/anthropic"
-	"parley/internal/dialect/sim/simhttp/openai"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -129,25 +128,25 @@ func usageOf(u llm.Usage) *batchUsage {
 }
 
 // succeeded writes the line of a request that was answered.
-func (b *batch) succeeded(s *Server, l *line, body []byte) []byte {
+func (b *batch) succeeded(s *Server, l *line, answer []byte) []byte {
 	if b.style == quota.Anthropic {
-		out := wire.AppendString([]byte(`{"custom_id":`), l.customID)
-		out = append(append(out, `,"result":{"type":"succeeded","message":`...), body...)
+		out := body.Str([]byte{'{'}, "custom_id", l.customID)
+		out = append(append(out, `,"result":{"type":"succeeded","message":`...), answer...)
 		return append(out, "}}\n"...)
 	}
-	return b.line(s, l, 200, body, "null")
+	return b.line(s, l, 200, answer, "null")
 }
 
 // failed writes the line of a request that was answered with an error.
 func (b *batch) failed(s *Server, l *line, e *wire.Error) []byte {
 	if b.style == quota.Anthropic {
-		out := wire.AppendString([]byte(`{"custom_id":`), l.customID)
+		out := body.Str([]byte{'{'}, "custom_id", l.customID)
 		out = append(out, `,"result":{"type":"errored","error":`...)
-		out = anthropic.AppendError(out, e, s.requestID())
+		out = appendError(out, b.style, e, s.requestID())
 		return append(out, "}}\n"...)
 	}
-	body := openai.AppendError(nil, e, "")
-	return b.line(s, l, e.Status, body[:len(body)-1], "null")
+	said := appendError(nil, b.style, e, "")
+	return b.line(s, l, e.Status, said[:len(said)-1], "null")
 }
 
 // lost writes the line of a request that was not reached.
@@ -158,7 +157,7 @@ func (b *batch) lost(s *Server, l *line, why sim.Fault) []byte {
 		if expired {
 			kind = "expired"
 		}
-		out := wire.AppendString([]byte(`{"custom_id":`), l.customID)
+		out := body.Str([]byte{'{'}, "custom_id", l.customID)
 		return append(out, `,"result":{"type":"`+kind+"\"}}\n"...)
 	}
 	reason := `{"code":"batch_cancelled","message":"This request was not executed because the batch was cancelled."}`
@@ -169,16 +168,13 @@ func (b *batch) lost(s *Server, l *line, why sim.Fault) []byte {
 }
 
 // line writes a line of OpenAI's output or error file.
-func (b *batch) line(s *Server, l *line, status int, body []byte, reason string) []byte {
-	out := wire.AppendString([]byte(`{"id":`), s.newID("batch_req_"))
-	out = wire.AppendString(append(out, `,"custom_id":`...), l.customID)
+func (b *batch) line(s *Server, l *line, status int, answer []byte, reason string) []byte {
+	out := body.Str(body.Str([]byte{'{'}, "id", s.newID("batch_req_")), "custom_id", l.customID)
 	if status == 0 {
 		out = append(out, `,"response":null`...)
 	} else {
-		out = append(out, `,"response":{"status_code":`...)
-		out = append(out, wire.Marshal(status)...)
-		out = wire.AppendString(append(out, `,"request_id":`...), s.requestID())
-		out = append(append(append(out, `,"body":`...), body...), '}')
+		out = body.Int(append(out, `,"response":{`...), "status_code", int64(status))
+		out = append(body.Raw(body.Str(out, "request_id", s.requestID()), "body", answer), '}')
 	}
 	out = append(append(out, `,"error":`...), reason...)
 	return append(out, "}\n"...)

@@ -138,3 +138,27 @@ func TestTokensOfStreams(t *testing.T) {
 		t.Errorf("whole %v %v\nstream %v %v", ids[0], logprobs[0], ids[1], logprobs[1])
 	}
 }
+
+// TestReasoningOfStreams: where a whole answer has what was thought, so has a stream of it.
+func TestReasoningOfStreams(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, Config{})
+	const ask = `"return_token_ids":true,"reasoning_effort":"low"`
+	want := call(t, s, http.MethodPost, chatPath, with(chatBody, ask)).at(t, "choices.0.message.reasoning_content").(string)
+	got := ""
+	for _, e := range events(call(t, s, http.MethodPost, chatPath, with(chatBody, ask+`,"stream":true`)).body) {
+		var c struct {
+			Choices []struct {
+				Delta struct {
+					ReasoningContent string `json:"reasoning_content"`
+				} `json:"delta"`
+			} `json:"choices"`
+		}
+		if json.Unmarshal(e, &c) == nil && len(c.Choices) > 0 {
+			got += c.Choices[0].Delta.ReasoningContent
+		}
+	}
+	if got != want || want == "" {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -77,7 +78,8 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.usage = x.Usage
 	rep.first, rep.total = s.brain.Pace(&c, x.Answer.Output)
 	if ask.Stream {
-		rep.body, rep.marks = f.stream(nil, x)
+		rep.body = f.stream(nil, x)
+		rep.marks = sse.Marks(rep.body)
 	} else {
 		rep.body = f.whole(make([]byte, 0, 1024+len(x.Answer.Text)), x)
 	}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/anthropic"
-	"parley/internal/dialect/sim/simhttp/openai"
 	"parley/internal/dialect/sim/simhttp/wire"
 	"parley/llm"
 )
@@ -24,11 +22,7 @@ func (s *Server) writeError(w http.ResponseWriter, style quota.Style, e *wire.Er
 			h.Set("Retry-After-Ms", strconv.Itoa(int(math.Ceil(float64(r.After)/float64(time.Millisecond)))))
 		}
 	}
-	if style == quota.Anthropic {
-		writeBody(w, e.Status, "application/json", anthropic.AppendError(nil, e, id))
-		return
-	}
-	writeBody(w, e.Status, "application/json", openai.AppendError(nil, e, id))
+	writeBody(w, e.Status, "application/json", appendError(nil, style, e, id))
 }
 
 // tooMany puts a refusal into a vendor's words.

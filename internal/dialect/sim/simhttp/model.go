@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -106,7 +107,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *wire.Error 
 }
 
 func embeddingInput(req *embeddingRequest) ([]string, *wire.Error) {
-	if req.Model == "" || wire.IsNull(req.Input) {
+	if req.Model == "" || body.IsNull(req.Input) {
 		return nil, wire.Invalid("input", "you must provide a model and an input parameter")
 	}
 	if t, ok := wire.Text(req.Input); ok {

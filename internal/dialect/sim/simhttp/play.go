@@ -88,7 +88,7 @@ func (s *Server) playStream(w http.ResponseWriter, r *http.Request, rep *reply) 
 		next := rep.marks[min(events, len(rep.marks)-1)]
 		_, _ = w.Write(rep.body[sent : sent+(next-sent)/2])
 	case sim.FaultStreamErr:
-		_, _ = w.Write(rep.format.failEvent(nil, midStream(rep.format.style), w.Header().Get("Request-Id")))
+		_, _ = w.Write(rep.format.failEvent(nil, midStream(rep.format.style).Told(w.Header().Get("Request-Id"))))
 	case sim.FaultStall:
 		s.stall(r.Context())
 		reset(w, r)

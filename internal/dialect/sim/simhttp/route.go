@@ -10,16 +10,24 @@ import (
 	"parley/internal/dialect/sim/simhttp/openai"
 	"parley/internal/dialect/sim/simhttp/wire"
 	"parley/internal/serve/auth"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
+	"parley/llm"
 )
 
 // format is how one endpoint's requests are read and its answers written.
 type format struct {
-	style     quota.Style
-	decode    func(body []byte, lax bool) (*wire.Ask, *wire.Error)
-	whole     func(dst []byte, x *wire.Exchange) []byte
-	stream    func(dst []byte, x *wire.Exchange) ([]byte, []int)
-	failEvent func(dst []byte, e *wire.Error, requestID string) []byte
+	style      quota.Style
+	id, callID string // what the ids of answers and of tool calls begin with
+	decode     func(body []byte, lax bool) (*wire.Ask, *wire.Error)
+	append     func(dst []byte, m completion.Meta, r *llm.Response) []byte
+	writer     func(m completion.Meta) completion.Writer
+	failEvent  func(dst []byte, e completion.Error) []byte
 }
+
+const responseID = "resp_"
 
 // formats are those the server knows.
 type formats struct {
@@ -29,12 +37,20 @@ type formats struct {
 }
 
 func newFormats() formats {
-	messages := format{quota.Anthropic, anthropic.Decode, anthropic.Append, anthropic.AppendStream, anthropic.AppendErrorEvent}
-	f := formats{
-		chat:      format{quota.OpenAI, openai.DecodeChat, openai.AppendChat, openai.AppendChatStream, openai.AppendChatErrorEvent},
-		responses: format{quota.OpenAI, openai.DecodeResponses, openai.AppendResponse, openai.AppendResponseStream, openai.AppendResponseErrorEvent},
-		messages:  messages, batched: messages, count: messages,
+	var f formats
+	f.chat = format{
+		quota.OpenAI, "chatcmpl-", "call_", openai.DecodeChat, chat.AppendResponse,
+		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent,
 	}
+	f.responses = format{
+		quota.OpenAI, responseID, "call_", openai.DecodeResponses, responses.AppendResponse,
+		func(m completion.Meta) completion.Writer { return responses.NewWriter(m) }, responses.AppendErrorEvent,
+	}
+	f.messages = format{
+		quota.Anthropic, "msg_", "toolu_", anthropic.Decode, messages.AppendResponse,
+		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent,
+	}
+	f.batched, f.count = f.messages, f.messages
 	f.batched.decode, f.count.decode = anthropic.DecodeBatched, anthropic.DecodeCount
 	return f
 }

@@ -37,6 +37,9 @@ func checkString(t *testing.T, s string) {
 	if got != want || !Valid(b) {
 		t.Errorf("%q became %q", s, got)
 	}
+	if after := Text([]byte("1"), s); string(after) != "1"+string(b) {
+		t.Errorf("%q after a digit became %s", s, after)
+	}
 }
 
 func TestCommas(t *testing.T) {

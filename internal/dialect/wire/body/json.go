@@ -53,6 +53,26 @@ func Float(b []byte, key string, value float64) []byte {
 // Raw appends a member whose value is JSON already.
 func Raw(b []byte, key string, value []byte) []byte { return append(Key(b, key), value...) }
 
+// Nullable appends a member whose value is a string, or null where it is empty.
+func Nullable(b []byte, key, value string) []byte {
+	if value == "" {
+		return append(Key(b, key), "null"...)
+	}
+	return Str(b, key, value)
+}
+
+// Ints appends a list of whole numbers.
+func Ints(b []byte, key string, values []int) []byte {
+	b = append(Key(b, key), '[')
+	for i, n := range values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return append(b, ']')
+}
+
 // Strings appends a list of strings.
 func Strings(b []byte, key string, values []string) []byte {
 	b = Open(Key(b, key), '[')
@@ -117,6 +137,9 @@ func String(b []byte, s string) []byte {
 	b = append(b, s[start:]...)
 	return append(b, '"')
 }
+
+// Text is String without a comma, wherever s is appended.
+func Text(b []byte, s string) []byte { return append(b, String(b[len(b):], s)...) }
 
 // plain returns the first place from i on that may not stand in a JSON string as it is,
 // to within a word: it looks at eight bytes at once, since prompts are long.

@@ -11,6 +11,9 @@ func Valid(b []byte) bool {
 	return ok && space(b, i) == len(b)
 }
 
+// IsNull says whether a value is missing or null.
+func IsNull(b []byte) bool { return len(b) == 0 || string(b) == "null" }
+
 // Members hands each member of the object b to f, its key without quotes and as
 // written, until f says no. It says whether b is an object and f never said no.
 func Members(b []byte, f func(key, value []byte) bool) bool {

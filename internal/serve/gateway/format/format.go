@@ -7,8 +7,7 @@
 // An error is a body that is not a JSON object, that servers could read in different ways,
 // or whose limits are not numbers. Nothing here waits or keeps state.
 //
-// It is not for speaking to providers (package dialect and below), whose formats these are
-// seen from the other side, nor for telling a client that its request is wrong in detail:
+// It is not for the formats themselves, which are packages of internal/wire, nor for telling a client that its request is wrong in detail:
 // the provider does that, in its own words.
 package format
 
@@ -16,12 +15,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"parley/internal/dialect/wire/body"
+	"parley/internal/serve/gateway/match"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/request"
+	"parley/internal/wire/responses"
 	"parley/llm"
 )
 
@@ -62,33 +66,28 @@ func (a API) Asks() bool {
 	}
 }
 
+// Dialect names the dialect in which providers answer the endpoint.
+func (a API) Dialect() string {
+	switch a {
+	case Messages, Count:
+		return "anthropic"
+	case Responses:
+		return "responses"
+	default:
+		return "openai"
+	}
+}
+
 // Anthropic says whether the endpoint is of Anthropic's family of formats, and not OpenAI's.
 func (a API) Anthropic() bool { return a == Messages || a == Count }
 
 // Call is what a client asks for.
 type Call struct {
 	API API
-	// Request is the question, as far as llm.Request has words for it; its Model is as the
-	// client wrote it. The rest is in its Extra.
-	Request llm.Request
-	Stream  bool
-	// Usage says that the stream is to end with what was used.
-	Usage bool
-	// Choices is how many answers are wanted, and Drafts how many are made to pick them from.
-	Choices, Drafts int
-	// Strange names what was put into Request as mere text, since there is no word for it:
-	// it cannot be said in another format.
-	Strange []string
-	// Unread is how many bytes of messages are in members that have no word here. They may
-	// weigh all the same.
-	Unread int
-	// Audio says that there is sound in the messages, whose tokens have prices of their own.
-	Audio bool
+	// Reader has what the body says. What has no word there is in the Extra of its Request.
+	request.Reader
 	// Digest is of all that can change the answer.
 	Digest [sha256.Size]byte
-
-	unlimited bool // it says outright that an answer may have any length
-	err       error
 }
 
 // Turn is the part of the digest by which calls of a session are told apart in the record.
@@ -106,7 +105,7 @@ var errNoObject = errors.New("the body is not a JSON object")
 
 // Decode reads the body of a call.
 func Decode(api API, b []byte) (*Call, error) {
-	c := &Call{API: api, Choices: 1}
+	c := &Call{API: api, Reader: request.Reader{Choices: 1}}
 	if api == Models {
 		return c, nil
 	}
@@ -132,32 +131,29 @@ func Decode(api API, b []byte) (*Call, error) {
 	return c, nil
 }
 
-// maxCount is the most tokens or answers that a request may ask for. No model comes near.
-const maxCount = math.MaxInt32
-
 // finish says what is wrong with the numbers of the call.
 func (c *Call) finish() error {
-	if c.unlimited {
+	if c.Unlimited {
 		c.Request.MaxTokens = 0
 	}
-	if many := max(c.Choices, c.Drafts); c.err == nil && c.Request.MaxTokens > maxCount/many {
-		c.err = fmt.Errorf("%d answers of %d tokens each: want at most %d tokens in all", many, c.Request.MaxTokens, maxCount)
+	if many := max(c.Choices, c.Drafts); c.Err == nil && c.Request.MaxTokens > request.MaxCount/many {
+		c.Err = fmt.Errorf("%d answers of %d tokens each: want at most %d tokens in all", many, c.Request.MaxTokens, request.MaxCount)
 	}
-	return c.err
+	return c.Err
 }
 
 // setter returns what takes a member of the body in, or says that it has no place for it.
 func (c *Call) setter() func(key string, value []byte) bool {
+	read := chat.ReadMember
 	switch c.API {
 	case Responses:
-		return c.responses
+		read = responses.ReadMember
 	case Messages, Count:
-		return c.messages
+		read = messages.ReadMember
 	case Embeddings:
 		return c.embeddings
-	default:
-		return c.chat
 	}
+	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
 }
 
 // field is a member of the body: its name, and its value as it stands.
@@ -175,7 +171,7 @@ func (c *Call) digest(members []field) {
 	}
 	add([]byte(c.API)) // the same words to another endpoint are another question
 	for _, m := range members {
-		if Personal(string(m.key)) {
+		if match.Personal(string(m.key)) {
 			continue
 		}
 		add(m.key)
@@ -184,39 +180,27 @@ func (c *Call) digest(members []field) {
 	h.Sum(c.Digest[:0])
 }
 
-// Personal says whether a member of a request only tells whose call it is.
-func Personal(name string) bool {
-	switch name {
-	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
-		return true
-	default:
-		return false
-	}
-}
-
 func (c *Call) extra(key string, value []byte) {
 	if c.Request.Extra == nil {
-		c.Request.Extra = map[string]jsonRaw{}
+		c.Request.Extra = map[string]json.RawMessage{}
 	}
-	c.Request.Extra[key] = append(jsonRaw(nil), value...)
+	c.Request.Extra[key] = request.Raw(value)
 }
-
-func (c *Call) strange(what string) { c.Strange = append(c.Strange, what) }
 
 // embeddings reads a request for embeddings: each text is a message.
 func (c *Call) embeddings(key string, v []byte) bool {
 	switch key {
 	case "model":
-		return c.model(v)
+		return c.ReadModel(v)
 	case "input":
 		var one string
-		if text(v, &one) {
+		if request.Text(v, &one) {
 			c.Request.Messages = []llm.Message{llm.User(one)}
 			return true
 		}
 		return body.Elements(v, func(e []byte) bool {
 			one := string(e)
-			text(e, &one)
+			request.Text(e, &one)
 			c.Request.Messages = append(c.Request.Messages, llm.User(one))
 			return true
 		})

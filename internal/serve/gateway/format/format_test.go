@@ -1,16 +1,16 @@
 package format
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
 	"parley/internal/provider"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -33,7 +33,7 @@ func question() *llm.Request {
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
-	for api, write := range map[API]writer{Chat: openai.AppendRequest, Responses: responses.AppendRequest, Messages: anthropic.AppendRequest} {
+	for api, write := range map[API]writer{Chat: chat.AppendRequest, Responses: responses.AppendRequest, Messages: messages.AppendRequest} {
 		want := question()
 		b, _, err := write(nil, want, provider.Capability{}, true)
 		if err != nil {
@@ -248,35 +248,6 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestSplitter feeds a stream in pieces of every size: the events are the same, and every
-// byte comes back.
-func TestSplitter(t *testing.T) {
-	t.Parallel()
-	const stream = ": ping\n\nevent: a\r\ndata: {\"x\":1}\r\n\r\n\ndata: one\ndata: two\n\ndata:[DONE]\n\ndata: rest"
-	for size := 1; size <= len(stream); size++ {
-		var s Splitter
-		var all bytes.Buffer
-		var data []string
-		for i := 0; i < len(stream); i += size {
-			s.Feed([]byte(stream[i:min(i+size, len(stream))]))
-			for {
-				raw, ok := s.Next()
-				if !ok {
-					break
-				}
-				all.Write(raw)
-				if e := Parse(raw); e.Data != nil {
-					data = append(data, string(e.Name)+" "+string(e.Data))
-				}
-			}
-		}
-		all.Write(s.Rest())
-		if got := strings.Join(data, "|"); all.String() != stream || got != "a {\"x\":1}| one\ntwo| [DONE]" {
-			t.Fatalf("size %d: %q, %q", size, got, all.String())
-		}
-	}
-}
-
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -297,12 +268,12 @@ func TestEnds(t *testing.T) {
 		{Responses, "data: {\"type\":\"response.completed\",\"response\":{}}\n\n", false, true, false},
 		{Responses, "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"error\":null}}\n\n", false, true, false},
 	} {
-		e := Parse([]byte(c.event))
+		e := sse.Parse([]byte(c.event))
 		if c.api.Ends(e) != c.ends || c.api.Last(e) != c.last || c.api.Fails(e) != c.fails {
 			t.Errorf("%s %q: ends %v, last %v, fails %v", c.api, c.event, c.api.Ends(e), c.api.Last(e), c.api.Fails(e))
 		}
 	}
-	if Chat.Ends(Parse([]byte("data: {\"finish_reason\":\"\"}\n\n"))) {
+	if Chat.Ends(sse.Parse([]byte("data: {\"finish_reason\":\"\"}\n\n"))) {
 		t.Error("an empty reason is none")
 	}
 }
@@ -324,25 +295,6 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%q became %q", b, out)
 			}
 			_ = c.Request.Digest()
-		}
-	})
-}
-
-func FuzzSplitter(f *testing.F) {
-	f.Add([]byte("data: x\n\ndata: y\r\n\r\n"), uint8(3))
-	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
-		var s Splitter
-		var all []byte
-		for i := 0; i < len(b); i += int(size) + 1 {
-			s.Feed(b[i:min(i+int(size)+1, len(b))])
-			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
-				e := Parse(raw)
-				_, _, _ = Chat.Ends(e), Messages.Fails(e), OnlyUsage(e)
-				all = append(all, raw...)
-			}
-		}
-		if !bytes.Equal(append(all, s.Rest()...), b) {
-			t.Errorf("%q came back as %q", b, all)
 		}
 	})
 }
@@ -369,4 +321,14 @@ func TestRefers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", tt.body, c, err)
 		}
 	}
+}
+
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("data: {\"error\":1,\"usage\":{}}\n\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for raw := range sse.Split(b) {
+			e := sse.Parse(raw)
+			_, _, _ = Chat.Ends(e), Messages.Fails(e), OnlyUsage(e)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package format
 
 import (
 	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
 )
 
 // SetModel returns the body b with another model, and every other byte as it was.
@@ -13,8 +14,8 @@ func SetModel(b []byte, model string) []byte {
 // used, and every other byte as it was.
 func AskUsage(b []byte) []byte {
 	const ask = `{"include_usage":true}`
-	if options := member(b, "stream_options"); options != nil {
-		if member(options, "include_usage") != nil {
+	if options := request.Member(b, "stream_options"); options != nil {
+		if request.Member(options, "include_usage") != nil {
 			return replace(b, "stream_options", replace(options, "include_usage", []byte("true")))
 		}
 		return replace(b, "stream_options", insert(options, `"include_usage":true`))

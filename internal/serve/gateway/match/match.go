@@ -21,7 +21,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/serve/gateway/format"
 	"parley/llm"
 )
 
@@ -45,6 +44,16 @@ type Rules struct {
 
 // Forms lists how a rule is written, for help texts and errors.
 const Forms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
+
+// Personal says whether a member of a request only tells whose call it is.
+func Personal(name string) bool {
+	switch name {
+	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
+		return true
+	default:
+		return false
+	}
+}
 
 // Parse reads rules. No rules are nil.
 func Parse(list []string) (*Rules, error) {
@@ -140,7 +149,7 @@ func (r *Rules) reduce(q *llm.Request) map[string]any {
 		doc = map[string]any{} // not reached: a request is an object
 	}
 	for name, v := range q.Extra {
-		if !format.Personal(name) {
+		if !Personal(name) {
 			doc[name] = decode(v)
 		}
 	}

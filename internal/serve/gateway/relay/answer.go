@@ -7,9 +7,11 @@ import (
 	"net/http"
 
 	"parley/internal/dialect/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -33,7 +35,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
-	resp, err := codecOf(out.api).decode(b)
+	resp, err := codecOf(out.api).Decode(b)
 	if err != nil {
 		e := llm.AsError(err)
 		e.Uncertain = true
@@ -45,16 +47,16 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 	}
 	a.Hide().Response(resp) // it joins texts that the provider did not
 	resp.Dropped = out.dropped
-	meta := translate.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
+	meta := completion.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
 	out.tell(h)
 	if f.Call.Stream { // asked for as a stream, and answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
-		f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendStream(nil, out.client, meta, resp)
+		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), resp)
 		return resp, nil
 	}
 	h["Content-Type"] = []string{"application/json"}
-	f.Status, f.Answer, f.Held = http.StatusOK, h, translate.AppendWhole(nil, out.client, meta, resp)
+	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, resp)
 	return resp, nil
 }
 
@@ -74,18 +76,9 @@ func readBody(ctx context.Context, a *wire.Answer) ([]byte, error) {
 // answer responses with nothing else; their last event has all of it. Of other formats
 // the whole is not in the stream, and to make one up would not be the provider's answer.
 func unstreamed(api format.API, stream []byte) ([]byte, error) {
-	all := format.Splitter{}
-	all.Feed(stream)
-	for api == format.Responses {
-		raw, ok := all.Next()
-		if !ok {
-			raw = all.Rest()
-		}
-		if whole := api.Whole(format.Parse(raw)); whole != nil {
+	for raw := range sse.Split(stream) {
+		if whole := api.Whole(sse.Parse(raw)); whole != nil {
 			return whole, nil
-		}
-		if !ok {
-			break
 		}
 	}
 	e := fault.Malformed("the server answered with a stream of events, which was not asked for: ask for one with \"stream\": true", nil)
@@ -144,7 +137,7 @@ func decodeEmbeddings(b []byte) (*llm.Response, error) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return nil, fault.Malformed("the answer is not of the embeddings form", err)
 	}
-	if len(v.Error) > 0 && string(v.Error) != "null" {
+	if !body.IsNull(v.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if v.Data == nil {

@@ -15,13 +15,12 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
-	"parley/internal/dialect/responses"
+	"parley/internal/dialect"
 	"parley/internal/dialect/wire"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
@@ -43,11 +42,11 @@ const readSize = 4 << 10
 // Open makes the Upstream of a provider. It reads the key from the environment, and opens
 // no connection.
 func Open(p provider.Provider) (*Upstream, error) {
-	cfg := wire.Config{KeyPrefix: "Bearer "}
-	if p.Dialect == "anthropic" {
-		cfg = wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": anthropic.Version}}
+	codec, ok := dialect.Codec(p.Dialect)
+	if !ok {
+		return nil, fmt.Errorf("relay: provider %s: %q is not a wire format", p.Name, p.Dialect)
 	}
-	c, err := wire.New(p, cfg)
+	c, err := wire.New(p, codec.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -132,23 +131,13 @@ func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*wire.An
 	return u.c.Raw(ctx, wire.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
-// codec is how an endpoint's answers are read.
-type codec struct {
-	decode   func([]byte) (*llm.Response, error)
-	assemble func() wire.Assembler
-}
-
-func codecOf(api format.API) codec {
-	switch api {
-	case format.Messages:
-		return codec{anthropic.DecodeResponse, anthropic.NewAssembler}
-	case format.Responses:
-		return codec{responses.DecodeResponse, responses.NewAssembler}
-	case format.Embeddings:
-		return codec{decodeEmbeddings, openai.NewAssembler}
-	default:
-		return codec{openai.DecodeResponse, openai.NewAssembler}
+// codecOf is how an endpoint's answers are read.
+func codecOf(api format.API) wire.Codec {
+	codec, _ := dialect.Codec(api.Dialect())
+	if api == format.Embeddings {
+		codec.Decode = decodeEmbeddings
 	}
+	return codec
 }
 
 // outgoing is a call as it goes out.

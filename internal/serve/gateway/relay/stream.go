@@ -10,7 +10,8 @@ import (
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
-	"parley/internal/serve/gateway/translate"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -75,7 +76,7 @@ type streamer struct {
 	out    *outgoing
 	first  [256]byte
 	full   bool // the last read filled its buffer
-	split  format.Splitter
+	split  sse.Splitter
 	piece  []byte // what is about to be sent
 	kept   []byte // what the client is not sent, but the answer is made of
 	read   int64
@@ -84,18 +85,20 @@ type streamer struct {
 	finish bool // all of them are, and the rest is held
 	done   bool // the last event came
 
-	// Of a stream that is translated: its events are read as they come.
-	reader   translate.Reader
-	writer   translate.Writer
 	assemble wire.Assembler
-	written  []byte         // events of the writer that are not yet in piece
-	rehide   *redact.Stream // a translation joins texts that the provider did not
+	// Of a stream that is translated: its events are read as they come.
+	writer  completion.Writer
+	written []byte         // events of the writer that are not yet in piece
+	rehide  *redact.Stream // a translation joins texts that the provider did not
 }
 
 func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
-		s.reader, s.assemble = translate.NewReader(out.api), codecOf(out.api).assemble()
+		s.assemble = codecOf(out.api).Assemble()
+		if steps, ok := s.assemble.(stepper); ok {
+			steps.Each(s.add)
+		}
 		s.rehide = a.Hide().Stream()
 	}
 	return s
@@ -111,7 +114,7 @@ func (s *streamer) events(last bool) error {
 		raw, ok := s.split.Next()
 		if !ok && last && s.split.Len() > 0 {
 			raw, ok, last = s.split.Rest(), true, false
-			s.split = format.Splitter{}
+			s.split = sse.Splitter{}
 		}
 		if !ok {
 			break
@@ -143,7 +146,7 @@ func (s *streamer) take(raw []byte) error {
 	if err := s.hide.Add(raw, s.event); err != nil || !s.hide.Holds() {
 		return err
 	}
-	if e := format.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
+	if e := sse.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
 		return s.hide.Flush(s.event)
 	}
 	return nil
@@ -151,7 +154,7 @@ func (s *streamer) take(raw []byte) error {
 
 // event takes in one event.
 func (s *streamer) event(raw []byte) error {
-	e := format.Parse(raw)
+	e := sse.Parse(raw)
 	if e.Data == nil {
 		s.pass(raw)
 		return nil
@@ -165,7 +168,7 @@ func (s *streamer) event(raw []byte) error {
 	}
 	s.finish = s.finish || s.done || s.ended >= s.f.Call.Choices
 	switch {
-	case s.reader != nil:
+	case s.out.translated():
 		return s.translate(e)
 	case s.out.usage && format.OnlyUsage(e):
 		s.unasked(raw, e)
@@ -178,7 +181,7 @@ func (s *streamer) event(raw []byte) error {
 // unasked takes in the event that tells what was used, which the client did not ask for. What
 // else the provider says in it, such as how long things took, it would have said in the event
 // that ends the answer: there it is put.
-func (s *streamer) unasked(raw []byte, e wire.Event) {
+func (s *streamer) unasked(raw []byte, e sse.Event) {
 	s.kept = append(s.kept, raw...)
 	if held, ok := format.MoveMembers(s.f.Held, e); ok {
 		s.f.Held = held
@@ -187,10 +190,10 @@ func (s *streamer) unasked(raw []byte, e wire.Event) {
 
 // fails makes the error of an event that tells of one. The provider's own words end a
 // stream that goes through as it is.
-func (s *streamer) fails(raw []byte, e wire.Event) error {
+func (s *streamer) fails(raw []byte, e sse.Event) error {
 	failed := fault.Classify(0, nil, bytes.Clone(e.Data))
 	failed.Uncertain = true
-	if s.reader == nil {
+	if !s.out.translated() {
 		s.finish, s.f.Said = true, true
 		s.f.Held = bytes.Clone(raw)
 	}
@@ -206,27 +209,32 @@ func (s *streamer) pass(raw []byte) {
 	s.piece = append(s.piece, raw...)
 }
 
-func (s *streamer) translate(e wire.Event) error {
+func (s *streamer) translate(e sse.Event) error {
 	if _, err := s.assemble.Event(e); err != nil {
 		return err
-	}
-	for _, d := range s.reader.Read(e) {
-		s.begin()
-		s.written = s.writer.Add(s.written, d)
 	}
 	return s.rewritten()
 }
 
+// stepper is an assembler that hands on what comes, step by step.
+type stepper interface {
+	Each(func(completion.Delta))
+}
+
+// add writes a step of the answer.
+func (s *streamer) add(d completion.Delta) {
+	s.begin()
+	s.written = s.writer.Add(s.written, d)
+}
+
 // rewritten takes what was written to what is sent, and holds back what may be a part of a key.
 func (s *streamer) rewritten() error {
-	all := format.Splitter{}
-	all.Feed(s.written)
-	s.written = s.written[:0]
-	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
+	for raw := range sse.Split(s.written) {
 		if err := s.rehide.Add(raw, s.append); err != nil {
 			return err
 		}
 	}
+	s.written = s.written[:0]
 	return nil
 }
 
@@ -238,7 +246,7 @@ func (s *streamer) append(b []byte) error {
 func (s *streamer) begin() {
 	if s.writer == nil {
 		c := s.f.Call
-		s.writer = translate.NewWriter(s.out.client, translate.Meta{
+		s.writer = s.out.client.NewWriter(completion.Meta{
 			ID: idOf(s.a.Header, s.f), Model: c.Request.Model, Created: s.f.Created, Usage: c.Usage,
 		})
 		s.written = s.writer.Begin(s.written)
@@ -247,7 +255,7 @@ func (s *streamer) begin() {
 
 // end puts the answer together.
 func (s *streamer) end() (*llm.Response, error) {
-	if s.reader == nil {
+	if !s.out.translated() {
 		if err := s.gather(); err != nil {
 			return nil, err
 		}
@@ -256,7 +264,7 @@ func (s *streamer) end() (*llm.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.reader != nil {
+	if s.out.translated() {
 		s.a.Hide().Response(resp)
 		s.piece = s.piece[:0]
 		s.begin()
@@ -276,7 +284,7 @@ func (s *streamer) end() (*llm.Response, error) {
 
 // received is how many bytes of an answer came that is not whole.
 func (s *streamer) received() int {
-	if s.reader == nil {
+	if !s.out.translated() {
 		_ = s.gather() // what can be read of it counts
 	}
 	return s.assemble.Received()
@@ -284,24 +292,13 @@ func (s *streamer) received() int {
 
 // gather reads the events of a stream that went through as it is.
 func (s *streamer) gather() error {
-	s.assemble = codecOf(s.out.api).assemble()
+	s.assemble = codecOf(s.out.api).Assemble()
 	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
-		all := format.Splitter{}
-		all.Feed(part)
-		for {
-			raw, ok := all.Next()
-			if !ok {
-				if raw = all.Rest(); len(raw) == 0 {
-					break
-				}
-			}
-			if e := format.Parse(raw); e.Data != nil {
+		for raw := range sse.Split(part) {
+			if e := sse.Parse(raw); e.Data != nil {
 				if _, err := s.assemble.Event(e); err != nil {
 					return err
 				}
-			}
-			if !ok {
-				break
 			}
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/dialect/anthropic"
-	"parley/internal/dialect/openai"
 	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
 )
@@ -29,12 +27,11 @@ func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	dropped := slices.Sorted(maps.Keys(req.Extra))
 	req.Extra = nil
 	out := &outgoing{client: c.API, api: format.Messages}
-	appendTo := anthropic.AppendRequest
 	if c.API == format.Messages {
-		out.api, appendTo = format.Chat, openai.AppendRequest
+		out.api = format.Chat
 	}
 	var err error
-	out.body, out.dropped, err = appendTo(nil, &req, u.capability(model), c.Stream)
+	out.body, out.dropped, err = codecOf(out.api).Append(nil, &req, u.capability(model), c.Stream)
 	if err != nil {
 		return nil, fault.BadRequest("%v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/serve/gateway/format"
+	"parley/internal/serve/gateway/match"
 	"parley/llm"
 )
 
@@ -72,7 +72,7 @@ func fields(r *llm.Request) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	_ = json.Unmarshal(marshal(c), &out) // what was just written can be read
 	for name, v := range extra {
-		if !format.Personal(name) { // it may differ
+		if !match.Personal(name) { // it may differ
 			out[name] = v
 		}
 	}

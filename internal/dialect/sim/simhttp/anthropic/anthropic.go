@@ -1,10 +1,10 @@
-// Package anthropic reads and writes Anthropic's wire format for the simulated
-// server: messages, with tools, thinking, structured output and cache breakpoints.
+// Package anthropic checks requests in Anthropic's format for the simulated server:
+// messages, with tools, thinking, structured output and cache breakpoints.
 //
 // It promises pure functions: nothing here waits, keeps state or touches the
-// network, and bad input gives an error in the vendor's words. It is the server's
-// side; the client's side is a dialect of its own and shares no code with it, so
-// that a mistake in one is seen by the other.
+// network, and bad input gives an error in the vendor's words. It is not for answers, which
+// the packages of internal/wire write. It shares no code with what they do with requests, so
+// that a mistake there is seen here.
 package anthropic
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -194,7 +195,7 @@ func (r *request) tools(ask *wire.Ask, lax bool) *wire.Error {
 			return wire.Invalid("", "tools.%d.type: Input tag '%s' is not simulated: use 'custom'", i, t.Type)
 		case t.Name == "":
 			return wire.Invalid("", "tools.%d.custom.name: Field required", i)
-		case wire.IsNull(t.InputSchema):
+		case body.IsNull(t.InputSchema):
 			return wire.Invalid("", "tools.%d.custom.input_schema: Field required", i)
 		}
 		if t.Strict && !lax && wire.Strict(t.InputSchema, false) != "" {
@@ -279,7 +280,7 @@ func (r *request) format(ask *wire.Ask, lax bool) *wire.Error {
 		return nil
 	case f.Type != "json_schema":
 		return wire.Invalid("", "%s.type: Input should be 'json_schema'", name)
-	case wire.IsNull(f.Schema):
+	case body.IsNull(f.Schema):
 		return wire.Invalid("", "%s.schema: Field required", name)
 	case !lax && wire.Strict(f.Schema, false) != "":
 		return wire.Invalid("", "%s.schema: For 'object' type, 'additionalProperties' must be explicitly set to false", name)

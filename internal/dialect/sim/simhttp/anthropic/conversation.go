@@ -4,10 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -72,7 +74,7 @@ func (r *request) conversation(ask *wire.Ask, _ bool) *wire.Error {
 }
 
 func (rd *reader) system(raw json.RawMessage) *wire.Error {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil
 	}
 	blocks, err := blocksOf(raw, "system")
@@ -103,7 +105,7 @@ func blocksOf(raw json.RawMessage, param string) ([]block, *wire.Error) {
 		return []block{{Type: "text", Text: s}}, nil
 	}
 	var list []block
-	if wire.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
+	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
 		return nil, wire.Invalid("", "%s: Input should be a valid string or a list of content blocks", param)
 	}
 	return list, nil
@@ -120,11 +122,11 @@ func (rd *reader) message(i int, role string, blocks []block) *wire.Error {
 		b := &blocks[k]
 		param := fmt.Sprintf("messages.%d.content.%d", i, k)
 		if b.Type == "tool_result" && role == "user" {
-			rest, ok := without(open, b.ToolUseID)
-			if !ok {
+			at := slices.Index(open, b.ToolUseID)
+			if at < 0 {
 				return wire.Invalid("", "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", param, b.ToolUseID)
 			}
-			open = rest
+			open = slices.Delete(open, at, at+1)
 			text, err := resultText(b.Content, param)
 			if err != nil {
 				return err
@@ -172,7 +174,7 @@ func (rd *reader) block(m *llm.Message, b *block, role, param string) *wire.Erro
 		}
 		m.Parts = append(m.Parts, llm.Part{Image: img})
 	case b.Type == "tool_use" && role == "assistant":
-		if b.ID == "" || b.Name == "" || wire.IsNull(b.Input) {
+		if b.ID == "" || b.Name == "" || body.IsNull(b.Input) {
 			return wire.Invalid("", "%s.tool_use.id: Field required", param)
 		}
 		m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
@@ -206,7 +208,7 @@ func imageOf(b *block, param string) (*llm.Image, *wire.Error) {
 }
 
 func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return "", nil
 	}
 	if s, ok := wire.Text(raw); ok {
@@ -222,14 +224,4 @@ func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
 
 func unanswered(i int, id string) *wire.Error {
 	return wire.Invalid("", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, id)
-}
-
-// without returns list without s, and whether it was there.
-func without(list []string, s string) ([]string, bool) {
-	for i, v := range list {
-		if v == s {
-			return append(append([]string{}, list[:i]...), list[i+1:]...), true
-		}
-	}
-	return list, false
 }

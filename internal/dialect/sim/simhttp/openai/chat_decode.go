@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -89,13 +90,15 @@ type jsonSchema struct {
 }
 
 type chatTool struct {
-	Type     string `json:"type"`
-	Function *struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-		Strict      *bool           `json:"strict"`
-	} `json:"function"`
+	Type     string    `json:"type"`
+	Function *function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      *bool           `json:"strict"`
 }
 
 // DecodeChat reads the body of POST /v1/chat/completions.
@@ -162,22 +165,19 @@ func (r *chatRequest) limits(req *llm.Request, _ bool) *wire.Error {
 	case r.MaxCompletionTokens != nil:
 		req.MaxTokens = *r.MaxCompletionTokens
 	}
-	if n := r.TopLogprobs; n != nil {
-		switch {
-		case *n < 0 || *n > 20:
-			return badValue("top_logprobs", "Invalid 'top_logprobs': expected a value between 0 and 20, but got %d instead.", *n)
-		case !r.Logprobs:
-			return wire.Invalid("top_logprobs", "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
-		}
-		req.TopLogprobs = *n
+	err := topLogprobs(req, r.TopLogprobs)
+	switch {
+	case err != nil:
+		return err
+	case r.TopLogprobs != nil && !r.Logprobs:
+		return wire.Invalid("top_logprobs", "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
 	}
-	var err *wire.Error
 	req.Stop, err = stopOf(r.Stop)
 	return err
 }
 
 func stopOf(raw json.RawMessage) ([]string, *wire.Error) {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil, nil
 	}
 	if s, ok := wire.Text(raw); ok {
@@ -217,10 +217,7 @@ func (r *chatRequest) format(req *llm.Request, lax bool) *wire.Error {
 		if f.JSONSchema == nil {
 			return missing("response_format.json_schema")
 		}
-		s := f.JSONSchema
-		var err *wire.Error
-		req.Schema, err = schemaOf("response_format.json_schema", s.Name, s.Description, s.Schema, s.Strict, lax)
-		return err
+		return f.JSONSchema.apply(req, "response_format.json_schema", lax)
 	case "":
 		return missing("response_format.type")
 	default:
@@ -234,12 +231,9 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 		if t.Type != "function" || t.Function == nil {
 			return badValue(fmt.Sprintf("tools[%d].type", i), "Invalid value: '%s'. Supported values are: 'function'.", t.Type)
 		}
-		f := t.Function
-		tool, err := toolOf(param, f.Name, f.Description, f.Parameters, f.Strict, lax)
-		if err != nil {
+		if err := t.Function.add(req, param, lax); err != nil {
 			return err
 		}
-		req.Tools = append(req.Tools, tool)
 	}
 	req.OneTool = r.ParallelToolCalls != nil && !*r.ParallelToolCalls
 	if r.ParallelToolCalls != nil && len(r.Tools) == 0 {
@@ -248,7 +242,7 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 	var named struct {
 		Function struct{ Name string } `json:"function"`
 	}
-	if raw := r.ToolChoice; !wire.IsNull(raw) && raw[0] == '{' {
+	if raw := r.ToolChoice; !body.IsNull(raw) && raw[0] == '{' {
 		_ = json.Unmarshal(raw, &named) // a name that cannot be read is no tool's name
 	}
 	return toolChoice(req, r.ToolChoice, named.Function.Name)
@@ -256,7 +250,7 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 
 // toolChoice reads tool_choice; name is that of its function where it is an object.
 func toolChoice(req *llm.Request, raw json.RawMessage, name string) *wire.Error {
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		return nil
 	}
 	if len(req.Tools) == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -120,7 +121,7 @@ func (o openCalls) unanswered(param string) *wire.Error {
 
 func chatParts(param string, role llm.Role, m *chatMessage) ([]llm.Part, *wire.Error) {
 	raw := m.Content
-	if wire.IsNull(raw) {
+	if body.IsNull(raw) {
 		if role == llm.RoleAssistant {
 			return nil, nil
 		}

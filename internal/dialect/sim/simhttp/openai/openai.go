@@ -1,32 +1,19 @@
-// Package openai reads and writes OpenAI's wire formats for the simulated server:
-// chat completions, with the extras of vLLM, and responses.
+// Package openai checks requests in OpenAI's formats for the simulated server: chat
+// completions, with the extras of vLLM, and responses.
 //
 // It promises pure functions: nothing here waits, keeps state or touches the
-// network, and bad input gives an error in the vendor's words. It is the server's
-// side; the client's side is a dialect of its own and shares no code with it, so
-// that a mistake in one is seen by the other.
+// network, and bad input gives an error in the vendor's words. It is not for answers, which
+// the packages of internal/wire write. It shares no code with what they do with requests, so
+// that a mistake there is seen here.
 package openai
 
 import (
 	"fmt"
-	"strconv"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
-
-// AppendError appends the body of an error.
-func AppendError(dst []byte, e *wire.Error, _ string) []byte {
-	dst = append(dst, `{"error":{"message":`...)
-	dst = wire.AppendString(dst, e.Message)
-	dst = append(dst, `,"type":`...)
-	dst = wire.AppendString(dst, e.Type)
-	dst = append(dst, `,"param":`...)
-	dst = wire.AppendNullable(dst, e.Param)
-	dst = append(dst, `,"code":`...)
-	dst = wire.AppendNullable(dst, e.Code)
-	return append(dst, "}}\n"...)
-}
 
 // invalidBody puts what Decode found into the vendor's words.
 func invalidBody(p *wire.Problem) *wire.Error {
@@ -115,101 +102,55 @@ func effortOf(param, s string) (llm.Effort, *wire.Error) {
 	return "", badValue(param, "Invalid value: '%s'. Supported values are: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh', and 'max'.", s)
 }
 
-// schemaOf checks a json_schema format and makes a Schema of it.
-func schemaOf(param, name, description string, raw []byte, strict *bool, lax bool) (*llm.Schema, *wire.Error) {
+// topLogprobs sets how many alternatives each token is to be told with.
+func topLogprobs(req *llm.Request, n *int) *wire.Error {
+	if n == nil {
+		return nil
+	}
+	if *n < 0 || *n > 20 {
+		return badValue("top_logprobs", "Invalid 'top_logprobs': expected a value between 0 and 20, but got %d instead.", *n)
+	}
+	req.TopLogprobs = *n
+	return nil
+}
+
+// apply checks a json_schema format and makes it that of the answer.
+func (s *jsonSchema) apply(req *llm.Request, param string, lax bool) *wire.Error {
 	switch {
-	case name == "":
-		return nil, missing(param + ".name")
-	case wire.IsNull(raw):
-		return nil, missing(param + ".schema")
-	}
-	if !validName(name) {
-		return nil, badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.", param)
-	}
-	if strict != nil && *strict && !lax {
-		if why := wire.Strict(raw, true); why != "" {
-			return nil, wire.Invalid(param, "Invalid schema for response_format '%s': %s", name, why)
+	case s.Name == "":
+		return missing(param + ".name")
+	case body.IsNull(s.Schema):
+		return missing(param + ".schema")
+	case !validName(s.Name):
+		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.", param)
+	case s.Strict != nil && *s.Strict && !lax:
+		if why := wire.Strict(s.Schema, true); why != "" {
+			return wire.Invalid(param, "Invalid schema for response_format '%s': %s", s.Name, why)
 		}
 	}
-	return &llm.Schema{Name: name, Description: description, JSON: raw}, nil
+	req.Schema = &llm.Schema{Name: s.Name, Description: s.Description, JSON: s.Schema}
+	return nil
 }
 
 // anyObject is the schema of JSON mode.
 const anyObject = `{"type":"object","additionalProperties":{"type":["string","number","boolean"]}}`
 
-func validName(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return true
-}
+func validName(s string) bool { return s != "" && body.SchemaName(s) == s }
 
-// toolOf checks a function and makes a Tool of it.
-func toolOf(param, name, description string, parameters []byte, strict *bool, lax bool) (llm.Tool, *wire.Error) {
-	if !validName(name) {
-		return llm.Tool{}, badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param)
+// add checks a function and adds it to the tools.
+func (f *function) add(req *llm.Request, param string, lax bool) *wire.Error {
+	if !validName(f.Name) {
+		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param)
 	}
-	t := llm.Tool{Name: name, Description: description, Strict: strict != nil && *strict}
-	if !wire.IsNull(parameters) {
-		t.Parameters = parameters
+	t := llm.Tool{Name: f.Name, Description: f.Description, Strict: f.Strict != nil && *f.Strict}
+	if !body.IsNull(f.Parameters) {
+		t.Parameters = f.Parameters
 	}
 	if t.Strict && !lax && t.Parameters != nil {
-		if why := wire.Strict(parameters, true); why != "" {
-			return t, wire.Invalid(param, "Invalid schema for function '%s': %s", name, why)
+		if why := wire.Strict(t.Parameters, true); why != "" {
+			return wire.Invalid(param, "Invalid schema for function '%s': %s", f.Name, why)
 		}
 	}
-	return t, nil
-}
-
-func appendInt(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }
-
-func callID(c llm.ToolCall) string { return "call_" + c.ID }
-
-// appendLogprobs appends a list of tokens with their log probabilities.
-func appendLogprobs(dst []byte, list []llm.Logprob) []byte {
-	dst = append(dst, '[')
-	for i, l := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendLogprob(dst, l)
-		dst = append(dst[:len(dst)-1], `,"top_logprobs":[`...)
-		for k, t := range l.Top {
-			if k > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendLogprob(dst, t)
-		}
-		dst = append(dst, "]}"...)
-	}
-	return append(dst, ']')
-}
-
-func appendLogprob(dst []byte, l llm.Logprob) []byte {
-	dst = append(dst, `{"token":`...)
-	dst = wire.AppendString(dst, l.Token)
-	dst = append(dst, `,"logprob":`...)
-	dst = strconv.AppendFloat(dst, l.Logprob, 'g', 8, 64)
-	dst = append(dst, `,"bytes":[`...)
-	for i := range len(l.Token) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendInt(dst, int(l.Token[i]))
-	}
-	return append(dst, "]}"...)
-}
-
-// logprobsOf returns the logprobs of an exchange, or nil when they were not asked for.
-func logprobsOf(x *wire.Exchange) []llm.Logprob {
-	if !x.Request.Logprobs {
-		return nil
-	}
-	return x.Case.Logprobs(x.Answer, x.Request.TopLogprobs)
+	req.Tools = append(req.Tools, t)
+	return nil
 }

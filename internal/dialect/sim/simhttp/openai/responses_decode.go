@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/wire/body"
 	"parley/llm"
 )
 
@@ -45,21 +46,15 @@ type responsesRequest struct {
 
 type textOptions struct {
 	Format *struct {
-		Type        string          `json:"type"`
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Schema      json.RawMessage `json:"schema"`
-		Strict      *bool           `json:"strict"`
+		Type string `json:"type"`
+		jsonSchema
 	} `json:"format"`
 	Verbosity json.RawMessage `json:"verbosity"`
 }
 
 type responsesTool struct {
-	Type        string          `json:"type"`
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Strict      *bool           `json:"strict"`
+	Type string `json:"type"`
+	function
 }
 
 type reasoningOptions struct {
@@ -106,7 +101,7 @@ func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
 	switch {
 	case r.Model == "":
 		return missing("model")
-	case wire.IsNull(r.Input):
+	case body.IsNull(r.Input):
 		return missing("input")
 	case r.Background:
 		return badValue("background", "Background responses are not simulated.")
@@ -114,7 +109,7 @@ func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
 		e := wire.Invalid("previous_response_id", "Previous response with id '%s' not found.", r.PreviousResponseID)
 		e.Code = "previous_response_not_found"
 		return e
-	case !wire.IsNull(r.Conversation):
+	case !body.IsNull(r.Conversation):
 		e := wire.Invalid("conversation", "Conversation not found.")
 		e.Status = http.StatusNotFound
 		return e
@@ -137,15 +132,9 @@ func (r *responsesRequest) options(req *llm.Request, _ bool) *wire.Error {
 	for _, inc := range r.Include {
 		req.Logprobs = req.Logprobs || inc == "message.output_text.logprobs"
 	}
-	if r.TopLogprobs != nil {
-		if *r.TopLogprobs < 0 || *r.TopLogprobs > 20 {
-			return badValue("top_logprobs", "Invalid 'top_logprobs': expected a value between 0 and 20, but got %d instead.", *r.TopLogprobs)
-		}
-		req.TopLogprobs = *r.TopLogprobs
-	}
 	req.Tier = r.ServiceTier
-	var err *wire.Error
-	if r.Reasoning != nil {
+	err := topLogprobs(req, r.TopLogprobs)
+	if err == nil && r.Reasoning != nil {
 		req.Effort, err = effortOf("reasoning.effort", r.Reasoning.Effort)
 	}
 	return err
@@ -233,7 +222,7 @@ func itemParts(param string, raw json.RawMessage) ([]llm.Part, *wire.Error) {
 		return []llm.Part{{Text: s}}, nil
 	}
 	var list []itemPart
-	if wire.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
+	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
 		e := wire.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
 		e.Code = "invalid_type"
 		return nil, e
@@ -270,9 +259,7 @@ func (r *responsesRequest) format(req *llm.Request, lax bool) *wire.Error {
 		req.Schema = &llm.Schema{JSON: []byte(anyObject)}
 		return nil
 	case "json_schema":
-		var err *wire.Error
-		req.Schema, err = schemaOf("text.format", f.Name, f.Description, f.Schema, f.Strict, lax)
-		return err
+		return f.apply(req, "text.format", lax)
 	default:
 		return badValue("text.format.type", "Invalid value: '%s'. Supported values are: 'text', 'json_object', and 'json_schema'.", f.Type)
 	}
@@ -284,11 +271,9 @@ func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 		if t.Type != "function" {
 			return badValue(param+".type", "Invalid value: '%s'. The simulation supports: 'function'.", t.Type)
 		}
-		tool, err := toolOf(param, t.Name, t.Description, t.Parameters, t.Strict, lax)
-		if err != nil {
+		if err := t.add(req, param, lax); err != nil {
 			return err
 		}
-		req.Tools = append(req.Tools, tool)
 	}
 	req.OneTool = r.ParallelToolCalls != nil && !*r.ParallelToolCalls
 	if len(req.Tools) == 0 {
@@ -297,7 +282,7 @@ func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 	var named struct {
 		Name string `json:"name"`
 	}
-	if raw := r.ToolChoice; !wire.IsNull(raw) && raw[0] == '{' {
+	if raw := r.ToolChoice; !body.IsNull(raw) && raw[0] == '{' {
 		_ = json.Unmarshal(raw, &named) // a name that cannot be read is no tool's name
 	}
 	return toolChoice(req, r.ToolChoice, named.Name)

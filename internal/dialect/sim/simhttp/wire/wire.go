@@ -14,11 +14,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/jsongen"
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
@@ -59,6 +59,15 @@ type Error struct {
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
+
+// Told is the error as the answer to a request says it. Only Anthropic's format says which
+// request that was, and it has no codes.
+func (e *Error) Told(requestID string) completion.Error {
+	if requestID != "" {
+		return completion.Error{Type: e.Type, Message: e.Message, RequestID: requestID}
+	}
+	return completion.Error{Type: e.Type, Message: e.Message, Code: e.Code, Param: e.Param}
+}
 
 // Invalid is the error of a request that is wrong.
 func Invalid(param, format string, args ...any) *Error {
@@ -137,43 +146,10 @@ func gotName(value string) string {
 	}
 }
 
-// Text reads a JSON string without a second look at it where nothing is escaped.
-func Text(raw json.RawMessage) (string, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
-	}
-	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
-		return string(inner), true
-	}
-	var s string
-	err := json.Unmarshal(raw, &s)
-	return s, err == nil
-}
-
-// IsNull says whether raw is absent or null.
-func IsNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// AppendString appends s as a JSON string.
-func AppendString(dst []byte, s string) []byte { return jsongen.AppendString(dst, s) }
-
-// AppendNullable appends s as a JSON string, or null when it is empty.
-func AppendNullable(dst []byte, s string) []byte {
-	if s == "" {
-		return append(dst, "null"...)
-	}
-	return AppendString(dst, s)
-}
-
-// AppendInts appends a JSON list of numbers.
-func AppendInts(dst []byte, list []int) []byte {
-	dst = append(dst, '[')
-	for i, n := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = fmt.Appendf(dst, "%d", n)
-	}
-	return append(dst, ']')
+// Text reads a JSON string.
+func Text(raw json.RawMessage) (s string, ok bool) {
+	ok = request.Text(raw, &s)
+	return s, ok
 }
 
 // Marshal returns v as JSON: for what is small and seldom written.

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"parley/llm"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// stranger is the definition of a kind that does not come with parley: four times, a model and a bot are asked.
+func stranger(version int, prompt string) worldtest.Simple[struct{}] {
+	return worldtest.Simple[struct{}]{
+		Kind: world.About{Name: "stranger", Version: version, Doc: "Asks."}, Sits: []string{"a", "b"},
+		Players: map[string]world.Bot{"mute": func(world.Call) world.Reply { return world.Reply{Text: "-"} }},
+		Play: func(_ *struct{}, t *world.Table) world.Outcome {
+			for range 4 {
+				t.Ask(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(prompt)}}}, world.Call{Seat: "b"})
+			}
+			return world.Outcome{}
+		},
+	}
+}
+
+// strangerPlan writes a plan of that kind.
+func strangerPlan(t *testing.T) (plan, file string) {
+	t.Helper()
+	plan = write(t, "plan.yaml", "kind: stranger\nepisodes: 20\nagents: {x: {model: sim/small, max_tokens: 50}, y: {bot: mute}}\nlineup: {a: x, b: y}\n")
+	return plan, strings.TrimSuffix(plan, ".yaml") + ".parley"
+}
+
+// parleyOf runs the program with one kind.
+func parleyOf(t *testing.T, kind world.Kind, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := Main(t.Context(), State{Args: args, Kinds: []world.Kind{kind}, Stdout: &stdout, Stderr: &stderr})
+	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// TestRunOfAnotherVersion: a run file of another version of its kind is refused before anything is printed or
+// written, complete or not, and so is one of a kind that the program does not have.
+func TestRunOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	for state, budget := range map[string]string{"complete": "9", "stopped": "0.0005"} {
+		plan, file := strangerPlan(t)
+		parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--quiet", "--budget", budget)
+		before := read(t, file)
+		for _, c := range []struct {
+			kind world.Kind
+			want string
+		}{
+			{world.Define(stranger(2, "Hello.")), file + ": diverged: the run was recorded with stranger version 1, and this is stranger version 2: play it with the version that recorded it, or begin a new run file (parley run PLAN --out FILE)\n"},
+			{brings("other"), "recorded plan: kind: this program does not have the kind stranger: use the program that recorded it (this one has other)\n"},
+		} {
+			for _, args := range [][]string{{"run", plan}, {"resume", file}, {"fork", file, "--episode", "0", "--turn", "1"}} {
+				if args[1] == plan && c.kind.Name == "other" || args[0] == "fork" && c.kind.Name == "stranger" {
+					continue // refused for another reason
+				}
+				got := parleyOf(t, c.kind, args...).want(t, ExitUsage).wantErr(t, c.want)
+				if got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || state == "complete" && read(t, file) != before {
+					t.Errorf("%s, %v: prints %q and %q, or changed the file", state, args, got.stdout, got.stderr)
+				}
+			}
+		}
+	}
+}
+
+// TestDivergedRunIsNotResumed: no advice to resume a run whose world asks something else than is recorded.
+func TestDivergedRunIsNotResumed(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	got := parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "0.0005").want(t, ExitBudget)
+	if !strings.Contains(got.stdout, "parley resume") {
+		t.Fatal(got.stdout)
+	}
+	got = parleyOf(t, world.Define(stranger(1, "Good day.")), "run", plan, "--budget", "9").want(t, ExitUsage)
+	again := "to run the plan in a new run file:\n    parley run " + shellWord(plan) + " --budget 9 --out " + shellWord(strings.TrimSuffix(file, ".parley")+"-again.parley") + "\n"
+	if strings.Contains(got.stdout, "parley resume") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
+		t.Errorf("%s%s", got.stdout, got.stderr)
+	}
+}
+
+// TestCallsOfBots: the calls of a bot in a fresh run are not from earlier.
+func TestCallsOfBots(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	kind := world.Define(stranger(1, "Hello."))
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"complete: 20 of 20 episodes; 160 calls; ", []string{"run", plan}},
+		{"complete: 20 of 20 episodes; 160 calls, 0 of them new; ", []string{"resume", file}},
+		{"complete: 21 of 21 episodes; 168 calls, 8 of them new; ", []string{"run", plan, "--set", "episodes=21"}},
+	} {
+		if got := parleyOf(t, kind, c.args...).want(t, ExitOK).stdout; !strings.Contains(got, c.want) {
+			t.Errorf("%q is not in\n%s", c.want, got)
+		}
+	}
+}
+
+// telling is a kind whose stories and reports are of everything but a replay.
+type telling struct{ worldtest.Simple[struct{}] }
+
+func (telling) Story(world.Played, []world.Told) []world.Exhibit {
+	return []world.Exhibit{
+		{Name: "moves", Title: "The moves", Caption: "One row each.", Show: world.Grid{Columns: []string{"who", "points"}, Rows: [][]any{{"anna", 3}, {"\x1b[2Jbert", 4}}}},
+		{Name: "map", Title: "The map", Show: world.Text{Body: "#..\n.##", Pre: true}},
+		{Name: "sums", Title: "The sums", Show: world.Bars{X: "day", Y: "sum", Labels: []string{"monday"}, Series: []world.BarSeries{{Values: []float64{17}}}}},
+		{Name: "board", Title: "The board", Show: world.Figure{SVG: "<svg xmlns='http://www.w3.org/2000/svg'/>", Alt: "An empty board."}},
+		{Name: "lines", Title: "The lines", Show: curve()},
+		{Name: "steps", Title: "The steps", Show: world.Replay{Frames: []world.Frame{{Title: "Step 1", Lines: []world.FrameLine{{Who: "anna", Text: "Hi."}}}}}},
+	}
+}
+
+func curve() world.Curves {
+	return world.Curves{X: "turn", Y: "trust", Curves: []world.Curve{{Name: "anna", Points: []world.CurvePoint{{X: 1, Sample: &world.Sample{}}}}}}
+}
+
+func (telling) Exhibitor() world.Exhibitor { return teller{} }
+
+type teller struct{}
+
+func (teller) Add(world.Played) {}
+func (teller) Exhibits() []world.Exhibit {
+	return []world.Exhibit{{Name: "lines", Title: "The lines", Show: curve()}, {Name: "none", Title: "Nothing", Show: world.Curves{}}}
+}
+
+// TestStoryOfAnyExhibit: whatever a story is made of is printed, in its order, and so is what a report leaves to the page.
+func TestStoryOfAnyExhibit(t *testing.T) {
+	t.Parallel()
+	plan, file := strangerPlan(t)
+	kind := world.Define(telling{stranger(1, "Hello.")})
+	parleyOf(t, kind, "run", plan, "--quiet", "--set", "episodes=1").want(t, ExitOK)
+	got := parleyOf(t, kind, "show", file, "--episode", "0", "--story").want(t, ExitOK).stdout
+	rest := got
+	for _, want := range []string{
+		"episode 0 of ", "\nThe moves\nOne row each.\n", "WHO", "POINTS", "anna", "3\n", "bert", "\nThe map\n", "| #..\n", "| .##\n", "\nThe sums\n", "monday", "17",
+		"\nThe board\nAn empty board.\n", "\nThe lines\n", "TURN", "anna", "\nStep 1\n  anna: Hi.\n",
+	} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Fatalf("%q is missing, or not in its place:\n%s", want, got)
+		}
+		rest = after
+	}
+	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, ExitOK).stdout
+	var told struct {
+		Frames   []world.Frame
+		Exhibits []struct {
+			Name, Text string
+			Table      struct{ Rows []map[string]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &told); err != nil || len(told.Frames) != 1 || len(told.Exhibits) != 6 || told.Exhibits[0].Table.Rows[0]["who"] != "anna" || told.Exhibits[1].Text != "#..\n.##" {
+		t.Errorf("%v: %s", err, got)
+	}
+	if got := parleyOf(t, kind, "report", file).want(t, ExitOK).stdout; !strings.Contains(got, "\nStranger\n(shown on the page only, with --html: The lines; --json and --csv have the numbers)\n") {
+		t.Error(got)
+	}
+}
+
+// TestPanicSaysWhere: the closing lines say where in the kind's code a world panicked.
+func TestPanicSaysWhere(t *testing.T) {
+	t.Parallel()
+	plan, _ := strangerPlan(t)
+	kind := stranger(1, "Hello.")
+	kind.Play = func(*struct{}, *world.Table) world.Outcome { panic("oh") }
+	if got := parleyOf(t, world.Define(kind), "run", plan).want(t, ExitFailed).stdout; !strings.Contains(got, "failed most often (20): panic: oh (stranger_test.go:") {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,115 @@
+package command_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/internal/command"
+	"parley/world"
+	"parley/world/worldtest"
+)
+
+// The verbs below are good, or wrong in one way each.
+type (
+	no struct{} // does nothing
+
+	fine struct {
+		no
+		world.PlayFlags
+		Move string   `help:"A move." enum:"up,down" default:"up" placeholder:"MOVE"`
+		Runs []string `help:"Run files." arg:"" optional:""`
+	}
+	badEnum struct {
+		no
+		Move string `help:"A move." enum:"up,down"`
+	}
+	twice struct {
+		no
+		A string `name:"move"`
+		B string `name:"move"`
+	}
+	function struct {
+		no
+		Then func()
+	}
+	badDefault struct {
+		no
+		Rounds int `help:"Rounds." default:"many"`
+	}
+	variable struct {
+		no
+		Rounds int `help:"Costs ${price}."`
+	}
+	order struct {
+		no
+		Files []string `arg:""`
+		Last  string   `arg:""`
+	}
+	number int
+)
+
+func (no) Run(context.Context, *world.Program) error     { return nil }
+func (number) Run(context.Context, *world.Program) error { return nil }
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	one := number(1)
+	for _, c := range []struct {
+		verb world.Verb
+		want string // "": nothing is wrong
+	}{
+		{&fine{}, ""},
+		{&badEnum{}, "the field Move: enum value is only valid if"},
+		{&twice{}, "the field B: duplicate flag --move"},
+		{&function{}, "the field Then: unsupported field type func()"},
+		{&badDefault{}, `--rounds: expected a valid 64 bit int but got "many"`},
+		{&variable{}, "undefined variable ${price}"},
+		{&order{}, `argument "last" cannot come after cumulative "files"`},
+		{(*fine)(nil), "want a pointer to a struct"},
+		{&one, "want a pointer to a struct"},
+		{nil, "want a pointer to a struct"},
+	} {
+		got := fmt.Sprint(command.Check(world.Command{Name: "go", Doc: "Go on.", Verb: c.verb}))
+		if c.want == "" && got != "<nil>" || !strings.Contains(got, c.want) {
+			t.Errorf("%T: %s, want %q", c.verb, got, c.want)
+		}
+	}
+	kept := &fine{Move: "left"}
+	if err := command.Check(world.Command{Name: "go", Doc: "Go on.", Verb: kept}); err != nil || kept.Move != "left" {
+		t.Errorf("the check wrote to the command: %+v, %v", kept, err)
+	}
+}
+
+// bringing is a definition with commands.
+type bringing struct {
+	worldtest.Simple[struct{}]
+	commands []world.Command
+}
+
+func (b bringing) Commands() []world.Command { return b.commands }
+
+func TestBrought(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ names, want string }{
+		{"", ""},
+		{"pay off", ""},
+		{"pay pay", `the kind test: the command "pay" is there already, from the kind test`},
+		{"run", `the kind test: the command "run" is there already, from parley itself`},
+		{"Pay", `the kind test: the command "Pay": want a name of lower-case letters`},
+	} {
+		var all []world.Command
+		for _, name := range strings.Fields(c.names) {
+			all = append(all, world.Command{Name: name, Doc: "Something.", Verb: &fine{}})
+		}
+		err := errors.Join(command.Brought(world.Define(bringing{commands: all}))...)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: %v, want %q", c.names, err, c.want)
+		}
+	}
+	if bad := command.Brought(world.Define(worldtest.Simple[struct{}]{})); bad != nil {
+		t.Errorf("a kind without commands: %v", bad)
+	}
+}

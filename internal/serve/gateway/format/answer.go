@@ -1,0 +1,94 @@
+package format
+
+import (
+	"net/http"
+
+	"parley/internal/wire/chat"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
+	"parley/llm"
+)
+
+// NewWriter returns the writer of an endpoint's streams.
+func (a API) NewWriter(m completion.Meta) completion.Writer {
+	switch a {
+	case Messages:
+		return messages.NewWriter(m)
+	case Responses:
+		return responses.NewWriter(m)
+	default:
+		return chat.NewWriter(m)
+	}
+}
+
+// AppendResponse appends a whole answer in the format of the endpoint.
+func (a API) AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
+	switch a {
+	case Messages:
+		return messages.AppendResponse(b, m, r)
+	case Responses:
+		return responses.AppendResponse(b, m, r)
+	default:
+		return chat.AppendResponse(b, m, r)
+	}
+}
+
+// AppendError appends the body of an error in the words of the endpoint's vendor. code is
+// ours: what a program branches on.
+func (a API) AppendError(b []byte, status int, code, message string) []byte {
+	if a.Anthropic() {
+		return messages.AppendError(b, completion.Error{Type: anthropicType(status), Message: message, Code: code})
+	}
+	return chat.AppendError(b, completion.Error{Type: openAIType(status), Message: message, Code: code})
+}
+
+// AppendErrorEvent appends an error as the last event of a stream.
+func (a API) AppendErrorEvent(b []byte, status int, code, message string) []byte {
+	e := completion.Error{Type: openAIType(status), Message: message, Code: code}
+	switch a {
+	case Responses:
+		return responses.AppendErrorEvent(b, e)
+	case Messages:
+		e.Type = anthropicType(status)
+		return messages.AppendErrorEvent(b, e)
+	default:
+		return chat.AppendErrorEvent(b, e)
+	}
+}
+
+func anthropicType(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusPaymentRequired:
+		return "billing_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case http.StatusServiceUnavailable, 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}
+
+func openAIType(status int) string {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return "requests"
+	case status >= 500:
+		return "server_error"
+	default:
+		return "invalid_request_error"
+	}
+}

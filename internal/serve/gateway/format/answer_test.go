@@ -1,0 +1,162 @@
+package format
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"testing"
+
+	"parley/internal/wire/chat"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/messages"
+	"parley/internal/wire/responses"
+	"parley/internal/wire/sse"
+	"parley/llm"
+)
+
+func answers() map[string]*llm.Response {
+	usage := llm.Usage{Input: 20, Cached: 5, Output: 9, Reasoning: 3}
+	return map[string]*llm.Response{
+		"words":    {Text: "Well \"é\"\n\u2028", Finish: llm.FinishStop, Usage: usage},
+		"nothing":  {Finish: llm.FinishLength, Usage: usage},
+		"thoughts": {Text: "Yes.", Thoughts: []llm.Thought{{Text: "Hm.", Signature: "sig"}}, Finish: llm.FinishStop, Usage: usage},
+		"refusal":  {Refusal: "No.", Finish: llm.FinishRefused, Usage: usage},
+		"tools": {Text: "Let me see.", ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: `{}`}},
+			Finish: llm.FinishTools, Usage: usage},
+	}
+}
+
+// TestAnswers writes answers in each format, whole and as a stream, and has the dialects
+// read them: nothing that the format has a word for may be lost.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	m := completion.Meta{ID: "id-1", Model: "m", Created: 1_800_000_000, Usage: true}
+	for api, decode := range map[API]func([]byte) (*llm.Response, error){
+		Chat: chat.DecodeResponse, Messages: messages.DecodeResponse, Responses: responses.DecodeResponse,
+	} {
+		for name, want := range answers() {
+			whole := api.AppendResponse(nil, m, want)
+			r, err := decode(whole)
+			if err != nil || !json.Valid(whole) {
+				t.Fatalf("%s %s: %v: %s", api, name, err, whole)
+			}
+			same(t, api, name, r, want)
+			stream := completion.AppendStream(nil, api.NewWriter(m), want)
+			for raw := range sse.Split(stream) {
+				if e := sse.Parse(raw); !json.Valid(e.Data) && !e.Done() {
+					t.Errorf("%s %s: %s", api, name, raw)
+				}
+			}
+			same(t, api, name, gather(t, api, stream, nil), want)
+		}
+	}
+}
+
+// gather reads a stream, and has each step handed to each.
+func gather(t *testing.T, api API, stream []byte, each func(completion.Delta)) *llm.Response {
+	t.Helper()
+	var a interface {
+		Event(sse.Event) (bool, error)
+		Response() (*llm.Response, error)
+	}
+	switch api {
+	case Messages:
+		m := messages.NewAssembler()
+		m.Each(each)
+		a = m
+	case Responses:
+		a = responses.NewAssembler()
+	default:
+		c := chat.NewAssembler()
+		c.Each(each)
+		a = c
+	}
+	for raw := range sse.Split(stream) {
+		if _, err := a.Event(sse.Parse(raw)); err != nil {
+			t.Fatalf("%s: %v: %s", api, err, stream)
+		}
+	}
+	r, err := a.Response()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", api, err, stream)
+	}
+	return r
+}
+
+// said is what was said, be it a refusal.
+func said(r *llm.Response) string { return cmp.Or(r.Text, r.Refusal) }
+
+func same(t *testing.T, api API, name string, got, want *llm.Response) {
+	t.Helper()
+	u, v := got.Usage, want.Usage
+	if api == Messages {
+		v.Reasoning = u.Reasoning // it has no word for that
+	}
+	if got.ID != "id-1" || got.Model != "m" || said(got) != said(want) || got.Finish != want.Finish || u != v || len(got.ToolCalls) != len(want.ToolCalls) || len(got.Thoughts) != len(want.Thoughts) {
+		t.Errorf("%s %s: %+v\nwant %+v", api, name, got, want)
+		return
+	}
+	for i := range want.ToolCalls {
+		if got.ToolCalls[i] != want.ToolCalls[i] {
+			t.Errorf("%s %s: %+v", api, name, got.ToolCalls[i])
+		}
+	}
+	for i := range want.Thoughts {
+		if api != Responses && got.Thoughts[i].Text != want.Thoughts[i].Text || api == Messages && got.Thoughts[i].Signature != want.Thoughts[i].Signature {
+			t.Errorf("%s %s: %+v", api, name, got.Thoughts[i])
+		}
+	}
+}
+
+// TestReaders takes a stream apart into steps and writes it in the other format: the answer
+// is the same.
+func TestReaders(t *testing.T) {
+	t.Parallel()
+	m := completion.Meta{ID: "id-1", Model: "m", Usage: true}
+	for name, want := range answers() {
+		for from, to := range map[API]API{Chat: Messages, Messages: Chat} {
+			w := to.NewWriter(m)
+			out := w.Begin(nil)
+			gather(t, from, completion.AppendStream(nil, from.NewWriter(m), want), func(d completion.Delta) { out = w.Add(out, d) })
+			got := gather(t, to, w.End(out, want), nil)
+			if said(got) != said(want) || got.Finish != want.Finish || len(got.ToolCalls) != len(want.ToolCalls) {
+				t.Errorf("%s %s to %s: %+v\nwant %+v", name, from, to, got, want)
+			}
+			for i := range want.ToolCalls {
+				if got.ToolCalls[i] != want.ToolCalls[i] {
+					t.Errorf("%s %s to %s: %+v", name, from, to, got.ToolCalls[i])
+				}
+			}
+		}
+	}
+}
+
+// TestStepsApart reads a chunk that thinks and speaks at once: neither is lost in another format.
+func TestStepsApart(t *testing.T) {
+	t.Parallel()
+	const stream = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm.\",\"content\":\"Yes.\"}}]}\n\ndata: [DONE]\n\n"
+	w := Messages.NewWriter(completion.Meta{})
+	out := w.Begin(nil)
+	r := gather(t, Chat, []byte(stream), func(d completion.Delta) { out = w.Add(out, d) })
+	got := gather(t, Messages, w.End(out, r), nil)
+	if got.Text != "Yes." || len(got.Thoughts) != 1 || got.Thoughts[0].Text != "Hm." {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestHostile writes arguments that are no object, and an event that is none.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	r := &llm.Response{ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":`}, {ID: "b", Name: "g"}}, Finish: llm.FinishTools}
+	b := Messages.AppendResponse(nil, completion.Meta{}, r)
+	if !json.Valid(b) || !bytes.Contains(b, []byte(`"input":{"malformed":"{\"x\":"}`)) {
+		t.Errorf("%s", b)
+	}
+	c, m := chat.NewAssembler(), messages.NewAssembler()
+	c.Each(func(d completion.Delta) { t.Errorf("chat: %+v", d) })
+	m.Each(func(d completion.Delta) { t.Errorf("messages: %+v", d) })
+	for _, data := range []string{"", "{", "[]", `{"choices":[{"index":3}]}`, `{"choices":[{"delta":{"tool_calls":[{}]}}]}`, `{"type":"content_block_delta","index":-1}`} {
+		_, _ = c.Event(sse.Event{Data: []byte(data)}) // what it cannot read it may refuse
+		_, _ = m.Event(sse.Event{Data: []byte(data)})
+	}
+}

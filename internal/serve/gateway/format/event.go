@@ -1,0 +1,105 @@
+package format
+
+import (
+	"bytes"
+
+	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
+	"parley/internal/wire/sse"
+)
+
+// Ends says whether an event tells that the answer is over: what follows it is only
+// bookkeeping. Where a stream carries several answers, each has such an event.
+func (a API) Ends(e sse.Event) bool {
+	switch a {
+	case Chat:
+		return saysFinish(e.Data, `"finish_reason"`)
+	case Messages:
+		return saysFinish(e.Data, `"stop_reason"`)
+	default:
+		return false
+	}
+}
+
+// Last says whether an event is the last of a stream.
+func (a API) Last(e sse.Event) bool {
+	name := string(e.Name)
+	if name == "" && a == Responses {
+		name = request.Str(e.Data, "type") // some servers leave the other one out
+	}
+	switch name {
+	case "message_stop", "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true
+	}
+	return e.Done()
+}
+
+// Fails says whether an event tells that the answer failed.
+func (a API) Fails(e sse.Event) bool {
+	if string(e.Name) == "error" {
+		return true
+	}
+	return bytes.Contains(e.Data, []byte(`"error"`)) && (request.Member(e.Data, "error") != nil || request.Str(e.Data, "type") == "error")
+}
+
+// saysFinish says whether a member of that name has a text for its value. Inside of a
+// text its quotes would be escaped, so that it cannot be taken for what a model said.
+func saysFinish(b []byte, name string) bool {
+	for {
+		i := bytes.Index(b, []byte(name))
+		if i < 0 {
+			return false
+		}
+		b = b[i+len(name):]
+		rest := bytes.TrimLeft(b, " \t")
+		if value, ok := bytes.CutPrefix(rest, []byte{':'}); ok {
+			if value = bytes.TrimLeft(value, " \t"); len(value) > 1 && value[0] == '"' && value[1] != '"' {
+				return true
+			}
+		}
+	}
+}
+
+// Whole returns the whole answer that the last event of a stream has in it, or nil.
+func (a API) Whole(e sse.Event) []byte {
+	if a != Responses || !a.Last(e) {
+		return nil
+	}
+	return request.Member(e.Data, "response")
+}
+
+// MoveMembers returns the events held with those members of e added to the last of them that
+// it does not have, each to the byte. What a chat completion's chunk says of its usage stays
+// out. ok is false where there is nothing to add, or no event to add it to.
+func MoveMembers(held []byte, e sse.Event) (_ []byte, ok bool) {
+	var last []byte // the members of the last event that has some
+	at, end := 0, -1
+	for raw := range sse.Split(held) {
+		at += len(raw)
+		if data := sse.Parse(raw).Data; len(data) > 0 && data[0] == '{' {
+			last, end = data, at-len(raw)+bytes.LastIndexByte(raw, '}')
+		}
+	}
+	if end < 0 {
+		return held, false
+	}
+	more := bytes.Clone(held[:end])
+	body.Members(e.Data, func(key, value []byte) bool {
+		if string(key) != "usage" && !has(last, string(key)) {
+			more = append(append(more, ',', '"'), key...)
+			more = append(append(more, '"', ':'), value...)
+		}
+		return true
+	})
+	return append(more, held[end:]...), len(more) > end
+}
+
+// OnlyUsage says whether an event of a chat completion holds what was used and nothing
+// else: a client that did not ask for it does not expect it.
+func OnlyUsage(e sse.Event) bool {
+	if !bytes.Contains(e.Data, []byte(`"usage"`)) {
+		return false
+	}
+	choices := request.Member(e.Data, "choices")
+	return choices != nil && request.Member(e.Data, "usage") != nil && body.Elements(choices, func([]byte) bool { return false })
+}

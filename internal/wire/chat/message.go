@@ -1,0 +1,123 @@
+package chat
+
+import (
+	"strings"
+
+	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
+	"parley/llm"
+)
+
+func (w *writer) messages() {
+	ms := w.Messages()
+	var system string
+	if w.Can.NoSystem {
+		system = systemText(ms)
+	}
+	w.B = body.Open(body.Key(w.B, "messages"), '[')
+	for i := range ms {
+		m := &ms[i]
+		if m.Role == llm.RoleSystem && w.Can.NoSystem {
+			continue
+		}
+		if m.Role == llm.RoleUser && system != "" {
+			m = &llm.Message{Role: m.Role, Parts: append([]llm.Part{{Text: system + "\n\n"}}, m.Parts...)}
+			system = ""
+		}
+		w.message(m)
+	}
+	if system != "" { // there was no user's message to put it before
+		w.message(&llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: system}}})
+	}
+	w.B = append(w.B, ']')
+}
+
+func systemText(ms []llm.Message) string {
+	var all []string
+	for i := range ms {
+		if ms[i].Role == llm.RoleSystem {
+			all = append(all, ms[i].Text())
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+func (w *writer) message(m *llm.Message) {
+	w.B = body.Str(body.Open(w.B, '{'), "role", string(m.Role))
+	if m.Role == llm.RoleTool {
+		w.B = body.Str(w.B, "tool_call_id", m.ToolCallID)
+	}
+	switch {
+	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
+		w.B = body.Str(w.B, "content", m.Parts[0].Text)
+	case len(m.Parts) > 0:
+		w.parts(m.Parts)
+	case len(m.ToolCalls) == 0:
+		w.B = body.Str(w.B, "content", "")
+	}
+	if w.Can.Thoughts {
+		w.thoughts(m)
+	}
+	if len(m.ToolCalls) > 0 {
+		w.toolCalls(m)
+	}
+	w.B = append(w.B, '}')
+}
+
+func (w *writer) parts(parts []llm.Part) {
+	w.B = body.Open(body.Key(w.B, "content"), '[')
+	for i := range parts {
+		p := &parts[i]
+		w.B = body.Open(w.B, '{')
+		if p.Image == nil {
+			w.B = body.Str(body.Str(w.B, "type", "text"), "text", p.Text)
+		} else {
+			w.B = append(w.B, `"type":"image_url","image_url":{`...)
+			w.B = request.AppendImage(body.Key(w.B, "url"), p.Image)
+			if p.Image.Detail != "" {
+				w.B = body.Str(w.B, "detail", p.Image.Detail)
+			}
+			w.B = append(w.B, '}')
+		}
+		w.B = append(w.B, '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// thoughts gives a model its reasoning back, where it wants that.
+func (w *writer) thoughts(m *llm.Message) {
+	var text strings.Builder
+	for _, t := range m.Thoughts {
+		text.WriteString(t.Text)
+	}
+	if text.Len() > 0 {
+		w.B = body.Str(w.B, "reasoning_content", text.String())
+	}
+}
+
+func (w *writer) toolCalls(m *llm.Message) {
+	w.B = body.Open(body.Key(w.B, "tool_calls"), '[')
+	for _, c := range m.ToolCalls {
+		w.B = body.Str(body.Open(w.B, '{'), "id", c.ID)
+		w.B = append(w.B, `,"type":"function","function":{`...)
+		w.B = body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments)
+		w.B = append(w.B, '}')
+		// Gemini refuses to go on from a tool call whose signature is missing.
+		if s := signature(m, c.ID); s != "" {
+			w.B = append(w.B, `,"extra_content":{"google":{`...)
+			w.B = append(body.Str(w.B, "thought_signature", s), '}', '}')
+		}
+		w.B = append(w.B, '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// signature returns what Gemini signed the tool call id with: see DecodeResponse.
+func signature(m *llm.Message, id string) string {
+	for i := range m.Thoughts {
+		if t := &m.Thoughts[i]; t.ID == id && id != "" {
+			return t.Signature
+		}
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package messages
+
+import (
+	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/sse"
+	"parley/llm"
+)
+
+// AppendResponse appends a whole answer.
+func AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
+	b = body.Open(head(b, &m), '[')
+	for _, t := range r.Thoughts {
+		b = appendThinking(b, t.Text, t.Signature)
+	}
+	if words := r.Text; words != "" || r.Refusal != "" {
+		if words == "" {
+			words = r.Refusal
+		}
+		b = appendText(b, words)
+	}
+	for _, c := range r.ToolCalls {
+		b = appendToolUse(b, c.ID, c.Name, c.Arguments)
+	}
+	b = body.Str(append(b, ']'), "stop_reason", stopReason(&m, r))
+	b = body.Nullable(b, "stop_sequence", m.Stop)
+	return append(appendUsage(b, &m, r.Usage), '}')
+}
+
+// head begins a message up to its content.
+func head(b []byte, m *completion.Meta) []byte {
+	b = body.Str(body.Str(append(b, '{'), "id", m.ID), "type", "message")
+	return body.Key(body.Str(body.Str(b, "role", "assistant"), "model", m.Model), "content")
+}
+
+func stopReason(m *completion.Meta, r *llm.Response) string {
+	switch {
+	case r.Finish == llm.FinishLength:
+		return "max_tokens"
+	case r.Finish == llm.FinishTools:
+		return "tool_use"
+	case r.Finish == llm.FinishRefused:
+		return "refusal"
+	case m.Stop != "":
+		return "stop_sequence"
+	default:
+		return "end_turn"
+	}
+}
+
+// appendUsage counts as the format does: what the cache has to do with is apart.
+func appendUsage(b []byte, m *completion.Meta, u llm.Usage) []byte {
+	created := u.CacheWrite + u.CacheWriteLong
+	b = body.Int(append(body.Key(b, "usage"), '{'), "input_tokens", int64(max(0, u.Input-u.Cached-created)))
+	b = body.Int(b, "cache_creation_input_tokens", int64(created))
+	b = body.Int(b, "cache_read_input_tokens", int64(u.Cached))
+	b = body.Int(append(body.Key(b, "cache_creation"), '{'), "ephemeral_5m_input_tokens", int64(u.CacheWrite))
+	b = append(body.Int(b, "ephemeral_1h_input_tokens", int64(u.CacheWriteLong)), '}')
+	b = body.Int(b, "output_tokens", int64(u.Output))
+	if m.Tier != "" {
+		b = body.Str(b, "service_tier", m.Tier)
+	}
+	return append(b, '}')
+}
+
+// Writer writes an answer as events. A block lasts until a step of another kind comes.
+type Writer struct {
+	meta  completion.Meta
+	block int    // its number; -1: none was begun
+	kind  string // of the open block; "": none is open
+	call  int    // of the open block, if it is a tool's
+}
+
+// NewWriter begins to write a stream.
+func NewWriter(m completion.Meta) *Writer { return &Writer{meta: m, block: -1} }
+
+func event(b []byte, name string) []byte {
+	return append(append(append(sse.Begin(b, name), `{"type":"`...), name...), '"')
+}
+
+func end(b []byte) []byte { return sse.End(append(b, '}')) }
+
+// Begin writes an empty message.
+func (w *Writer) Begin(b []byte) []byte {
+	b = head(body.Key(event(b, "message_start"), "message"), &w.meta)
+	b = append(b, `[],"stop_reason":null,"stop_sequence":null`...)
+	return end(append(appendUsage(b, &w.meta, w.meta.Prompt), '}'))
+}
+
+// Add writes a piece of a block, and the block's beginning if it is another's.
+func (w *Writer) Add(b []byte, d completion.Delta) []byte {
+	switch {
+	case d.IsCall():
+		b = w.open(b, "tool_use", d)
+		if d.Arguments == "" {
+			return b
+		}
+		return w.delta(b, "input_json_delta", "partial_json", d.Arguments)
+	case d.Thought != "" || d.Signature != "":
+		b = w.open(b, "thinking", d)
+		if d.Thought != "" {
+			b = w.delta(b, "thinking_delta", "thinking", d.Thought)
+		}
+		if d.Signature != "" {
+			b = w.delta(b, "signature_delta", "signature", d.Signature)
+		}
+		return b
+	default:
+		return w.delta(w.open(b, "text", d), "text_delta", "text", d.Text+d.Refusal)
+	}
+}
+
+func (w *Writer) open(b []byte, kind string, d completion.Delta) []byte {
+	if w.kind == kind && (kind != "tool_use" || w.call == d.Call) {
+		return b
+	}
+	b = w.close(b)
+	w.block++
+	w.kind, w.call = kind, d.Call
+	b = body.Key(body.Int(event(b, "content_block_start"), "index", int64(w.block)), "content_block")
+	switch kind {
+	case "tool_use":
+		b = appendToolUse(b, d.ID, d.Name, "")
+	case "thinking":
+		b = appendThinking(b, "", "")
+	default:
+		b = appendText(b, "")
+	}
+	if b = end(b); w.block == 0 {
+		b = end(event(b, "ping"))
+	}
+	return b
+}
+
+func (w *Writer) close(b []byte) []byte {
+	if w.kind == "" {
+		return b
+	}
+	w.kind = ""
+	return end(body.Int(event(b, "content_block_stop"), "index", int64(w.block)))
+}
+
+func (w *Writer) delta(b []byte, kind, key, s string) []byte {
+	b = body.Int(event(b, "content_block_delta"), "index", int64(w.block))
+	b = body.Str(append(b, `,"delta":{`...), "type", kind)
+	return end(append(body.Str(b, key, s), '}'))
+}
+
+// End ends the open block and the message, with what it used.
+func (w *Writer) End(b []byte, r *llm.Response) []byte {
+	b = event(w.close(b), "message_delta")
+	b = body.Str(append(b, `,"delta":{`...), "stop_reason", stopReason(&w.meta, r))
+	b = append(body.Nullable(b, "stop_sequence", w.meta.Stop), '}')
+	b = end(appendUsage(b, &w.meta, r.Usage))
+	return end(event(b, "message_stop"))
+}
+
+// AppendError appends the body of an error.
+func AppendError(b []byte, e completion.Error) []byte {
+	b = append(b, `{"type":"error","error":{`...)
+	b = append(body.Str(body.Str(b, "type", e.Type), "message", e.Message), '}')
+	if e.RequestID != "" {
+		b = body.Str(b, "request_id", e.RequestID)
+	}
+	if e.Code != "" {
+		b = body.Str(b, "code", e.Code)
+	}
+	return append(b, '}')
+}
+
+// AppendErrorEvent appends an error as the last event of a stream.
+func AppendErrorEvent(b []byte, e completion.Error) []byte {
+	return sse.End(AppendError(sse.Begin(b, "error"), e))
+}

@@ -1,0 +1,217 @@
+package messages
+
+import (
+	"encoding/base64"
+
+	"parley/internal/dialect/wire/body"
+	"parley/llm"
+)
+
+// cacheMark is where the provider's prompt cache is told to keep what stands before.
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// system writes the system's words, which stand beside the messages. When nothing
+// else was said they are the first message instead, since there must be one.
+func (w *writer) system() {
+	if !w.hasSystem() || w.onlySystem() {
+		return
+	}
+	w.B = body.Open(body.Key(w.B, "system"), '[')
+	ms := w.Req.Messages
+	last := w.lastSystem()
+	for i := range ms {
+		if text := ms[i].Text(); ms[i].Role == llm.RoleSystem && text != "" {
+			w.B = appendText(w.B, text)
+			w.mark(i == last)
+		}
+	}
+	w.B = append(w.B, ']')
+}
+
+// lastSystem returns the system message that ends the shared prefix, or -1 when the
+// prefix ends with another message, or nowhere.
+func (w *writer) lastSystem() int {
+	n := min(w.Req.Prefix, len(w.Req.Messages))
+	if n <= 0 || w.Req.Messages[n-1].Role != llm.RoleSystem {
+		return -1
+	}
+	return n - 1
+}
+
+func (w *writer) hasSystem() bool {
+	for i := range w.Req.Messages {
+		if m := &w.Req.Messages[i]; m.Role == llm.RoleSystem && m.Text() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) onlySystem() bool {
+	for i := range w.Req.Messages {
+		if w.Req.Messages[i].Role != llm.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+// messages writes the turns. The format has two roles that alternate, so what
+// follows one another under one role becomes one turn, tools' results being the user's.
+func (w *writer) messages() {
+	ms := w.Messages()
+	only := w.onlySystem()
+	w.B = body.Open(body.Key(w.B, "messages"), '[')
+	role := ""
+	for i := range ms {
+		m := &ms[i]
+		if m.Role == llm.RoleSystem && !only || !hasBlocks(m) {
+			continue
+		}
+		r := "user"
+		if m.Role == llm.RoleAssistant {
+			r = "assistant"
+		}
+		if r != role {
+			w.turn(role, r)
+			role = r
+		}
+		w.blocks(m)
+		w.mark(i == w.Req.Prefix-1)
+	}
+	if role != "" {
+		w.B = append(w.B, ']', '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// turn ends the turn of one role and begins that of the next. The first must be the
+// user's.
+func (w *writer) turn(from, to string) {
+	switch {
+	case from != "":
+		w.B = append(w.B, ']', '}')
+	case to == "assistant":
+		w.B = append(w.B, `{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]}`...)
+	}
+	w.B = body.Str(body.Open(w.B, '{'), "role", to)
+	w.B = body.Open(body.Key(w.B, "content"), '[')
+}
+
+// mark puts a cache breakpoint on the block that was just written.
+func (w *writer) mark(here bool) {
+	if here {
+		w.B = append(append(w.B[:len(w.B)-1], cacheMark...), '}')
+	}
+}
+
+func hasBlocks(m *llm.Message) bool {
+	if m.Role == llm.RoleTool || len(m.ToolCalls) > 0 {
+		return true
+	}
+	for _, p := range m.Parts {
+		if p.Text != "" || p.Image != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) blocks(m *llm.Message) {
+	if m.Role == llm.RoleTool {
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "tool_result"), "tool_use_id", toolID(m.ToolCallID))
+		w.B = body.Open(body.Key(w.B, "content"), '[')
+		w.parts(m.Parts)
+		w.B = append(w.B, ']')
+		if m.ToolFailed {
+			w.B = body.Bool(w.B, "is_error", true)
+		}
+		w.B = append(w.B, '}')
+		return
+	}
+	if m.Role == llm.RoleAssistant {
+		w.thoughts(m.Thoughts)
+	}
+	w.parts(m.Parts)
+	for _, c := range m.ToolCalls {
+		w.B = appendToolUse(w.B, toolID(c.ID), c.Name, c.Arguments)
+	}
+}
+
+// thoughts gives the model's thinking back. Only what this format signed can go:
+// another's (it has an ID) would be refused.
+func (w *writer) thoughts(ts []llm.Thought) {
+	for _, t := range ts {
+		switch {
+		case t.ID != "":
+		case t.Signature != "":
+			w.B = appendThinking(w.B, t.Text, t.Signature)
+		case t.Opaque != "":
+			w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "redacted_thinking"), "data", t.Opaque)
+			w.B = append(w.B, '}')
+		}
+	}
+}
+
+// parts writes texts and images. Empty texts are refused, so they are left out.
+func (w *writer) parts(parts []llm.Part) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Image != nil:
+			w.image(p.Image)
+		case p.Text != "":
+			w.B = appendText(w.B, p.Text)
+		}
+	}
+}
+
+// Blocks of content are written alike in requests and in answers.
+
+func appendText(b []byte, s string) []byte {
+	return append(body.Str(body.Str(body.Open(b, '{'), "type", "text"), "text", s), '}')
+}
+
+func appendThinking(b []byte, text, signature string) []byte {
+	b = body.Str(body.Str(body.Open(b, '{'), "type", "thinking"), "thinking", text)
+	return append(body.Str(b, "signature", signature), '}')
+}
+
+func appendToolUse(b []byte, id, name, arguments string) []byte {
+	b = body.Str(body.Str(body.Open(b, '{'), "type", "tool_use"), "id", id)
+	return append(input(body.Key(body.Str(b, "name", name), "input"), arguments), '}')
+}
+
+func (w *writer) image(im *llm.Image) {
+	w.B = append(body.Open(w.B, '{'), `"type":"image","source":{`...)
+	if len(im.Data) == 0 {
+		w.B = body.Str(body.Str(w.B, "type", "url"), "url", im.URL)
+	} else {
+		w.B = body.Str(body.Str(w.B, "type", "base64"), "media_type", im.MediaType)
+		w.B = append(body.Key(w.B, "data"), '"')
+		w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"')
+	}
+	w.B = append(w.B, '}', '}')
+}
+
+// input appends the arguments of a tool call, which must be an object here. What a
+// model wrote that is none is kept as text.
+func input(b []byte, arguments string) []byte {
+	raw := []byte(arguments)
+	if body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
+		return append(b, raw...)
+	}
+	b = append(b, '{')
+	if arguments != "" {
+		b = body.Str(b, "malformed", arguments)
+	}
+	return append(b, '}')
+}
+
+// toolID makes of another vendor's call id one that is allowed here.
+func toolID(id string) string {
+	if id == "" {
+		return "call"
+	}
+	return body.SchemaName(id)
+}

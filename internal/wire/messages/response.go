@@ -1,0 +1,135 @@
+package messages
+
+import (
+	"encoding/json"
+	"strings"
+
+	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/wire/fault"
+	"parley/llm"
+)
+
+type wireMessage struct {
+	Type        string          `json:"type"`
+	ID          string          `json:"id"`
+	Model       string          `json:"model"`
+	Content     []wireBlock     `json:"content"`
+	StopReason  string          `json:"stop_reason"`
+	StopDetails *stopDetails    `json:"stop_details"`
+	Usage       wireUsage       `json:"usage"`
+	Error       json.RawMessage `json:"error"`
+}
+
+type stopDetails struct {
+	Explanation string `json:"explanation"`
+	Category    string `json:"category"`
+}
+
+type wireBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+// wireUsage has pointers where an event may leave a number out, which then stands
+// as it was.
+type wireUsage struct {
+	Input         *int   `json:"input_tokens"`
+	CacheCreation *int   `json:"cache_creation_input_tokens"`
+	CacheRead     *int   `json:"cache_read_input_tokens"`
+	Output        *int   `json:"output_tokens"`
+	ServiceTier   string `json:"service_tier"`
+	ByTTL         *struct {
+		Hour int `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
+	OutputDetails *struct {
+		Thinking int `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// DecodeResponse reads a whole answer. A body that reports an error, under a status
+// of 200, is that error.
+func DecodeResponse(b []byte) (*llm.Response, error) {
+	var w wireMessage
+	if err := json.Unmarshal(b, &w); err != nil {
+		return nil, fault.Malformed("the answer is not of the messages form", err)
+	}
+	if w.Type == "error" || !body.IsNull(w.Error) {
+		return nil, fault.Classify(0, nil, b)
+	}
+	if w.Type != "message" && w.Content == nil {
+		return nil, fault.Malformed("the answer is not a message", nil)
+	}
+	var a Assembler
+	a.begin(&w)
+	for i := range w.Content {
+		a.blocks = append(a.blocks, block{wireBlock: w.Content[i]})
+	}
+	a.stop, a.details, a.done = w.StopReason, w.StopDetails, true
+	return a.Response()
+}
+
+// count is the running total of an answer's tokens.
+type count struct {
+	uncached, created, hour, read, output, thinking int
+
+	most llm.Usage // that was reported so far
+}
+
+func (c *count) add(u *wireUsage) {
+	set := func(dst *int, n *int) {
+		if n != nil {
+			*dst = *n
+		}
+	}
+	set(&c.uncached, u.Input)
+	set(&c.created, u.CacheCreation)
+	set(&c.read, u.CacheRead)
+	set(&c.output, u.Output)
+	if u.ByTTL != nil {
+		c.hour = u.ByTTL.Hour
+	}
+	if u.OutputDetails != nil {
+		c.thinking = u.OutputDetails.Thinking
+	}
+	c.most = c.most.Max(c.usage())
+}
+
+// usage counts as llm.Usage does: the format's own input_tokens is only the part of
+// the prompt that the cache has nothing to do with.
+func (c *count) usage() llm.Usage {
+	hour := min(c.hour, c.created)
+	if least := min(c.uncached, c.created, c.read); least < 0 {
+		return llm.Usage{Input: least}
+	}
+	return llm.Usage{
+		Input:  llm.AddTokens(c.uncached, llm.AddTokens(c.created, c.read)),
+		Cached: c.read, CacheWrite: c.created - hour, CacheWriteLong: hour,
+		Output: c.output, Reasoning: c.thinking,
+	}
+}
+
+func finishOf(reason string) llm.Finish {
+	switch reason {
+	case "max_tokens", "model_context_window_exceeded":
+		return llm.FinishLength
+	case "tool_use":
+		return llm.FinishTools
+	case "refusal":
+		return llm.FinishRefused
+	}
+	return llm.FinishStop
+}
+
+// arguments is the input of a tool call as text.
+func arguments(raw json.RawMessage) string {
+	if s := strings.TrimSpace(string(raw)); s != "" && s != "null" {
+		return s
+	}
+	return "{}"
+}

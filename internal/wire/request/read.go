@@ -1,0 +1,280 @@
+package request
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"parley/internal/dialect/wire/body"
+	"parley/llm"
+)
+
+// Reader reads a request member by member. What llm.Request has a word for is put there.
+type Reader struct {
+	// Request is the question, as far as llm.Request has words for it; its Model is as the
+	// client wrote it.
+	Request llm.Request
+	Stream  bool
+	// Usage says that the stream is to end with what was used.
+	Usage bool
+	// Choices is how many answers are wanted, and Drafts how many are made to pick them from.
+	Choices, Drafts int
+	// Strange names what was put into Request as mere text, since there is no word for it:
+	// it cannot be said in another format.
+	Strange []string
+	// Unread is how many bytes of messages are in members that have no word here. They may
+	// weigh all the same.
+	Unread int
+	// Audio says that there is sound in the messages, whose tokens have prices of their own.
+	Audio bool
+	// Unlimited means that the request says outright that an answer may have any length.
+	Unlimited bool
+	// Err is why the request cannot be served, or nil.
+	Err error
+}
+
+// MaxCount is the most tokens or answers that a request may ask for. No model comes near.
+const MaxCount = math.MaxInt32
+
+// Note notes something that there is no word for.
+func (c *Reader) Note(what string) { c.Strange = append(c.Strange, what) }
+
+// Common reads a member that means the same in all formats.
+func (c *Reader) Common(key string, v []byte) bool {
+	q := &c.Request
+	switch key {
+	case "model":
+		return c.ReadModel(v)
+	case "stream":
+		if !Flag(v, &c.Stream) {
+			c.refuse("stream is %s: want true or false", excerpt(v))
+		}
+		return true
+	case "temperature":
+		return Number(v, &q.Temperature)
+	case "top_p":
+		return Number(v, &q.TopP)
+	case "service_tier":
+		return Text(v, &q.Tier)
+	default:
+		return false
+	}
+}
+
+// ReadModel reads the name of the model.
+func (c *Reader) ReadModel(v []byte) bool {
+	if !Text(v, &c.Request.Model) {
+		c.refuse("model is %s: want a string", excerpt(v))
+	}
+	return true
+}
+
+// List reads a list of messages. One that cannot be read is kept as text, so that nothing
+// is lost of what was asked.
+func (c *Reader) List(v []byte, read func(i int, m []byte) bool) bool {
+	i := 0
+	return body.Elements(v, func(m []byte) bool {
+		if !read(i, m) {
+			c.keep(i, llm.RoleUser, m)
+		}
+		i++
+		return true
+	})
+}
+
+// keep keeps a message there are no words for.
+func (c *Reader) keep(i int, role llm.Role, m []byte) {
+	c.Note(fmt.Sprintf("messages[%d]", i))
+	c.Refer(m)
+	c.Request.Messages = append(c.Request.Messages, llm.Text(role, string(m)))
+}
+
+// Refer looks whether something that there are no words for refers to what the provider stores
+// or fetches, or has sound in it.
+func (c *Reader) Refer(b []byte) {
+	c.Audio = c.Audio || bytes.Contains(b, []byte(`"input_audio"`))
+	for _, sign := range []string{"_id\"", "\"id\"", "url\"", "reference\"", "container", "\"file\"", `\u`} {
+		c.Request.Refers = c.Request.Refers || bytes.Contains(b, []byte(sign))
+	}
+}
+
+// Role reads who speaks, in either vendor's words.
+func Role(s string, to *llm.Role) bool {
+	switch s {
+	case "developer":
+		s = string(llm.RoleSystem)
+	case "function":
+		s = string(llm.RoleTool)
+	}
+	*to = llm.Role(s)
+	return s == "system" || s == "user" || s == "assistant" || s == "tool"
+}
+
+// Parts reads a content: a text, or a list of parts of either vendor's kinds.
+func (c *Reader) Parts(v []byte, at string) (out []llm.Part, ok bool) {
+	var one string
+	if Text(v, &one) {
+		if one == "" {
+			return nil, true
+		}
+		return []llm.Part{{Text: one}}, true
+	}
+	ok = body.Elements(v, func(p []byte) bool {
+		part, known := Part(p)
+		if !known {
+			c.Note(at + " of type " + Str(p, "type"))
+			c.Refer(p)
+			part = llm.Part{Text: string(p)}
+		}
+		out = append(out, part)
+		return true
+	})
+	return out, ok
+}
+
+// Part reads a part of a message of either vendor's kinds.
+func Part(p []byte) (llm.Part, bool) {
+	switch Str(p, "type") {
+	case "text", "input_text", "output_text":
+		return llm.Part{Text: Str(p, "text")}, true
+	case "refusal":
+		return llm.Part{Text: Str(p, "refusal")}, true
+	case "image_url":
+		u := Member(p, "image_url")
+		return imageOf(Str(u, "url"), Str(u, "detail"))
+	case "input_image":
+		return imageOf(Str(p, "image_url"), Str(p, "detail"))
+	case "image":
+		return sourceOf(Member(p, "source"))
+	default:
+		return llm.Part{}, false
+	}
+}
+
+func imageOf(url, detail string) (llm.Part, bool) {
+	im, err := llm.ImageFrom(url)
+	if err != nil || url == "" {
+		return llm.Part{}, false
+	}
+	im.Detail = detail
+	return llm.Part{Image: im}, true
+}
+
+// sourceOf reads where an image comes from.
+func sourceOf(s []byte) (llm.Part, bool) {
+	switch Str(s, "type") {
+	case "url":
+		return llm.Part{Image: &llm.Image{URL: Str(s, "url")}}, true
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(Str(s, "data"))
+		return llm.Part{Image: &llm.Image{MediaType: Str(s, "media_type"), Data: data}}, err == nil && len(data) > 0
+	default:
+		return llm.Part{}, false
+	}
+}
+
+// ReadSchema reads the form that the answer is to have.
+func (c *Reader) ReadSchema(s []byte) bool {
+	form := Member(s, "schema")
+	if form == nil {
+		return false
+	}
+	c.Request.Schema = &llm.Schema{Name: Str(s, "name"), Description: Str(s, "description"), JSON: Raw(form)}
+	return true
+}
+
+// ReadTools reads a list of tools, each with read. Where there are others than of these types,
+// all of the list is kept as it stands.
+func (c *Reader) ReadTools(v []byte, read func(tool []byte) (llm.Tool, bool), types ...string) bool {
+	all := true
+	ok := body.Elements(v, func(t []byte) bool {
+		tool, known := read(t)
+		if kind := Str(t, "type"); !known || !slices.Contains(types, kind) {
+			c.Note("tool of type " + kind)
+			all = false
+			return true
+		}
+		c.Request.Tools = append(c.Request.Tools, tool)
+		return true
+	})
+	return ok && all
+}
+
+// OpenAI reads what OpenAI's two formats have in common.
+func (c *Reader) OpenAI(key string, v []byte) bool {
+	q := &c.Request
+	switch key {
+	case "top_logprobs":
+		return Whole(v, &q.TopLogprobs)
+	case "parallel_tool_calls":
+		var many bool
+		ok := Flag(v, &many)
+		q.OneTool = ok && !many
+		return ok
+	default:
+		return c.Common(key, v)
+	}
+}
+
+// ReadToolChoice reads which tool is to be called; name finds it in an object.
+func (c *Reader) ReadToolChoice(v []byte, name func([]byte) string) bool {
+	if Text(v, &c.Request.ToolChoice) {
+		return true
+	}
+	c.Request.ToolChoice = name(v)
+	return c.Request.ToolChoice != ""
+}
+
+// count reads a number of tokens or answers. It may be written as a float, as some programs
+// do, but what servers would make different numbers of is refused.
+func (c *Reader) count(key string, v []byte) (n int, ok bool) {
+	f, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case v[0] == '"' || err != nil || f != math.Trunc(f):
+		c.refuse("%s is %s: want a whole number", key, excerpt(v))
+	case math.Abs(f) > MaxCount:
+		c.refuse("%s is %s: want at most %d", key, excerpt(v), MaxCount)
+	default:
+		return int(f), true
+	}
+	return 0, false
+}
+
+// Tokens reads a limit on the length of an answer. Where there are several the largest
+// counts, since servers differ in which they obey. One below 1 means no limit to some servers.
+func (c *Reader) Tokens(key string, v []byte) bool {
+	n, ok := c.count(key, v)
+	if ok && n < 1 {
+		c.Unlimited = true
+		return false // it is left to the provider to refuse
+	}
+	c.Request.MaxTokens = max(c.Request.MaxTokens, n)
+	return true
+}
+
+// Answers reads a number of answers.
+func (c *Reader) Answers(key string, v []byte, to *int) bool {
+	n, ok := c.count(key, v)
+	if ok && n < 1 {
+		return false
+	}
+	*to = max(*to, n)
+	return true
+}
+
+// refuse notes why the request cannot be served, unless something else was wrong before.
+func (c *Reader) refuse(format string, args ...any) {
+	if c.Err == nil {
+		c.Err = fmt.Errorf(format, args...)
+	}
+}
+
+func excerpt(v []byte) string {
+	if len(v) > 40 {
+		return string(v[:40]) + "…"
+	}
+	return string(v)
+}

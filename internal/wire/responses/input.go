@@ -1,0 +1,108 @@
+package responses
+
+import (
+	"strings"
+
+	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/request"
+	"parley/llm"
+)
+
+// input writes the conversation as a list of items. The system's words at its head
+// are the instructions; later ones stay where they were said.
+func (w *writer) input() {
+	ms := w.Req.Messages
+	n := 0
+	var head []string
+	for n < len(ms) && ms[n].Role == llm.RoleSystem {
+		head = append(head, ms[n].Text())
+		n++
+	}
+	if n == len(ms) { // there must be an item
+		n, head = 0, nil
+	}
+	if len(head) > 0 {
+		w.B = body.Str(w.B, "instructions", strings.Join(head, "\n\n"))
+	}
+	w.B = body.Open(body.Key(w.B, "input"), '[')
+	for i := n; i < len(ms); i++ {
+		w.message(&ms[i])
+	}
+	w.B = append(w.B, ']')
+}
+
+func (w *writer) message(m *llm.Message) {
+	switch m.Role {
+	case llm.RoleTool:
+		w.result(m)
+		return
+	case llm.RoleAssistant:
+		w.thoughts(m.Thoughts)
+	}
+	if len(m.Parts) > 0 || len(m.ToolCalls) == 0 {
+		role := string(m.Role)
+		if m.Role == llm.RoleSystem {
+			role = "developer"
+		}
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "message"), "role", role)
+		w.content("content", m)
+		w.B = append(w.B, '}')
+	}
+	for _, c := range m.ToolCalls {
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "function_call"), "call_id", c.ID)
+		w.B = append(body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments), '}')
+	}
+}
+
+// result writes what a tool answered.
+func (w *writer) result(m *llm.Message) {
+	w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "function_call_output"), "call_id", m.ToolCallID)
+	w.content("output", m)
+	w.B = append(w.B, '}')
+}
+
+// content writes a message's parts: as a string where they are only text, which is
+// all that an assistant's may be.
+func (w *writer) content(key string, m *llm.Message) {
+	images := false
+	for i := range m.Parts {
+		images = images || m.Parts[i].Image != nil
+	}
+	if !images || m.Role == llm.RoleAssistant {
+		w.B = body.Str(w.B, key, m.Text())
+		return
+	}
+	w.B = body.Open(body.Key(w.B, key), '[')
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		w.B = body.Open(w.B, '{')
+		if p.Image == nil {
+			w.B = body.Str(body.Str(w.B, "type", "input_text"), "text", p.Text)
+		} else {
+			w.B = request.AppendImage(body.Key(body.Str(w.B, "type", "input_image"), "image_url"), p.Image)
+			detail := p.Image.Detail
+			if detail == "" {
+				detail = "auto"
+			}
+			w.B = body.Str(w.B, "detail", detail)
+		}
+		w.B = append(w.B, '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// thoughts gives encrypted reasoning back. Thoughts of other formats cannot go.
+func (w *writer) thoughts(ts []llm.Thought) {
+	for _, t := range ts {
+		if t.ID == "" || t.Opaque == "" {
+			continue
+		}
+		w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "reasoning"), "id", t.ID)
+		w.B = body.Open(body.Key(w.B, "summary"), '[')
+		if t.Text != "" {
+			w.B = append(body.Str(body.Str(body.Open(w.B, '{'), "type", "summary_text"), "text", t.Text), '}')
+		}
+		w.B = append(w.B, ']')
+		w.B = append(body.Str(w.B, "encrypted_content", t.Opaque), '}')
+	}
+}

@@ -1,0 +1,95 @@
+package world
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+var kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+
+// checkAbout wants a name that plan files can use, and a version.
+func checkAbout(a About) error {
+	switch {
+	case !kindName.MatchString(a.Name):
+		return fmt.Errorf("the name %q: want a lower-case letter, then lower-case letters and digits, with single - and _ between them", a.Name)
+	case a.Version < 1:
+		return fmt.Errorf("version %d: want 1 or more", a.Version)
+	}
+	return nil
+}
+
+// checkParams wants params that plan files and run files can hold: a struct of exported fields, each with a JSON
+// name of its own. What a run file does not hold is lost when the run is resumed.
+func checkParams(params reflect.Type) error {
+	if readsItself(params) {
+		return nil
+	}
+	if params.Kind() != reflect.Struct {
+		return fmt.Errorf("its params are %v: want a struct", params)
+	}
+	return checkFields(params, "params", map[reflect.Type]bool{})
+}
+
+// checkFields checks the fields of a struct, and of those within it. path is how errors call the struct.
+func checkFields(t reflect.Type, path string, seen map[reflect.Type]bool) error {
+	if seen[t] {
+		return nil
+	}
+	seen[t] = true
+	by := map[string]string{} // JSON names to fields
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" || len(f.Index) > 1 && shadowed(t, f) || name == "-" {
+			continue
+		}
+		switch {
+		case !f.IsExported():
+			return fmt.Errorf("%s: the field %s is not exported: a run file would not hold it; export it, or keep it elsewhere", path, f.Name)
+		case name == "":
+			return fmt.Errorf("%s: the field %s has no json tag: add one such as `json:\"%s\"`", path, f.Name, strings.ToLower(f.Name))
+		case by[name] != "":
+			return fmt.Errorf("%s: the fields %s and %s have the same json tag %q: rename one", path, by[name], f.Name, name)
+		}
+		by[name] = f.Name
+		if inner := elem(f.Type); inner.Kind() == reflect.Struct && !readsItself(inner) {
+			if err := checkFields(inner, path+"."+name, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// shadowed says whether a field of an embedded struct is hidden, or within one that has a JSON name and is checked
+// as that.
+func shadowed(t reflect.Type, f reflect.StructField) bool {
+	for i := 1; i < len(f.Index); i++ {
+		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
+			return true
+		}
+	}
+	seen, ok := t.FieldByName(f.Name)
+	return !ok || len(seen.Index) != len(f.Index)
+}
+
+// readsItself says whether values of a type are read from JSON by a method of their own.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// elem is the type of the values in lists, maps and pointers.
+func elem(t reflect.Type) reflect.Type {
+	for {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+}
