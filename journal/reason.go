@@ -44,6 +44,12 @@ func (r Reason) String() string {
 // MarshalText writes the reason as String words it.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
+// UnmarshalText reads the words of a reason. The kind is known only as far as they show it: see ParseReason.
+func (r *Reason) UnmarshalText(text []byte) error {
+	*r = ParseReason("", string(text))
+	return nil
+}
+
 // ParseReason reads a reason in words, such as String makes and run files had before there were
 // kinds. Where the words do not show the kind, the state decides: ByError for Failed, else ByCall.
 func ParseReason(state State, text string) Reason {

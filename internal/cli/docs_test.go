@@ -23,6 +23,9 @@ func TestDocumentedCommandsParse(t *testing.T) {
 	}
 	seen := 0
 	for _, doc := range append(docs, "../../README.md") {
+		if filepath.Base(doc) == "kind-parts.md" { // its program has a verb of its own: cmd/parley runs its commands in tests
+			continue
+		}
 		for line := range strings.Lines(strings.ReplaceAll(read(t, doc), "\\\n", " ")) {
 			code, ok := strings.CutPrefix(line, "    ")
 			if !ok {
