@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
@@ -34,8 +34,6 @@ type episode struct {
 	heard  bool // of a call of this sitting: it has begun outside, if it is played there
 	// givenUp is whether an act of it was called off: whoever plays it next ends it.
 	givenUp atomic.Bool
-	// refused is why there is no world of its params.
-	refused error
 }
 
 // strand is a line of play and what it waits for.
@@ -77,30 +75,38 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 			ep.recorded = rec
 		}
 	}
-	s := &strand{episode: ep, budget: budget{left: r.budgets.each}}
-	s.Strand = world.Begin(world.Func(func(t *world.Table) world.Outcome { return r.whole(ep, t) }), world.Deal{Seed: r.Begun.Seed, Number: spec.Deal})
+	w, err := r.world(ep)
+	if err != nil {
+		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
+	}
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
 	ep.strands[s] = struct{}{}
 	return s, nil
 }
 
-// whole is all of an episode that the kind does. A strand plays it, so that a panic anywhere in it fails the episode alone.
-func (r *run) whole(ep *episode, t *world.Table) world.Outcome {
-	params, err := r.Kind.Read(ep.spec.Params)
-	var w world.World
-	if err == nil {
-		w, err = r.Kind.World(params, ep.lineup)
-	}
-	if err != nil {
-		ep.refused = fmt.Errorf("engine: episode %d: %w", ep.number, err)
-		return world.Outcome{}
-	}
-	o := w.Play(t)
-	data, err := json.Marshal(o.Data)
-	if err != nil {
-		o.Failed = "outcome: " + err.Error()
-	}
-	o.Data = json.RawMessage(data)
-	return o
+// world makes the world of an episode. Where the kind panics, it is a world that does, so that the episode fails alone. It
+// is made on a goroutine of its own, which the kind may end; a strand would keep the stack that it takes.
+func (r *run) world(ep *episode) (w world.World, err error) {
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		returned := false
+		defer func() {
+			v := recover()
+			if v == nil && !returned {
+				v = "the kind called runtime.Goexit, or Fatal of a test"
+			}
+			if v != nil {
+				w, err = world.Func(func(*world.Table) world.Outcome { panic(v) }), nil
+			}
+		}()
+		var params world.Params
+		if params, err = r.Kind.Read(ep.spec.Params); err == nil {
+			w, err = r.Kind.World(params, ep.lineup)
+		}
+		returned = true
+	})
+	wg.Wait()
+	return w, err
 }
 
 // play runs a strand until it has to wait, for calls or forks, or has ended.
@@ -128,8 +134,6 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		s.answered(replies)
 		t := s.Next(replies)
 		switch {
-		case s.episode.refused != nil:
-			return s.episode.refused
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)

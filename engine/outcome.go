@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"parley/journal"
@@ -11,9 +12,11 @@ import (
 // end ends the episode of s, which is its first strand or one that panicked.
 func (r *run) end(s *strand, o world.Outcome, stack string) {
 	ep := s.episode
-	if o.Data == nil { // its world did not end
-		o.Data = json.RawMessage("null")
+	data, err := marshal(o.Data)
+	if err != nil {
+		o.Failed, data = "outcome: "+err.Error(), nil
 	}
+	o.Data = json.RawMessage(data)
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
 	e.Play, e.Chance = s.play(o)
 	all := r.sched.retire(ep, true)
@@ -27,6 +30,16 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 		r.sched.ended(ep, e)
 	})
 	stopAll(all) // after a panic some may still wait for something
+}
+
+// marshal writes what a world made. It may panic where its own code is called.
+func marshal(v any) (b []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("MarshalJSON panicked: %v", p)
+		}
+	}()
+	return json.Marshal(v)
 }
 
 // giveUp takes an episode off the table, as if it had not begun.

@@ -99,7 +99,7 @@ func (t typed[P]) seats(p Params) ([]string, error) {
 	return seats, err
 }
 
-// world lets a panic through: the strand that plays the world takes it for one of the world.
+// world lets a panic through: whoever plays the world takes it for one of the world.
 func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
 	own, err := t.of(p)
 	if err != nil {
