@@ -204,8 +204,8 @@ func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	for bad, says := range map[string]string{
 		"Commands": "the kind broken: Commands panicked: out of \\u001b[2Jluck: its commands are left out",
-		"ring":     "the kind broken: the command break: cli.ring embeds itself: its commands are left out",
-		"tags":     "the kind broken: the command break: ",
+		"ring":     `the kind broken: the command "break": cli.ring embeds itself: its commands are left out`,
+		"tags":     `the kind broken: the command "break": `,
 	} {
 		withBroken(t, bad, "version").want(t, ExitOK).wantErr(t, says, "its commands are left out")
 		withBroken(t, bad, "break").want(t, ExitUsage)
