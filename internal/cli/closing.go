@@ -99,9 +99,10 @@ func printTrouble(w io.Writer, sum *app.Summary) {
 // printCommands prints which commands go on with the run or show it.
 func (v *playView) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
-	if !resumable {
+	switch {
+	case !resumable:
 		fmt.Fprintf(w, "to run the plan in a new run file:\n    %s\n", v.again)
-	} else if sum.State != journal.Complete {
+	case sum.State != journal.Complete:
 		more := ""
 		if sum.Reason.Kind == journal.ByBudget {
 			more = " --budget USD"
@@ -110,7 +111,7 @@ func (v *playView) printCommands(w io.Writer, sum *app.Summary, resumable bool) 
 			more += " --trust " + shellWord(t)
 		}
 		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", shellWord(sum.File), more)
-	} else if sum.Episodes.Failed > 0 {
+	case sum.Episodes.Failed > 0:
 		fmt.Fprintf(w, "the run is complete: episodes that failed are not played again in this file; to play the plan again:\n    %s\n", v.again)
 	}
 	if sum.Calls.Total > 0 || sum.Episodes.Complete+sum.Episodes.Failed > 0 {

@@ -100,7 +100,7 @@ func TestBrought(t *testing.T) {
 		{"Pay", `the kind test: the command "Pay": want a name of lower-case letters`},
 	} {
 		var all []world.Command
-		for _, name := range strings.Fields(c.names) {
+		for name := range strings.FieldsSeq(c.names) {
 			all = append(all, world.Command{Name: name, Doc: "Something.", Verb: &fine{}})
 		}
 		err := command.Brought(world.Define(bringing{commands: all}))
