@@ -40,7 +40,7 @@ type commander struct {
 	list []world.Command
 }
 
-func (c commander) About() world.About                               { return world.About{Name: c.kind} }
+func (c commander) About() world.About                               { return world.About{Name: c.kind, Version: 1} }
 func (commander) Defaults() *struct{}                                { return &struct{}{} }
 func (commander) Seats(*struct{}) ([]string, error)                  { return nil, nil }
 func (commander) World(*struct{}, world.Lineup) (world.World, error) { return nil, nil }
