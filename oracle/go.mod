@@ -10,7 +10,10 @@ require (
 	parley v0.0.0
 )
 
-require github.com/goccy/go-yaml v1.19.2 // indirect
+require (
+	github.com/alecthomas/kong v1.16.1 // indirect
+	github.com/goccy/go-yaml v1.19.2 // indirect
+)
 
 require (
 	github.com/bahlo/generic-list-go v0.2.0 // indirect
