@@ -173,7 +173,7 @@ func TestPlayModels(t *testing.T) {
 		"returns an alternative that JSON lacks": {func(context.Context, *llm.Request) (*llm.Response, error) {
 			return &llm.Response{Text: "x", Logprobs: []llm.Logprob{{Top: []llm.Logprob{{Logprob: math.Inf(-1)}}}}}, nil
 		}, "Logprobs[0]"},
-		"returns JSON that is none": {func(context.Context, *llm.Request) (*llm.Response, error) {
+		"returns text that is not JSON": {func(context.Context, *llm.Request) (*llm.Response, error) {
 			return &llm.Response{Text: "x", JSON: json.RawMessage("{")}, nil
 		}, "JSON is not valid"},
 		"takes no such request": {func(context.Context, *llm.Request) (*llm.Response, error) {

@@ -17,7 +17,7 @@ import (
 type agenda struct {
 	kind world.Kind
 	plan world.Plan
-	head *journal.Head // what is recorded of earlier sittings
+	head *journal.Head // what earlier processes recorded
 
 	stage  world.Specs
 	first  int // number of the stage's first episode
@@ -41,7 +41,7 @@ func (a *agenda) more() bool { return a.next < a.stage.Len() }
 // done says whether all episodes of the stage have ended.
 func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 
-// take takes the next episode. It returns false for one that ended in an earlier sitting, and
+// take takes the next episode. It returns false for one that ended before this process began, and
 // counts it.
 func (a *agenda) take() (step, bool) {
 	n, spec := a.first+a.next, a.stage.At(a.next)

@@ -122,7 +122,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 }
 
 // calledOff says whether an act was called off before anything was done for it. If that is because
-// the run is closed, its episode is given up: the next sitting begins it again.
+// the run is closed, its episode is given up: the next process begins it again.
 func calledOff(ctx context.Context, c *call, err error) bool {
 	return c.act != nil && ctx.Err() == nil && llm.KindOf(err) == llm.KindCanceled
 }

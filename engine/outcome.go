@@ -55,7 +55,7 @@ func stopAll(strands []*strand) {
 	}
 }
 
-// result is how the sitting ended.
+// result is how the run stands when Run ends.
 func (r *run) result(end ending) Result {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,

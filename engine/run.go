@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// run is one sitting at a run. It joins the parts that have state: each guards its own.
+// run is one call of Run. It joins the parts that have state: each guards its own.
 type run struct {
 	Config
 	head    *journal.Head

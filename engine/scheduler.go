@@ -20,7 +20,7 @@ type scheduler struct {
 	mu     sync.Mutex
 	wake   *sync.Cond // something below changed, or the run stops
 	agenda *agenda
-	ready  queue[*strand]        // may be played on
+	ready  queue[*strand]        // may go on
 	lanes  map[string]*lane      // by provider
 	live   map[*episode]struct{} // have begun and not ended
 	starts int                   // episodes that a worker is about to begin

@@ -21,7 +21,7 @@ type stopper struct {
 	end     ending         // where stopped
 }
 
-// ending is how a sitting ends.
+// ending is how Run ends.
 type ending struct {
 	state  journal.State
 	reason journal.Reason

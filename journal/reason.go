@@ -2,7 +2,7 @@ package journal
 
 import "strings"
 
-// Reason is why a sitting ended before everything was played: a kind to decide by, and a detail to
+// Reason is why a run stopped before everything was played: a kind to decide by, and a detail to
 // read. It is the zero value where the run is complete.
 type Reason struct {
 	Kind ReasonKind

@@ -17,7 +17,7 @@ type Runs interface {
 // PlayFlags are the flags of a command that plays a plan: embed it in a Verb.
 type PlayFlags struct {
 	Plan        string         `arg:"" placeholder:"PLAN" help:"The plan file."`
-	Out         string         `placeholder:"FILE" help:"The run file; it is played on if it exists. Default: beside the plan, named after it."`
+	Out         string         `placeholder:"FILE" help:"The run file. If it exists, it is resumed. Default: beside the plan, named after it."`
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 10m."`
 	TrustFlags
 	ReachFlags
@@ -72,7 +72,7 @@ type Prepared struct {
 
 // Ending is how playing a plan ended.
 type Ending struct {
-	// State is complete, stopped or failed. One that was stopped can be played on.
+	// State is complete, stopped or failed. One that was stopped can be resumed.
 	State string
 	// Reason is why it stopped or failed.
 	Reason string

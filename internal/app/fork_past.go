@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/config"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
@@ -69,7 +70,8 @@ func (f Fork) refold(plan *config.Plan, spec world.Spec, p *past) ([]journal.Ent
 	for seat, name := range spec.Lineup {
 		lineup[seat], _ = plan.Agent(name) // config has seen to it that there is one
 	}
-	w, err := plan.Kind.World(params, lineup)
+	var w world.World
+	err = view.CallPart(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
 	if err != nil {
 		return nil, usageError{fmt.Errorf("fork of %s, episode %d: %w", f.From, f.Episode, err)}
 	}

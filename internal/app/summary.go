@@ -52,7 +52,7 @@ type Summary struct {
 	Calls    struct {
 		Total    int `json:"total"`    // recorded
 		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork
-		Asked    int `json:"asked"`    // made in this sitting, to models and environments; bots are not asked
+		Asked    int `json:"asked"`    // made by this process, to models and environments; bots are not asked
 		Replayed int `json:"replayed"` // read back instead of asked for
 		Cached   int `json:"cached"`   // answered by the cache
 		Failed   int `json:"failed"`   // of those asked: recorded as failures, asks and acts alike

@@ -150,5 +150,5 @@ func firstLines(a, b string) (x, y string) {
 // shown is how many bytes of a difference are shown. Half as many are shown of what is before it.
 const shown = 60
 
-// failed is a reply that is none.
+// failed is the reply to a call that failed.
 func failed(k llm.Kind) world.Reply { return world.Reply{Failed: k} }

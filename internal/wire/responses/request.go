@@ -54,7 +54,7 @@ func (w *writer) sampling() {
 	w.include(logprobs)
 }
 
-// include asks for what does not come by itself. Encrypted reasoning is refused by
+// include asks for what a server sends only on request. Encrypted reasoning is refused by
 // models that do not reason.
 func (w *writer) include(logprobs bool) {
 	reasons := len(w.Can.Efforts) > 0

@@ -67,7 +67,7 @@ func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, 
 	}
 	cfg = trainer.Config{
 		Position: run.File() + "-position", Patience: c.Patience, Grace: c.Grace, Group: params.Group,
-		Plan: func(o trainer.Override) (trainer.Sitting, error) { return sitting(p.Stop, run, o) },
+		Plan: func(o trainer.Override) (trainer.Prepared, error) { return prepared(p.Stop, run, o) },
 		Open: func() (journal.Parts, func() error, error) {
 			file, err := openRun(p, run.File())
 			if err != nil {
@@ -103,14 +103,14 @@ func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
 	return nil
 }
 
-// sitting is what is played when a client starts the run. One that has begun goes on as it was recorded; where a client
+// prepared is what is played when a client starts the run. One that has begun goes on as it was recorded; where a client
 // says how, that must be the same.
-func sitting(ctx context.Context, run world.Run, o trainer.Override) (trainer.Sitting, error) {
+func prepared(ctx context.Context, run world.Run, o trainer.Override) (trainer.Prepared, error) {
 	p, err := run.Prepare(ctx, overrides(o)...)
 	if err != nil {
-		return trainer.Sitting{}, err
+		return trainer.Prepared{}, err
 	}
-	return trainer.Sitting{What: fmt.Sprintf("%d %d %s", p.Seed, p.Episodes, p.Params), Play: p.Play}, nil
+	return trainer.Prepared{What: fmt.Sprintf("%d %d %s", p.Seed, p.Episodes, p.Params), Play: p.Play}, nil
 }
 
 // overrides is what a client changes, as overrides of the plan's keys.

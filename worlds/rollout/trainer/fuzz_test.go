@@ -29,7 +29,7 @@ func FuzzRequests(f *testing.F) {
 				}
 			}
 		}
-		s, err := New(Config{Plan: func(Override) (Sitting, error) { return Sitting{}, errors.New("no") }})
+		s, err := New(Config{Plan: func(Override) (Prepared, error) { return Prepared{}, errors.New("no") }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,11 +37,11 @@ func newLab(t *testing.T, episodes int) *lab {
 func (l *lab) config() Config {
 	return Config{
 		Position: l.file + "-position",
-		Plan: func(o Override) (Sitting, error) {
+		Plan: func(o Override) (Prepared, error) {
 			if g := o.Params["group"]; g != nil && string(g) != "2" {
-				return Sitting{}, fmt.Errorf("params.group: %s: want 2", g)
+				return Prepared{}, fmt.Errorf("params.group: %s: want 2", g)
 			}
-			return Sitting{What: fmt.Sprint(o.Episodes != nil), Play: l.play}, nil
+			return Prepared{What: fmt.Sprint(o.Episodes != nil), Play: l.play}, nil
 		},
 		Open: func() (journal.Parts, func() error, error) {
 			r, err := sqlite.OpenRead(l.file)

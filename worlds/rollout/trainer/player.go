@@ -59,7 +59,7 @@ func (r refusedError) Unwrap() error { return r.error }
 
 // player plays the run, once at a time.
 type player struct {
-	plan   func(Override) (Sitting, error)
+	plan   func(Override) (Prepared, error)
 	feed   *feed
 	asked  chan wish
 	gone   chan struct{} // closed when run has ended
@@ -121,18 +121,18 @@ func (p *player) run(ctx, drain context.Context) {
 // playOn plays what a server before this one has begun.
 func (p *player) playOn(ctx, drain context.Context) {
 	refused := func(err error) { p.finish(world.Ending{}, err) }
-	sitting, err := p.plan(Override{})
+	ready, err := p.plan(Override{})
 	if err != nil {
 		refused(err)
 		return
 	}
 	p.mu.Lock()
-	p.what = sitting.What
+	p.what = ready.What
 	p.mu.Unlock()
-	p.play(ctx, drain, wish{play: sitting.Play, answer: func() {}, refused: refused})
+	p.play(ctx, drain, wish{play: ready.Play, answer: func() {}, refused: refused})
 }
 
-// play plays one sitting.
+// play plays what is ready.
 func (p *player) play(ctx, drain context.Context, w wish) {
 	own, stop := context.WithCancelCause(drain)
 	defer stop(context.Canceled)
@@ -156,7 +156,7 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 	}
 }
 
-// finish notes how a sitting ended.
+// finish notes how playing ended.
 func (p *player) finish(end world.Ending, err error) {
 	state := Failed
 	switch journal.State(end.State) {
@@ -182,16 +182,16 @@ func (p *player) set(state State, reason string) {
 // start plays the run, or plays it on, and returns when that has begun. One that is being
 // played already is left alone: again says so.
 func (p *player) start(ctx context.Context, o Override) (again bool, err error) {
-	sitting, err := p.plan(o)
+	ready, err := p.plan(o)
 	if err != nil {
 		return false, refusedError{error: err, bad: true}
 	}
-	was, reason, err := p.reserve(sitting.What)
+	was, reason, err := p.reserve(ready.What)
 	if err != nil || was == Playing || was == Stopping {
 		return true, err
 	}
 	answer := make(chan error, 1)
-	w := wish{play: sitting.Play, answer: func() { answer <- nil }, refused: func(err error) {
+	w := wish{play: ready.Play, answer: func() { answer <- nil }, refused: func(err error) {
 		p.set(was, reason)
 		answer <- refusedError{error: err}
 	}}
@@ -225,7 +225,7 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 	return was, reason, nil
 }
 
-// drain stops the sitting, if there is one: what has begun is played to its end.
+// drain stops what is played, if anything is: what has begun is played to its end.
 func (p *player) drain(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,7 +28,7 @@ import (
 // Config is how a run is served.
 type Config struct {
 	// Plan makes something to play of what a client asks for. Its errors are about that.
-	Plan func(o Override) (Sitting, error)
+	Plan func(o Override) (Prepared, error)
 	// Open opens the run file to read it. It is called once, when there is a run in it.
 	Open func() (src journal.Parts, done func() error, err error)
 	// Begun means that there is a run in the file, and Resume that it is to be played on at
@@ -58,9 +58,9 @@ type Config struct {
 	Grace time.Duration
 }
 
-// Sitting is something to play.
-type Sitting struct {
-	// What tells sittings apart that play something else.
+// Prepared is a plan that is ready to be played.
+type Prepared struct {
+	// What differs for two that play different things.
 	What string
 	Play PlayFunc
 }

@@ -144,7 +144,7 @@ func TestStepsApart(t *testing.T) {
 	}
 }
 
-// TestHostile writes arguments that are no object, and an event that is none.
+// TestHostile writes arguments that are not an object, and an event that is not JSON.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	r := &llm.Response{ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":`}, {ID: "b", Name: "g"}}, Finish: llm.FinishTools}
