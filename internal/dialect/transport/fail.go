@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -27,7 +27,7 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 		if e.Rate == nil {
 			e.Rate = fault.Rate(a.Header)
 		}
-		e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
+		e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	}
 	c.hide.Error(&e)
 	e.Message = fault.Clean(e.Message, fault.MaxMessage)
