@@ -142,7 +142,7 @@ func echo() *fake {
 func said(text string) *llm.Response {
 	return &llm.Response{
 		Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 3, Output: 2},
-		Trail: llm.Trail{Attempts: 1, Cost: 1000},
+		Metadata: llm.Metadata{Attempts: 1, Cost: 1000},
 	}
 }
 

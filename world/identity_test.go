@@ -20,12 +20,12 @@ func TestEssence(t *testing.T) {
 		{`{"env":"maze","inner":{"servers":1}}`, `{"env":"maze","inner":{"servers":2}}`, false},
 		{`no object`, `no object`, true},
 	} {
-		a, b := k.Essence(json.RawMessage(c.a)), k.Essence(json.RawMessage(c.b))
+		a, b := k.Identity(json.RawMessage(c.a)), k.Identity(json.RawMessage(c.b))
 		if (string(a) == string(b)) != c.same {
 			t.Errorf("%s and %s: %s and %s", c.a, c.b, a, b)
 		}
 	}
-	if got := (world.Kind{}).Essence(json.RawMessage(`{"servers":1}`)); string(got) != `{"servers":1}` {
+	if got := (world.Kind{}).Identity(json.RawMessage(`{"servers":1}`)); string(got) != `{"servers":1}` {
 		t.Errorf("nothing is outside, and it is left out: %s", got)
 	}
 }
