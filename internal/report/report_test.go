@@ -262,13 +262,13 @@ func TestCuts(t *testing.T) {
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
-	doc, err := os.ReadFile("../../docs/report.md")
+	doc, err := os.ReadFile("../../docs/how-to/report.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, say := range []string{page.Grouped(mostLines) + " lines", page.Grouped(mostLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
-			t.Errorf("docs/report.md does not say %q", say)
+			t.Errorf("docs/how-to/report.md does not say %q", say)
 		}
 	}
 	left = mostWords
