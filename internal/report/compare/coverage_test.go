@@ -206,7 +206,7 @@ func differences95() []setup {
 }
 
 // TestCoverage draws runs with a known truth: the 95% intervals that tables show must hold
-// it in 93 to 97% of them, or docs/statistics.md says why not. This test writes its table:
+// it in 93 to 97% of them, or docs/reference/statistics.md says why not. This test writes its table:
 //
 //	PARLEY_WRITE_GOLDEN=1 go test ./internal/report/compare -run TestCoverage
 func TestCoverage(t *testing.T) {
@@ -215,7 +215,7 @@ func TestCoverage(t *testing.T) {
 		t.Skip("draws tens of thousands of runs")
 	}
 	const trials = 2000
-	page := filepath.Join("..", "..", "..", "docs", "statistics.md")
+	page := filepath.Join("..", "..", "..", "docs", "reference", "statistics.md")
 	all := append(means95(), differences95()...)
 	held := make([]float64, len(all))
 	t.Run("designs", func(t *testing.T) {
