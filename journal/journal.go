@@ -20,11 +20,10 @@ import (
 	"parley/world"
 )
 
-// Version is the format of the entries. Each step has its date and reason:
+// Version is the version of the entries' format. Each version has its date and reason:
 //
-//	1  2026-11-15  the first
-//	2  2026-11-15  every row of a run file has a checksum
-const Version = 2
+//	1  2026-11-16  the first
+const Version = 1
 
 // ErrFenced is returned to a writer whose place was taken by another.
 var ErrFenced = errors.New("journal: another process has taken over this run")

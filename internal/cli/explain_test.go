@@ -78,11 +78,11 @@ func TestHelpAsAVerb(t *testing.T) {
 	}
 }
 
-// TestOtherFormats: a run file of a newer parley, or of none, is refused with what to do.
+// TestOtherFormats: a file of another format version, or of another program, is refused, and the error says what to do.
 func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	const userVersion, application = 60, 68 // where SQLite keeps them, four bytes each
-	for at, want := range map[int]string{userVersion: "newer format (99; this program knows up to", application: "database of another program"} {
+	for at, want := range map[int]string{userVersion: "another format version (99; this program reads version", application: "database of another program"} {
 		file := conversation(t)
 		b := []byte(read(t, file))
 		copy(b[at:], []byte{0, 0, 0, 99})

@@ -50,7 +50,7 @@ type Store struct {
 
 // Open opens a run file to play on, or creates it. The errors it returns name the file and
 // say what can be done; some can be told apart: ErrPlaying, ErrForeign, ErrDamaged,
-// ErrNewer, fs.ErrExist, fs.ErrNotExist.
+// ErrVersion, fs.ErrExist, fs.ErrNotExist.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
 	return open(ctx, path, mode, takeLock)
 }

@@ -1,4 +1,4 @@
-package wire
+package check
 
 import (
 	"encoding/json"

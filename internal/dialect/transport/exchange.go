@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/dialect/wire/fault"
-	"parley/internal/dialect/wire/redact"
+	"parley/internal/wire/fault"
+	"parley/internal/wire/redact"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )

@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/url"
 
-	"parley/internal/dialect/wire/fault"
 	"parley/internal/provider"
 	"parley/internal/replica"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 

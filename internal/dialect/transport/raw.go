@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"cmp"
@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"parley/internal/dialect/wire/fault"
-	"parley/internal/dialect/wire/redact"
+	"parley/internal/wire/fault"
+	"parley/internal/wire/redact"
 )
 
 // Raw sends call and waits for the header of its answer, whatever its status: it is for

@@ -5,8 +5,8 @@
 // It promises to make something sensible of any bytes: nothing here fails, and no
 // text it returns holds a control character or is longer than MaxMessage.
 //
-// It is not for failures of the connection, which package wire sees, and it knows no
-// key: package wire takes that out of the texts.
+// It is not for failures of the connection, which package transport sees, and it knows no
+// key: package transport takes that out of the texts.
 package fault
 
 import (

@@ -1,10 +1,10 @@
-// Package wire holds what the wire formats of the simulated server have in common:
+// Package check holds what the wire formats of the simulated server have in common:
 // a decoded request, an answer about to be written, an error before it is put
 // into a vendor's form, and a strict JSON reader.
 //
 // It promises that Decode never panics and refuses what a vendor would: unknown
 // members, wrong types, trailing data. It is not for serving: that is simhttp.
-package wire
+package check
 
 import (
 	"bytes"

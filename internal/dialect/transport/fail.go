@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 

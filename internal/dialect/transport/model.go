@@ -1,12 +1,12 @@
-package wire
+package transport
 
 import (
 	"context"
 	"fmt"
 	"sync"
 
-	"parley/internal/dialect/wire/fault"
 	"parley/internal/provider"
+	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )

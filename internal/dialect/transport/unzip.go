@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"compress/gzip"
@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/fault"
 )
 
 // unzip puts a decompressor before the body where the server compressed it unasked.

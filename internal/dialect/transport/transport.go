@@ -1,4 +1,4 @@
-// Package wire is the HTTP underneath every dialect: connections, deadlines,
+// Package transport is the HTTP underneath every dialect: connections, deadlines,
 // bounded bodies, server-sent events, and the one place where what a server says
 // or fails to say becomes an *llm.Error with its Kind.
 //
@@ -17,7 +17,7 @@
 //
 // What it is not for: it knows no dialect's requests and answers, and it does not
 // wait and retry.
-package wire
+package transport
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/dialect/wire/redact"
 	"parley/internal/provider"
+	"parley/internal/wire/redact"
 )
 
 const (
