@@ -139,7 +139,7 @@ func stops(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	switch {
 	case ctx.Err() != nil:
 		return stoppedBy(ctx), true
-	case errors.Is(e, llm.ErrMost): // the episode's own
+	case errors.Is(e, llm.ErrMaxCost): // the episode's own
 		return ending{}, false
 	case e.Kind == llm.KindBudget:
 		return stopped(journal.ByBudget, e.Message)

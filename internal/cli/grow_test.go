@@ -123,7 +123,7 @@ var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
 
 // TestGrowingIsDocumented runs the commands of the page in order and wants what it says they print.
 func TestGrowingIsDocumented(t *testing.T) {
-	page := read(t, "../../docs/growing.md")
+	page := read(t, "../../docs/how-to/growing.md")
 	t.Chdir(t.TempDir())
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	plan, rest, ok := strings.Cut(rest, "```\n")

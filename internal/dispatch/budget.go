@@ -332,10 +332,10 @@ func (b *budget) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	cost, estimated := a.close()
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Trail.Cost, e.Trail.Estimated = cost, estimated
+		e.Metadata.Cost, e.Metadata.Estimated = cost, estimated
 		return nil, &e
 	}
-	resp.Trail.Cost, resp.Trail.Estimated = cost, estimated
+	resp.Metadata.Cost, resp.Metadata.Estimated = cost, estimated
 	return resp, nil
 }
 
@@ -347,7 +347,7 @@ func (b *budget) open(ctx context.Context, c *call) (*account, error) {
 	if !e.ok && b.budget.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
 	}
-	if b.budget.Limit() > 0 || req.Most > 0 {
+	if b.budget.Limit() > 0 || req.MaxCost > 0 {
 		if err := b.prices.unpriced(req); err != nil {
 			return nil, err
 		}
@@ -362,14 +362,14 @@ func (b *budget) open(ctx context.Context, c *call) (*account, error) {
 		if risk, ok := s.Adopt(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out
 			b.budget.adoptRisk(risk, free)
-			return &account{budget: b.budget, free: free, batched: true, most: req.Most}, nil
+			return &account{budget: b.budget, free: free, batched: true, most: req.MaxCost}, nil
 		}
 	}
 	h, err := b.budget.reserve(ctx, w)
 	if err != nil {
 		return nil, hinted(err, req, e)
 	}
-	return &account{budget: b.budget, free: h.amount, alone: h.alone, batched: w.batched, most: req.Most}, nil
+	return &account{budget: b.budget, free: h.amount, alone: h.alone, batched: w.batched, most: req.MaxCost}, nil
 }
 
 // hinted says what would make room, where the request leaves the most expensive part open or the

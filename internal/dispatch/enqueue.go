@@ -63,7 +63,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 			}
 			p.guess.learn(req, size, f.Response.Usage)
 			f.Response.Dropped = w.Dropped
-			f.Response.Trail.Latency, f.Response.Trail.FirstByte = f.Took, f.Took
+			f.Response.Metadata.Latency, f.Response.Metadata.FirstByte = f.Took, f.Took
 			return f.Response, nil
 		case t.affords():
 			return live()

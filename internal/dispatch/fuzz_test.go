@@ -103,7 +103,7 @@ func (x *trial) requests() []*llm.Request {
 	reqs := asked(x.tape.byte()%16, 50, 50)
 	for _, r := range reqs {
 		r.MaxTokens = max(0, llm.MulTokens(x.tape.count(), draw(&x.tape, 1, 1, 2, 128))) // as a gateway does for several answers
-		r.Most = draw(&x.tape, 0, 0, 1, llm.Dollars(0.01), llm.Dollar, math.MaxInt64)
+		r.MaxCost = draw(&x.tape, 0, 0, 1, llm.Dollars(0.01), llm.Dollar, math.MaxInt64)
 		if x.tape.byte()%4 == 0 {
 			r.Fallbacks = []string{"lab/other"}
 		}
@@ -157,15 +157,15 @@ func (x *trial) checkResult(t *testing.T, req *llm.Request, r llm.Result) {
 	var u llm.Usage
 	if r.Err != nil {
 		e := llm.AsError(r.Err)
-		cost, u = e.Trail.Cost, e.Usage
+		cost, u = e.Metadata.Cost, e.Usage
 	} else {
-		cost, u = r.Response.Trail.Cost, r.Response.Usage
+		cost, u = r.Response.Metadata.Cost, r.Response.Usage
 	}
 	if cost < 0 || min(u.Input, u.Output, u.Cached, u.Reasoning) < 0 {
 		t.Errorf("cost %v, usage %+v", cost, u)
 	}
-	if x.honest && req.Most > 0 && cost > req.Most {
-		t.Errorf("cost %v of %v", cost, req.Most)
+	if x.honest && req.MaxCost > 0 && cost > req.MaxCost {
+		t.Errorf("cost %v of %v", cost, req.MaxCost)
 	}
 }
 

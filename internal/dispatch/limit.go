@@ -67,7 +67,7 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	resp, err := l.next.ask(ctx, c)
 	var usage llm.Usage
 	if resp != nil {
-		resp.Trail.Waited += p.sent.Sub(p.arrived)
+		resp.Metadata.Waited += p.sent.Sub(p.arrived)
 		usage = resp.Usage
 		l.guess.learn(req, s, usage)
 	}

@@ -52,27 +52,27 @@ func TestMostIsNeverExceeded(t *testing.T) {
 		if err != nil || worst <= 0 {
 			r.Fatal(worst, err)
 		}
-		req.Most = worst * llm.Money(rapid.IntRange(50, 400).Draw(r, "percent")) / 100
+		req.MaxCost = worst * llm.Money(rapid.IntRange(50, 400).Draw(r, "percent")) / 100
 		resp, err := d.Ask(t.Context(), req)
 		var cost llm.Money
 		if err != nil {
-			cost = llm.AsError(err).Trail.Cost
+			cost = llm.AsError(err).Metadata.Cost
 		} else {
-			cost = resp.Trail.Cost
+			cost = resp.Metadata.Cost
 		}
-		if cost > req.Most || llm.Money(billed.Load()) > cost {
-			r.Fatalf("may cost %v, says it cost %v, and %v was billed: %v", req.Most, cost, llm.Money(billed.Load()), err)
+		if cost > req.MaxCost || llm.Money(billed.Load()) > cost {
+			r.Fatalf("may cost %v, says it cost %v, and %v was billed: %v", req.MaxCost, cost, llm.Money(billed.Load()), err)
 		}
 		if _, reserved := d.Budget().Spent(); reserved != 0 {
 			r.Fatalf("%v is still set aside", reserved)
 		}
-		if req.Most < worst && (attempts > 0 || !errors.Is(err, llm.ErrMost)) {
+		if req.MaxCost < worst && (attempts > 0 || !errors.Is(err, llm.ErrMaxCost)) {
 			r.Fatalf("%d attempts were made of a call that does not fit: %v", attempts, err)
 		}
-		if errors.Is(err, llm.ErrMost) && llm.KindOf(err) != llm.KindBudget {
+		if errors.Is(err, llm.ErrMaxCost) && llm.KindOf(err) != llm.KindBudget {
 			r.Fatal(err)
 		}
-		if req.Most >= worst && fates[0] == "answer" && err != nil {
+		if req.MaxCost >= worst && fates[0] == "answer" && err != nil {
 			r.Fatalf("the first try fits: %v", err)
 		}
 	})

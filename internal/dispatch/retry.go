@@ -95,10 +95,10 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 	}
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Trail.Attempts = tries
+		e.Metadata.Attempts = tries
 		return nil, &e
 	}
-	resp.Trail.Attempts = tries
+	resp.Metadata.Attempts = tries
 	return resp, nil
 }
 

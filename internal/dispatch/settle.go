@@ -208,6 +208,6 @@ func (a attempt) impossible(resp *llm.Response) *llm.Error {
 	}
 	return &llm.Error{
 		Kind: llm.KindMalformed, Code: codeUsage, Message: msg, Final: true, Uncertain: true,
-		Provider: resp.Provider, Model: resp.Model, RequestID: resp.RequestID, Rate: resp.Rate, Trail: resp.Trail,
+		Provider: resp.Provider, Model: resp.Model, RequestID: resp.RequestID, Rate: resp.Rate, Metadata: resp.Metadata,
 	}
 }

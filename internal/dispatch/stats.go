@@ -207,11 +207,11 @@ func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Dur
 		return
 	}
 	m.Whole.Add(d)
-	m.Waited.Add(resp.Trail.Waited)
-	if resp.Trail.Cached {
+	m.Waited.Add(resp.Metadata.Waited)
+	if resp.Metadata.Cached {
 		m.Cached++
 	}
-	if resp.Trail.Coalesced {
+	if resp.Metadata.Coalesced {
 		m.Coalesced++
 	}
 }

@@ -231,7 +231,7 @@ func TestAborted(t *testing.T) {
 		req := asked(1, 10, 1)[0]
 		req.Fallbacks = []string{"lab/other"}
 		resp, err := d.Ask(t.Context(), req)
-		if err != nil || resp.Text != "whole" || resp.WeightVersion != "2" || resp.Trail.Attempts != 21 {
+		if err != nil || resp.Text != "whole" || resp.WeightVersion != "2" || resp.Metadata.Attempts != 21 {
 			t.Fatalf("%+v, %v", resp, err)
 		}
 		if u := d.Stats().Usage; u.Output != 45 {

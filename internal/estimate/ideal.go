@@ -65,7 +65,7 @@ func stagesPlayed(ctx context.Context, j journal.Journal) (stages, error) {
 		}
 		var wait time.Duration
 		if r.Response != nil {
-			wait = r.Response.Trail.Latency
+			wait = r.Response.Metadata.Latency
 		}
 		s.waits = append(s.waits, wait)
 		return nil

@@ -226,7 +226,7 @@ func differences95() []setup {
 }
 
 // TestCoverage draws runs whose truth is known: the 95% intervals that tables show are to hold
-// it in 93 to 97% of them, or docs/statistics.md says why not. Its table is made here:
+// it in 93 to 97% of them, or docs/reference/statistics.md says why not. Its table is made here:
 //
 //	PARLEY_WRITE_GOLDEN=1 go test ./internal/report/compare -run TestCoverage
 func TestCoverage(t *testing.T) {
@@ -235,7 +235,7 @@ func TestCoverage(t *testing.T) {
 		t.Skip("draws tens of thousands of runs")
 	}
 	const trials = 2000
-	page := filepath.Join("..", "..", "..", "docs", "statistics.md")
+	page := filepath.Join("..", "..", "..", "docs", "reference", "statistics.md")
 	all := append(means95(), differences95()...)
 	held := make([]float64, len(all))
 	t.Run("designs", func(t *testing.T) {

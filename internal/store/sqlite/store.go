@@ -1,6 +1,6 @@
 // Package sqlite keeps a run's journal in one SQLite file: the run file.
 //
-// Any SQLite tool can read it, while the run is played too: see docs/run-file.md for the
+// Any SQLite tool can read it, while the run is played too: see docs/reference/run-file.md for the
 // views made for people. What a conversation says again at every turn is stored once.
 //
 // What it promises: Append returns only when its entries are on the disk, all of them,

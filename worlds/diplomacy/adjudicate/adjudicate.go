@@ -2,7 +2,7 @@
 // as JSON lines, and writes what comes of them.
 //
 // It promises an answer for each line as soon as that is read: a line that cannot be read is answered by what is wrong
-// with it. docs/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
+// with it. docs/how-to/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
 package adjudicate
 
 import (

@@ -113,7 +113,7 @@ func TestGoesOn(t *testing.T) {
 			if err != nil || n != 2*sitting+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
-			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Trail: llm.Trail{Cost: llm.Dollar}}}); err != nil {
+			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {
 				t.Error(err)
 			}
 			if i == 1 {
