@@ -126,7 +126,7 @@ func (l *books) check() {
 		}
 	}
 	b := l.top.budget
-	if b.reserved != reserved || b.batched != batched || b.spent != l.paid || b.alone != alone || b.queue.len()+b.crowd.len() > 0 {
+	if b.reserved != reserved || b.batched != batched || b.spent != l.paid || b.alone != alone || b.queue.Len()+b.crowd.Len() > 0 {
 		l.Fatalf("the budget has %v and %v set aside, %v spent, %d alone; %d calls hold %v and %v, cost %v, %d alone",
 			b.reserved, b.batched, b.spent, b.alone, len(l.open), reserved, batched, l.paid, alone)
 	}

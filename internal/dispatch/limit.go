@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/provider"
+	"parley/internal/queue"
 	"parley/llm"
 )
 
@@ -29,7 +30,7 @@ type limit struct {
 	adapt    adapt
 	inFlight int
 	peak     int // the most in flight since the server was last looked at
-	queue    queue[*permit]
+	queue    queue.Queue[*permit]
 	pause    time.Time  // nothing is sent before
 	stopped  *llm.Error // nothing is sent until stopEnd
 	stopEnd  time.Time
@@ -44,6 +45,7 @@ const stopFor = time.Minute
 func newLimit(next layer, l provider.Limits, c provider.Counting, g *estimator, s *Stats) *limit {
 	now := time.Now()
 	lim := &limit{next: next, counting: c, guess: g, stats: s, adapt: newAdapt(l.Concurrency)}
+	lim.queue.Track = func(p *permit, i int) { p.index = i }
 	late := c == provider.CountUsed
 	lim.buckets = [buckets]bucket{
 		requests: newBucket(l.RPM, false, now),
@@ -59,7 +61,7 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	req := c.req
 	s := sizeOf(req)
 	in, out := l.guess.tokens(req, s)
-	p := permit{need: needOf(l.counting, req.MaxTokens, in, out), place: place{order: req.Order}, arrived: time.Now()}
+	p := permit{need: needOf(l.counting, req.MaxTokens, in, out), order: req.Order, arrived: time.Now()}
 	if err := l.acquire(ctx, &p); err != nil {
 		return nil, err
 	}
@@ -77,7 +79,8 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 
 // permit is a call's place in the queue, and then its permit.
 type permit struct {
-	place
+	order   int64
+	index   int // in the queue; -1 when it has left
 	need    need
 	arrived time.Time
 	sent    time.Time
@@ -92,13 +95,13 @@ func (l *limit) acquire(ctx context.Context, p *permit) error {
 		l.mu.Unlock()
 		return err
 	}
-	if l.queue.len() == 0 && l.blocked(p, p.arrived) == 0 {
+	if l.queue.Len() == 0 && l.blocked(p, p.arrived) == 0 {
 		l.admit(p, p.arrived)
 		l.mu.Unlock()
 		return nil
 	}
 	p.ready = make(chan struct{})
-	l.queue.push(p)
+	l.queue.Push(p, p.order)
 	l.stats.waiting.Add(1)
 	l.pump(p.arrived)
 	l.mu.Unlock()
@@ -107,7 +110,8 @@ func (l *limit) acquire(ctx context.Context, p *permit) error {
 	case <-p.ready:
 	case <-ctx.Done():
 		l.mu.Lock()
-		if l.queue.leave(p) {
+		if p.index >= 0 {
+			l.queue.Remove(p.index)
 			l.pump(time.Now())
 			l.mu.Unlock()
 			l.stats.waiting.Add(-1)
@@ -174,8 +178,8 @@ func (l *limit) admit(p *permit, now time.Time) {
 
 // pump lets go whoever may go, oldest first, and sets the timer for the next.
 func (l *limit) pump(now time.Time) {
-	for l.queue.len() > 0 {
-		p := l.queue.head()
+	for l.queue.Len() > 0 {
+		p := l.queue.Head()
 		if p.err = l.refusal(now); p.err == nil {
 			if wait := l.blocked(p, now); wait > 0 {
 				l.wake(wait)
@@ -183,7 +187,7 @@ func (l *limit) pump(now time.Time) {
 			}
 			l.admit(p, now)
 		}
-		l.queue.pop()
+		l.queue.Pop()
 		close(p.ready)
 	}
 	if l.timer != nil {

@@ -83,10 +83,10 @@ func (l *limit) steer(load replica.Load) {
 func (l *limit) recall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.queue.len() > 0 {
-		p := l.queue.head()
+	for l.queue.Len() > 0 {
+		p := l.queue.Head()
 		p.err = &llm.Error{Kind: llm.KindOverloaded, Message: "its server is out of service", Err: replica.ErrRecalled}
-		l.queue.pop()
+		l.queue.Pop()
 		close(p.ready)
 	}
 }
