@@ -157,7 +157,16 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%v: stdout %q, stderr %q", args, got.stdout, got.stderr)
 		}
 	}
-	golden(t, "help", parley(t, State{}).stdout)
+	all := parley(t, State{}).stdout
+	golden(t, "help", all)
+	if n := strings.Count(all, "\n"); n > 40 {
+		t.Errorf("parley --help has %d lines, want at most 40: it must fit one screen", n)
+	}
+	for line := range strings.Lines(all) {
+		if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("a line of parley --help has %d columns, want at most 80: %s", n, line)
+		}
+	}
 	golden(t, "help-ask", parley(t, State{}, "ask", "--help").stdout)
 }
 

@@ -28,12 +28,12 @@ const maxPosition = 1 << 20
 
 // Command returns the command.
 func Command() world.Command {
-	return world.Command{Name: "adjudicate", Doc: "Diplomacy: read positions and orders as JSON lines, write what comes of them.", Verb: &verb{}}
+	return world.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
 }
 
 // verb judges positions.
 type verb struct {
-	Options bool `help:"Write the legal orders by location instead."`
+	Options bool `help:"Write the legal orders of each location instead."`
 }
 
 // positionLine is a line of input. Everything may be left out.
