@@ -18,7 +18,7 @@ func ratings(s Source, colours *palette) (b page.Block) {
 		return b
 	}
 	games := gamesOf(s.Run, name)
-	table, err := rating.Rate(games, rating.Config{Confidence: view.Confidence})
+	table, err := rating.Rate(games, view.Confidence)
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
