@@ -8,7 +8,7 @@ package dialect
 import (
 	"fmt"
 
-	"parley/internal/dialect/wire"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/messages"
@@ -17,27 +17,27 @@ import (
 )
 
 // Codec returns how a dialect is spoken. It says no to a name that is not a wire format's.
-func Codec(dialect string) (wire.Codec, bool) {
-	bearer := wire.Config{KeyPrefix: "Bearer "}
+func Codec(dialect string) (transport.Codec, bool) {
+	bearer := transport.Config{KeyPrefix: "Bearer "}
 	switch dialect {
 	case "openai":
-		return wire.Codec{
+		return transport.Codec{
 			Path: chat.Path, Config: bearer, Append: chat.AppendRequest, Decode: chat.DecodeResponse,
-			Assemble: func() wire.Assembler { return chat.NewAssembler() },
+			Assemble: func() transport.Assembler { return chat.NewAssembler() },
 		}, true
 	case "responses":
-		return wire.Codec{
+		return transport.Codec{
 			Path: responses.Path, Config: bearer, Append: responses.AppendRequest, Decode: responses.DecodeResponse,
-			Assemble: func() wire.Assembler { return responses.NewAssembler() },
+			Assemble: func() transport.Assembler { return responses.NewAssembler() },
 		}, true
 	case "anthropic":
-		return wire.Codec{
+		return transport.Codec{
 			Path: messages.Path, Append: messages.AppendRequest, Decode: messages.DecodeResponse, MaxTokens: messages.MaxTokens,
-			Assemble: func() wire.Assembler { return messages.NewAssembler() },
-			Config:   wire.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": messages.Version}},
+			Assemble: func() transport.Assembler { return messages.NewAssembler() },
+			Config:   transport.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": messages.Version}},
 		}, true
 	}
-	return wire.Codec{}, false
+	return transport.Codec{}, false
 }
 
 // Open makes a model of a provider. It reads the provider's key from the environment,
@@ -53,7 +53,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("dialect: provider %s: %q is not a dialect", p.Name, p.Dialect)
 	}
-	m, err := wire.Open(p, codec)
+	m, err := transport.Open(p, codec)
 	if err != nil {
 		return nil, err // it names the provider
 	}

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"parley/internal/dialect"
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -103,7 +103,7 @@ const (
 // prober is a probe under way.
 type prober struct {
 	cfg    Config
-	client *wire.Client
+	client *transport.Client
 	report Report
 
 	dialect string              // the one that questions are asked in
@@ -145,7 +145,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 // open makes the client for everything that is not a question to a model.
 func (p *prober) open(base string) error {
-	c, err := wire.New(p.provider(base, "openai", provider.Capability{}), wire.Config{KeyPrefix: "Bearer ", MaxBody: maxAnswer})
+	c, err := transport.New(p.provider(base, "openai", provider.Capability{}), transport.Config{KeyPrefix: "Bearer ", MaxBody: maxAnswer})
 	if err != nil {
 		return fmt.Errorf("probe: %w", err)
 	}

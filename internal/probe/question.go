@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/dialect/wire"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/sse"
@@ -171,7 +171,7 @@ func (p *prober) events(ctx context.Context, options bool) (seen, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	a, err := p.client.Do(ctx, wire.Call{Path: chat.Path, Body: b})
+	a, err := p.client.Do(ctx, transport.Call{Path: chat.Path, Body: b})
 	if err != nil {
 		return seen{}, err
 	}

@@ -70,8 +70,8 @@ func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
 func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
 
 // Story shows a game phase by phase.
-func (d *definition) Story(_ world.Played, told []world.Told) []world.Exhibit {
-	return show.Replay(world.NotesOf(told))
+func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+	return show.Replay(world.NotesOf(transcript))
 }
 
 // Colours are those that the powers have on every board.

@@ -22,9 +22,9 @@ import (
 
 	"parley/internal/batch"
 	"parley/internal/dialect"
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -36,7 +36,7 @@ func Open(p provider.Provider) (batch.API, error) {
 		return nil, fmt.Errorf("batchapi: provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
 	p.HTTP2 = false // few exchanges, some of them long
-	c, err := wire.New(p, codec.Config)
+	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, fmt.Errorf("batchapi: %w", err)
 	}
@@ -55,8 +55,8 @@ const (
 // connection is what both APIs have in common.
 type connection struct {
 	p     provider.Provider
-	c     *wire.Client
-	codec wire.Codec
+	c     *transport.Client
+	codec transport.Codec
 	caps  *sync.Map // of provider.Capability, by model
 }
 
@@ -102,13 +102,13 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 }
 
 // ask makes a small exchange and reads its JSON into v.
-func (b *connection) ask(ctx context.Context, call wire.Call, v any) (http.Header, error) {
+func (b *connection) ask(ctx context.Context, call transport.Call, v any) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, smallTime)
 	defer cancel()
 	return b.exchange(ctx, call, v)
 }
 
-func (b *connection) exchange(ctx context.Context, call wire.Call, v any) (http.Header, error) {
+func (b *connection) exchange(ctx context.Context, call transport.Call, v any) (http.Header, error) {
 	a, err := b.c.Do(ctx, call)
 	if err != nil {
 		return nil, b.c.Fail(err, "", nil)
@@ -145,7 +145,7 @@ var errStop = errors.New("enough")
 
 // lines reads a body of lines, and hands what each comes to over until more says false.
 func (b *connection) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
-	a, err := b.c.Do(ctx, wire.Call{Method: http.MethodGet, Path: path, Header: header})
+	a, err := b.c.Do(ctx, transport.Call{Method: http.MethodGet, Path: path, Header: header})
 	if err != nil {
 		return b.c.Fail(err, "", nil)
 	}

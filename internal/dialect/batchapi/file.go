@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/body"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/transport"
+	"parley/internal/wire/body"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -65,7 +65,7 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 	b = body.Str(body.Open(body.Key(b, "metadata"), '{'), metaKey, draft.Key)
 	b = append(b, '}', '}')
 	var made fileBatch
-	if _, err := d.ask(ctx, wire.Call{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
+	if _, err := d.ask(ctx, transport.Call{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.ID == "" {
@@ -87,7 +87,7 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 	var made struct {
 		ID string `json:"id"`
 	}
-	_, err := d.exchange(ctx, wire.Call{
+	_, err := d.exchange(ctx, transport.Call{
 		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
 		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
 	}, &made)
@@ -126,7 +126,7 @@ func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) 
 			Data    []fileBatch `json:"data"`
 			HasMore bool        `json:"has_more"`
 		}
-		h, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
+		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
 		}
@@ -147,7 +147,7 @@ func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) 
 
 // Cancel implements batch.Writer.
 func (d *fileAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, wire.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &fileBatch{})
+	_, err := d.ask(ctx, transport.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &fileBatch{})
 	return err
 }
 
@@ -175,7 +175,7 @@ func (d *fileAPI) State(ctx context.Context, id string) (batch.State, error) {
 
 func (d *fileAPI) show(ctx context.Context, id string) (*fileBatch, error) {
 	var b fileBatch
-	if _, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
+	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
 		return nil, err
 	}
 	if b.ID == "" {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"parley/internal/batch"
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/transport"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -55,7 +55,7 @@ func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(cont
 		},
 	}
 	var made messageBatch
-	if _, err := d.exchange(ctx, wire.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
+	if _, err := d.exchange(ctx, transport.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.ID == "" {
@@ -74,7 +74,7 @@ func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string)
 			Data    []messageBatch `json:"data"`
 			HasMore bool           `json:"has_more"`
 		}
-		h, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: messageBatches + "?limit=100" + after}, &page)
+		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
 		}
@@ -128,14 +128,14 @@ func (d *messageAPI) isOurs(ctx context.Context, id, key string) (bool, error) {
 
 // Cancel implements batch.Writer.
 func (d *messageAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, wire.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &messageBatch{})
+	_, err := d.ask(ctx, transport.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &messageBatch{})
 	return err
 }
 
 // State implements batch.Reader.
 func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) {
 	var b messageBatch
-	if _, err := d.ask(ctx, wire.Call{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
+	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
 		return batch.State{}, err
 	}
 	if b.ID == "" {

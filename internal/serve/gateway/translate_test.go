@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/dialect"
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/wire"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/session"
@@ -34,7 +34,7 @@ func read(t *testing.T, api format.API, stream bool, body string) *llm.Response 
 	return gathered(t, codec.Assemble(), body)
 }
 
-func gathered(t *testing.T, a wire.Assembler, body string) *llm.Response {
+func gathered(t *testing.T, a transport.Assembler, body string) *llm.Response {
 	t.Helper()
 	for e := range sse.Split([]byte(body)) {
 		if _, err := a.Event(sse.Parse(e)); err != nil {

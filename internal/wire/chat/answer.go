@@ -3,7 +3,7 @@ package chat
 import (
 	"strings"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"

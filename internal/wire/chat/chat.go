@@ -6,7 +6,7 @@
 // never a shorter answer. What a model refuses, by its provider.Capability, is left out
 // and named in Response.Dropped.
 //
-// It is not for connections and their failures (package dialect/wire), nor for OpenAI's newer
+// It is not for connections and their failures (internal/dialect/transport), nor for OpenAI's newer
 // responses format (package responses).
 package chat
 

@@ -3,7 +3,7 @@ package chat
 import (
 	"strings"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
 )

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire/body"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )

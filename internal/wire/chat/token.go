@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

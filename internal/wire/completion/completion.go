@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

@@ -1,7 +1,7 @@
 package messages
 
 import (
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"

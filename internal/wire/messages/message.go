@@ -3,7 +3,7 @@ package messages
 import (
 	"encoding/base64"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

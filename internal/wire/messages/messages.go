@@ -7,7 +7,7 @@
 // and named in Response.Dropped. Thoughts keep their signatures, so that they can go
 // back with the message they came with.
 //
-// It is not for connections and their failures (package dialect/wire).
+// It is not for connections and their failures (internal/dialect/transport).
 package messages
 
 import (

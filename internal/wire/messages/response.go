@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/dialect/wire/body"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/wire/body"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 

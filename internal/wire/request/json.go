@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strconv"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

@@ -10,8 +10,8 @@ import (
 	"encoding/base64"
 	"errors"
 
-	"parley/internal/dialect/wire/body"
 	"parley/internal/provider"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/sse"
 	"parley/llm"

@@ -3,7 +3,7 @@ package responses
 import (
 	"fmt"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
 )

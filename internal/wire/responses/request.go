@@ -1,8 +1,8 @@
 package responses
 
 import (
-	"parley/internal/dialect/wire/body"
 	"parley/internal/provider"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
 )

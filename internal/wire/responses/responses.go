@@ -6,7 +6,7 @@
 // encrypted reasoning comes back as a Thought and goes out again with its message. What
 // the format or the model refuses is left out and named in Response.Dropped.
 //
-// It is not for connections and their failures (package dialect/wire), nor for chat
+// It is not for connections and their failures (internal/dialect/transport), nor for chat
 // completions (package chat).
 package responses
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 )
 
 // text appends a JSON string of n.

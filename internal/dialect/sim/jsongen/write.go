@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"parley/internal/dialect/sim/prose"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 )
 
 // maxDepth is where values begin to be as flat as their schema allows.

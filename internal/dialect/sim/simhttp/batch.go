@@ -8,7 +8,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 	"parley/llm"
 )
 
@@ -224,7 +224,7 @@ func (s *Server) answerLine(b *batch, l *line) (result, sim.Fault) {
 	if err == nil {
 		var bad error
 		if c, bad = s.brain.Open(ask.Request); bad != nil {
-			err = wire.Invalid(schemaParam(f), "Invalid schema: %s", bad)
+			err = check.Invalid(schemaParam(f), "Invalid schema: %s", bad)
 		}
 	}
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *batchStore) remove(b *batch) {
 }
 
 // create keeps a new batch, unless too many were created within the hour.
-func (s *Server) create(b *batch, content []byte) *wire.Error {
+func (s *Server) create(b *batch, content []byte) *check.Error {
 	st := &s.batches
 	b.created = time.Now()
 	b.fault = s.brain.BatchFault(content)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // createMessageBatch answers POST /v1/messages/batches. The params are checked when
 // their turn comes, as the vendor does.
-func (s *Server) createMessageBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) createMessageBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	limit := s.cfg.Batch.MaxBytes
 	orDefault(&limit, anthropicBatchBytes)
 	var buf bytes.Buffer
@@ -32,27 +32,27 @@ func (s *Server) createMessageBatch(w http.ResponseWriter, r *http.Request) *wir
 			Params   json.RawMessage `json:"params"`
 		} `json:"requests"`
 	}
-	if p := wire.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
-		return wire.Invalid("", "requests: invalid input: %s%s%s", p.Syntax, p.Field, p.Unknown)
+	if p := check.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
+		return check.Invalid("", "requests: invalid input: %s%s%s", p.Syntax, p.Field, p.Unknown)
 	}
 	most := s.cfg.Batch.MaxRequests
 	orDefault(&most, anthropicBatchRequests)
 	switch n := len(req.Requests); {
 	case n == 0:
-		return wire.Invalid("", "requests: List should have at least 1 item after validation")
+		return check.Invalid("", "requests: List should have at least 1 item after validation")
 	case n > most:
-		return &wire.Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "requests: too many requests in the batch"}
+		return &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "requests: too many requests in the batch"}
 	}
 	b := &batch{id: s.newID("msgbatch_"), style: quota.Anthropic}
 	seen := make(map[string]bool, len(req.Requests))
 	for i, q := range req.Requests {
 		switch {
 		case q.CustomID == "" || len(q.CustomID) > 64:
-			return wire.Invalid("", "requests.%d.custom_id: String should have at least 1 and at most 64 characters", i)
+			return check.Invalid("", "requests.%d.custom_id: String should have at least 1 and at most 64 characters", i)
 		case body.IsNull(q.Params):
-			return wire.Invalid("", "requests.%d.params: Field required", i)
+			return check.Invalid("", "requests.%d.params: Field required", i)
 		case seen[q.CustomID]:
-			return wire.Invalid("", "requests: custom_id must be unique within the batch: %s", q.CustomID)
+			return check.Invalid("", "requests: custom_id must be unique within the batch: %s", q.CustomID)
 		}
 		seen[q.CustomID] = true
 		b.lines = append(b.lines, line{customID: q.CustomID, body: q.Params})
@@ -122,11 +122,11 @@ func resultsURL(r *http.Request, id string) string {
 	return scheme + "://" + r.Host + "/v1/messages/batches/" + id + "/results"
 }
 
-func noMessageBatch() *wire.Error {
-	return &wire.Error{Status: http.StatusNotFound, Type: "not_found_error", Message: "Message batch not found."}
+func noMessageBatch() *check.Error {
+	return &check.Error{Status: http.StatusNotFound, Type: "not_found_error", Message: "Message batch not found."}
 }
 
-func (s *Server) showMessageBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) showMessageBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.Anthropic, r.PathValue("id"))
 	if b == nil {
 		return noMessageBatch()
@@ -137,7 +137,7 @@ func (s *Server) showMessageBatch(w http.ResponseWriter, r *http.Request) *wire.
 	return nil
 }
 
-func (s *Server) listMessageBatches(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) listMessageBatches(w http.ResponseWriter, r *http.Request) *check.Error {
 	q := r.URL.Query()
 	limit, err := pageSize(q.Get("limit"), 20, 1000)
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *Server) listMessageBatches(w http.ResponseWriter, r *http.Request) *wir
 	return nil
 }
 
-func (s *Server) cancelMessageBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) cancelMessageBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.Anthropic, r.PathValue("id"))
 	if b == nil {
 		return noMessageBatch()
@@ -177,7 +177,7 @@ func (s *Server) cancelMessageBatch(w http.ResponseWriter, r *http.Request) *wir
 	now := time.Now()
 	b.state(s, now)
 	if b.done != nil {
-		return wire.Invalid("", "Message batch %s has ended and cannot be canceled.", b.id)
+		return check.Invalid("", "Message batch %s has ended and cannot be canceled.", b.id)
 	}
 	if b.cancelled.IsZero() {
 		b.cancelled = now
@@ -187,14 +187,14 @@ func (s *Server) cancelMessageBatch(w http.ResponseWriter, r *http.Request) *wir
 	return nil
 }
 
-func (s *Server) deleteMessageBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) deleteMessageBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.Anthropic, r.PathValue("id"))
 	if b == nil {
 		return noMessageBatch()
 	}
 	defer b.mu.Unlock()
 	if b.state(s, time.Now()); b.done == nil {
-		return wire.Invalid("", "Message batch %s is still being processed: cancel it before deleting it.", b.id)
+		return check.Invalid("", "Message batch %s is still being processed: cancel it before deleting it.", b.id)
 	}
 	s.batches.remove(b)
 	s.stats.ok.Add(1)
@@ -202,7 +202,7 @@ func (s *Server) deleteMessageBatch(w http.ResponseWriter, r *http.Request) *wir
 	return nil
 }
 
-func (s *Server) messageBatchResults(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) messageBatchResults(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.Anthropic, r.PathValue("id"))
 	if b == nil {
 		return noMessageBatch()
@@ -211,7 +211,7 @@ func (s *Server) messageBatchResults(w http.ResponseWriter, r *http.Request) *wi
 	res := b.done
 	b.mu.Unlock()
 	if res == nil {
-		return wire.Invalid("", "Message batch results are not available until the batch has ended.")
+		return check.Invalid("", "Message batch results are not available until the batch has ended.")
 	}
 	s.stats.ok.Add(1)
 	writeBody(w, http.StatusOK, "application/x-jsonl", res.content)

@@ -5,8 +5,8 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -138,7 +138,7 @@ func (b *batch) succeeded(s *Server, l *line, answer []byte) []byte {
 }
 
 // failed writes the line of a request that was answered with an error.
-func (b *batch) failed(s *Server, l *line, e *wire.Error) []byte {
+func (b *batch) failed(s *Server, l *line, e *check.Error) []byte {
 	if b.style == quota.Anthropic {
 		out := body.Str([]byte{'{'}, "custom_id", l.customID)
 		out = append(out, `,"result":{"type":"errored","error":`...)

@@ -9,7 +9,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 )
 
 const (
@@ -28,27 +28,27 @@ type batchRequest struct {
 }
 
 // createBatch answers POST /v1/batches.
-func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	var buf bytes.Buffer
 	if err := s.body(w, r, &buf, 1<<20, quota.OpenAI); err != nil {
 		return err
 	}
 	var req batchRequest
-	if p := wire.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
-		return wire.Invalid(p.Field+p.Unknown, "Invalid request: %s%s%s", p.Syntax, p.Field, p.Unknown)
+	if p := check.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
+		return check.Invalid(p.Field+p.Unknown, "Invalid request: %s%s%s", p.Syntax, p.Field, p.Unknown)
 	}
 	f := s.files.find(req.InputFileID)
 	switch {
 	case req.InputFileID == "":
-		return wire.Invalid("input_file_id", "Missing required parameter: 'input_file_id'.")
+		return check.Invalid("input_file_id", "Missing required parameter: 'input_file_id'.")
 	case f == nil:
-		return wire.Invalid("input_file_id", "No such File object: %s", req.InputFileID)
+		return check.Invalid("input_file_id", "No such File object: %s", req.InputFileID)
 	case f.Purpose != "batch":
-		return wire.Invalid("input_file_id", "Invalid file purpose '%s': expected 'batch'.", f.Purpose)
+		return check.Invalid("input_file_id", "Invalid file purpose '%s': expected 'batch'.", f.Purpose)
 	case req.Endpoint != chatURL && req.Endpoint != responsesURL:
-		return wire.Invalid("endpoint", "Invalid value: '%s'. The simulation supports: '/v1/chat/completions' and '/v1/responses'.", req.Endpoint)
+		return check.Invalid("endpoint", "Invalid value: '%s'. The simulation supports: '/v1/chat/completions' and '/v1/responses'.", req.Endpoint)
 	case req.CompletionWindow != "24h":
-		return wire.Invalid("completion_window", "Invalid value: '%s'. Supported values are: '24h'.", req.CompletionWindow)
+		return check.Invalid("completion_window", "Invalid value: '%s'. Supported values are: '24h'.", req.CompletionWindow)
 	}
 	if err := checkMetadata(req.Metadata); err != nil {
 		return err
@@ -63,13 +63,13 @@ func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) *wire.Error
 	return nil
 }
 
-func checkMetadata(m map[string]string) *wire.Error {
+func checkMetadata(m map[string]string) *check.Error {
 	if len(m) > 16 {
-		return wire.Invalid("metadata", "Invalid 'metadata': too many properties. Expected an object with at most 16 properties, but got %d.", len(m))
+		return check.Invalid("metadata", "Invalid 'metadata': too many properties. Expected an object with at most 16 properties, but got %d.", len(m))
 	}
 	for k, v := range m {
 		if len(k) > 64 || len(v) > 512 {
-			return wire.Invalid("metadata", "Invalid 'metadata': keys have at most 64 characters, values at most 512.")
+			return check.Invalid("metadata", "Invalid 'metadata': keys have at most 64 characters, values at most 512.")
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func (s *Server) lineFormat(b *batch) *format {
 	}
 }
 
-func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) *check.Error {
 	limit, err := pageSize(r.URL.Query().Get("limit"), 20, 100)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (s *Server) listBatches(w http.ResponseWriter, r *http.Request) *wire.Error
 	return nil
 }
 
-func (s *Server) showBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) showBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.OpenAI, r.PathValue("id"))
 	if b == nil {
 		return noBatch(r.PathValue("id"))
@@ -209,11 +209,11 @@ func (s *Server) showBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
 	return nil
 }
 
-func noBatch(id string) *wire.Error {
-	return &wire.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "No batch found with id '" + id + "'."}
+func noBatch(id string) *check.Error {
+	return &check.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "No batch found with id '" + id + "'."}
 }
 
-func (s *Server) cancelBatch(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) cancelBatch(w http.ResponseWriter, r *http.Request) *check.Error {
 	b := s.look(quota.OpenAI, r.PathValue("id"))
 	if b == nil {
 		return noBatch(r.PathValue("id"))
@@ -222,7 +222,7 @@ func (s *Server) cancelBatch(w http.ResponseWriter, r *http.Request) *wire.Error
 	now := time.Now()
 	switch state := b.state(s, now); state {
 	case stateCompleted, stateFailed, stateExpired, stateCancelled:
-		return &wire.Error{Status: http.StatusConflict, Type: "invalid_request_error", Message: "Cannot cancel a batch with status '" + state + "'."}
+		return &check.Error{Status: http.StatusConflict, Type: "invalid_request_error", Message: "Cannot cancel a batch with status '" + state + "'."}
 	case stateCancelling:
 	default:
 		b.cancelled = now

@@ -5,8 +5,8 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/messages"
@@ -14,7 +14,7 @@ import (
 )
 
 // whole appends an answer in one piece.
-func (f *format) whole(dst []byte, x *wire.Exchange) []byte {
+func (f *format) whole(dst []byte, x *check.Exchange) []byte {
 	m, r := f.response(x)
 	if f.style != quota.Anthropic {
 		return append(f.append(dst, m, r), '\n')
@@ -28,7 +28,7 @@ func (f *format) whole(dst []byte, x *wire.Exchange) []byte {
 }
 
 // stream appends the events of an answer.
-func (f *format) stream(dst []byte, x *wire.Exchange) []byte {
+func (f *format) stream(dst []byte, x *check.Exchange) []byte {
 	m, r := f.response(x)
 	w := f.writer(m)
 	dst = w.Begin(dst)
@@ -64,7 +64,7 @@ func part[T any](list []T, from, to int) []T {
 }
 
 // response puts an answer as the vendor's servers would give it.
-func (f *format) response(x *wire.Exchange) (completion.Meta, *llm.Response) {
+func (f *format) response(x *check.Exchange) (completion.Meta, *llm.Response) {
 	a := x.Answer
 	m := completion.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.IncludeUsage, Stop: a.Stop}
 	r := &llm.Response{Text: a.Text, Refusal: a.Refusal, Finish: a.Finish, Usage: x.Usage}
@@ -118,7 +118,7 @@ func tierOf(asked string) string {
 }
 
 // appendError appends an error in a vendor's form.
-func appendError(dst []byte, style quota.Style, e *wire.Error, requestID string) []byte {
+func appendError(dst []byte, style quota.Style, e *check.Error, requestID string) []byte {
 	if style == quota.Anthropic {
 		return messages.AppendError(dst, e.Told(requestID))
 	}

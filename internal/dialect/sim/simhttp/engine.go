@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 )
 
 // engine is what inference engines and the proxies before them have beside the vendors' APIs:
@@ -31,7 +31,7 @@ func (s *Server) sessionRoutes(handle func(pattern string, style quota.Style, e 
 
 // inSession notes the session of a request, and refuses it when that is closed.
 func (s *Server) inSession(e endpoint) endpoint {
-	return func(w http.ResponseWriter, r *http.Request) *wire.Error {
+	return func(w http.ResponseWriter, r *http.Request) *check.Error {
 		name := r.PathValue("session")
 		s.engine.mu.Lock()
 		closed := s.engine.sessions[name]
@@ -40,13 +40,13 @@ func (s *Server) inSession(e endpoint) endpoint {
 		}
 		s.engine.mu.Unlock()
 		if closed {
-			return &wire.Error{Status: http.StatusConflict, Type: "invalid_request_error", Code: "session_closed", Message: "The session is closed."}
+			return &check.Error{Status: http.StatusConflict, Type: "invalid_request_error", Code: "session_closed", Message: "The session is closed."}
 		}
 		return e(w, r)
 	}
 }
 
-func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *check.Error {
 	name := r.PathValue("session")
 	s.engine.mu.Lock()
 	_, known := s.engine.sessions[name]
@@ -55,7 +55,7 @@ func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *wire.Erro
 	}
 	s.engine.mu.Unlock()
 	if !known {
-		return &wire.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "There is no such session."}
+		return &check.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "There is no such session."}
 	}
 	writeJSON(w, map[string]string{"session_id": name, "status": "closed"})
 	return nil
@@ -75,7 +75,7 @@ func (s *Server) weightVersion() string {
 }
 
 // updateWeightVersion answers POST /update_weight_version, as vLLM and SGLang do.
-func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *check.Error {
 	var buf bytes.Buffer
 	if err := s.body(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *wi
 	var req struct {
 		NewVersion *string `json:"new_version"`
 	}
-	if p := wire.Decode(buf.Bytes(), &req, true); p != nil || req.NewVersion == nil {
-		return wire.Invalid("body.new_version", "new_version must be a string")
+	if p := check.Decode(buf.Bytes(), &req, true); p != nil || req.NewVersion == nil {
+		return check.Invalid("body.new_version", "new_version must be a string")
 	}
 	s.engine.mu.Lock()
 	s.engine.version = *req.NewVersion

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -33,7 +33,7 @@ type reply struct {
 
 // answer is the endpoint of a format.
 func (s *Server) answer(f *format) endpoint {
-	return func(w http.ResponseWriter, r *http.Request) *wire.Error {
+	return func(w http.ResponseWriter, r *http.Request) *check.Error {
 		start := time.Now()
 		account := s.accounts[f.style]
 		refused, gone := account.gate.Enter(r.Context())
@@ -55,7 +55,7 @@ func (s *Server) answer(f *format) endpoint {
 
 // prepare reads the request and makes up its answer. Nothing of the request is
 // needed afterwards, so that ten thousand waiting answers are no more than that.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, start time.Time) (reply, *wire.Error) {
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, start time.Time) (reply, *check.Error) {
 	rep := reply{format: f, start: start}
 	ask, err := s.read(w, r, f)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {
-		return rep, wire.Invalid(schemaParam(f), "Invalid schema: %s", bad)
+		return rep, check.Invalid(schemaParam(f), "Invalid schema: %s", bad)
 	}
 	rep.cost = quota.Cost{Input: c.Input, Max: ask.Request.MaxTokens}
 	if refused := s.accounts[f.style].quota.Admit(start, rep.cost); refused != nil {
@@ -94,7 +94,7 @@ func schemaParam(f *format) string {
 }
 
 // exchange makes up the answer to a case.
-func (s *Server) exchange(ask *wire.Ask, c *sim.Case, now time.Time) *wire.Exchange {
+func (s *Server) exchange(ask *check.Ask, c *sim.Case, now time.Time) *check.Exchange {
 	var a sim.Answer
 	if ask.NoOutput {
 		a.Finish = llm.FinishLength
@@ -103,14 +103,14 @@ func (s *Server) exchange(ask *wire.Ask, c *sim.Case, now time.Time) *wire.Excha
 		s.stats.fault(a.Fault)
 	}
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
-	return &wire.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
+	return &check.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
 }
 
 // keepBuffer is the largest buffer worth keeping.
 const keepBuffer = 256 << 10
 
 // read reads and decodes the body.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*wire.Ask, *wire.Error) {
+func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*check.Ask, *check.Error) {
 	buf, ok := s.buffers.Get().(*bytes.Buffer)
 	if !ok {
 		buf = &bytes.Buffer{}
@@ -133,7 +133,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*wire.
 }
 
 // body reads the request's body into buf, up to limit.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit int64, style quota.Style) *wire.Error {
+func (s *Server) body(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit int64, style quota.Style) *check.Error {
 	if n := r.ContentLength; n > 0 && n <= limit {
 		buf.Grow(int(n) + bytes.MinRead)
 	}
@@ -143,16 +143,16 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer,
 	case err == nil:
 		return nil
 	case errors.As(err, &large) && style == quota.Anthropic:
-		return &wire.Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
+		return &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
 	case errors.As(err, &large):
-		return &wire.Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "Request too large."}
+		return &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "Request too large."}
 	default:
-		return wire.Invalid("", "The request body could not be read.")
+		return check.Invalid("", "The request body could not be read.")
 	}
 }
 
 // play sends a reply in its time, or does the fault that befell it.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *wire.Error {
+func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *check.Error {
 	ctx := r.Context()
 	if !s.wait(ctx, rep.first) {
 		return nil
@@ -231,5 +231,5 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 
 func jsonObject(b []byte) bool {
 	var v map[string]any
-	return wire.Decode(b, &v, true) == nil
+	return check.Decode(b, &v, true) == nil
 }

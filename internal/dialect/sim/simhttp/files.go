@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 )
 
 const (
@@ -91,23 +91,23 @@ type upload struct {
 	hasFile       bool
 }
 
-func (s *Server) uploadFile(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) uploadFile(w http.ResponseWriter, r *http.Request) *check.Error {
 	up, err := s.readUpload(w, r)
 	switch {
 	case err != nil:
 		return err
 	case up.purpose == "":
-		return wire.Invalid("purpose", "Missing required parameter: 'purpose'.")
+		return check.Invalid("purpose", "Missing required parameter: 'purpose'.")
 	case !up.hasFile:
-		return wire.Invalid("file", "Missing required parameter: 'file'.")
+		return check.Invalid("file", "Missing required parameter: 'file'.")
 	case !slices.Contains([]string{"assistants", "batch", "evals", "fine-tune", "user_data", "vision"}, up.purpose):
-		return wire.Invalid("purpose", "'%s' is not one of ['fine-tune', 'assistants', 'batch', 'user_data', 'vision', 'evals'] - 'purpose'", up.purpose)
+		return check.Invalid("purpose", "'%s' is not one of ['fine-tune', 'assistants', 'batch', 'user_data', 'vision', 'evals'] - 'purpose'", up.purpose)
 	case up.purpose == "batch" && len(up.content) == 0:
-		return wire.Invalid("file", "The file is empty.")
+		return check.Invalid("file", "The file is empty.")
 	}
 	f := newFile(s.newID("file-"), up.name, up.purpose, up.content, time.Now())
 	if !s.files.add(f) {
-		return wire.Invalid("file", "The organization has reached its limit of stored files.")
+		return check.Invalid("file", "The organization has reached its limit of stored files.")
 	}
 	s.stats.ok.Add(1)
 	writeJSON(w, f)
@@ -115,7 +115,7 @@ func (s *Server) uploadFile(w http.ResponseWriter, r *http.Request) *wire.Error 
 }
 
 // readUpload reads the form part by part, so that the content is in memory once.
-func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *wire.Error) {
+func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *check.Error) {
 	var up upload
 	limit := s.cfg.Batch.MaxBytes
 	if limit <= 0 {
@@ -124,7 +124,7 @@ func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *wi
 	r.Body = http.MaxBytesReader(w, r.Body, limit+1<<20)
 	form, err := r.MultipartReader()
 	if err != nil {
-		return up, wire.Invalid("", "Invalid request: expected a multipart/form-data body with a file.")
+		return up, check.Invalid("", "Invalid request: expected a multipart/form-data body with a file.")
 	}
 	for {
 		part, err := form.NextPart()
@@ -132,7 +132,7 @@ func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *wi
 			return up, nil
 		}
 		if err != nil {
-			return up, wire.Invalid("", "Invalid request: the multipart body could not be read.")
+			return up, check.Invalid("", "Invalid request: the multipart body could not be read.")
 		}
 		most := int64(4096)
 		if part.FormName() == "file" {
@@ -143,10 +143,10 @@ func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *wi
 			buf.Grow(int(n))
 		}
 		if _, err := buf.ReadFrom(io.LimitReader(part, most+1)); err != nil {
-			return up, wire.Invalid("file", "Invalid request: the file could not be read.")
+			return up, check.Invalid("file", "Invalid request: the file could not be read.")
 		}
 		if int64(buf.Len()) > most {
-			return up, &wire.Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "File is too large: the limit is " + strconv.FormatInt(most, 10) + " bytes."}
+			return up, &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "File is too large: the limit is " + strconv.FormatInt(most, 10) + " bytes."}
 		}
 		switch part.FormName() {
 		case "purpose":
@@ -155,16 +155,16 @@ func (s *Server) readUpload(w http.ResponseWriter, r *http.Request) (upload, *wi
 			up.name, up.content, up.hasFile = part.FileName(), buf.Bytes(), true
 		case "expires_after[anchor]", "expires_after[seconds]":
 		default:
-			return up, wire.Invalid(part.FormName(), "Unknown parameter: '%s'.", part.FormName())
+			return up, check.Invalid(part.FormName(), "Unknown parameter: '%s'.", part.FormName())
 		}
 	}
 }
 
-func noFile(id string) *wire.Error {
-	return &wire.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "id", Message: "No such File object: " + id}
+func noFile(id string) *check.Error {
+	return &check.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Param: "id", Message: "No such File object: " + id}
 }
 
-func (s *Server) showFile(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) showFile(w http.ResponseWriter, r *http.Request) *check.Error {
 	f := s.files.find(r.PathValue("id"))
 	if f == nil {
 		return noFile(r.PathValue("id"))
@@ -174,7 +174,7 @@ func (s *Server) showFile(w http.ResponseWriter, r *http.Request) *wire.Error {
 	return nil
 }
 
-func (s *Server) fileContent(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) fileContent(w http.ResponseWriter, r *http.Request) *check.Error {
 	f := s.files.find(r.PathValue("id"))
 	if f == nil {
 		return noFile(r.PathValue("id"))
@@ -184,7 +184,7 @@ func (s *Server) fileContent(w http.ResponseWriter, r *http.Request) *wire.Error
 	return nil
 }
 
-func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) *check.Error {
 	id := r.PathValue("id")
 	if !s.files.remove(id) {
 		return noFile(id)
@@ -194,7 +194,7 @@ func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) *wire.Error 
 	return nil
 }
 
-func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) listFiles(w http.ResponseWriter, r *http.Request) *check.Error {
 	q := r.URL.Query()
 	limit, err := pageSize(q.Get("limit"), filePage, filePage)
 	if err != nil {
@@ -247,13 +247,13 @@ func pageAfter[T any](all []T, after string, limit int, id func(T) string) ([]T,
 	return all, false
 }
 
-func pageSize(s string, otherwise, most int) (int, *wire.Error) {
+func pageSize(s string, otherwise, most int) (int, *check.Error) {
 	if s == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > most {
-		return 0, wire.Invalid("limit", "Invalid 'limit': expected an integer between 1 and %d.", most)
+		return 0, check.Invalid("limit", "Invalid 'limit': expected an integer between 1 and %d.", most)
 	}
 	return n, nil
 }

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 	"parley/llm"
 )
 
 // writeError sends an error in a vendor's form.
-func (s *Server) writeError(w http.ResponseWriter, style quota.Style, e *wire.Error, id string) {
+func (s *Server) writeError(w http.ResponseWriter, style quota.Style, e *check.Error, id string) {
 	s.stats.failure(e.Status)
 	h := w.Header()
 	if r := e.Refusal; r != nil && r.After > 0 {
@@ -26,8 +26,8 @@ func (s *Server) writeError(w http.ResponseWriter, style quota.Style, e *wire.Er
 }
 
 // tooMany puts a refusal into a vendor's words.
-func tooMany(style quota.Style, r *quota.Refusal) *wire.Error {
-	e := &wire.Error{Status: http.StatusTooManyRequests, Refusal: r}
+func tooMany(style quota.Style, r *quota.Refusal) *check.Error {
+	e := &check.Error{Status: http.StatusTooManyRequests, Refusal: r}
 	if style == quota.Anthropic {
 		e.Type = "rate_limit_error"
 		e.Message = fmt.Sprintf("This request would exceed your organization's rate limit of %.0f %s per minute.", r.Limit, r.What)

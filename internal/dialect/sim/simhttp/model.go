@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
 // models lists a few names. Any other works as well.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) *wire.Error {
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) *check.Error {
 	type model struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`
@@ -37,18 +37,18 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) *wire.Error {
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
-	writeBody(w, http.StatusOK, "application/json", append(wire.Marshal(v), '\n'))
+	writeBody(w, http.StatusOK, "application/json", append(check.Marshal(v), '\n'))
 }
 
 // countTokens answers POST /v1/messages/count_tokens.
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *check.Error {
 	ask, err := s.read(w, r, &s.formats.count)
 	if err != nil {
 		return err
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {
-		return wire.Invalid("", "%s", bad)
+		return check.Invalid("", "%s", bad)
 	}
 	writeJSON(w, map[string]int{"input_tokens": c.Input})
 	return nil
@@ -69,14 +69,14 @@ type embedding struct {
 }
 
 // embeddings answers POST /v1/embeddings with unit vectors that depend on the text.
-func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *wire.Error {
+func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *check.Error {
 	var buf bytes.Buffer
 	if err := s.body(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
 		return err
 	}
 	var req embeddingRequest
-	if p := wire.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
-		return wire.Invalid(p.Field+p.Unknown, "Invalid request: %+v", *p)
+	if p := check.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
+		return check.Invalid(p.Field+p.Unknown, "Invalid request: %+v", *p)
 	}
 	texts, err := embeddingInput(&req)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *wire.Error 
 	dims := 256
 	if req.Dimensions != nil {
 		if dims = *req.Dimensions; dims < 1 || dims > 4096 {
-			return wire.Invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
+			return check.Invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
 		}
 	}
 	list := make([]embedding, len(texts))
@@ -93,7 +93,7 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *wire.Error 
 	for i, t := range texts {
 		c, bad := s.brain.Open(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User(t)}})
 		if bad != nil {
-			return wire.Invalid("input", "%s", bad)
+			return check.Invalid("input", "%s", bad)
 		}
 		tokens += c.Input
 		list[i] = embedding{Object: "embedding", Index: i, Embedding: vector(c.Digest, dims, req.EncodingFormat == "base64")}
@@ -106,18 +106,18 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *wire.Error 
 	return nil
 }
 
-func embeddingInput(req *embeddingRequest) ([]string, *wire.Error) {
+func embeddingInput(req *embeddingRequest) ([]string, *check.Error) {
 	if req.Model == "" || body.IsNull(req.Input) {
-		return nil, wire.Invalid("input", "you must provide a model and an input parameter")
+		return nil, check.Invalid("input", "you must provide a model and an input parameter")
 	}
-	if t, ok := wire.Text(req.Input); ok {
+	if t, ok := check.Text(req.Input); ok {
 		return []string{t}, nil
 	}
 	var texts []string
 	if json.Unmarshal(req.Input, &texts) == nil && len(texts) > 0 && len(texts) <= 2048 {
 		return texts, nil
 	}
-	return nil, wire.Invalid("input", "'input' must be a string or a list of 1 to 2048 strings.")
+	return nil, check.Invalid("input", "'input' must be a string or a list of 1 to 2048 strings.")
 }
 
 func vector(seed uint64, dims int, packed bool) any {

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 )
 
 // tick is the least time between two flushes of a stream: events that are due
@@ -19,7 +19,7 @@ const tick = 20 * time.Millisecond
 
 // failEarly does the faults that leave nothing of the answer to be sent, and says
 // whether it did one. An error is for the caller to send.
-func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *reply) (bool, *wire.Error) {
+func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *reply) (bool, *check.Error) {
 	style := rep.format.style
 	switch {
 	case rep.fault == sim.FaultError500:
@@ -165,28 +165,28 @@ func closeAfter(w http.ResponseWriter, r *http.Request, media string, body []byt
 	return buf.Flush() == nil
 }
 
-func serverError(style quota.Style) *wire.Error {
+func serverError(style quota.Style) *check.Error {
 	if style == quota.Anthropic {
-		return &wire.Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
+		return &check.Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
 	}
-	return &wire.Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
+	return &check.Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
 }
 
-func overloaded(style quota.Style) *wire.Error {
+func overloaded(style quota.Style) *check.Error {
 	if style == quota.Anthropic {
-		return &wire.Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
+		return &check.Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
 	}
-	return &wire.Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
+	return &check.Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
 }
 
 // unavailable is how the flex tier says that there is no spare capacity. It is not
 // the client's quota, for all its status.
-func unavailable() *wire.Error {
-	return &wire.Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
+func unavailable() *check.Error {
+	return &check.Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
 }
 
 // midStream is the error of a stream that has begun.
-func midStream(style quota.Style) *wire.Error {
+func midStream(style quota.Style) *check.Error {
 	if style == quota.Anthropic {
 		return overloaded(style)
 	}
@@ -195,11 +195,11 @@ func midStream(style quota.Style) *wire.Error {
 	return e
 }
 
-func outOfCredit(style quota.Style) *wire.Error {
+func outOfCredit(style quota.Style) *check.Error {
 	if style == quota.Anthropic {
-		return wire.Invalid("", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
+		return check.Invalid("", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
 	}
-	return &wire.Error{
+	return &check.Error{
 		Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
 		Message: "You exceeded your current quota, please check your plan and billing details.",
 	}

@@ -7,8 +7,8 @@ import (
 
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/anthropic"
+	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/openai"
-	"parley/internal/dialect/sim/simhttp/wire"
 	"parley/internal/serve/auth"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
@@ -21,7 +21,7 @@ import (
 type format struct {
 	style      quota.Style
 	id, callID string // what the ids of answers and of tool calls begin with
-	decode     func(body []byte, lax bool) (*wire.Ask, *wire.Error)
+	decode     func(body []byte, lax bool) (*check.Ask, *check.Error)
 	append     func(dst []byte, m completion.Meta, r *llm.Response) []byte
 	writer     func(m completion.Meta) completion.Writer
 	failEvent  func(dst []byte, e completion.Error) []byte
@@ -56,7 +56,7 @@ func newFormats() formats {
 }
 
 // endpoint answers a request, or returns the error to answer it with.
-type endpoint func(w http.ResponseWriter, r *http.Request) *wire.Error
+type endpoint func(w http.ResponseWriter, r *http.Request) *check.Error
 
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
@@ -130,7 +130,7 @@ func checksKey(r *http.Request) bool {
 
 // refuse answers a request that the guard refuses, in the format of its endpoint.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
-	e := &wire.Error{Status: why.Status, Type: "invalid_request_error", Code: why.Code, Message: why.Message}
+	e := &check.Error{Status: why.Status, Type: "invalid_request_error", Code: why.Code, Message: why.Message}
 	style := quota.OpenAI
 	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
 		e.Type, style = "permission_error", quota.Anthropic
@@ -142,25 +142,25 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 func (s *Server) requestID() string { return "req_sim" + strconv.FormatUint(s.ids.Add(1), 36) }
 
 // admit checks the key, where one is needed, and the version header of Anthropic's.
-func (s *Server) admit(r *http.Request, style quota.Style) *wire.Error {
+func (s *Server) admit(r *http.Request, style quota.Style) *check.Error {
 	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if k := r.Header.Get("X-Api-Key"); k != "" && style == quota.Anthropic {
 		given = k
 	}
 	if len(s.keys) > 0 && !s.keys.Has(given) {
 		if style == quota.Anthropic {
-			return &wire.Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
+			return &check.Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
 		}
-		return &wire.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
+		return &check.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
 	}
 	if style == quota.Anthropic && r.Header.Get("Anthropic-Version") == "" {
-		return wire.Invalid("", "anthropic-version: header is required")
+		return check.Invalid("", "anthropic-version: header is required")
 	}
 	return nil
 }
 
-func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *wire.Error {
-	return &wire.Error{
+func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *check.Error {
+	return &check.Error{
 		Status: http.StatusNotFound, Type: "invalid_request_error",
 		Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")", Code: "unknown_url",
 	}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp/wire"
+	"parley/internal/dialect/sim/simhttp/check"
 	"parley/llm"
 )
 
@@ -154,5 +154,5 @@ func (s *Server) Stats() Stats {
 }
 
 func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
-	writeBody(w, http.StatusOK, "application/json", append(wire.Marshal(s.Stats()), '\n'))
+	writeBody(w, http.StatusOK, "application/json", append(check.Marshal(s.Stats()), '\n'))
 }

@@ -3,7 +3,7 @@ package format
 import (
 	"bytes"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/internal/wire/sse"
 )

@@ -20,8 +20,8 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/internal/dialect/wire/body"
 	"parley/internal/serve/gateway/match"
+	"parley/internal/wire/body"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/request"

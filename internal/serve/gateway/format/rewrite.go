@@ -1,7 +1,7 @@
 package format
 
 import (
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"parley/internal/dialect/wire/body"
+	"parley/internal/wire/body"
 	"parley/world"
 )
 

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/body"
-	"parley/internal/dialect/wire/fault"
+	"parley/internal/dialect/transport"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -21,7 +21,7 @@ const (
 )
 
 // whole takes in an answer that comes in one piece. It is not sent yet.
-func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status int, out *outgoing) (*llm.Response, error) {
+func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, status int, out *outgoing) (*llm.Response, error) {
 	b, err := readBody(ctx, a)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *wire.Answer, status 
 }
 
 // readBody reads the body of a success, and takes the key out.
-func readBody(ctx context.Context, a *wire.Answer) ([]byte, error) {
+func readBody(ctx context.Context, a *transport.Answer) ([]byte, error) {
 	b, err := readAll(ctx, a, maxWhole)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func unstreamed(api format.API, stream []byte) ([]byte, error) {
 }
 
 // readAll reads a body of at most limit bytes.
-func readAll(ctx context.Context, a *wire.Answer, limit int64) ([]byte, error) {
+func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, error) {
 	// The length is a server's word: it is a hint for small answers only.
 	b := make([]byte, 0, min(max(a.Size()+1, 512), 1<<20))
 	for {
@@ -109,7 +109,7 @@ func readAll(ctx context.Context, a *wire.Answer, limit int64) ([]byte, error) {
 
 // refused takes in an answer that is not a success, so that the client can be told what
 // the provider said, and makes the error of it.
-func (u *Upstream) refused(ctx context.Context, f *Flight, a *wire.Answer, status int, translated bool) error {
+func (u *Upstream) refused(ctx context.Context, f *Flight, a *transport.Answer, status int, translated bool) error {
 	b, err := readAll(ctx, a, maxRefusal)
 	if err != nil {
 		b = nil // what could be read of it decides

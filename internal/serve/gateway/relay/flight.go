@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
-	"parley/internal/dialect/wire/fault"
-	"parley/internal/dialect/wire/redact"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/fault"
+	"parley/internal/wire/redact"
 	"parley/llm"
 )
 

@@ -21,7 +21,7 @@ import (
 	"sync"
 
 	"parley/internal/dialect"
-	"parley/internal/dialect/wire"
+	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
@@ -30,7 +30,7 @@ import (
 // Upstream is a provider.
 type Upstream struct {
 	p    provider.Provider
-	c    *wire.Client
+	c    *transport.Client
 	own  map[string]bool // headers that no client can replace
 	caps sync.Map        // of provider.Capability, by model
 	bufs sync.Pool       // *[]byte, to read streams with
@@ -46,7 +46,7 @@ func Open(p provider.Provider) (*Upstream, error) {
 	if !ok {
 		return nil, fmt.Errorf("relay: provider %s: %q is not a wire format", p.Name, p.Dialect)
 	}
-	c, err := wire.New(p, codec.Config)
+	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 }
 
 // failed names the model of an error, and takes every key out of it.
-func (u *Upstream) failed(f *Flight, err error, model string, a *wire.Answer) *llm.Error {
+func (u *Upstream) failed(f *Flight, err error, model string, a *transport.Answer) *llm.Error {
 	e := llm.AsError(u.c.Fail(err, model, a))
 	f.hide.Error(e)
 	f.attribute(e)
@@ -127,12 +127,12 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 	return resp, nil
 }
 
-func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*wire.Answer, int, error) {
-	return u.c.Raw(ctx, wire.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
+func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transport.Answer, int, error) {
+	return u.c.Raw(ctx, transport.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
 // codecOf is how an endpoint's answers are read.
-func codecOf(api format.API) wire.Codec {
+func codecOf(api format.API) transport.Codec {
 	codec, _ := dialect.Codec(api.Dialect())
 	if api == format.Embeddings {
 		codec.Decode = decodeEmbeddings
@@ -187,13 +187,13 @@ func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 
 // finish adds what the header says. What it says of the limits of a client's own account is
 // left out, since the limits that calls wait for are shared by all clients.
-func (u *Upstream) finish(f *Flight, r *llm.Response, a *wire.Answer, model string) {
+func (u *Upstream) finish(f *Flight, r *llm.Response, a *transport.Answer, model string) {
 	r.Provider = u.p.Name
 	r.RequestID = requestID(a.Header)
 	if len(f.Keys) == 0 {
 		r.Rate = rate(a.Header)
 	}
-	r.Trail.FirstByte, r.Trail.Latency = a.FirstByte, a.Latency()
+	r.Metadata.FirstByte, r.Metadata.Latency = a.FirstByte, a.Latency()
 	if r.Model == "" {
 		r.Model = model
 	}
@@ -201,7 +201,7 @@ func (u *Upstream) finish(f *Flight, r *llm.Response, a *wire.Answer, model stri
 }
 
 // tell adds to an error what the header of the answer says.
-func tell(err error, a *wire.Answer) error {
+func tell(err error, a *transport.Answer) error {
 	e := *llm.AsError(err)
 	if e.RequestID == "" {
 		e.RequestID = requestID(a.Header)
@@ -209,7 +209,7 @@ func tell(err error, a *wire.Answer) error {
 	if e.Rate == nil {
 		e.Rate = rate(a.Header)
 	}
-	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
+	e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	return &e
 }
 
@@ -217,7 +217,7 @@ func tell(err error, a *wire.Answer) error {
 // The answer, whatever it is, is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
 	f.reset()
-	call := wire.Call{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
+	call := transport.Call{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
 	} else if call.Body = f.Body; model != f.Call.Request.Model {

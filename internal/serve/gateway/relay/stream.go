@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/http"
 
-	"parley/internal/dialect/wire"
-	"parley/internal/dialect/wire/fault"
-	"parley/internal/dialect/wire/redact"
+	"parley/internal/dialect/transport"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/fault"
+	"parley/internal/wire/redact"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -25,11 +25,11 @@ const (
 //
 // A stream that is not translated is not read as JSON on its way, only at its end: what
 // an open stream costs is mostly its stack, and a decoder needs a deep one.
-func (u *Upstream) stream(ctx context.Context, f *Flight, a *wire.Answer, out *outgoing) (*llm.Response, error) {
+func (u *Upstream) stream(ctx context.Context, f *Flight, a *transport.Answer, out *outgoing) (*llm.Response, error) {
 	s := newStreamer(f, a, out)
 	resp, err := u.follow(ctx, s)
 	if err != nil {
-		return nil, wire.WithReceived(err, s.received())
+		return nil, transport.WithReceived(err, s.received())
 	}
 	return resp, nil
 }
@@ -72,7 +72,7 @@ func (u *Upstream) feed(ctx context.Context, s *streamer) error {
 // streamer is one stream on its way.
 type streamer struct {
 	f      *Flight
-	a      *wire.Answer
+	a      *transport.Answer
 	out    *outgoing
 	first  [256]byte
 	full   bool // the last read filled its buffer
@@ -85,14 +85,14 @@ type streamer struct {
 	finish bool // all of them are, and the rest is held
 	done   bool // the last event came
 
-	assemble wire.Assembler
+	assemble transport.Assembler
 	// Of a stream that is translated: its events are read as they come.
 	writer  completion.Writer
 	written []byte         // events of the writer that are not yet in piece
 	rehide  *redact.Stream // a translation joins texts that the provider did not
 }
 
-func newStreamer(f *Flight, a *wire.Answer, out *outgoing) *streamer {
+func newStreamer(f *Flight, a *transport.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
 		s.assemble = codecOf(out.api).Assemble()

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/dialect/wire/fault"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/fault"
 )
 
 // translated writes the call in the provider's own format. What has no counterpart there is

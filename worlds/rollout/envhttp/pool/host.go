@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -232,8 +231,8 @@ func (p *Pool) take(ctx context.Context, order int) (*host, error) {
 		defer p.mu.Unlock()
 		return nil, p.shut
 	}
-	w := &waiter{order: order, since: time.Now(), got: make(chan *host, 1)}
-	p.queue.push(w)
+	w := &waiter{since: time.Now(), got: make(chan *host, 1)}
+	p.queue.Push(w, int64(order))
 	p.serve()
 	p.evict(ctx)
 	p.mu.Unlock()
@@ -268,7 +267,9 @@ func (p *Pool) taken(ctx context.Context, h *host, ok bool) (*host, error) {
 func (p *Pool) leave(w *waiter, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue.remove(w)
+	if w.index >= 0 {
+		p.queue.Remove(w.index)
+	}
 	select {
 	case h, ok := <-w.got:
 		if ok {
@@ -319,59 +320,13 @@ func (p *Pool) serve() {
 			return
 		}
 		p.claim(h)
-		p.queue.pop().got <- h
+		p.queue.Pop().got <- h
 	}
 }
 
 // waiter waits for a place.
 type waiter struct {
-	order, seq, at int
-	since          time.Time
-	got            chan *host // closed: there will be none
-}
-
-// queue is who waits, in order; among equals who came first.
-type queue struct {
-	all []*waiter
-	seq int
-}
-
-func (q *queue) push(w *waiter) { q.seq++; w.seq = q.seq; heap.Push(q, w) }
-
-func (q *queue) pop() *waiter { return heap.Pop(q).(*waiter) }
-
-func (q *queue) remove(w *waiter) {
-	if w.at >= 0 && w.at < len(q.all) && q.all[w.at] == w {
-		heap.Remove(q, w.at)
-	}
-}
-
-// Len, Less, Swap, Push and Pop are for package heap.
-func (q *queue) Len() int { return len(q.all) }
-
-// Less is the order of service.
-func (q *queue) Less(i, j int) bool {
-	a, b := q.all[i], q.all[j]
-	return a.order < b.order || a.order == b.order && a.seq < b.seq
-}
-
-// Swap swaps two.
-func (q *queue) Swap(i, j int) {
-	q.all[i], q.all[j] = q.all[j], q.all[i]
-	q.all[i].at, q.all[j].at = i, j
-}
-
-// Push adds one at the end.
-func (q *queue) Push(x any) {
-	w := x.(*waiter)
-	w.at = len(q.all)
-	q.all = append(q.all, w)
-}
-
-// Pop takes the last.
-func (q *queue) Pop() any {
-	w := q.all[len(q.all)-1]
-	q.all = q.all[:len(q.all)-1]
-	w.at = -1
-	return w
+	index int // in the queue; -1 when it has left
+	since time.Time
+	got   chan *host // closed: there will be none
 }

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/queue"
 	"parley/llm"
 	"parley/worlds/rollout/rules/protocol"
 )
@@ -100,7 +101,7 @@ type Pool struct {
 	mu      sync.Mutex
 	rand    *rand.Rand
 	hosts   []*host
-	queue   queue
+	queue   queue.Queue[*waiter]
 	known   map[string]bool // sessions that are there, or are being made
 	leases  map[*Lease]struct{}
 	spares  map[string][]*Lease // by what they are: see class
@@ -124,6 +125,7 @@ func New(hosts []Host, c Config) *Pool {
 		known: map[string]bool{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
 		stops: map[*func()]struct{}{}, over: make(chan struct{}),
 	}
+	p.queue.Track = func(w *waiter, i int) { w.index = i }
 	for _, one := range hosts {
 		p.hosts = append(p.hosts, &host{Host: one})
 	}
@@ -243,7 +245,7 @@ func (p *Pool) stop(why string) {
 		close(p.over)
 	}
 	for p.queue.Len() > 0 {
-		close(p.queue.pop().got)
+		close(p.queue.Pop().got)
 	}
 }
 

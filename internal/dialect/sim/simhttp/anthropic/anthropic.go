@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -93,113 +93,113 @@ type outputFormat struct {
 }
 
 // Decode reads the body of POST /v1/messages.
-func Decode(body []byte, lax bool) (*wire.Ask, *wire.Error) { return decode(body, lax, false, true) }
+func Decode(body []byte, lax bool) (*check.Ask, *check.Error) { return decode(body, lax, false, true) }
 
 // DecodeBatched reads the params of a request in a batch.
-func DecodeBatched(body []byte, lax bool) (*wire.Ask, *wire.Error) {
+func DecodeBatched(body []byte, lax bool) (*check.Ask, *check.Error) {
 	return decode(body, lax, true, true)
 }
 
 // DecodeCount reads the body of POST /v1/messages/count_tokens.
-func DecodeCount(body []byte, lax bool) (*wire.Ask, *wire.Error) {
+func DecodeCount(body []byte, lax bool) (*check.Ask, *check.Error) {
 	return decode(body, lax, false, false)
 }
 
-func decode(body []byte, lax, batched, needMax bool) (*wire.Ask, *wire.Error) {
+func decode(body []byte, lax, batched, needMax bool) (*check.Ask, *check.Error) {
 	var r request
-	if p := wire.Decode(body, &r, lax); p != nil {
+	if p := check.Decode(body, &r, lax); p != nil {
 		return nil, invalidBody(p)
 	}
-	ask := &wire.Ask{Request: &llm.Request{Model: r.Model, TopK: r.TopK, Temperature: r.Temperature, TopP: r.TopP}, Stream: r.Stream}
+	ask := &check.Ask{Request: &llm.Request{Model: r.Model, TopK: r.TopK, Temperature: r.Temperature, TopP: r.TopP}, Stream: r.Stream}
 	if needMax {
 		if err := r.length(ask, batched); err != nil {
 			return nil, err
 		}
 	}
-	for _, step := range []func(*wire.Ask, bool) *wire.Error{r.basics, r.tools, r.thoughts, r.format, r.conversation} {
+	for _, step := range []func(*check.Ask, bool) *check.Error{r.basics, r.tools, r.thoughts, r.format, r.conversation} {
 		if err := step(ask, lax); err != nil {
 			return nil, err
 		}
 	}
 	if len(ask.Breaks) > maxBreaks {
-		return nil, wire.Invalid("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxBreaks, len(ask.Breaks))
+		return nil, check.Invalid("", "A maximum of %d blocks with cache_control may be provided. Found %d.", maxBreaks, len(ask.Breaks))
 	}
 	return ask, nil
 }
 
 // invalidBody puts what Decode found into the vendor's words.
-func invalidBody(p *wire.Problem) *wire.Error {
+func invalidBody(p *check.Problem) *check.Error {
 	switch {
 	case p.Unknown != "":
-		return wire.Invalid("", "%s: Extra inputs are not permitted", p.Unknown)
+		return check.Invalid("", "%s: Extra inputs are not permitted", p.Unknown)
 	case p.Field != "":
-		return wire.Invalid("", "%s: Input should be %s", p.Field, strings.Replace(p.Want, "a decimal", "a valid number", 1))
+		return check.Invalid("", "%s: Input should be %s", p.Field, strings.Replace(p.Want, "a decimal", "a valid number", 1))
 	default:
-		return wire.Invalid("", "The request body is not valid JSON: %s", p.Syntax)
+		return check.Invalid("", "The request body is not valid JSON: %s", p.Syntax)
 	}
 }
 
 // length checks max_tokens. Zero only warms the prompt cache.
-func (r *request) length(ask *wire.Ask, batched bool) *wire.Error {
+func (r *request) length(ask *check.Ask, batched bool) *check.Error {
 	switch {
 	case r.MaxTokens == nil:
-		return wire.Invalid("", "max_tokens: Field required")
+		return check.Invalid("", "max_tokens: Field required")
 	case *r.MaxTokens < 0:
-		return wire.Invalid("", "max_tokens: Input should be greater than or equal to 0")
+		return check.Invalid("", "max_tokens: Input should be greater than or equal to 0")
 	case *r.MaxTokens == 0 && (batched || r.Stream || r.Thinking != nil):
-		return wire.Invalid("", "max_tokens: 0 is not allowed in a batch, with stream or with thinking")
+		return check.Invalid("", "max_tokens: 0 is not allowed in a batch, with stream or with thinking")
 	case batched && r.Stream:
-		return wire.Invalid("", "stream: Streaming is not supported in message batches")
+		return check.Invalid("", "stream: Streaming is not supported in message batches")
 	case batched && r.Speed != "":
-		return wire.Invalid("", "speed: Extra inputs are not permitted")
+		return check.Invalid("", "speed: Extra inputs are not permitted")
 	}
 	ask.Request.MaxTokens = *r.MaxTokens
 	ask.NoOutput = *r.MaxTokens == 0
 	return nil
 }
 
-func (r *request) basics(ask *wire.Ask, _ bool) *wire.Error {
+func (r *request) basics(ask *check.Ask, _ bool) *check.Error {
 	switch {
 	case r.Model == "":
-		return wire.Invalid("", "model: Field required")
+		return check.Invalid("", "model: Field required")
 	case r.Messages == nil:
-		return wire.Invalid("", "messages: Field required")
+		return check.Invalid("", "messages: Field required")
 	case len(r.Messages) == 0:
-		return wire.Invalid("", "messages: at least one message is required")
+		return check.Invalid("", "messages: at least one message is required")
 	case r.Temperature != nil && (*r.Temperature < 0 || *r.Temperature > 1):
-		return wire.Invalid("", "temperature: range: 0..1")
+		return check.Invalid("", "temperature: range: 0..1")
 	case r.TopP != nil && (*r.TopP < 0 || *r.TopP > 1):
-		return wire.Invalid("", "top_p: range: 0..1")
+		return check.Invalid("", "top_p: range: 0..1")
 	case r.TopK != nil && *r.TopK < 0:
-		return wire.Invalid("", "top_k: Input should be greater than or equal to 0")
+		return check.Invalid("", "top_k: Input should be greater than or equal to 0")
 	}
 	for i, s := range r.StopSequences {
 		if strings.TrimSpace(s) == "" {
-			return wire.Invalid("", "stop_sequences.%d: each stop sequence must contain non-whitespace", i)
+			return check.Invalid("", "stop_sequences.%d: each stop sequence must contain non-whitespace", i)
 		}
 	}
 	ask.Request.Stop = r.StopSequences
 	switch r.ServiceTier {
 	case "", "auto", "standard_only":
 	default:
-		return wire.Invalid("", "service_tier: Input should be 'auto' or 'standard_only'")
+		return check.Invalid("", "service_tier: Input should be 'auto' or 'standard_only'")
 	}
 	return nil
 }
 
-func (r *request) tools(ask *wire.Ask, lax bool) *wire.Error {
+func (r *request) tools(ask *check.Ask, lax bool) *check.Error {
 	req := ask.Request
 	for i, t := range r.Tools {
 		switch {
 		case t.Type != "" && t.Type != "custom":
-			return wire.Invalid("", "tools.%d.type: Input tag '%s' is not simulated: use 'custom'", i, t.Type)
+			return check.Invalid("", "tools.%d.type: Input tag '%s' is not simulated: use 'custom'", i, t.Type)
 		case t.Name == "":
-			return wire.Invalid("", "tools.%d.custom.name: Field required", i)
+			return check.Invalid("", "tools.%d.custom.name: Field required", i)
 		case body.IsNull(t.InputSchema):
-			return wire.Invalid("", "tools.%d.custom.input_schema: Field required", i)
+			return check.Invalid("", "tools.%d.custom.input_schema: Field required", i)
 		}
-		if t.Strict && !lax && wire.Strict(t.InputSchema, false) != "" {
-			return wire.Invalid("", "tools.%d.custom: For 'object' type, 'additionalProperties' must be explicitly set to false", i)
+		if t.Strict && !lax && check.Strict(t.InputSchema, false) != "" {
+			return check.Invalid("", "tools.%d.custom: For 'object' type, 'additionalProperties' must be explicitly set to false", i)
 		}
 		req.Tools = append(req.Tools, llm.Tool{Name: t.Name, Description: t.Description, Parameters: t.InputSchema, Strict: t.Strict})
 		if err := addBreak(ask, t.CacheControl, fmt.Sprintf("tools.%d", i), sim.Break{Message: -1}); err != nil {
@@ -209,13 +209,13 @@ func (r *request) tools(ask *wire.Ask, lax bool) *wire.Error {
 	return r.choice(req)
 }
 
-func (r *request) choice(req *llm.Request) *wire.Error {
+func (r *request) choice(req *llm.Request) *check.Error {
 	c := r.ToolChoice
 	if c == nil {
 		return nil
 	}
 	if len(req.Tools) == 0 {
-		return wire.Invalid("", "tool_choice may only be specified while providing tools")
+		return check.Invalid("", "tool_choice may only be specified while providing tools")
 	}
 	req.OneTool = c.DisableParallelToolUse
 	switch c.Type {
@@ -230,22 +230,22 @@ func (r *request) choice(req *llm.Request) *wire.Error {
 				return nil
 			}
 		}
-		return wire.Invalid("", "tool_choice.name: Tool '%s' not found in provided tools", c.Name)
+		return check.Invalid("", "tool_choice.name: Tool '%s' not found in provided tools", c.Name)
 	default:
-		return wire.Invalid("", "tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type)
+		return check.Invalid("", "tool_choice: Input tag '%s' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'", c.Type)
 	}
 	return nil
 }
 
 // thoughts sets how much is thought. Effort without thinking changes only the tone,
 // of which there is none here.
-func (r *request) thoughts(ask *wire.Ask, _ bool) *wire.Error {
+func (r *request) thoughts(ask *check.Ask, _ bool) *check.Error {
 	effort := llm.EffortMedium
 	if r.OutputConfig != nil && r.OutputConfig.Effort != "" {
 		switch effort = llm.Effort(r.OutputConfig.Effort); effort {
 		case llm.EffortLow, llm.EffortMedium, llm.EffortHigh, llm.EffortXHigh, llm.EffortMax:
 		default:
-			return wire.Invalid("", "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")
+			return check.Invalid("", "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'")
 		}
 	}
 	if r.Thinking == nil || r.Thinking.Type == "disabled" {
@@ -254,22 +254,22 @@ func (r *request) thoughts(ask *wire.Ask, _ bool) *wire.Error {
 	switch t := r.Thinking; {
 	case t.Type == "adaptive":
 	case t.Type != "enabled":
-		return wire.Invalid("", "thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'enabled', 'disabled', 'adaptive'", t.Type)
+		return check.Invalid("", "thinking: Input tag '%s' found using 'type' does not match any of the expected tags: 'enabled', 'disabled', 'adaptive'", t.Type)
 	case t.BudgetTokens == nil:
-		return wire.Invalid("", "thinking.enabled.budget_tokens: Field required")
+		return check.Invalid("", "thinking.enabled.budget_tokens: Field required")
 	case *t.BudgetTokens < 1024:
-		return wire.Invalid("", "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
+		return check.Invalid("", "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024")
 	case *t.BudgetTokens >= ask.Request.MaxTokens && ask.Request.MaxTokens > 0:
-		return wire.Invalid("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
+		return check.Invalid("", "`max_tokens` must be greater than `thinking.budget_tokens`.")
 	}
 	if c := ask.Request.ToolChoice; c != "" && c != "auto" && c != "none" {
-		return wire.Invalid("", "Thinking may not be enabled when tool_choice forces tool use.")
+		return check.Invalid("", "Thinking may not be enabled when tool_choice forces tool use.")
 	}
 	ask.Request.Effort = effort
 	return nil
 }
 
-func (r *request) format(ask *wire.Ask, lax bool) *wire.Error {
+func (r *request) format(ask *check.Ask, lax bool) *check.Error {
 	f := r.OutputFormat
 	name := "output_format"
 	if r.OutputConfig != nil && r.OutputConfig.Format != nil {
@@ -279,23 +279,23 @@ func (r *request) format(ask *wire.Ask, lax bool) *wire.Error {
 	case f == nil:
 		return nil
 	case f.Type != "json_schema":
-		return wire.Invalid("", "%s.type: Input should be 'json_schema'", name)
+		return check.Invalid("", "%s.type: Input should be 'json_schema'", name)
 	case body.IsNull(f.Schema):
-		return wire.Invalid("", "%s.schema: Field required", name)
-	case !lax && wire.Strict(f.Schema, false) != "":
-		return wire.Invalid("", "%s.schema: For 'object' type, 'additionalProperties' must be explicitly set to false", name)
+		return check.Invalid("", "%s.schema: Field required", name)
+	case !lax && check.Strict(f.Schema, false) != "":
+		return check.Invalid("", "%s.schema: For 'object' type, 'additionalProperties' must be explicitly set to false", name)
 	}
 	ask.Request.Schema = &llm.Schema{JSON: f.Schema}
 	return nil
 }
 
 // addBreak notes a cache breakpoint, if c is one.
-func addBreak(ask *wire.Ask, c *cacheControl, param string, at sim.Break) *wire.Error {
+func addBreak(ask *check.Ask, c *cacheControl, param string, at sim.Break) *check.Error {
 	if c == nil {
 		return nil
 	}
 	if c.Type != "ephemeral" || (c.TTL != "" && c.TTL != "5m" && c.TTL != "1h") {
-		return wire.Invalid("", "%s.cache_control: Input should be {\"type\":\"ephemeral\"} with ttl '5m' or '1h'", param)
+		return check.Invalid("", "%s.cache_control: Input should be {\"type\":\"ephemeral\"} with ttl '5m' or '1h'", param)
 	}
 	at.Long = c.TTL == "1h"
 	ask.Breaks = append(ask.Breaks, at)

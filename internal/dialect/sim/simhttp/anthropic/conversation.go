@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -41,22 +41,22 @@ type block struct {
 
 // reader takes a conversation over, message by message.
 type reader struct {
-	ask  *wire.Ask
+	ask  *check.Ask
 	open []string // tool uses whose results must come next
 }
 
-func (r *request) conversation(ask *wire.Ask, _ bool) *wire.Error {
+func (r *request) conversation(ask *check.Ask, _ bool) *check.Error {
 	rd := reader{ask: ask}
 	if err := rd.system(r.System); err != nil {
 		return err
 	}
 	if r.Messages[0].Role == "assistant" {
-		return wire.Invalid("", "messages: first message must use the \"user\" role")
+		return check.Invalid("", "messages: first message must use the \"user\" role")
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if m.Role != "user" && m.Role != "assistant" {
-			return wire.Invalid("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
+			return check.Invalid("", "messages.%d.role: Input should be 'user' or 'assistant'", i)
 		}
 		blocks, err := blocksOf(m.Content, fmt.Sprintf("messages.%d.content", i))
 		if err != nil {
@@ -73,7 +73,7 @@ func (r *request) conversation(ask *wire.Ask, _ bool) *wire.Error {
 	return addBreak(ask, r.CacheControl, "", sim.Break{Message: n - 1, Part: len(ask.Request.Messages[n-1].Parts)})
 }
 
-func (rd *reader) system(raw json.RawMessage) *wire.Error {
+func (rd *reader) system(raw json.RawMessage) *check.Error {
 	if body.IsNull(raw) {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (rd *reader) system(raw json.RawMessage) *wire.Error {
 	m := llm.Message{Role: llm.RoleSystem}
 	for i, b := range blocks {
 		if b.Type != "text" {
-			return wire.Invalid("", "system.%d.type: Input should be 'text'", i)
+			return check.Invalid("", "system.%d.type: Input should be 'text'", i)
 		}
 		m.Parts = append(m.Parts, llm.Part{Text: b.Text})
 		if err := addBreak(rd.ask, b.CacheControl, fmt.Sprintf("system.%d", i), sim.Break{Part: i}); err != nil {
@@ -97,23 +97,23 @@ func (rd *reader) system(raw json.RawMessage) *wire.Error {
 	return nil
 }
 
-func blocksOf(raw json.RawMessage, param string) ([]block, *wire.Error) {
-	if s, ok := wire.Text(raw); ok {
+func blocksOf(raw json.RawMessage, param string) ([]block, *check.Error) {
+	if s, ok := check.Text(raw); ok {
 		if s == "" && param != "system" {
-			return nil, wire.Invalid("", "%s: text content blocks must be non-empty", param)
+			return nil, check.Invalid("", "%s: text content blocks must be non-empty", param)
 		}
 		return []block{{Type: "text", Text: s}}, nil
 	}
 	var list []block
 	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
-		return nil, wire.Invalid("", "%s: Input should be a valid string or a list of content blocks", param)
+		return nil, check.Invalid("", "%s: Input should be a valid string or a list of content blocks", param)
 	}
 	return list, nil
 }
 
 // message takes a message over. The tool results of a user's message become
 // messages of their own, as the other formats have it.
-func (rd *reader) message(i int, role string, blocks []block) *wire.Error {
+func (rd *reader) message(i int, role string, blocks []block) *check.Error {
 	req := rd.ask.Request
 	open := rd.open
 	rd.open = nil
@@ -124,7 +124,7 @@ func (rd *reader) message(i int, role string, blocks []block) *wire.Error {
 		if b.Type == "tool_result" && role == "user" {
 			at := slices.Index(open, b.ToolUseID)
 			if at < 0 {
-				return wire.Invalid("", "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", param, b.ToolUseID)
+				return check.Invalid("", "%s: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", param, b.ToolUseID)
 			}
 			open = slices.Delete(open, at, at+1)
 			text, err := resultText(b.Content, param)
@@ -154,17 +154,17 @@ func (rd *reader) message(i int, role string, blocks []block) *wire.Error {
 		req.Messages = append(req.Messages, m)
 	}
 	if len(req.Messages) == 0 {
-		return wire.Invalid("", "messages.%d: all messages must have non-empty content", i)
+		return check.Invalid("", "messages.%d: all messages must have non-empty content", i)
 	}
 	return nil
 }
 
 // block takes over any block but a tool's result.
-func (rd *reader) block(m *llm.Message, b *block, role, param string) *wire.Error {
+func (rd *reader) block(m *llm.Message, b *block, role, param string) *check.Error {
 	switch {
 	case b.Type == "text":
 		if b.Text == "" {
-			return wire.Invalid("", "messages: text content blocks must be non-empty")
+			return check.Invalid("", "messages: text content blocks must be non-empty")
 		}
 		m.Parts = append(m.Parts, llm.Part{Text: b.Text})
 	case b.Type == "image" && role == "user" && b.Source != nil:
@@ -175,43 +175,43 @@ func (rd *reader) block(m *llm.Message, b *block, role, param string) *wire.Erro
 		m.Parts = append(m.Parts, llm.Part{Image: img})
 	case b.Type == "tool_use" && role == "assistant":
 		if b.ID == "" || b.Name == "" || body.IsNull(b.Input) {
-			return wire.Invalid("", "%s.tool_use.id: Field required", param)
+			return check.Invalid("", "%s.tool_use.id: Field required", param)
 		}
 		m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: b.ID, Name: b.Name, Arguments: string(b.Input)})
 		rd.open = append(rd.open, b.ID)
 	case b.Type == "thinking" && role == "assistant":
 		if b.Signature == "" {
-			return wire.Invalid("", "%s.thinking.signature: Field required", param)
+			return check.Invalid("", "%s.thinking.signature: Field required", param)
 		}
 		m.Thoughts = append(m.Thoughts, llm.Thought{Text: b.Thinking, Signature: b.Signature})
 	case b.Type == "redacted_thinking" && role == "assistant":
 		m.Thoughts = append(m.Thoughts, llm.Thought{Opaque: b.Data})
 	default:
-		return wire.Invalid("", "%s: Input tag '%s' found using 'type' does not match any of the expected tags for role '%s'", param, b.Type, role)
+		return check.Invalid("", "%s: Input tag '%s' found using 'type' does not match any of the expected tags for role '%s'", param, b.Type, role)
 	}
 	return nil
 }
 
-func imageOf(b *block, param string) (*llm.Image, *wire.Error) {
+func imageOf(b *block, param string) (*llm.Image, *check.Error) {
 	switch s := b.Source; s.Type {
 	case "url":
 		return &llm.Image{URL: s.URL}, nil
 	case "base64":
 		data, err := base64.StdEncoding.DecodeString(s.Data)
 		if err != nil || len(data) == 0 {
-			return nil, wire.Invalid("", "%s.image.source.base64: invalid base64 data", param)
+			return nil, check.Invalid("", "%s.image.source.base64: invalid base64 data", param)
 		}
 		return &llm.Image{MediaType: s.MediaType, Data: data}, nil
 	default:
-		return nil, wire.Invalid("", "%s.image.source: Input tag '%s' found using 'type' does not match any of the expected tags: 'base64', 'url'", param, s.Type)
+		return nil, check.Invalid("", "%s.image.source: Input tag '%s' found using 'type' does not match any of the expected tags: 'base64', 'url'", param, s.Type)
 	}
 }
 
-func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
+func resultText(raw json.RawMessage, param string) (string, *check.Error) {
 	if body.IsNull(raw) {
 		return "", nil
 	}
-	if s, ok := wire.Text(raw); ok {
+	if s, ok := check.Text(raw); ok {
 		return s, nil
 	}
 	blocks, err := blocksOf(raw, param+".content")
@@ -222,6 +222,6 @@ func resultText(raw json.RawMessage, param string) (string, *wire.Error) {
 	return text.String(), err
 }
 
-func unanswered(i int, id string) *wire.Error {
-	return wire.Invalid("", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, id)
+func unanswered(i int, id string) *check.Error {
+	return check.Invalid("", "messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", i, id)
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -102,14 +102,14 @@ type function struct {
 }
 
 // DecodeChat reads the body of POST /v1/chat/completions.
-func DecodeChat(body []byte, lax bool) (*wire.Ask, *wire.Error) {
+func DecodeChat(body []byte, lax bool) (*check.Ask, *check.Error) {
 	var r chatRequest
-	if p := wire.Decode(body, &r, lax); p != nil {
+	if p := check.Decode(body, &r, lax); p != nil {
 		return nil, invalidBody(p)
 	}
 	req := &llm.Request{Model: r.Model, Logprobs: r.Logprobs, TokenIDs: r.ReturnTokenIDs, TopK: r.TopK, Seed: r.Seed}
-	ask := &wire.Ask{Request: req, Stream: r.Stream, IncludeUsage: r.StreamOptions != nil && r.StreamOptions.IncludeUsage}
-	for _, step := range []func(*llm.Request, bool) *wire.Error{r.basics, r.fillMessages, r.limits, r.format, r.fillTools} {
+	ask := &check.Ask{Request: req, Stream: r.Stream, IncludeUsage: r.StreamOptions != nil && r.StreamOptions.IncludeUsage}
+	for _, step := range []func(*llm.Request, bool) *check.Error{r.basics, r.fillMessages, r.limits, r.format, r.fillTools} {
 		if err := step(req, lax); err != nil {
 			return nil, err
 		}
@@ -117,18 +117,18 @@ func DecodeChat(body []byte, lax bool) (*wire.Ask, *wire.Error) {
 	return ask, nil
 }
 
-func (r *chatRequest) basics(req *llm.Request, _ bool) *wire.Error {
+func (r *chatRequest) basics(req *llm.Request, _ bool) *check.Error {
 	switch {
 	case r.Model == "":
-		return wire.Invalid("", "you must provide a model parameter")
+		return check.Invalid("", "you must provide a model parameter")
 	case r.Messages == nil:
 		return missing("messages")
 	case len(r.Messages) == 0:
-		e := wire.Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+		e := check.Invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
 		e.Code = "empty_array"
 		return e
 	case r.StreamOptions != nil && !r.Stream:
-		return wire.Invalid("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+		return check.Invalid("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
 	case r.N != nil && *r.N > 1:
 		return badValue("n", "Invalid 'n': this simulation gives one choice a request.")
 	}
@@ -137,7 +137,7 @@ func (r *chatRequest) basics(req *llm.Request, _ bool) *wire.Error {
 		return err
 	}
 	s.apply(req)
-	var err *wire.Error
+	var err *check.Error
 	req.Effort, err = effortOf("reasoning_effort", r.ReasoningEffort)
 	switch r.ServiceTier {
 	case "", "auto", "default", "flex", "scale", "priority", "fast":
@@ -148,7 +148,7 @@ func (r *chatRequest) basics(req *llm.Request, _ bool) *wire.Error {
 	return err
 }
 
-func (r *chatRequest) limits(req *llm.Request, _ bool) *wire.Error {
+func (r *chatRequest) limits(req *llm.Request, _ bool) *check.Error {
 	for _, f := range []struct {
 		name string
 		n    *int
@@ -159,7 +159,7 @@ func (r *chatRequest) limits(req *llm.Request, _ bool) *wire.Error {
 	}
 	switch {
 	case r.MaxTokens != nil && r.MaxCompletionTokens != nil:
-		return wire.Invalid("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+		return check.Invalid("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
 	case r.MaxTokens != nil:
 		req.MaxTokens = *r.MaxTokens
 	case r.MaxCompletionTokens != nil:
@@ -170,34 +170,34 @@ func (r *chatRequest) limits(req *llm.Request, _ bool) *wire.Error {
 	case err != nil:
 		return err
 	case r.TopLogprobs != nil && !r.Logprobs:
-		return wire.Invalid("top_logprobs", "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
+		return check.Invalid("top_logprobs", "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
 	}
 	req.Stop, err = stopOf(r.Stop)
 	return err
 }
 
-func stopOf(raw json.RawMessage) ([]string, *wire.Error) {
+func stopOf(raw json.RawMessage) ([]string, *check.Error) {
 	if body.IsNull(raw) {
 		return nil, nil
 	}
-	if s, ok := wire.Text(raw); ok {
+	if s, ok := check.Text(raw); ok {
 		return []string{s}, nil
 	}
 	var list []string
 	if json.Unmarshal(raw, &list) != nil {
-		e := wire.Invalid("stop", "Invalid type for 'stop': expected a string or an array of strings.")
+		e := check.Invalid("stop", "Invalid type for 'stop': expected a string or an array of strings.")
 		e.Code = "invalid_type"
 		return nil, e
 	}
 	if len(list) > 4 {
-		e := wire.Invalid("stop", "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %d instead.", len(list))
+		e := check.Invalid("stop", "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array with length %d instead.", len(list))
 		e.Code = "array_above_max_length"
 		return nil, e
 	}
 	return list, nil
 }
 
-func (r *chatRequest) format(req *llm.Request, lax bool) *wire.Error {
+func (r *chatRequest) format(req *llm.Request, lax bool) *check.Error {
 	f := r.ResponseFormat
 	if f == nil {
 		return nil
@@ -212,7 +212,7 @@ func (r *chatRequest) format(req *llm.Request, lax bool) *wire.Error {
 				return nil
 			}
 		}
-		return wire.Invalid("messages", "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
+		return check.Invalid("messages", "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.")
 	case "json_schema":
 		if f.JSONSchema == nil {
 			return missing("response_format.json_schema")
@@ -225,7 +225,7 @@ func (r *chatRequest) format(req *llm.Request, lax bool) *wire.Error {
 	}
 }
 
-func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
+func (r *chatRequest) fillTools(req *llm.Request, lax bool) *check.Error {
 	for i, t := range r.Tools {
 		param := fmt.Sprintf("tools[%d].function", i)
 		if t.Type != "function" || t.Function == nil {
@@ -237,7 +237,7 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 	}
 	req.OneTool = r.ParallelToolCalls != nil && !*r.ParallelToolCalls
 	if r.ParallelToolCalls != nil && len(r.Tools) == 0 {
-		return wire.Invalid("parallel_tool_calls", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
+		return check.Invalid("parallel_tool_calls", "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.")
 	}
 	var named struct {
 		Function struct{ Name string } `json:"function"`
@@ -249,14 +249,14 @@ func (r *chatRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
 }
 
 // toolChoice reads tool_choice; name is that of its function where it is an object.
-func toolChoice(req *llm.Request, raw json.RawMessage, name string) *wire.Error {
+func toolChoice(req *llm.Request, raw json.RawMessage, name string) *check.Error {
 	if body.IsNull(raw) {
 		return nil
 	}
 	if len(req.Tools) == 0 {
-		return wire.Invalid("tool_choice", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
+		return check.Invalid("tool_choice", "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.")
 	}
-	if s, ok := wire.Text(raw); ok {
+	if s, ok := check.Text(raw); ok {
 		if s != "auto" && s != "none" && s != "required" {
 			return badValue("tool_choice", "Invalid value: '%s'. Supported values are: 'none', 'auto', and 'required'.", s)
 		}
@@ -269,5 +269,5 @@ func toolChoice(req *llm.Request, raw json.RawMessage, name string) *wire.Error 
 			return nil
 		}
 	}
-	return wire.Invalid("tool_choice", "Invalid value for 'tool_choice': no function named '%s' was specified in the 'tools' parameter.", name)
+	return check.Invalid("tool_choice", "Invalid value for 'tool_choice': no function named '%s' was specified in the 'tools' parameter.", name)
 }

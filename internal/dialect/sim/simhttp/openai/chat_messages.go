@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -43,7 +43,7 @@ type chatPart struct {
 }
 
 // fillMessages checks the conversation and takes it over.
-func (r *chatRequest) fillMessages(req *llm.Request, _ bool) *wire.Error {
+func (r *chatRequest) fillMessages(req *llm.Request, _ bool) *check.Error {
 	req.Messages = make([]llm.Message, 0, len(r.Messages))
 	open := openCalls{}
 	for i := range r.Messages {
@@ -69,7 +69,7 @@ func (r *chatRequest) fillMessages(req *llm.Request, _ bool) *wire.Error {
 	return open.unanswered("messages")
 }
 
-func roleOf(param, role string) (llm.Role, *wire.Error) {
+func roleOf(param, role string) (llm.Role, *check.Error) {
 	switch role {
 	case "system", "developer":
 		return llm.RoleSystem, nil
@@ -86,13 +86,13 @@ func roleOf(param, role string) (llm.Role, *wire.Error) {
 type openCalls map[string]bool
 
 // next checks that tool results follow the calls they answer, and that nothing else does.
-func (o openCalls) next(param string, role llm.Role, m *chatMessage) *wire.Error {
+func (o openCalls) next(param string, role llm.Role, m *chatMessage) *check.Error {
 	if role == llm.RoleTool {
 		switch {
 		case m.ToolCallID == "":
 			return missing(param + ".tool_call_id")
 		case !o[m.ToolCallID]:
-			return wire.Invalid(param+".role", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+			return check.Invalid(param+".role", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
 		}
 		delete(o, m.ToolCallID)
 		return nil
@@ -101,7 +101,7 @@ func (o openCalls) next(param string, role llm.Role, m *chatMessage) *wire.Error
 		return err
 	}
 	if len(m.ToolCalls) > 0 && role != llm.RoleAssistant {
-		return wire.Invalid(param, "Invalid parameter: only messages with role 'assistant' can have 'tool_calls'.")
+		return check.Invalid(param, "Invalid parameter: only messages with role 'assistant' can have 'tool_calls'.")
 	}
 	for k, c := range m.ToolCalls {
 		if c.ID == "" || c.Function.Name == "" {
@@ -112,24 +112,24 @@ func (o openCalls) next(param string, role llm.Role, m *chatMessage) *wire.Error
 	return nil
 }
 
-func (o openCalls) unanswered(param string) *wire.Error {
+func (o openCalls) unanswered(param string) *check.Error {
 	if len(o) == 0 {
 		return nil
 	}
-	return wire.Invalid(param, "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.")
+	return check.Invalid(param, "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.")
 }
 
-func chatParts(param string, role llm.Role, m *chatMessage) ([]llm.Part, *wire.Error) {
+func chatParts(param string, role llm.Role, m *chatMessage) ([]llm.Part, *check.Error) {
 	raw := m.Content
 	if body.IsNull(raw) {
 		if role == llm.RoleAssistant {
 			return nil, nil
 		}
-		e := wire.Invalid(param+".content", "Invalid value for 'content': expected a string, got null.")
+		e := check.Invalid(param+".content", "Invalid value for 'content': expected a string, got null.")
 		e.Code = "invalid_type"
 		return nil, e
 	}
-	if s, ok := wire.Text(raw); ok {
+	if s, ok := check.Text(raw); ok {
 		if s == "" {
 			return nil, nil
 		}
@@ -137,7 +137,7 @@ func chatParts(param string, role llm.Role, m *chatMessage) ([]llm.Part, *wire.E
 	}
 	var list []chatPart
 	if json.Unmarshal(raw, &list) != nil {
-		e := wire.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
+		e := check.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
 		e.Code = "invalid_type"
 		return nil, e
 	}
@@ -161,10 +161,10 @@ func chatParts(param string, role llm.Role, m *chatMessage) ([]llm.Part, *wire.E
 	return parts, nil
 }
 
-func imagePart(param, url, detail string) (llm.Part, *wire.Error) {
+func imagePart(param, url, detail string) (llm.Part, *check.Error) {
 	img, err := llm.ImageFrom(url)
 	if err != nil || (img.URL == "" && len(img.Data) == 0) {
-		e := wire.Invalid(param, "Invalid image URL.")
+		e := check.Invalid(param, "Invalid image URL.")
 		e.Code = "invalid_image_url"
 		return llm.Part{}, e
 	}

@@ -10,35 +10,35 @@ package openai
 import (
 	"fmt"
 
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
 // invalidBody puts what Decode found into the vendor's words.
-func invalidBody(p *wire.Problem) *wire.Error {
+func invalidBody(p *check.Problem) *check.Error {
 	switch {
 	case p.Unknown != "":
-		e := wire.Invalid(p.Unknown, "Unknown parameter: '%s'.", p.Unknown)
+		e := check.Invalid(p.Unknown, "Unknown parameter: '%s'.", p.Unknown)
 		e.Code = "unknown_parameter"
 		return e
 	case p.Field != "":
-		e := wire.Invalid(p.Field, "Invalid type for '%s': expected %s, but got %s instead.", p.Field, p.Want, p.Got)
+		e := check.Invalid(p.Field, "Invalid type for '%s': expected %s, but got %s instead.", p.Field, p.Want, p.Got)
 		e.Code = "invalid_type"
 		return e
 	default:
-		return wire.Invalid("", "We could not parse the JSON body of your request. (%s)", p.Syntax)
+		return check.Invalid("", "We could not parse the JSON body of your request. (%s)", p.Syntax)
 	}
 }
 
-func missing(param string) *wire.Error {
-	e := wire.Invalid(param, "Missing required parameter: '%s'.", param)
+func missing(param string) *check.Error {
+	e := check.Invalid(param, "Missing required parameter: '%s'.", param)
 	e.Code = "missing_required_parameter"
 	return e
 }
 
-func badValue(param, format string, args ...any) *wire.Error {
-	e := wire.Invalid(param, format, args...)
+func badValue(param, format string, args ...any) *check.Error {
+	e := check.Invalid(param, format, args...)
 	e.Code = "invalid_value"
 	return e
 }
@@ -48,7 +48,7 @@ type sampling struct {
 	Temperature, TopP, FrequencyPenalty, PresencePenalty *float64
 }
 
-func (s *sampling) check() *wire.Error {
+func (s *sampling) check() *check.Error {
 	ranges := []struct {
 		name   string
 		value  *float64
@@ -61,7 +61,7 @@ func (s *sampling) check() *wire.Error {
 		if r.value == nil {
 			continue
 		}
-		e := wire.Invalid(r.name, "")
+		e := check.Invalid(r.name, "")
 		switch {
 		case *r.value < r.lo:
 			e.Code = "decimal_below_min_value"
@@ -81,16 +81,16 @@ func (s *sampling) apply(req *llm.Request) {
 	req.FrequencyPenalty, req.PresencePenalty = s.FrequencyPenalty, s.PresencePenalty
 }
 
-func atLeast(param string, n *int, least int) *wire.Error {
+func atLeast(param string, n *int, least int) *check.Error {
 	if n == nil || *n >= least {
 		return nil
 	}
-	e := wire.Invalid(param, "Invalid '%s': integer below minimum value. Expected a value >= %d, but got %d instead.", param, least, *n)
+	e := check.Invalid(param, "Invalid '%s': integer below minimum value. Expected a value >= %d, but got %d instead.", param, least, *n)
 	e.Code = "integer_below_min_value"
 	return e
 }
 
-func effortOf(param, s string) (llm.Effort, *wire.Error) {
+func effortOf(param, s string) (llm.Effort, *check.Error) {
 	if s == "" {
 		return "", nil
 	}
@@ -103,7 +103,7 @@ func effortOf(param, s string) (llm.Effort, *wire.Error) {
 }
 
 // topLogprobs sets how many alternatives each token is to be told with.
-func topLogprobs(req *llm.Request, n *int) *wire.Error {
+func topLogprobs(req *llm.Request, n *int) *check.Error {
 	if n == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func topLogprobs(req *llm.Request, n *int) *wire.Error {
 }
 
 // apply checks a json_schema format and makes it that of the answer.
-func (s *jsonSchema) apply(req *llm.Request, param string, lax bool) *wire.Error {
+func (s *jsonSchema) apply(req *llm.Request, param string, lax bool) *check.Error {
 	switch {
 	case s.Name == "":
 		return missing(param + ".name")
@@ -124,8 +124,8 @@ func (s *jsonSchema) apply(req *llm.Request, param string, lax bool) *wire.Error
 	case !validName(s.Name):
 		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$' of at most 64 characters.", param)
 	case s.Strict != nil && *s.Strict && !lax:
-		if why := wire.Strict(s.Schema, true); why != "" {
-			return wire.Invalid(param, "Invalid schema for response_format '%s': %s", s.Name, why)
+		if why := check.Strict(s.Schema, true); why != "" {
+			return check.Invalid(param, "Invalid schema for response_format '%s': %s", s.Name, why)
 		}
 	}
 	req.Schema = &llm.Schema{Name: s.Name, Description: s.Description, JSON: s.Schema}
@@ -138,7 +138,7 @@ const anyObject = `{"type":"object","additionalProperties":{"type":["string","nu
 func validName(s string) bool { return s != "" && body.SchemaName(s) == s }
 
 // add checks a function and adds it to the tools.
-func (f *function) add(req *llm.Request, param string, lax bool) *wire.Error {
+func (f *function) add(req *llm.Request, param string, lax bool) *check.Error {
 	if !validName(f.Name) {
 		return badValue(param+".name", "Invalid '%s.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.", param)
 	}
@@ -147,8 +147,8 @@ func (f *function) add(req *llm.Request, param string, lax bool) *wire.Error {
 		t.Parameters = f.Parameters
 	}
 	if t.Strict && !lax && t.Parameters != nil {
-		if why := wire.Strict(t.Parameters, true); why != "" {
-			return wire.Invalid(param, "Invalid schema for function '%s': %s", f.Name, why)
+		if why := check.Strict(t.Parameters, true); why != "" {
+			return check.Invalid(param, "Invalid schema for function '%s': %s", f.Name, why)
 		}
 	}
 	req.Tools = append(req.Tools, t)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"parley/internal/dialect/sim/simhttp/wire"
-	"parley/internal/dialect/wire/body"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/wire/body"
 	"parley/llm"
 )
 
@@ -83,21 +83,21 @@ type itemPart struct {
 }
 
 // DecodeResponses reads the body of POST /v1/responses.
-func DecodeResponses(body []byte, lax bool) (*wire.Ask, *wire.Error) {
+func DecodeResponses(body []byte, lax bool) (*check.Ask, *check.Error) {
 	var r responsesRequest
-	if p := wire.Decode(body, &r, lax); p != nil {
+	if p := check.Decode(body, &r, lax); p != nil {
 		return nil, invalidBody(p)
 	}
 	req := &llm.Request{Model: r.Model}
-	for _, step := range []func(*llm.Request, bool) *wire.Error{r.basics, r.options, r.fillInput, r.format, r.fillTools} {
+	for _, step := range []func(*llm.Request, bool) *check.Error{r.basics, r.options, r.fillInput, r.format, r.fillTools} {
 		if err := step(req, lax); err != nil {
 			return nil, err
 		}
 	}
-	return &wire.Ask{Request: req, Stream: r.Stream}, nil
+	return &check.Ask{Request: req, Stream: r.Stream}, nil
 }
 
-func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
+func (r *responsesRequest) basics(_ *llm.Request, _ bool) *check.Error {
 	switch {
 	case r.Model == "":
 		return missing("model")
@@ -106,18 +106,18 @@ func (r *responsesRequest) basics(_ *llm.Request, _ bool) *wire.Error {
 	case r.Background:
 		return badValue("background", "Background responses are not simulated.")
 	case r.PreviousResponseID != "":
-		e := wire.Invalid("previous_response_id", "Previous response with id '%s' not found.", r.PreviousResponseID)
+		e := check.Invalid("previous_response_id", "Previous response with id '%s' not found.", r.PreviousResponseID)
 		e.Code = "previous_response_not_found"
 		return e
 	case !body.IsNull(r.Conversation):
-		e := wire.Invalid("conversation", "Conversation not found.")
+		e := check.Invalid("conversation", "Conversation not found.")
 		e.Status = http.StatusNotFound
 		return e
 	}
 	return nil
 }
 
-func (r *responsesRequest) options(req *llm.Request, _ bool) *wire.Error {
+func (r *responsesRequest) options(req *llm.Request, _ bool) *check.Error {
 	s := sampling{Temperature: r.Temperature, TopP: r.TopP}
 	if err := s.check(); err != nil {
 		return err
@@ -140,17 +140,17 @@ func (r *responsesRequest) options(req *llm.Request, _ bool) *wire.Error {
 	return err
 }
 
-func (r *responsesRequest) fillInput(req *llm.Request, _ bool) *wire.Error {
+func (r *responsesRequest) fillInput(req *llm.Request, _ bool) *check.Error {
 	if r.Instructions != "" {
 		req.Messages = append(req.Messages, llm.System(r.Instructions))
 	}
-	if s, ok := wire.Text(r.Input); ok {
+	if s, ok := check.Text(r.Input); ok {
 		req.Messages = append(req.Messages, llm.User(s))
 		return nil
 	}
 	var items []item
 	if json.Unmarshal(r.Input, &items) != nil {
-		e := wire.Invalid("input", "Invalid type for 'input': expected one of a string or array of objects.")
+		e := check.Invalid("input", "Invalid type for 'input': expected one of a string or array of objects.")
 		e.Code = "invalid_type"
 		return e
 	}
@@ -165,7 +165,7 @@ func (r *responsesRequest) fillInput(req *llm.Request, _ bool) *wire.Error {
 	}
 	for id, open := range called {
 		if open {
-			return wire.Invalid("input", "No tool output found for function call %s.", id)
+			return check.Invalid("input", "No tool output found for function call %s.", id)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (r *responsesRequest) fillInput(req *llm.Request, _ bool) *wire.Error {
 
 // addItem adds an item to the conversation. Calls become part of the assistant's
 // message before them, as the other formats have it.
-func addItem(req *llm.Request, it *item, param string, called map[string]bool) *wire.Error {
+func addItem(req *llm.Request, it *item, param string, called map[string]bool) *check.Error {
 	switch it.Type {
 	case "", "message":
 		role, err := roleOf(param, it.Role)
@@ -199,10 +199,10 @@ func addItem(req *llm.Request, it *item, param string, called map[string]bool) *
 		m.ToolCalls = append(m.ToolCalls, llm.ToolCall{ID: it.CallID, Name: it.Name, Arguments: it.Arguments})
 	case "function_call_output":
 		if _, ok := called[it.CallID]; !ok {
-			return wire.Invalid("input", "No tool call found for function call output with call_id %s.", it.CallID)
+			return check.Invalid("input", "No tool call found for function call output with call_id %s.", it.CallID)
 		}
 		called[it.CallID] = false
-		text, ok := wire.Text(it.Output)
+		text, ok := check.Text(it.Output)
 		if !ok {
 			text = string(it.Output)
 		}
@@ -214,8 +214,8 @@ func addItem(req *llm.Request, it *item, param string, called map[string]bool) *
 	return nil
 }
 
-func itemParts(param string, raw json.RawMessage) ([]llm.Part, *wire.Error) {
-	if s, ok := wire.Text(raw); ok {
+func itemParts(param string, raw json.RawMessage) ([]llm.Part, *check.Error) {
+	if s, ok := check.Text(raw); ok {
 		if s == "" {
 			return nil, nil
 		}
@@ -223,7 +223,7 @@ func itemParts(param string, raw json.RawMessage) ([]llm.Part, *wire.Error) {
 	}
 	var list []itemPart
 	if body.IsNull(raw) || json.Unmarshal(raw, &list) != nil {
-		e := wire.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
+		e := check.Invalid(param+".content", "Invalid type for '%s.content': expected one of a string or array of objects.", param)
 		e.Code = "invalid_type"
 		return nil, e
 	}
@@ -247,7 +247,7 @@ func itemParts(param string, raw json.RawMessage) ([]llm.Part, *wire.Error) {
 	return parts, nil
 }
 
-func (r *responsesRequest) format(req *llm.Request, lax bool) *wire.Error {
+func (r *responsesRequest) format(req *llm.Request, lax bool) *check.Error {
 	if r.Text == nil || r.Text.Format == nil {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (r *responsesRequest) format(req *llm.Request, lax bool) *wire.Error {
 	}
 }
 
-func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *wire.Error {
+func (r *responsesRequest) fillTools(req *llm.Request, lax bool) *check.Error {
 	for i, t := range r.Tools {
 		param := fmt.Sprintf("tools[%d]", i)
 		if t.Type != "function" {

@@ -1,0 +1,25 @@
+package transport
+
+import (
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain has this process trust the certificate of httptest's servers, by the way
+// any user would: the environment.
+func TestMain(m *testing.M) {
+	srv := httptest.NewTLSServer(nil)
+	f, err := os.CreateTemp("", "parley-test-*.pem")
+	if err != nil {
+		panic(err)
+	}
+	pem.Encode(f, &pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	f.Close()
+	srv.Close()
+	os.Setenv("SSL_CERT_FILE", f.Name())
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Remove(f.Name()); os.Exit(code) }))
+}

@@ -1,0 +1,245 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"parley/internal/provider"
+	"parley/internal/wire/fault"
+	"parley/internal/wire/sse"
+	"parley/llm"
+)
+
+// Codec is a dialect as data: how a request is written and an answer read.
+type Codec struct {
+	Path   string // of the endpoint, below the base URL
+	Config Config
+	// Append appends the body of req, and names the parameters that were left out since
+	// the model refuses them.
+	Append func(dst []byte, req *llm.Request, c provider.Capability, stream bool) (body []byte, dropped []string, err error)
+	// Decode reads a whole answer. It keeps nothing of body.
+	Decode func(body []byte) (*llm.Response, error)
+	// Assemble begins to read a stream.
+	Assemble func() Assembler
+	// MaxTokens is what a request without a MaxTokens may produce; nil where it can say nothing.
+	MaxTokens func(req *llm.Request, c provider.Capability) int
+}
+
+// Assembler puts an answer together from the events of a stream.
+type Assembler interface {
+	// Event takes the next event, and says whether it was the last.
+	Event(sse.Event) (done bool, err error)
+	// Received says how many bytes of the answer's content came so far.
+	Received() int
+	// Response returns the whole answer, or the error that the stream ended too early.
+	Response() (*llm.Response, error)
+}
+
+// Model is a provider spoken to in a dialect.
+type Model struct {
+	p     provider.Provider
+	c     *Client
+	codec Codec
+	caps  sync.Map // of provider.Capability, by model
+}
+
+// Open makes the Model of a provider in a dialect.
+func Open(p provider.Provider, codec Codec) (*Model, error) {
+	c, err := New(p, codec.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{p: p, c: c, codec: codec}, nil
+}
+
+// Close closes the connections that no call is using.
+func (m *Model) Close() error { return m.c.Close() }
+
+// Ask implements llm.Model.
+func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	_, model := llm.SplitModel(req.Model)
+	switch {
+	case model == "":
+		return nil, m.c.Fail(fault.BadRequest("the request names no model"), model, nil)
+	case len(req.Messages) == 0:
+		return nil, m.c.Fail(fault.BadRequest("the request has no messages"), model, nil)
+	}
+	call := Call{Path: m.codec.Path}
+	req, err := m.session(&call, req)
+	if err != nil {
+		return nil, m.c.Fail(err, model, nil)
+	}
+	limits := m.capability(model)
+	stream := m.streams(ctx, req, limits)
+	var dropped []string
+	call.Body, dropped, err = m.codec.Append(make([]byte, 0, sizeOf(req)), req, limits, stream)
+	if err != nil {
+		return nil, m.c.Fail(fault.BadRequest("%v", err), model, nil)
+	}
+	a, err := m.c.Do(ctx, call)
+	if err != nil {
+		return nil, m.c.Fail(err, model, nil)
+	}
+	defer a.Close()
+	resp, err := m.receive(ctx, a)
+	if err != nil {
+		return nil, m.c.Fail(err, model, a)
+	}
+	if err := wasCut(req, resp); err != nil {
+		return nil, m.c.Fail(err, model, a)
+	}
+	m.finish(resp, a, model, dropped)
+	return resp, nil
+}
+
+// receive reads the answer in the form it came, which may not be the one asked for:
+// there are servers that do not stream, and servers that know nothing else.
+func (m *Model) receive(ctx context.Context, a *Answer) (*llm.Response, error) {
+	if !a.IsStream() {
+		b, err := a.Bytes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		llm.Began(ctx)
+		return m.codec.Decode(b)
+	}
+	as, begun := m.codec.Assemble(), false
+	err := a.Events(ctx, func(e sse.Event) (bool, error) {
+		if !begun {
+			begun = true
+			a.FirstByte = a.Latency()
+			llm.Began(ctx)
+		}
+		done, err := as.Event(e)
+		if err != nil {
+			e := llm.AsError(err)
+			e.Uncertain = true
+			return done, e
+		}
+		return done, nil
+	})
+	var resp *llm.Response
+	if err == nil {
+		resp, err = as.Response()
+	}
+	return resp, WithReceived(err, as.Received())
+}
+
+// WithReceived returns err as an error after which n bytes of an answer had come; nil stays nil.
+func WithReceived(err error, n int) error {
+	if err == nil || n == 0 {
+		return err
+	}
+	e := *llm.AsError(err)
+	e.Received = n
+	return &e
+}
+
+func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []string) {
+	r.Provider, r.Dropped = m.p.Name, dropped
+	r.RequestID, r.Rate = fault.RequestID(a.Header), fault.Rate(a.Header)
+	r.Metadata.FirstByte, r.Metadata.Latency = a.FirstByte, a.Latency()
+	if r.Model == "" {
+		r.Model = model
+	}
+	a.hide.Response(r) // it may have come in pieces
+}
+
+// wasCut finds an answer to a prompt that the server silently cut to fit, as local
+// servers do: it counted far fewer tokens than the prompt has words. A word is a token
+// at least, by every tokenizer in use; half of that leaves room for others.
+func wasCut(req *llm.Request, r *llm.Response) error {
+	size := 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			size += len(p.Text)
+		}
+	}
+	if n := r.Usage.Input; n <= 0 || size < 8*n { // as good as always: nothing is counted
+		return nil
+	}
+	words := 0
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			words += countWords(p.Text)
+		}
+	}
+	if words < 1000 || words < 2*r.Usage.Input {
+		return nil
+	}
+	return &llm.Error{Kind: llm.KindTooLong, Usage: r.Usage, Message: fmt.Sprintf(
+		"the server cut the prompt without saying so: it counted %d tokens for %d words; raise its context size", r.Usage.Input, words)}
+}
+
+func countWords(s string) int {
+	n, space := 0, true
+	for i := range len(s) {
+		now := s[i] <= ' '
+		if space && !now {
+			n++
+		}
+		space = now
+	}
+	return n
+}
+
+// streams decides whether an answer is worth streaming: when somebody waits for its
+// beginning, or when it may take so long that a silent connection would be cut.
+// Otherwise a whole answer costs far less to read.
+func (m *Model) streams(ctx context.Context, req *llm.Request, c provider.Capability) bool {
+	switch {
+	case req.TokenIDs && c.MetaInfo:
+		return false // it refuses to tell them in a stream
+	case m.p.Stream == "always":
+		return true
+	case m.p.Stream == "never":
+		return false
+	}
+	n := req.MaxTokens
+	if n == 0 && m.codec.MaxTokens != nil {
+		n = m.codec.MaxTokens(req, c)
+	}
+	switch req.Effort {
+	case llm.EffortHigh, llm.EffortXHigh, llm.EffortMax:
+		return true
+	}
+	return n > 8192 || llm.WantsBegan(ctx)
+}
+
+func (m *Model) capability(model string) provider.Capability {
+	if c, ok := m.caps.Load(model); ok {
+		return c.(provider.Capability)
+	}
+	c := m.p.Capability(model)
+	m.caps.Store(model, c)
+	return c
+}
+
+// sizeOf guesses the size of a request's body, a little high.
+func sizeOf(req *llm.Request) int {
+	n := 512
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		n += 64
+		for _, p := range m.Parts {
+			n += 32 + len(p.Text) + len(p.Text)/16
+			if p.Image != nil {
+				n += 64 + len(p.Image.URL) + len(p.Image.Data)*4/3
+			}
+		}
+		for _, c := range m.ToolCalls {
+			n += 96 + len(c.Arguments) + len(c.Arguments)/8
+		}
+		for _, t := range m.Thoughts {
+			n += 96 + len(t.Text) + len(t.Signature) + len(t.Opaque)
+		}
+	}
+	for _, t := range req.Tools {
+		n += 96 + len(t.Description) + len(t.Parameters)
+	}
+	if req.Schema != nil {
+		n += 128 + len(req.Schema.JSON)
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package transport
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+// TestShared has 500 calls wait at once on servers of three kinds. Over HTTP/2 they
+// share a few connections, and a server that speaks HTTP/1.1 only is met with as
+// many as there are calls.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		start func(*httptest.Server)
+		proto int
+		most  int64 // connections
+	}{
+		{"TLS, HTTP/2", func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() }, 2, 8},
+		{"TLS, HTTP/1.1 only", func(s *httptest.Server) { s.StartTLS() }, 1, 501},
+		{"no TLS, HTTP/2", func(s *httptest.Server) {
+			s.Config.Protocols = new(http.Protocols)
+			s.Config.Protocols.SetUnencryptedHTTP2(true)
+			s.Start()
+		}, 2, 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			const calls = 500
+			var conns atomic.Int64
+			together := meet(calls)
+			srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.ProtoMajor != c.proto {
+					http.Error(w, "spoke "+r.Proto, http.StatusTeapot)
+					return
+				}
+				together()
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, "{}")
+			}))
+			srv.Config.ConnState = countNew(&conns)
+			c.start(srv)
+			defer srv.Close()
+			ask(t, srv.URL, calls)
+			if n := conns.Load(); n > c.most {
+				t.Errorf("%d connections for %d calls, want at most %d", n, calls, c.most)
+			}
+		})
+	}
+}
+
+// ask makes n calls at once, each of which must succeed.
+func ask(t *testing.T, url string, n int) {
+	t.Helper()
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url, HTTP2: true}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer a.Close()
+			if _, err := a.Bytes(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range cl.pool.shards {
+		if s.load != 0 {
+			t.Errorf("a connection is still counted as carrying %d calls", s.load)
+		}
+	}
+}
+
+// meet returns a function that returns when n goroutines have called it.
+func meet(n int64) func() {
+	all := make(chan struct{})
+	var here atomic.Int64
+	return func() {
+		if here.Add(1) == n {
+			close(all)
+		}
+		<-all
+	}
+}
+
+func countNew(n *atomic.Int64) func(c netConn, s http.ConnState) {
+	return func(_ netConn, s http.ConnState) {
+		if s == http.StateNew {
+			n.Add(1)
+		}
+	}
+}
+
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	url := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1) // which the certificate does not name
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: url}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	_, err = cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+	if e := llm.AsError(err); e.Kind != llm.KindTransport || !e.Final || e.Uncertain {
+		t.Errorf("got %v, final %v, uncertain %v", e, e.Final, e.Uncertain)
+	}
+}
