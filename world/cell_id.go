@@ -6,11 +6,11 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// CellID identifies what an episode is a repetition of: its kind, its params and its lineup. The
-// name of the cell does not count, nor do params that are Outside.
+// CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside,
+// and its lineup. The name of the cell is not a part of it.
 type CellID [16]byte
 
-// CellIDs computes the CellID of specs. It is for one goroutine.
+// CellIDs computes CellIDs. Only one goroutine may use it.
 type CellIDs struct {
 	kind   Kind
 	params map[paramsAt]CellID // specs share params, which may be large
@@ -22,8 +22,8 @@ type paramsAt struct {
 	size  int
 }
 
-// mostParams bounds how many params are remembered.
-const mostParams = 1024
+// maxParams limits how many params are remembered.
+const maxParams = 1024
 
 // NewCellIDs returns a CellIDs for specs of a kind.
 func NewCellIDs(k Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
@@ -51,7 +51,7 @@ func (c *CellIDs) paramsOf(s Spec) CellID {
 	at := paramsAt{&s.Params[0], len(s.Params)}
 	id, ok := c.params[at]
 	if !ok {
-		if len(c.params) >= mostParams {
+		if len(c.params) >= maxParams {
 			clear(c.params)
 		}
 		id = xxh3.Hash128(c.kind.Identity(s.Params)).Bytes()

@@ -1,7 +1,6 @@
 package world
 
-// Beside plays several plans at the same time: a stage is the next stage of each that has
-// one, in order. Plans of different lengths end by themselves.
+// Beside plays several plans at the same time: a stage is the next stage of each plan that has one, in order.
 func Beside(plans ...Plan) Plan {
 	if len(plans) == 1 {
 		return plans[0]
@@ -13,17 +12,17 @@ func Beside(plans ...Plan) Plan {
 	return b
 }
 
-// beside is plans being played.
+// beside is a set of plans in progress.
 type beside struct {
-	open []*besidePlan // that have not ended
+	open []*besidePlan // plans that have not ended
 }
 
 type besidePlan struct {
 	plan  Plan
-	asked int // episodes of the stage that is played
+	asked int // episodes in the current stage
 }
 
-// Next hands each plan its part of the stage and puts together what they want next.
+// Next passes each plan its part of the stage and joins what they ask for next.
 func (b *beside) Next(last []Played) Specs {
 	var parts []Specs
 	var open []*besidePlan

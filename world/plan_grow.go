@@ -9,14 +9,13 @@ import (
 // ErrCannotGrow is returned by Grow for a plan whose episodes depend on each other.
 var ErrCannotGrow = errors.New("the plan decides which episodes to play from the outcomes of all others")
 
-// Grown is a plan for a run that has recorded stages. It asks for the same episodes again, stage
-// by stage, and then for those that are new. So episodes keep their numbers.
+// Grown is a plan for a run that has recorded stages. It asks for the recorded episodes again, stage by stage, and
+// then for the new ones, so episodes keep their numbers.
 type Grown struct {
 	Plan
-	// Recorded is how many episodes are recorded, and New how many are new; -1: that depends on
-	// outcomes.
+	// Recorded is the number of recorded episodes, and New that of new ones; -1: it depends on outcomes.
 	Recorded, New int
-	// Renamed are the recorded cells that the plan names differently: recorded name to new name.
+	// Renamed maps the names of recorded cells to their new names, if these differ.
 	Renamed map[string]string
 	// Cells are the names of the plan's cells.
 	Cells []string
@@ -29,7 +28,7 @@ type MissingError struct {
 	Spec    Spec
 }
 
-// Error names the first.
+// Error names the first of them.
 func (e *MissingError) Error() string {
 	where := fmt.Sprintf("episode %d (deal %d", e.Episode, e.Spec.Deal)
 	if e.Spec.Cell != "" {
@@ -41,9 +40,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s) and %d more are recorded and not in the plan", where, e.Count-1)
 }
 
-// Grow makes p go on from the episodes that a run has recorded, stage by stage. p is a Specs or
-// the plan of an Until, made for the same kind and seed. It must ask for all episodes that are
-// recorded: else the error is a *MissingError.
+// Grow makes p continue after the episodes that a run has recorded, stage by stage. p is a Specs or the plan of an
+// Until, for the same kind and seed. If it does not ask for all recorded episodes, the error is a *MissingError.
 func Grow(k Kind, recorded []Specs, p Plan) (*Grown, error) {
 	g := &grower{Grown: Grown{Renamed: map[string]string{}}, ids: NewCellIDs(k)}
 	var err error
@@ -71,7 +69,7 @@ type grower struct {
 	missing MissingError
 }
 
-// cellDeal is what two episodes have in common that are repetitions of each other.
+// cellDeal identifies episodes that are repetitions of each other.
 type cellDeal struct {
 	cell CellID
 	deal int
@@ -79,7 +77,7 @@ type cellDeal struct {
 
 func (g *grower) key(s Spec) cellDeal { return cellDeal{g.ids.Of(s), s.Deal} }
 
-// rename notes that a recorded spec is one of the plan.
+// rename notes that a recorded spec is a spec of the plan.
 func (g *grower) rename(was, is Spec) error {
 	if was.Cell == is.Cell {
 		return nil
@@ -91,8 +89,7 @@ func (g *grower) rename(was, is Spec) error {
 	return nil
 }
 
-// stages are the recorded stages in the words of the plan, whose cells are given. One that is
-// none of these stays as it was.
+// stages returns the recorded stages with the plan's names of cells. A cell that is not in the plan does not change.
 func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs, err error) {
 	for _, s := range cells {
 		g.Cells = append(g.Cells, s.Cell)
@@ -110,7 +107,7 @@ func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs
 	return stages, err
 }
 
-// list takes what is recorded out of l. Mostly l begins with it.
+// list removes the recorded specs from l. Usually l begins with them.
 func (g *grower) list(recorded []Specs, l Specs) error {
 	cells := map[CellID]Spec{}
 	for _, s := range l.Distinct() {
@@ -130,7 +127,7 @@ func (g *grower) list(recorded []Specs, l Specs) error {
 	return nil
 }
 
-// after is what comes in l after what is recorded, if l begins with that.
+// after returns the specs of l after the recorded ones, if l begins with these.
 func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
 	n := 0
 	for _, stage := range recorded {
@@ -142,7 +139,7 @@ func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
 	return l.Cut(n, l.Len()), true
 }
 
-// others is what is in l and not recorded, in the order of l.
+// others returns the specs of l that are not recorded, in order.
 func (g *grower) others(recorded []Specs, l Specs) Specs {
 	left, all := map[cellDeal]int{}, Join(recorded...)
 	for _, s := range all.All() {
@@ -160,7 +157,7 @@ func (g *grower) others(recorded []Specs, l Specs) Specs {
 			left[k]--
 		}
 	}
-	for n, s := range all.All() { // what is left is not in l
+	for n, s := range all.All() { // the rest is not in l
 		if k := g.key(s); left[k] > 0 {
 			left[k]--
 			g.miss(n, s)
@@ -169,14 +166,14 @@ func (g *grower) others(recorded []Specs, l Specs) Specs {
 	return List(rest...)
 }
 
-// miss notes that a recorded episode is none of the plan.
+// miss notes that a recorded episode is not in the plan.
 func (g *grower) miss(n int, was Spec) {
 	if g.missing.Count++; g.missing.Count == 1 {
 		g.missing.Episode, g.missing.Spec = n, was
 	}
 }
 
-// until has u take in what is recorded.
+// until makes u take the recorded episodes into account.
 func (g *grower) until(recorded []Specs, u *untilPlan) error {
 	cells := map[CellID]Spec{}
 	for _, c := range u.open {
@@ -197,7 +194,7 @@ func (g *grower) until(recorded []Specs, u *untilPlan) error {
 type grownPlan struct {
 	stages []Specs
 	rest   Plan
-	keep   bool // rest wants to see what was played
+	keep   bool // rest needs the played episodes
 	played []Played
 }
 
@@ -221,7 +218,7 @@ func (p *grownPlan) Next(last []Played) Specs {
 	return p.rest.Next(played)
 }
 
-// Err is why rest failed, or nil.
+// Err returns the error of rest, or nil.
 func (p *grownPlan) Err() error {
 	if failed, ok := p.rest.(FailingPlan); ok {
 		return failed.Err()
@@ -229,10 +226,10 @@ func (p *grownPlan) Err() error {
 	return nil
 }
 
-// onceList plays a list, whatever was played before it.
+// onceList plays a list once, regardless of earlier stages.
 type onceList struct{ list Specs }
 
-// Next returns the list, once.
+// Next returns the list the first time, and then nothing.
 func (o *onceList) Next([]Played) Specs {
 	l := o.list
 	o.list = Specs{}
