@@ -62,7 +62,7 @@ func experiment(t *rapid.T) (small, large maker) {
 		if v == 1 {
 			vs[0].Name = "" // it does not vary
 		}
-		return world.Matrix{Kind: "k", Seats: []string{"first", "second"}, Lineups: world.Pairs("first", "second", agents[:a], true), Variants: vs, Repetitions: repeat}
+		return world.Matrix{Kind: "k", Seats: []string{"first", "second"}, Lineups: pairs(agents[:a]...), Variants: vs, Repetitions: repeat}
 	}
 	a, v, n := rapid.IntRange(1, 3).Draw(t, "agents"), rapid.IntRange(1, 2).Draw(t, "variants"), rapid.IntRange(1, 3).Draw(t, "repeat")
 	first := of(a, v, n)

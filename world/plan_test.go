@@ -2,7 +2,6 @@ package world_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -58,10 +57,19 @@ func noise(seed uint64) func(int, world.Spec) world.Outcome {
 	}
 }
 
+// pairs returns a lineup for each ordered pair of agents.
+func pairs(agents ...string) (lineups []map[string]string) {
+	for _, a := range agents {
+		for _, b := range agents {
+			lineups = append(lineups, map[string]string{"first": a, "second": b})
+		}
+	}
+	return lineups
+}
+
 func matrix() world.Matrix {
 	return world.Matrix{
-		Kind: "k", Seats: []string{"first", "second"},
-		Lineups:  world.Pairs("first", "second", []string{"a", "b", "c"}, true),
+		Kind: "k", Seats: []string{"first", "second"}, Lineups: pairs("a", "b", "c"),
 		Variants: []world.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
 	}
 }
@@ -73,7 +81,6 @@ func TestPlansAreFolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := matrix()
 		m.Repetitions = rapid.IntRange(0, 4).Draw(t, "repetitions")
-		m.Swap = rapid.Bool().Draw(t, "swap")
 		cells, err := m.Cells()
 		if err != nil {
 			t.Fatal(err)
@@ -153,7 +160,7 @@ func TestRepeat(t *testing.T) {
 func TestMatrixIsPaired(t *testing.T) {
 	t.Parallel()
 	m := matrix()
-	m.Repetitions, m.Swap = 3, true
+	m.Repetitions = 3
 	stages := follow(t, m.Plan, noise(1))
 	if len(stages) != 1 || len(stages[0]) != 9*2*3 {
 		t.Fatalf("%d stages, the first of %d", len(stages), len(stages[0]))
@@ -182,23 +189,6 @@ func TestMatrixIsPaired(t *testing.T) {
 	}
 }
 
-func TestMatrixSwap(t *testing.T) {
-	t.Parallel()
-	m := world.Matrix{Kind: "k", Seats: []string{"x", "y", "z"}, Swap: true, Lineups: []map[string]string{{"x": "a", "y": "b", "z": "c"}, {"x": "d", "y": "d", "z": "d"}}}
-	cells, err := m.Cells()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, c := range cells {
-		got = append(got, c.Cell)
-	}
-	want := "x=a, y=b, z=c; x=b, y=c, z=a; x=c, y=a, z=b; x=d, y=d, z=d"
-	if s := strings.Join(got, "; "); s != want {
-		t.Errorf("got %s, want %s", s, want)
-	}
-}
-
 // TestMatrixNamesWhatVaries: a cell is named by what differs between cells, and by nothing else.
 func TestMatrixNamesWhatVaries(t *testing.T) {
 	t.Parallel()
@@ -220,18 +210,6 @@ func TestMatrixNamesWhatVaries(t *testing.T) {
 		}
 		if s := strings.Join(got, "; "); s != want {
 			t.Errorf("got %q, want %q", s, want)
-		}
-	}
-}
-
-func TestPairs(t *testing.T) {
-	t.Parallel()
-	for self, want := range map[bool]string{
-		false: "[map[l:a r:b] map[l:b r:a]]",
-		true:  "[map[l:a r:a] map[l:a r:b] map[l:b r:a] map[l:b r:b]]",
-	} {
-		if got := fmt.Sprint(world.Pairs("l", "r", []string{"a", "b"}, self)); got != want {
-			t.Errorf("self %v: %s", self, got)
 		}
 	}
 }

@@ -131,9 +131,9 @@ func (s *Sample) constant() bool {
 	return !slices.ContainsFunc(s.values, func(v float64) bool { return v != s.values[0] })
 }
 
-// hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
+// Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
 // varies and there are no bounds.
-func (s *Sample) hopeless() bool {
+func (s *Sample) Hopeless() bool {
 	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int) bool { return p == 0 || p != s.plays[0] })
 	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }

@@ -56,11 +56,11 @@ func Repeat(s Spec, n int) Specs {
 	if n <= 0 {
 		return Specs{}
 	}
-	return Specs{[]block{{Block{[]Group{{s.dealt(0), 1}}, n}, nil, 1, n}}}
+	return Specs{[]block{{Block{[]Group{{s.WithDeal(0), 1}}, n}, nil, 1, n}}}
 }
 
-// dealt returns s with another deal. Both share the lineup.
-func (s Spec) dealt(deal int) Spec {
+// WithDeal returns s with another deal. Both share the lineup.
+func (s Spec) WithDeal(deal int) Spec {
 	s.Deal = deal
 	return s
 }
@@ -145,7 +145,7 @@ func (s Specs) Cut(from, to int) Specs {
 			first++
 		}
 		if first < last {
-			whole := Specs{[]block{b}}.Map(func(s Spec) Spec { return s.dealt(s.Deal + first) })
+			whole := Specs{[]block{b}}.Map(func(s Spec) Spec { return s.WithDeal(s.Deal + first) })
 			whole.blocks[0].Rounds, whole.blocks[0].end = last-first, b.size*(last-first)
 			out = Join(out, whole)
 		}

@@ -9,41 +9,38 @@ import (
 	"strings"
 )
 
-// Until plays cells until a score of each is known well enough, or is not going to be:
-// it plays Min repetitions of every cell and then, stage by stage, Step more of each
-// cell whose interval is still too wide. Where it stops depends on outcomes alone.
+// Until plays cells until a score of each is known precisely enough, or more episodes cannot help. It plays Min
+// repetitions of every cell and then, stage by stage, Step more of each cell whose interval is still too wide. Where it
+// stops depends only on outcomes.
 //
-// Looking again and again at a growing sample makes an interval a little too sure of
-// itself. Min keeps that small: do not make it a handful.
+// Checking a growing sample repeatedly makes an interval slightly too narrow. A large enough Min keeps this effect small.
 type Until struct {
-	// Cells are what to play, one spec for each, as Matrix.Cells returns them. Repetitions
-	// have deals from 0 up, the same in every cell.
-	Cells []Spec
-	// Score is the name of the score that is to be known.
-	Score string
-	// Seat is whose score; or Agent, wherever it sits. At
-	// most one of them. Default: the score of the whole episode.
-	Seat, Agent string
-	// Bounds are what the score can be. Default: anything.
-	Bounds Bounds
+	// Cells has one spec for each cell, as Matrix.Cells returns them. Repetitions have the deals 0, 1, …, the same in
+	// every cell.
+	Cells []Spec `json:"-"`
+	// Score is the name of the score.
+	Score string `json:"score"`
+	// Seat has the score, or Agent in any seat. Default: it is a score of the whole episode.
+	Seat  string `json:"seat,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	// Bounds are the possible values of the score. Default: anything.
+	Bounds Bounds `json:"-"`
 	// Width is half the width of the interval to reach: 0.05 for ±0.05.
-	Width float64
-	// Confidence of the interval. Default: 0.95.
-	Confidence float64
-	// Min and Max bound the repetitions of a cell. Default: 30 and 1,000.
-	Min, Max int
-	// Step is how many more to play at a time. Default: Min.
-	Step int
+	Width float64 `json:"width"`
+	// Confidence is that of the interval. Default: 0.95.
+	Confidence float64 `json:"confidence"`
+	// Min and Max bound the repetitions of a cell, and Step is how many more to play at a time. Default: 30, 1,000 and Min.
+	Min  int `json:"min"`
+	Max  int `json:"max"`
+	Step int `json:"step"`
 }
 
-// Plan checks u and makes it a plan. A cell ends when the interval of its score is
-// narrow enough, when Max repetitions were played, or when more would cost and tell nothing:
-// Min were played and none had the score, all were copies of one play, or a score without
-// bounds was the same in all of them. Episodes that failed are played
-// but not counted. Where no episode of any cell had the score though some ended well, its
-// name is wrong: the plan ends after the first stage, and its Err says what there is.
+// Plan checks u and makes it a plan. A cell ends when the interval of its score is narrow enough, after Max repetitions,
+// or when more would show nothing: after Min repetitions, none had the score, all were copies of one play, or a score
+// without bounds was always the same. Failed episodes do not count. If no episode has the score although some succeeded,
+// its name is wrong: the plan ends after the first stage, and Err lists the scores.
 func (u Until) Plan() (Plan, error) {
-	u = u.resolved()
+	u = u.WithDefaults()
 	switch {
 	case len(u.Cells) == 0:
 		return nil, errors.New("world: until: no cells")
@@ -72,7 +69,8 @@ func (u Until) Plan() (Plan, error) {
 	return p, nil
 }
 
-func (u Until) resolved() Until {
+// WithDefaults returns u with its defaults filled in.
+func (u Until) WithDefaults() Until {
 	if u.Confidence == 0 {
 		u.Confidence = 0.95
 	}
@@ -91,14 +89,14 @@ func (u Until) resolved() Until {
 	return u
 }
 
-// untilPlan is an Until being played.
+// untilPlan is an Until in progress.
 type untilPlan struct {
 	Until
 	cells map[string]*untilCell // by name
-	open  []*untilCell          // that are not known well enough, in order
-	began bool                  // Next was called: what is taken in was asked for
+	open  []*untilCell          // cells that have not ended, in order
+	began bool                  // Next was called before
 	found bool                  // an episode had the score
-	other []string              // what they had instead, as people write it
+	other []string              // other scores, for an error
 	err   error
 }
 
@@ -106,20 +104,18 @@ type untilCell struct {
 	spec   Spec
 	sample Sample
 	dealt  int // repetitions asked for
-	until  int // and how many there are when it is looked at next
+	until  int // repetitions at the next check
 }
 
-// Next takes in a stage and asks for more of what is not known well enough. A stage is
-// round after round of the open cells. When a cell ends depends on its own episodes alone, and on
-// how many there are: a plan that takes in those of a smaller one ends it where it would have
-// ended it by itself.
+// Next takes a stage and asks for more repetitions of the open cells, round after round. When a cell ends depends only on
+// its own episodes and their number, so a plan that continues a smaller one ends a cell at the same point.
 func (p *untilPlan) Next(last []Played) Specs {
 	for _, l := range last {
 		c := p.cells[l.Spec.Cell]
 		if c == nil {
 			continue // not asked for
 		}
-		if !p.began { // else it was counted when it was asked for
+		if !p.began { // otherwise it was counted when it was asked for
 			c.dealt = max(c.dealt, l.Spec.Deal+1)
 		}
 		if x := p.values(l); len(x) > 0 {
@@ -139,11 +135,11 @@ func (p *untilPlan) Next(last []Played) Specs {
 		c.until = p.check(c.dealt)
 	}
 	specs, err := p.rounds()
-	p.err = err // none: Plan has checked it
+	p.err = err // always nil: Plan has checked it
 	return specs
 }
 
-// rounds asks for what is missing of the open cells, in rounds of all of which something is.
+// rounds asks for the missing repetitions of the open cells, in rounds of all cells that miss some.
 func (p *untilPlan) rounds() (Specs, error) {
 	var blocks []Block
 	for {
@@ -151,7 +147,7 @@ func (p *untilPlan) rounds() (Specs, error) {
 		var missing []*untilCell
 		for _, c := range p.open {
 			if n := c.until - c.dealt; n > 0 {
-				b.Groups = append(b.Groups, Group{c.spec.dealt(c.dealt), 1})
+				b.Groups = append(b.Groups, Group{Spec: c.spec.WithDeal(c.dealt), Size: 1})
 				missing = append(missing, c)
 				b.Rounds = min(n, cmp.Or(b.Rounds, n))
 			}
@@ -166,7 +162,7 @@ func (p *untilPlan) rounds() (Specs, error) {
 	}
 }
 
-// check is the next number of repetitions, after so many, at which a cell is looked at.
+// check returns the number of repetitions at the next check after dealt.
 func (p *untilPlan) check(dealt int) int {
 	if dealt < p.Min {
 		return p.Min
@@ -175,10 +171,10 @@ func (p *untilPlan) check(dealt int) int {
 	return last + min(p.Step, p.Max-last)
 }
 
-// Err is why the plan has come to an end that is none, or nil.
+// Err returns why the plan failed, or nil.
 func (p *untilPlan) Err() error { return p.err }
 
-// others notes the names of scores.
+// others collects the names of scores for an error.
 func (p *untilPlan) others(o Outcome) {
 	for _, s := range o.Scores {
 		whose := ""
@@ -202,7 +198,7 @@ func (p *untilPlan) whose() string {
 	}
 }
 
-// scoreName is a score as people write it: points of seat first.
+// scoreName describes a score: points of seat first.
 func scoreName(name, whose string) string {
 	if whose == "" {
 		return name + " of the whole episode"
@@ -212,15 +208,15 @@ func scoreName(name, whose string) string {
 
 func (p *untilPlan) done(c *untilCell) bool {
 	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
-		return false // it is not looked at yet
+		return false // it is not checked yet
 	}
-	if c.sample.Episodes() == 0 || c.sample.hopeless() {
+	if c.sample.Episodes() == 0 || c.sample.Hopeless() {
 		return true
 	}
 	return c.sample.Estimate(p.Confidence).Half() <= p.Width
 }
 
-// values are the scores of one episode, of each seat that is asked for.
+// values returns the scores of one episode, for each wanted seat.
 func (p *untilPlan) values(l Played) (out []float64) {
 	if l.Outcome.Failed != "" {
 		return nil

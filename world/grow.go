@@ -101,7 +101,7 @@ func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs
 				return was
 			}
 			err = cmp.Or(err, g.rename(was, is))
-			return is.dealt(was.Deal)
+			return is.WithDeal(was.Deal)
 		}))
 	}
 	return stages, err
