@@ -19,6 +19,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -41,7 +42,7 @@ type Plan struct {
 	Episodes int
 	// Matrix and Until come from the plan key. Default: nil.
 	Matrix *Matrix
-	Until  *Until
+	Until  *planner.Until
 	// Agents are the agents that have a seat, sorted by name.
 	Agents []world.Agent
 	// Lineup maps seats to names of agents. A Matrix fills the seats it leaves out.

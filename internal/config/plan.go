@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
@@ -53,23 +54,6 @@ func (m *Matrix) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Until plays on until a score is known well enough.
-type Until struct {
-	Score string `json:"score"`
-	// Seat or Agent is whose score. Default: that of the whole episode.
-	Seat  string `json:"seat,omitempty"`
-	Agent string `json:"agent,omitempty"`
-	// Width is half the width of the interval to reach.
-	Width float64 `json:"width"`
-	// Confidence of the interval. Default: 0.95.
-	Confidence float64 `json:"confidence"`
-	// Min and Max bound the episodes of a cell, and Step is how many more to play at a
-	// time. Default: 30, 1,000 and Min.
-	Min  int `json:"min"`
-	Max  int `json:"max"`
-	Step int `json:"step"`
-}
-
 // World makes the plan that the engine plays, a new one for each run or resume: the plan of the file,
 // or the plan that the kind makes of it. It cannot fail for a Plan that was loaded.
 func (p *Plan) World() (world.Plan, error) {
@@ -97,11 +81,10 @@ func (p *Plan) Asked() (world.Plan, error) {
 			return nil, err
 		}
 	}
-	if u := p.Until; u != nil {
-		return world.Until{
-			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
-			Bounds: p.bounds(u.Score, cells), Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
-		}.Plan()
+	if p.Until != nil {
+		u := *p.Until
+		u.Cells, u.Bounds = cells, p.bounds(u.Score, cells)
+		return u.Plan()
 	}
 	return plan, nil
 }
@@ -204,7 +187,7 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	if len(lists) == len(plans) {
 		return world.Join(lists...), nil
 	}
-	return world.Beside(plans...), nil
+	return planner.Beside(plans...), nil
 }
 
 func tooMany(most int, what string) error {
@@ -212,8 +195,8 @@ func tooMany(most int, what string) error {
 }
 
 // worldMatrix converts the matrix to that of package world.
-func (p *Plan) worldMatrix() (world.Matrix, error) {
-	m := world.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
+func (p *Plan) worldMatrix() (planner.Matrix, error) {
+	m := planner.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
 	for _, seating := range p.Matrix.seatings(p.Seats) {
 		lineup := maps.Clone(p.Lineup)
 		if lineup == nil {
@@ -229,7 +212,7 @@ func (p *Plan) worldMatrix() (world.Matrix, error) {
 			if err != nil {
 				return m, fmt.Errorf("config: plan.matrix: %w", err)
 			}
-			m.Variants = append(m.Variants, world.Variant{Variation: name, Name: label(p.Matrix.varied(change)), Params: params, Lineup: v.Lineup})
+			m.Variants = append(m.Variants, planner.Variant{Variation: name, Name: label(p.Matrix.varied(change)), Params: params, Lineup: v.Lineup})
 		}
 	}
 	return m, nil

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"parley/internal/planner"
 )
 
 // matrix checks the matrix and fills in its defaults.
@@ -169,21 +171,7 @@ func (r *resolver) until() {
 		r.agentKnown(u.Agent, here.to("agent"))
 	}
 	r.score(u, here)
-	if u.Confidence == 0 {
-		u.Confidence = 0.95
-	}
-	if u.Min == 0 {
-		u.Min = 30
-		if u.Max > 0 {
-			u.Min = min(u.Min, u.Max)
-		}
-	}
-	if u.Max == 0 {
-		u.Max = max(1000, u.Min)
-	}
-	if u.Step == 0 {
-		u.Step = u.Min
-	}
+	*u = u.WithDefaults()
 	if u.Max < u.Min {
 		r.complain(here.to("max"), "is less than min, which is %d", u.Min)
 	}
@@ -198,7 +186,7 @@ func (r *resolver) until() {
 
 // score checks that the kind declares the score, for the seat or agent that is wanted. If a kind
 // declares no scores, a wrong name is found during play.
-func (r *resolver) score(u *Until, here path) {
+func (r *resolver) score(u *planner.Until, here path) {
 	all := r.plan.Kind.Measures(r.plan.Params)
 	if all == nil || len(r.errs) > 0 {
 		return

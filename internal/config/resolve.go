@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/near"
+	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -39,8 +40,8 @@ type file struct {
 }
 
 type planFile struct {
-	Matrix *Matrix `json:"matrix,omitempty"`
-	Until  *Until  `json:"until,omitempty"`
+	Matrix *Matrix        `json:"matrix,omitempty"`
+	Until  *planner.Until `json:"until,omitempty"`
 }
 
 type retry struct {

@@ -1,4 +1,4 @@
-package world
+package planner
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"parley/world"
 )
 
 // Matrix plays every lineup with every variant of the params a number of times. A cell is one lineup with one variant. Its
@@ -42,20 +44,20 @@ func VariationOf(cell string) string {
 
 // Plan checks m and makes it a plan. It plays the first repetition of every cell, then the second, and so on, so that an
 // interrupted run has played all cells equally often.
-func (m Matrix) Plan() (Plan, error) {
+func (m Matrix) Plan() (world.Plan, error) {
 	cells, err := m.Cells()
 	if err != nil {
 		return nil, err
 	}
-	round := Block{Rounds: max(1, m.Repetitions)}
+	round := world.Block{Rounds: max(1, m.Repetitions)}
 	for _, c := range cells {
-		round.Groups = append(round.Groups, Group{Spec: c, Size: 1})
+		round.Groups = append(round.Groups, world.Group{Spec: c, Size: 1})
 	}
-	return Blocks(round)
+	return world.Blocks(round)
 }
 
 // Cells returns one spec for each cell, with deal 0, without duplicates.
-func (m Matrix) Cells() ([]Spec, error) {
+func (m Matrix) Cells() ([]world.Spec, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
@@ -64,11 +66,11 @@ func (m Matrix) Cells() ([]Spec, error) {
 		variants = []Variant{{Params: json.RawMessage("{}")}}
 	}
 	varied := m.varied()
-	var cells []Spec
+	var cells []world.Spec
 	seen := map[string]bool{}
 	for _, v := range variants {
 		for _, lineup := range m.Lineups {
-			s := Spec{Kind: m.Kind, Params: v.Params, Lineup: maps.Clone(lineup), Cell: label(varied, lineup, v)}
+			s := world.Spec{Kind: m.Kind, Params: v.Params, Lineup: maps.Clone(lineup), Cell: label(varied, lineup, v)}
 			maps.Copy(s.Lineup, v.Lineup)
 			if !seen[s.Cell] {
 				seen[s.Cell] = true
@@ -81,26 +83,26 @@ func (m Matrix) Cells() ([]Spec, error) {
 
 func (m Matrix) check() error {
 	if len(m.Seats) == 0 {
-		return errors.New("world: matrix: no seats")
+		return errors.New("planner: matrix: no seats")
 	}
 	if len(m.Lineups) == 0 {
-		return errors.New("world: matrix: no lineups")
+		return errors.New("planner: matrix: no lineups")
 	}
 	for i, l := range m.Lineups {
 		for _, seat := range m.Seats {
 			if l[seat] == "" && (len(m.Variants) == 0 || slices.ContainsFunc(m.Variants, func(v Variant) bool { return v.Lineup[seat] == "" })) {
-				return fmt.Errorf("world: matrix: lineup %d: nobody sits in %s", i+1, seat)
+				return fmt.Errorf("planner: matrix: lineup %d: nobody sits in %s", i+1, seat)
 			}
 		}
 		if len(l) > len(m.Seats) {
-			return fmt.Errorf("world: matrix: lineup %d: %s: the seats are %s", i+1,
+			return fmt.Errorf("planner: matrix: lineup %d: %s: the seats are %s", i+1,
 				strings.Join(slices.Sorted(maps.Keys(l)), ", "), strings.Join(m.Seats, ", "))
 		}
 	}
 	names := map[[2]string]bool{}
 	for _, v := range m.Variants {
 		if names[[2]string{v.Variation, v.Name}] {
-			return fmt.Errorf("world: matrix: two variants are named %q", label(nil, nil, v))
+			return fmt.Errorf("planner: matrix: two variants are named %q", label(nil, nil, v))
 		}
 		names[[2]string{v.Variation, v.Name}] = true
 	}

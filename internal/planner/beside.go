@@ -1,7 +1,9 @@
-package world
+package planner
+
+import "parley/world"
 
 // Beside plays several plans at the same time: a stage is the next stage of each plan that has one, in order.
-func Beside(plans ...Plan) Plan {
+func Beside(plans ...world.Plan) world.Plan {
 	if len(plans) == 1 {
 		return plans[0]
 	}
@@ -18,13 +20,13 @@ type beside struct {
 }
 
 type besidePlan struct {
-	plan  Plan
+	plan  world.Plan
 	asked int // episodes in the current stage
 }
 
 // Next passes each plan its part of the stage and joins what they ask for next.
-func (b *beside) Next(last []Played) Specs {
-	var parts []Specs
+func (b *beside) Next(last []world.Played) world.Specs {
+	var parts []world.Specs
 	var open []*besidePlan
 	for _, p := range b.open {
 		n := min(p.asked, len(last))
@@ -36,5 +38,5 @@ func (b *beside) Next(last []Played) Specs {
 		}
 	}
 	b.open = open
-	return Join(parts...)
+	return world.Join(parts...)
 }

@@ -1,4 +1,4 @@
-package world_test
+package planner_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/planner"
 	"parley/internal/stats"
 	"parley/world"
 )
@@ -67,10 +68,10 @@ func pairs(agents ...string) (lineups []map[string]string) {
 	return lineups
 }
 
-func matrix() world.Matrix {
-	return world.Matrix{
+func matrix() planner.Matrix {
+	return planner.Matrix{
 		Kind: "k", Seats: []string{"first", "second"}, Lineups: pairs("a", "b", "c"),
-		Variants: []world.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
+		Variants: []planner.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
 	}
 }
 
@@ -85,7 +86,7 @@ func TestPlansAreFolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := world.Until{
+		u := planner.Until{
 			Cells: cells, Score: rapid.SampledFrom([]string{"points", "won", "length", "none"}).Draw(t, "score"),
 			Width: rapid.Float64Range(0.01, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Max: 20,
 			Step: rapid.IntRange(1, 9).Draw(t, "step"),
@@ -193,11 +194,11 @@ func TestMatrixIsPaired(t *testing.T) {
 func TestMatrixNamesWhatVaries(t *testing.T) {
 	t.Parallel()
 	one := []map[string]string{{"x": "a", "y": "b"}}
-	for want, m := range map[string]world.Matrix{
+	for want, m := range map[string]planner.Matrix{
 		"":               {Lineups: one},
-		"v; w":           {Lineups: one, Variants: []world.Variant{{Name: "v"}, {Name: "w"}}},
+		"v; w":           {Lineups: one, Variants: []planner.Variant{{Name: "v"}, {Name: "w"}}},
 		"y=b; y=c":       {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "a", "y": "c"}}},
-		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []world.Variant{{Name: "v"}}},
+		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []planner.Variant{{Name: "v"}}},
 	} {
 		m.Seats = []string{"x", "y"}
 		cells, err := m.Cells()
@@ -217,27 +218,27 @@ func TestMatrixNamesWhatVaries(t *testing.T) {
 func TestPlansAreChecked(t *testing.T) {
 	t.Parallel()
 	cells := []world.Spec{{Kind: "k"}}
-	good := world.Until{Cells: cells, Score: "s", Width: 0.1}
-	with := func(change func(*world.Until)) maker {
+	good := planner.Until{Cells: cells, Score: "s", Width: 0.1}
+	with := func(change func(*planner.Until)) maker {
 		u := good
 		change(&u)
 		return u.Plan
 	}
 	seats := []string{"a"}
 	for want, make := range map[string]maker{
-		"no seats":               world.Matrix{}.Plan,
-		"no lineups":             world.Matrix{Seats: seats}.Plan,
-		"nobody sits in a":       world.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
-		"the seats are a":        world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
-		`variants are named "v"`: world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []world.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
-		"no cells":               with(func(u *world.Until) { u.Cells = nil }),
-		"no score":               with(func(u *world.Until) { u.Score = "" }),
-		"not both":               with(func(u *world.Until) { u.Seat, u.Agent = "a", "b" }),
-		"width NaN":              with(func(u *world.Until) { u.Width = math.NaN() }),
-		"width 0":                with(func(u *world.Until) { u.Width = 0 }),
-		"confidence 95":          with(func(u *world.Until) { u.Confidence = 95 }),
-		"min 50, max 10":         with(func(u *world.Until) { u.Min, u.Max = 50, 10 }),
-		"step -1":                with(func(u *world.Until) { u.Step = -1 }),
+		"no seats":               planner.Matrix{}.Plan,
+		"no lineups":             planner.Matrix{Seats: seats}.Plan,
+		"nobody sits in a":       planner.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
+		"the seats are a":        planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
+		`variants are named "v"`: planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []planner.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
+		"no cells":               with(func(u *planner.Until) { u.Cells = nil }),
+		"no score":               with(func(u *planner.Until) { u.Score = "" }),
+		"not both":               with(func(u *planner.Until) { u.Seat, u.Agent = "a", "b" }),
+		"width NaN":              with(func(u *planner.Until) { u.Width = math.NaN() }),
+		"width 0":                with(func(u *planner.Until) { u.Width = 0 }),
+		"confidence 95":          with(func(u *planner.Until) { u.Confidence = 95 }),
+		"min 50, max 10":         with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
+		"step -1":                with(func(u *planner.Until) { u.Step = -1 }),
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -250,7 +251,7 @@ func TestPlansAreChecked(t *testing.T) {
 
 func TestUntilStopsWhenNarrow(t *testing.T) {
 	t.Parallel()
-	u := world.Until{Cells: []world.Spec{{Kind: "k"}}, Score: "won", Seat: "first", Width: 0.08, Max: 5000, Min: 20, Step: 10}
+	u := planner.Until{Cells: []world.Spec{{Kind: "k"}}, Score: "won", Seat: "first", Width: 0.08, Max: 5000, Min: 20, Step: 10}
 	for seed := range uint64(20) {
 		var xs []float64
 		widths := []float64{}
@@ -278,7 +279,7 @@ func TestUntilStopsWhenNarrow(t *testing.T) {
 
 func TestUntilStopsEachCellAlone(t *testing.T) {
 	t.Parallel()
-	u := world.Until{
+	u := planner.Until{
 		Cells: []world.Spec{{Cell: "steady"}, {Cell: "wild"}, {Cell: "mute"}}, Score: "s",
 		Width: 0.5, Min: 4, Max: 10, Step: 4,
 	}
@@ -322,7 +323,7 @@ func TestUntilOfNothing(t *testing.T) {
 		{"points", "", "b", false, "no episode has a score points of agent b"},
 		{"pionts", "first", "", true, ""},
 	} {
-		u := world.Until{Cells: []world.Spec{{Lineup: map[string]string{"first": "a"}}}, Score: c.score, Seat: c.seat, Agent: c.agent, Width: 1, Min: 3, Max: 9}
+		u := planner.Until{Cells: []world.Spec{{Lineup: map[string]string{"first": "a"}}}, Score: c.score, Seat: c.seat, Agent: c.agent, Width: 1, Min: 3, Max: 9}
 		p, err := u.Plan()
 		if err != nil {
 			t.Fatal(err)

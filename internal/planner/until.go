@@ -1,4 +1,4 @@
-package world
+package planner
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"parley/world"
 )
 
 // Until plays cells until a score of each is known precisely enough, or more episodes cannot help. It plays Min
@@ -17,14 +19,14 @@ import (
 type Until struct {
 	// Cells has one spec for each cell, as Matrix.Cells returns them. Repetitions have the deals 0, 1, …, the same in
 	// every cell.
-	Cells []Spec `json:"-"`
+	Cells []world.Spec `json:"-"`
 	// Score is the name of the score.
 	Score string `json:"score"`
 	// Seat has the score, or Agent in any seat. Default: it is a score of the whole episode.
 	Seat  string `json:"seat,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	// Bounds are the possible values of the score. Default: anything.
-	Bounds Bounds `json:"-"`
+	Bounds world.Bounds `json:"-"`
 	// Width is half the width of the interval to reach: 0.05 for ±0.05.
 	Width float64 `json:"width"`
 	// Confidence is that of the interval. Default: 0.95.
@@ -39,30 +41,30 @@ type Until struct {
 // or when more would show nothing: after Min repetitions, none had the score, all were copies of one play, or a score
 // without bounds was always the same. Failed episodes do not count. If no episode has the score although some succeeded,
 // its name is wrong: the plan ends after the first stage, and Err lists the scores.
-func (u Until) Plan() (Plan, error) {
+func (u Until) Plan() (world.Plan, error) {
 	u = u.WithDefaults()
 	switch {
 	case len(u.Cells) == 0:
-		return nil, errors.New("world: until: no cells")
+		return nil, errors.New("planner: until: no cells")
 	case u.Score == "":
-		return nil, errors.New("world: until: no score")
+		return nil, errors.New("planner: until: no score")
 	case u.Seat != "" && u.Agent != "":
-		return nil, errors.New("world: until: a seat or an agent, not both")
+		return nil, errors.New("planner: until: a seat or an agent, not both")
 	case !(u.Width > 0) || math.IsInf(u.Width, 1):
-		return nil, fmt.Errorf("world: until: width %v: want a number above 0", u.Width)
+		return nil, fmt.Errorf("planner: until: width %v: want a number above 0", u.Width)
 	case !(u.Confidence > 0 && u.Confidence < 1):
-		return nil, fmt.Errorf("world: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
+		return nil, fmt.Errorf("planner: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
 	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
-		return nil, fmt.Errorf("world: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
-	case max(u.Min, u.Step) > MaxEpisodes/len(u.Cells):
-		return nil, fmt.Errorf("world: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), MaxEpisodes)
+		return nil, fmt.Errorf("planner: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	case max(u.Min, u.Step) > world.MaxEpisodes/len(u.Cells):
+		return nil, fmt.Errorf("planner: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), world.MaxEpisodes)
 	}
 	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
 	for _, spec := range u.Cells {
 		if p.cells[spec.Cell] != nil {
-			return nil, fmt.Errorf("world: until: two cells are named %q", spec.Cell)
+			return nil, fmt.Errorf("planner: until: two cells are named %q", spec.Cell)
 		}
-		c := &untilCell{spec: spec, sample: Sample{Bounds: u.Bounds}}
+		c := &untilCell{spec: spec, sample: world.Sample{Bounds: u.Bounds}}
 		p.cells[spec.Cell] = c
 		p.open = append(p.open, c)
 	}
@@ -101,15 +103,15 @@ type untilPlan struct {
 }
 
 type untilCell struct {
-	spec   Spec
-	sample Sample
+	spec   world.Spec
+	sample world.Sample
 	dealt  int // repetitions asked for
 	until  int // repetitions at the next check
 }
 
 // Next takes a stage and asks for more repetitions of the open cells, round after round. When a cell ends depends only on
 // its own episodes and their number, so a plan that continues a smaller one ends a cell at the same point.
-func (p *untilPlan) Next(last []Played) Specs {
+func (p *untilPlan) Next(last []world.Played) world.Specs {
 	for _, l := range last {
 		c := p.cells[l.Spec.Cell]
 		if c == nil {
@@ -127,8 +129,8 @@ func (p *untilPlan) Next(last []Played) Specs {
 	}
 	p.began = true
 	if !p.found && len(p.other) > 0 {
-		p.err = fmt.Errorf("world: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
-		return Specs{}
+		p.err = fmt.Errorf("planner: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
+		return world.Specs{}
 	}
 	p.open = slices.DeleteFunc(p.open, p.done)
 	for _, c := range p.open {
@@ -140,20 +142,20 @@ func (p *untilPlan) Next(last []Played) Specs {
 }
 
 // rounds asks for the missing repetitions of the open cells, in rounds of all cells that miss some.
-func (p *untilPlan) rounds() (Specs, error) {
-	var blocks []Block
+func (p *untilPlan) rounds() (world.Specs, error) {
+	var blocks []world.Block
 	for {
-		b := Block{}
+		b := world.Block{}
 		var missing []*untilCell
 		for _, c := range p.open {
 			if n := c.until - c.dealt; n > 0 {
-				b.Groups = append(b.Groups, Group{Spec: c.spec.WithDeal(c.dealt), Size: 1})
+				b.Groups = append(b.Groups, world.Group{Spec: c.spec.WithDeal(c.dealt), Size: 1})
 				missing = append(missing, c)
 				b.Rounds = min(n, cmp.Or(b.Rounds, n))
 			}
 		}
 		if len(missing) == 0 {
-			return Blocks(blocks...)
+			return world.Blocks(blocks...)
 		}
 		for _, c := range missing {
 			c.dealt += b.Rounds
@@ -175,7 +177,7 @@ func (p *untilPlan) check(dealt int) int {
 func (p *untilPlan) Err() error { return p.err }
 
 // others collects the names of scores for an error.
-func (p *untilPlan) others(o Outcome) {
+func (p *untilPlan) others(o world.Outcome) {
 	for _, s := range o.Scores {
 		whose := ""
 		if s.Seat != "" {
@@ -217,7 +219,7 @@ func (p *untilPlan) done(c *untilCell) bool {
 }
 
 // values returns the scores of one episode, for each wanted seat.
-func (p *untilPlan) values(l Played) (out []float64) {
+func (p *untilPlan) values(l world.Played) (out []float64) {
 	if l.Outcome.Failed != "" {
 		return nil
 	}

@@ -1,9 +1,11 @@
-package world
+package planner
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+
+	"parley/world"
 )
 
 // ErrCannotGrow is returned by Grow for a plan whose episodes depend on each other.
@@ -12,7 +14,7 @@ var ErrCannotGrow = errors.New("the plan decides which episodes to play from the
 // Grown is a plan for a run that has recorded stages. It asks for the recorded episodes again, stage by stage, and
 // then for the new ones, so episodes keep their numbers.
 type Grown struct {
-	Plan
+	world.Plan
 	// Recorded is the number of recorded episodes, and New that of new ones; -1: it depends on outcomes.
 	Recorded, New int
 	// Renamed maps the names of recorded cells to their new names, if these differ.
@@ -25,7 +27,7 @@ type Grown struct {
 type MissingError struct {
 	Count   int
 	Episode int // the first of them
-	Spec    Spec
+	Spec    world.Spec
 }
 
 // Error names the first of them.
@@ -42,11 +44,11 @@ func (e *MissingError) Error() string {
 
 // Grow makes p continue after the episodes that a run has recorded, stage by stage. p is a Specs or the plan of an
 // Until, for the same kind and seed. If it does not ask for all recorded episodes, the error is a *MissingError.
-func Grow(k Kind, recorded []Specs, p Plan) (*Grown, error) {
+func Grow(k world.Kind, recorded []world.Specs, p world.Plan) (*Grown, error) {
 	g := &grower{Grown: Grown{Renamed: map[string]string{}}, ids: NewCellIDs(k)}
 	var err error
 	switch p := p.(type) {
-	case Specs:
+	case world.Specs:
 		err = g.list(recorded, p)
 	case *untilPlan:
 		err = g.until(recorded, p)
@@ -75,27 +77,27 @@ type cellDeal struct {
 	deal int
 }
 
-func (g *grower) key(s Spec) cellDeal { return cellDeal{g.ids.Of(s), s.Deal} }
+func (g *grower) key(s world.Spec) cellDeal { return cellDeal{g.ids.Of(s), s.Deal} }
 
 // rename notes that a recorded spec is a spec of the plan.
-func (g *grower) rename(was, is Spec) error {
+func (g *grower) rename(was, is world.Spec) error {
 	if was.Cell == is.Cell {
 		return nil
 	}
 	if other, ok := g.Renamed[was.Cell]; ok && other != is.Cell {
-		return fmt.Errorf("world: the recorded cell %q is both %q and %q in the plan", was.Cell, other, is.Cell)
+		return fmt.Errorf("planner: the recorded cell %q is both %q and %q in the plan", was.Cell, other, is.Cell)
 	}
 	g.Renamed[was.Cell] = is.Cell
 	return nil
 }
 
 // stages returns the recorded stages with the plan's names of cells. A cell that is not in the plan does not change.
-func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs, err error) {
+func (g *grower) stages(recorded []world.Specs, cells map[CellID]world.Spec) (stages []world.Specs, err error) {
 	for _, s := range cells {
 		g.Cells = append(g.Cells, s.Cell)
 	}
 	for _, stage := range recorded {
-		stages = append(stages, stage.Map(func(was Spec) Spec {
+		stages = append(stages, stage.Map(func(was world.Spec) world.Spec {
 			is, ok := cells[g.ids.Of(was)]
 			if !ok {
 				return was
@@ -108,8 +110,8 @@ func (g *grower) stages(recorded []Specs, cells map[CellID]Spec) (stages []Specs
 }
 
 // list removes the recorded specs from l. Usually l begins with them.
-func (g *grower) list(recorded []Specs, l Specs) error {
-	cells := map[CellID]Spec{}
+func (g *grower) list(recorded []world.Specs, l world.Specs) error {
+	cells := map[CellID]world.Spec{}
 	for _, s := range l.Distinct() {
 		cells[g.ids.Of(s)] = s
 	}
@@ -117,7 +119,7 @@ func (g *grower) list(recorded []Specs, l Specs) error {
 	if err != nil {
 		return err
 	}
-	g.Recorded = Join(recorded...).Len()
+	g.Recorded = world.Join(recorded...).Len()
 	rest, ok := g.after(recorded, l)
 	if !ok {
 		rest = g.others(recorded, l)
@@ -128,11 +130,11 @@ func (g *grower) list(recorded []Specs, l Specs) error {
 }
 
 // after returns the specs of l after the recorded ones, if l begins with these.
-func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
+func (g *grower) after(recorded []world.Specs, l world.Specs) (world.Specs, bool) {
 	n := 0
 	for _, stage := range recorded {
-		if stage.Len() > l.Len()-n || l.Cut(n, n+stage.Len()).Diff(stage, func(a, b Spec) bool { return g.key(a) == g.key(b) }) >= 0 {
-			return Specs{}, false
+		if stage.Len() > l.Len()-n || l.Cut(n, n+stage.Len()).Diff(stage, func(a, b world.Spec) bool { return g.key(a) == g.key(b) }) >= 0 {
+			return world.Specs{}, false
 		}
 		n += stage.Len()
 	}
@@ -140,12 +142,12 @@ func (g *grower) after(recorded []Specs, l Specs) (Specs, bool) {
 }
 
 // others returns the specs of l that are not recorded, in order.
-func (g *grower) others(recorded []Specs, l Specs) Specs {
-	left, all := map[cellDeal]int{}, Join(recorded...)
+func (g *grower) others(recorded []world.Specs, l world.Specs) world.Specs {
+	left, all := map[cellDeal]int{}, world.Join(recorded...)
 	for _, s := range all.All() {
 		left[g.key(s)]++
 	}
-	var rest []Spec
+	var rest []world.Spec
 	for _, s := range l.All() {
 		k := g.key(s)
 		switch n := left[k]; n {
@@ -163,23 +165,23 @@ func (g *grower) others(recorded []Specs, l Specs) Specs {
 			g.miss(n, s)
 		}
 	}
-	return List(rest...)
+	return world.List(rest...)
 }
 
 // miss notes that a recorded episode is not in the plan.
-func (g *grower) miss(n int, was Spec) {
+func (g *grower) miss(n int, was world.Spec) {
 	if g.missing.Count++; g.missing.Count == 1 {
 		g.missing.Episode, g.missing.Spec = n, was
 	}
 }
 
 // until makes u take the recorded episodes into account.
-func (g *grower) until(recorded []Specs, u *untilPlan) error {
-	cells := map[CellID]Spec{}
+func (g *grower) until(recorded []world.Specs, u *untilPlan) error {
+	cells := map[CellID]world.Spec{}
 	for _, c := range u.open {
 		cells[g.ids.Of(c.spec)] = c.spec
 	}
-	for n, was := range Join(recorded...).All() {
+	for n, was := range world.Join(recorded...).All() {
 		if _, ok := cells[g.ids.Of(was)]; !ok || was.Deal < 0 || was.Deal >= u.Max {
 			g.miss(n, was)
 		}
@@ -192,14 +194,14 @@ func (g *grower) until(recorded []Specs, u *untilPlan) error {
 
 // grownPlan plays stages, and then what rest makes of all of them together.
 type grownPlan struct {
-	stages []Specs
-	rest   Plan
+	stages []world.Specs
+	rest   world.Plan
 	keep   bool // rest needs the played episodes
-	played []Played
+	played []world.Played
 }
 
 // Next returns the next stage.
-func (p *grownPlan) Next(last []Played) Specs {
+func (p *grownPlan) Next(last []world.Played) world.Specs {
 	if p.keep {
 		p.played = append(p.played, last...)
 	}
@@ -220,18 +222,18 @@ func (p *grownPlan) Next(last []Played) Specs {
 
 // Err returns the error of rest, or nil.
 func (p *grownPlan) Err() error {
-	if failed, ok := p.rest.(FailingPlan); ok {
+	if failed, ok := p.rest.(world.FailingPlan); ok {
 		return failed.Err()
 	}
 	return nil
 }
 
 // onceList plays a list once, regardless of earlier stages.
-type onceList struct{ list Specs }
+type onceList struct{ list world.Specs }
 
 // Next returns the list the first time, and then nothing.
-func (o *onceList) Next([]Played) Specs {
+func (o *onceList) Next([]world.Played) world.Specs {
 	l := o.list
-	o.list = Specs{}
+	o.list = world.Specs{}
 	return l
 }

@@ -1,9 +1,11 @@
-package world
+package planner
 
 import (
 	"encoding/binary"
 
 	"github.com/zeebo/xxh3"
+
+	"parley/world"
 )
 
 // CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside,
@@ -12,7 +14,7 @@ type CellID [16]byte
 
 // CellIDs computes CellIDs. Only one goroutine may use it.
 type CellIDs struct {
-	kind   Kind
+	kind   world.Kind
 	params map[paramsAt]CellID // specs share params, which may be large
 }
 
@@ -26,10 +28,10 @@ type paramsAt struct {
 const maxParams = 1024
 
 // NewCellIDs returns a CellIDs for specs of a kind.
-func NewCellIDs(k Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
+func NewCellIDs(k world.Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
 
 // Of returns the CellID of a spec.
-func (c *CellIDs) Of(s Spec) CellID {
+func (c *CellIDs) Of(s world.Spec) CellID {
 	var pair [128]byte
 	var high, low uint64 // of the lineup: a sum, so that the order of seats does not count
 	for seat, agent := range s.Lineup {
@@ -44,7 +46,7 @@ func (c *CellIDs) Of(s Spec) CellID {
 	return xxh3.Hash128(append(b, s.Kind...)).Bytes()
 }
 
-func (c *CellIDs) paramsOf(s Spec) CellID {
+func (c *CellIDs) paramsOf(s world.Spec) CellID {
 	if len(s.Params) == 0 {
 		return CellID{}
 	}

@@ -1,14 +1,15 @@
-package world_test
+package planner_test
 
 import (
 	"fmt"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
 // Two models meet on both sides, five times each, with the same deals.
 func ExampleMatrix() {
-	plan, err := world.Matrix{
+	plan, err := planner.Matrix{
 		Kind: "secrets", Seats: []string{"first", "second"},
 		Lineups:     []map[string]string{{"first": "small", "second": "large"}, {"first": "large", "second": "small"}},
 		Repetitions: 5,
@@ -31,7 +32,7 @@ func ExampleMatrix() {
 
 // A score that is always the same is known after the first stage.
 func ExampleUntil() {
-	plan, err := world.Until{
+	plan, err := planner.Until{
 		Cells: []world.Spec{{Kind: "secrets", Lineup: map[string]string{"first": "small", "second": "large"}}},
 		Score: "points", Agent: "small", Width: 0.25, Min: 20, Step: 10, Max: 500,
 	}.Plan()
