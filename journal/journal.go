@@ -20,11 +20,10 @@ import (
 	"parley/world"
 )
 
-// Version is the format of the entries. Each step has its date and reason:
+// Version is the version of the entries' format. Each version has its date and reason:
 //
-//	1  2026-11-15  the first
-//	2  2026-11-15  every row of a run file has a checksum
-const Version = 2
+//	1  2026-11-16  the first
+const Version = 1
 
 // ErrFenced is returned to a writer whose place was taken by another.
 var ErrFenced = errors.New("journal: another process has taken over this run")
@@ -260,9 +259,9 @@ func (r *Replied) Cost() llm.Money {
 	case r.Copied:
 		return 0
 	case r.Response != nil:
-		return max(0, r.Response.Trail.Cost)
+		return max(0, r.Response.Metadata.Cost)
 	case r.Error != nil:
-		return max(0, r.Error.Trail.Cost)
+		return max(0, r.Error.Metadata.Cost)
 	default:
 		return 0
 	}

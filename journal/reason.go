@@ -44,27 +44,19 @@ func (r Reason) String() string {
 // MarshalText writes the reason as String words it.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads the words of a reason. The kind is known only as far as they show it: see ParseReason.
+// UnmarshalText reads what MarshalText writes. It recognizes ByBudget and ByGrowth by their words,
+// and reads every other reason as ByCall.
 func (r *Reason) UnmarshalText(text []byte) error {
-	*r = ParseReason("", string(text))
-	return nil
-}
-
-// ParseReason reads a reason in words, such as String makes and run files had before there were
-// kinds. Where the words do not show the kind, the state decides: ByError for Failed, else ByCall.
-func ParseReason(state State, text string) Reason {
+	detail, budget := strings.CutPrefix(string(text), budgetIs)
 	switch {
-	case text == "":
-		return Reason{}
-	case text == (Reason{Kind: ByGrowth}).String():
-		return Reason{Kind: ByGrowth}
-	case state == Failed:
-		return Reason{ByError, text}
-	case strings.HasPrefix(text, budgetIs):
-		return Reason{ByBudget, text[len(budgetIs):]}
-	case text == "stopped by a signal", text == "aborted by a second signal":
-		return Reason{ByUser, text}
+	case detail == "":
+		*r = Reason{}
+	case detail == (Reason{Kind: ByGrowth}).String():
+		*r = Reason{Kind: ByGrowth}
+	case budget:
+		*r = Reason{ByBudget, detail}
 	default:
-		return Reason{ByCall, text}
+		*r = Reason{ByCall, detail}
 	}
+	return nil
 }

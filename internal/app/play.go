@@ -88,7 +88,7 @@ func (u usageError) Unwrap() error { return u.error }
 // IsUsage says whether err is about what the user asked for, and nothing is broken.
 func IsUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
-	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrNewer, sqlite.ErrPlaying, fs.ErrNotExist, fs.ErrExist} {
+	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrVersion, sqlite.ErrPlaying, fs.ErrNotExist, fs.ErrExist} {
 		ok = ok || errors.Is(err, is)
 	}
 	return ok

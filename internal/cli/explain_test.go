@@ -27,8 +27,8 @@ func TestKindWords(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no such verb":          {[]string{"bogus"}, []string{"bogus is no verb\n", "the verbs: run, resume, check", "parley --help"}},
-		"a verb with a slip":    {[]string{"rseume", run}, []string{"rseume is no verb; did you mean resume?"}},
+		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, check", "parley --help"}},
+		"a misspelled command":  {[]string{"rseume", run}, []string{"unknown command rseume; did you mean resume?"}},
 		"a plan and no verb":    {[]string{plan}, []string{"to play a plan: parley run " + plan}},
 		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},
 		"no plan":               {[]string{"run"}, []string{"run: <plan> is missing", "usage: parley run <plan> [flags]", "parley run --help"}},
@@ -78,11 +78,11 @@ func TestHelpAsAVerb(t *testing.T) {
 	}
 }
 
-// TestOtherFormats: a run file of a newer parley, or of none, is refused with what to do.
+// TestOtherFormats: a file of another format version, or of another program, is refused, and the error says what to do.
 func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	const userVersion, application = 60, 68 // where SQLite keeps them, four bytes each
-	for at, want := range map[int]string{userVersion: "newer format (99; this program knows up to", application: "database of another program"} {
+	for at, want := range map[int]string{userVersion: "another format version (99; this program reads version", application: "database of another program"} {
 		file := conversation(t)
 		b := []byte(read(t, file))
 		copy(b[at:], []byte{0, 0, 0, 99})

@@ -40,7 +40,7 @@ func (a *account) noRoom() *llm.Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.short {
-		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may", a.most), Err: llm.ErrMost}
+		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may", a.most), Err: llm.ErrMaxCost}
 	}
 	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"parley/internal/queue"
 	"parley/llm"
 )
 
@@ -30,16 +31,19 @@ type Budget struct {
 	reserved llm.Money // for calls that go live: what Expose is told of
 	batched  llm.Money // for calls that go over a batch API, whose marks tell of them
 	risk     llm.Money // of batches that earlier processes left, which no call accounts for yet
-	queue    queue[*waiter]
-	crowd    queue[*waiter] // those of the queue that there is room for once fewer calls are alone
-	alone    int            // calls that are out and may cost more than is set aside for them
+	queue    queue.Queue[*waiter]
+	crowd    queue.Queue[*waiter] // those of the queue that there is room for once fewer calls are alone
+	alone    int                  // calls that are out and may cost more than is set aside for them
 	closed   bool
 }
 
 // NewBudget returns a budget of limit, of which spent is gone already. A limit of 0
 // is no limit: the budget only counts.
 func NewBudget(limit, spent llm.Money) *Budget {
-	return &Budget{limit: max(0, limit), spent: max(0, spent)}
+	b := &Budget{limit: max(0, limit), spent: max(0, spent)}
+	track := func(w *waiter, i int) { w.index = i }
+	b.queue.Track, b.crowd.Track = track, track
+	return b
 }
 
 // Spent returns what is spent for good, and what is set aside for calls in flight and open
@@ -85,8 +89,8 @@ type hold struct {
 
 // waiter is a call that waits for room.
 type waiter struct {
-	place
 	want
+	index   int  // in its queue; -1 when it has left
 	crowded bool // it stands in crowd
 	ready   chan struct{}
 	back    func() // says that it does not wait any more
@@ -104,14 +108,14 @@ func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 		}
 		return hold{}, nil // attempts say themselves what they need
 	}
-	if b.queue.len() == 0 {
+	if b.queue.Len() == 0 {
 		if h, ok, _ := b.room(w.terms()); ok {
 			defer b.mu.Unlock()
 			return h, b.give(h, w.batched)
 		}
 	}
-	d := &waiter{place: place{order: w.req.Order}, want: w, ready: make(chan struct{}), back: w.call.aside()}
-	b.queue.push(d)
+	d := &waiter{want: w, ready: make(chan struct{}), back: w.call.aside()}
+	b.queue.Push(d, d.req.Order)
 	b.pump()
 	b.mu.Unlock()
 	select {
@@ -123,7 +127,8 @@ func (b *Budget) reserve(ctx context.Context, w want) (hold, error) {
 		if d.crowded {
 			q = &b.crowd
 		}
-		if q.leave(d) {
+		if d.index >= 0 {
+			q.Remove(d.index)
 			d.back()
 			b.pump()
 			return hold{}, llm.ContextError(ctx)
@@ -247,7 +252,7 @@ func (b *Budget) close(free llm.Money, batched, alone bool) {
 
 // pump lets in whoever fits, in order: first those that waited to be alone.
 func (b *Budget) pump() {
-	for b.crowd.len() > 0 {
+	for b.crowd.Len() > 0 {
 		served, crowded := b.serve(&b.crowd)
 		if crowded {
 			break
@@ -256,14 +261,13 @@ func (b *Budget) pump() {
 			return
 		}
 	}
-	for b.queue.len() > 0 {
+	for b.queue.Len() > 0 {
 		served, crowded := b.serve(&b.queue)
 		switch {
 		case crowded:
-			d := b.queue.head()
-			b.queue.pop()
+			d := b.queue.Pop()
 			d.crowded = true
-			b.crowd.push(d)
+			b.crowd.Push(d, d.req.Order)
 		case !served:
 			return
 		}
@@ -272,8 +276,8 @@ func (b *Budget) pump() {
 
 // serve lets in or refuses the first of a queue, if it need not wait. With nothing in flight
 // nobody's room will grow, so whoever does not fit then is refused.
-func (b *Budget) serve(q *queue[*waiter]) (served, crowded bool) {
-	d := q.head()
+func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
+	d := q.Head()
 	t := d.terms()
 	h, ok, crowded := b.room(t)
 	switch {
@@ -288,7 +292,7 @@ func (b *Budget) serve(q *queue[*waiter]) (served, crowded bool) {
 	default:
 		return false, false
 	}
-	q.pop()
+	q.Pop()
 	d.back()
 	close(d.ready)
 	return true, false
@@ -332,10 +336,10 @@ func (b *budget) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	cost, estimated := a.close()
 	if err != nil {
 		e := *llm.AsError(err)
-		e.Trail.Cost, e.Trail.Estimated = cost, estimated
+		e.Metadata.Cost, e.Metadata.Estimated = cost, estimated
 		return nil, &e
 	}
-	resp.Trail.Cost, resp.Trail.Estimated = cost, estimated
+	resp.Metadata.Cost, resp.Metadata.Estimated = cost, estimated
 	return resp, nil
 }
 
@@ -347,7 +351,7 @@ func (b *budget) open(ctx context.Context, c *call) (*account, error) {
 	if !e.ok && b.budget.Limit() > 0 {
 		return nil, b.prices.unknown(req.Model)
 	}
-	if b.budget.Limit() > 0 || req.Most > 0 {
+	if b.budget.Limit() > 0 || req.MaxCost > 0 {
 		if err := b.prices.unpriced(req); err != nil {
 			return nil, err
 		}
@@ -362,14 +366,14 @@ func (b *budget) open(ctx context.Context, c *call) (*account, error) {
 		if risk, ok := s.Adopt(batched); ok {
 			free := max(risk, batched) // several of its attempts may be out
 			b.budget.adoptRisk(risk, free)
-			return &account{budget: b.budget, free: free, batched: true, most: req.Most}, nil
+			return &account{budget: b.budget, free: free, batched: true, most: req.MaxCost}, nil
 		}
 	}
 	h, err := b.budget.reserve(ctx, w)
 	if err != nil {
 		return nil, hinted(err, req, e)
 	}
-	return &account{budget: b.budget, free: h.amount, alone: h.alone, batched: w.batched, most: req.Most}, nil
+	return &account{budget: b.budget, free: h.amount, alone: h.alone, batched: w.batched, most: req.MaxCost}, nil
 }
 
 // hinted says what would make room, where the request leaves the most expensive part open or the

@@ -49,7 +49,7 @@ func TestAccountsAddUp(t *testing.T) {
 func (l *books) call(ctx context.Context) {
 	before, paid := len(l.open), l.paid
 	c := &call{req: asked(1, 50, 50)[0]}
-	c.req.Most = llm.Money(rapid.SampledFrom([]int64{0, 0, 1e6}).Draw(l.T, "most"))
+	c.req.MaxCost = llm.Money(rapid.SampledFrom([]int64{0, 0, 1e6}).Draw(l.T, "most"))
 	resp, err := l.top.ask(ctx, c)
 	switch {
 	case c.account == nil:
@@ -63,11 +63,11 @@ func (l *books) call(ctx context.Context) {
 	}
 	l.open = l.open[:before]
 	l.check()
-	var trail llm.Trail
+	var trail llm.Metadata
 	if err != nil {
-		trail = llm.AsError(err).Trail
+		trail = llm.AsError(err).Metadata
 	} else {
-		trail = resp.Trail
+		trail = resp.Metadata
 	}
 	if a := c.account; a.free != 0 || a.out != 0 || trail.Cost != a.cost || a.cost > l.paid-paid {
 		l.Errorf("after the call: %v free, %v out, cost %v of %v, trail %v", a.free, a.out, a.cost, l.paid-paid, trail.Cost)
@@ -126,7 +126,7 @@ func (l *books) check() {
 		}
 	}
 	b := l.top.budget
-	if b.reserved != reserved || b.batched != batched || b.spent != l.paid || b.alone != alone || b.queue.len()+b.crowd.len() > 0 {
+	if b.reserved != reserved || b.batched != batched || b.spent != l.paid || b.alone != alone || b.queue.Len()+b.crowd.Len() > 0 {
 		l.Fatalf("the budget has %v and %v set aside, %v spent, %d alone; %d calls hold %v and %v, cost %v, %d alone",
 			b.reserved, b.batched, b.spent, b.alone, len(l.open), reserved, batched, l.paid, alone)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/dispatch/tokens"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -76,7 +77,7 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 		Finish: draw(&x.tape, llm.FinishStop, llm.FinishLength, llm.FinishAborted),
 	}
 	asked := outputOf(x.price, req)
-	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > sizeOf(req).bound() || u.Output > asked || len(resp.Text) > asked {
+	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > tokens.SizeOf(req).Bound() || u.Output > asked || len(resp.Text) > asked {
 		x.honest = false
 	}
 	dropped := draw(&x.tape, 0, 0, 3, 400, 100_000, 1<<26)
@@ -103,7 +104,7 @@ func (x *trial) requests() []*llm.Request {
 	reqs := asked(x.tape.byte()%16, 50, 50)
 	for _, r := range reqs {
 		r.MaxTokens = max(0, llm.MulTokens(x.tape.count(), draw(&x.tape, 1, 1, 2, 128))) // as a gateway does for several answers
-		r.Most = draw(&x.tape, 0, 0, 1, llm.Dollars(0.01), llm.Dollar, math.MaxInt64)
+		r.MaxCost = draw(&x.tape, 0, 0, 1, llm.Dollars(0.01), llm.Dollar, math.MaxInt64)
 		if x.tape.byte()%4 == 0 {
 			r.Fallbacks = []string{"lab/other"}
 		}
@@ -157,15 +158,15 @@ func (x *trial) checkResult(t *testing.T, req *llm.Request, r llm.Result) {
 	var u llm.Usage
 	if r.Err != nil {
 		e := llm.AsError(r.Err)
-		cost, u = e.Trail.Cost, e.Usage
+		cost, u = e.Metadata.Cost, e.Usage
 	} else {
-		cost, u = r.Response.Trail.Cost, r.Response.Usage
+		cost, u = r.Response.Metadata.Cost, r.Response.Usage
 	}
 	if cost < 0 || min(u.Input, u.Output, u.Cached, u.Reasoning) < 0 {
 		t.Errorf("cost %v, usage %+v", cost, u)
 	}
-	if x.honest && req.Most > 0 && cost > req.Most {
-		t.Errorf("cost %v of %v", cost, req.Most)
+	if x.honest && req.MaxCost > 0 && cost > req.MaxCost {
+		t.Errorf("cost %v of %v", cost, req.MaxCost)
 	}
 }
 

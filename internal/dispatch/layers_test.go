@@ -219,8 +219,8 @@ func TestStructuredAnswers(t *testing.T) {
 			if llm.KindOf(err) != tt.kind || calls != tt.calls {
 				t.Fatalf("%d calls, %v", calls, err)
 			}
-			if err == nil && (resp.Trail.Parsed != tt.parsed || string(resp.JSON) != `{"n":1}` || resp.Usage.Input != 5*calls || resp.Trail.Attempts != calls) {
-				t.Errorf("%s %s %+v", resp.JSON, resp.Trail.Parsed, resp.Usage)
+			if err == nil && (resp.Metadata.Parsed != tt.parsed || string(resp.JSON) != `{"n":1}` || resp.Usage.Input != 5*calls || resp.Metadata.Attempts != calls) {
+				t.Errorf("%s %s %+v", resp.JSON, resp.Metadata.Parsed, resp.Usage)
 			}
 			if calls == 2 && (len(last.Messages) != 2 || last.Messages[0].Role != llm.RoleAssistant ||
 				!strings.Contains(last.Messages[1].Text(), "n: expected integer") || !strings.Contains(last.Messages[1].Text(), schema)) {

@@ -71,11 +71,11 @@ func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {
 	if resp.Provider == "" {
 		resp.Provider, _ = llm.SplitModel(req.Model)
 	}
-	if resp.Trail.Latency == 0 {
-		resp.Trail.Latency = took
+	if resp.Metadata.Latency == 0 {
+		resp.Metadata.Latency = took
 	}
-	if resp.Trail.FirstByte == 0 {
-		resp.Trail.FirstByte = resp.Trail.Latency
+	if resp.Metadata.FirstByte == 0 {
+		resp.Metadata.FirstByte = resp.Metadata.Latency
 	}
 }
 
@@ -90,6 +90,6 @@ func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c char
 		}
 		return
 	}
-	s.Latency.Add(resp.Trail.Latency)
-	s.FirstByte.Add(resp.Trail.FirstByte)
+	s.Latency.Add(resp.Metadata.Latency)
+	s.FirstByte.Add(resp.Metadata.FirstByte)
 }

@@ -102,7 +102,7 @@ func TestImpossibleUsage(t *testing.T) {
 		}
 		_, err = d.Ask(t.Context(), req)
 		e := llm.AsError(err)
-		if e == nil || (e.Kind == llm.KindMalformed) == failed || calls != 1 || e.Trail.Cost != worst || e.Usage != (llm.Usage{}) {
+		if e == nil || (e.Kind == llm.KindMalformed) == failed || calls != 1 || e.Metadata.Cost != worst || e.Usage != (llm.Usage{}) {
 			t.Errorf("%d calls, %+v", calls, e)
 		}
 		if spent, reserved := budget.Spent(); spent != worst || reserved != 0 {
@@ -145,8 +145,8 @@ func TestNoUsage(t *testing.T) {
 				switch {
 				case r.Err == nil:
 					ok++
-					if !r.Response.Trail.Estimated || r.Response.Trail.Cost <= 0 || limit > 0 && r.Response.Trail.Cost != worst {
-						t.Fatalf("%+v", r.Response.Trail)
+					if !r.Response.Metadata.Estimated || r.Response.Metadata.Cost <= 0 || limit > 0 && r.Response.Metadata.Cost != worst {
+						t.Fatalf("%+v", r.Response.Metadata)
 					}
 				case llm.KindOf(r.Err) != llm.KindBudget:
 					t.Fatal(r.Err)
@@ -182,7 +182,7 @@ func TestFreeModelsNeedNoUsage(t *testing.T) {
 		c.Budget, c.Prices = NewBudget(llm.Dollar, 0), table
 		c.Notices = func(n Notice) { t.Errorf("told %+v", n) }
 	})
-	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Trail.Estimated || resp.Trail.Cost != 0 {
+	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Metadata.Estimated || resp.Metadata.Cost != 0 {
 		t.Errorf("%+v, %v", resp, err)
 	}
 }
@@ -214,7 +214,7 @@ func TestMostWithoutABudget(t *testing.T) {
 	d := dispatcher(t, patient(time.Microsecond), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
 	reqs := asked(50, 50, math.MaxInt/4)
 	for _, r := range reqs {
-		r.Most = math.MaxInt64
+		r.MaxCost = math.MaxInt64
 	}
 	d.All(t.Context(), reqs)
 	if spent, reserved := d.Budget().Spent(); reserved != 0 || spent < 0 {
@@ -313,7 +313,7 @@ func TestDroppedStreams(t *testing.T) {
 		before := d.prices.look(req.Model).terms(req, false).worst
 		_, err := d.Ask(t.Context(), req)
 		least := p.Cost(llm.Usage{Output: 1 << 20 / bytesPerToken}, false)
-		if e := llm.AsError(err); e == nil || e.Trail.Cost < least {
+		if e := llm.AsError(err); e == nil || e.Metadata.Cost < least {
 			t.Errorf("charged %v, want at least %v", e, least)
 		}
 		if after := d.prices.look(req.Model).terms(req, false).worst; after < least || before >= least {

@@ -43,7 +43,7 @@ func settled(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, llm.ErrMost) {
+	if errors.Is(err, llm.ErrMaxCost) {
 		return true
 	}
 	switch llm.KindOf(err) {

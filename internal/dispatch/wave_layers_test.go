@@ -66,7 +66,7 @@ func TestWaveRepairs(t *testing.T) {
 	}
 	d := over(t, api, with(j))
 	for i, r := range wave(t, t.Context(), d, reqs) {
-		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Trail.Attempts != 2 {
+		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Metadata.Attempts != 2 {
 			t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
 		}
 	}
@@ -105,9 +105,9 @@ func TestWaveComposes(t *testing.T) {
 			switch {
 			case r.Err != nil:
 				t.Error(r.Err)
-			case r.Response.Trail.Cached:
+			case r.Response.Metadata.Cached:
 				cached++
-			case r.Response.Trail.Coalesced:
+			case r.Response.Metadata.Coalesced:
 				coalesced++
 			case r.Response.Text == "live":
 				live++

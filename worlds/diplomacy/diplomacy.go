@@ -70,7 +70,7 @@ func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
 func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
 
 // Story shows a game phase by phase.
-func (d *definition) Story(p world.Played, told []world.Told) []world.Exhibit {
+func (d *definition) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	return show.Replay(p, world.NotesOf(told))
 }
 

@@ -92,8 +92,8 @@ func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time
 	r := m.response(c, &a)
 	r.Usage = c.Usage(&a, reading)
 	now := time.Now()
-	r.Trail.Latency = now.Sub(start)
-	r.Trail.FirstByte = r.Trail.Latency - (total - first)
+	r.Metadata.Latency = now.Sub(start)
+	r.Metadata.FirstByte = r.Metadata.Latency - (total - first)
 	if m.quota != nil {
 		m.quota.Settle(now, cost, r.Usage)
 		r.Rate = m.quota.Rate(now)

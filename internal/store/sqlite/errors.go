@@ -15,8 +15,7 @@ var (
 	ErrPlaying = errors.New("the run is being played by another process")
 	ErrForeign = errors.New("not a run file")
 	ErrDamaged = fmt.Errorf("%w", journal.ErrDamaged)
-	ErrNewer   = errors.New("the run file is of a newer format")
-	ErrOlder   = errors.New("the run file is of an older format")
+	ErrVersion = errors.New("the run file has another format version")
 )
 
 // rowError is a row that is not as it was written, or is not there.

@@ -55,11 +55,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 	case "closed":
 		var d closedData
 		err := json.Unmarshal(data, &d)
-		e := &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}}
-		if d.By == "" {
-			e.Reason = journal.ParseReason(d.State, d.Reason)
-		}
-		return e, err
+		return &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}}, err
 	case "exposed":
 		var d exposedData
 		err := json.Unmarshal(data, &d)

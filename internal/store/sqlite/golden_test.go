@@ -8,48 +8,38 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"parley/engine"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
 
-// goldenEnv makes TestOldFormats write the files of this version, if there are none yet.
-// Those of a version that was released are never written again: they are what users have.
+// goldenEnv makes TestGolden write the files of this format version, if they do not exist.
+// Files of a released version are never written again: they are what users have.
 const goldenEnv = "PARLEY_WRITE_GOLDEN"
 
-// TestOldFormats reads a file of every version that can be read, entry by entry, and plays one on
-// that was stopped in the middle.
-func TestOldFormats(t *testing.T) {
+// TestGolden reads a stored file entry by entry, and resumes a stored run that was stopped.
+func TestGolden(t *testing.T) {
 	t.Parallel()
-	for version := oldest; version <= journal.Version; version++ {
-		base := filepath.Join("testdata", fmt.Sprintf("v%d", version))
-		if os.Getenv(goldenEnv) != "" && version == journal.Version {
-			writeGolden(t, base)
-		}
-		t.Run(fmt.Sprintf("entries of version %d", version), func(t *testing.T) {
-			t.Parallel()
-			want, err := os.ReadFile(base + "-entries.txt")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := dump(t, mustOpen(t, copied(t, base+"-entries.parley"), Resume)); got != string(want) {
-				t.Errorf("the entries are not what they were; the first to differ:\n%s", firstDifference(got, string(want)))
-			}
-		})
-		t.Run(fmt.Sprintf("a run of version %d", version), func(t *testing.T) {
-			t.Parallel()
-			want, err := os.ReadFile(base + "-talk.txt")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := mustOpen(t, copied(t, base+"-talk.parley"), Resume)
-			res, err := engine.Run(t.Context(), benchRun(s, 20))
-			if err != nil || res.Digest != strings.TrimSpace(string(want)) || res.Replayed == 0 || res.Asked == 0 {
-				t.Errorf("played on: %+v, %v; want digest %s", res, err, want)
-			}
-		})
+	base := filepath.Join("testdata", fmt.Sprintf("v%d", journal.Version))
+	if os.Getenv(goldenEnv) != "" {
+		writeGolden(t, base)
+	}
+	want, err := os.ReadFile(base + "-entries.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := dump(t, mustOpen(t, copied(t, base+"-entries.parley"), Resume)); got != string(want) {
+		t.Errorf("the entries differ; the first difference:\n%s", firstDifference(got, string(want)))
+	}
+	want, err = os.ReadFile(base + "-talk.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, copied(t, base+"-talk.parley"), Resume)
+	res, err := engine.Run(t.Context(), benchRun(s, 20))
+	if err != nil || res.Digest != strings.TrimSpace(string(want)) || res.Replayed == 0 || res.Asked == 0 {
+		t.Errorf("resumed: %+v, %v; want digest %s", res, err, want)
 	}
 }
 
@@ -138,8 +128,7 @@ func closed(t *testing.T, s *Store) {
 	}
 }
 
-// TestReasons: the kind of a reason is kept whatever its words are, and read from the words where a
-// file has no kinds yet.
+// TestReasons: the kind of a reason is kept whatever its words are.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "run.parley"), Either)
@@ -152,17 +141,6 @@ func TestReasons(t *testing.T) {
 		}
 		if head, err := s.Head(t.Context()); err != nil || head.Last.Reason != want {
 			t.Errorf("%+v, %v; want %+v", head.Last.Reason, err, want)
-		}
-	}
-	for data, want := range map[string]journal.Reason{
-		`{"state":"complete"}`:                                      {},
-		`{"state":"stopped","reason":"budget: $1 is spent"}`:        {Kind: journal.ByBudget, Detail: "$1 is spent"},
-		`{"state":"stopped","reason":"aborted by a second signal"}`: {Kind: journal.ByUser, Detail: "aborted by a second signal"},
-		`{"state":"failed","reason":"budget: it broke"}`:            {Kind: journal.ByError, Detail: "budget: it broke"},
-	} {
-		e, err := decodeEvent("closed", time.Time{}, []byte(data), nil)
-		if closed, ok := e.(*journal.Closed); err != nil || !ok || closed.Reason != want {
-			t.Errorf("%s: %+v, %v", data, e, err)
 		}
 	}
 }

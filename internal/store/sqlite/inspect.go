@@ -17,9 +17,6 @@ import (
 // application marks run files among SQLite files: PRLY.
 const application = 0x50524C59
 
-// oldest is the first version of the format that can be read: those before it have no checksums.
-const oldest = 2
-
 // inspect refuses what is not a run file of a format we know. It looks through a connection
 // that takes no lock and believes nobody writes, so that nothing is changed, not even by
 // rolling back what somebody else left half done. It goes through SQLite since a file of
@@ -42,12 +39,10 @@ func inspect(path string, size int64) error {
 		return explain(path, "open", err)
 	case id != application:
 		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
-	case version > journal.Version:
-		return fmt.Errorf("sqlite: %s: %w (%d; this program knows up to %d): open it with a newer parley", path, ErrNewer, version, journal.Version)
 	case version < 1:
 		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
-	case version < oldest:
-		return fmt.Errorf("sqlite: %s: %w (%d; this program reads %d and later): read it with the parley that wrote it", path, ErrOlder, version, oldest)
+	case version != journal.Version:
+		return fmt.Errorf("sqlite: %s: %w (%d; this program reads version %d): open it with the parley that wrote it", path, ErrVersion, version, journal.Version)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ type (
 	}
 	closedData struct {
 		State  journal.State      `json:"state"`
-		By     journal.ReasonKind `json:"by,omitempty"` // empty: a reason from before there were kinds
+		By     journal.ReasonKind `json:"by,omitempty"`
 		Reason string             `json:"reason,omitempty"`
 	}
 	exposedData struct {

@@ -58,14 +58,10 @@ func refusals(whole []byte) map[string]refusal {
 		"other database": {func(t *testing.T, p string) { script(t, p, "CREATE TABLE a (b);") }, ErrForeign, "of another program"},
 		"cut short":      {func(t *testing.T, p string) { writeFile(t, p, whole[:len(whole)/2]) }, ErrDamaged, "malformed"},
 		"only a header":  {func(t *testing.T, p string) { writeFile(t, p, whole[:100]) }, nil, ""},
-		"newer": {func(t *testing.T, p string) {
+		"another version": {func(t *testing.T, p string) {
 			writeFile(t, p, whole)
 			script(t, p, "PRAGMA user_version = 999;")
-		}, ErrNewer, "open it with a newer parley"},
-		"older": {func(t *testing.T, p string) {
-			writeFile(t, p, whole)
-			script(t, p, "PRAGMA user_version = 1;")
-		}, ErrOlder, "read it with the parley that wrote it"},
+		}, ErrVersion, "(999; this program reads version 1): open it with the parley that wrote it"},
 		"no version": {func(t *testing.T, p string) {
 			writeFile(t, p, whole)
 			script(t, p, "PRAGMA user_version = 0;")

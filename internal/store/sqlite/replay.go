@@ -148,15 +148,15 @@ func (r *reader) replyToReplay(c columns, wanted links) (journal.Entry, error) {
 		return nil, err
 	}
 	e := &journal.Replied{Turn: k.turn, Index: k.place, Copied: k.flags&flagCopied != 0}
-	trail, usage := llm.Trail{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
+	trail, usage := llm.Metadata{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
 	if k.flags&flagFailed != 0 {
-		e.Error = &llm.Error{Kind: k.failed, Trail: trail, Usage: usage}
+		e.Error = &llm.Error{Kind: k.failed, Metadata: trail, Usage: usage}
 		return e, nil
 	}
 	if k.flags&flagAnswered == 0 {
 		return e, nil
 	}
-	a := &llm.Response{Trail: trail, Usage: usage, Finish: k.finish}
+	a := &llm.Response{Metadata: trail, Usage: usage, Finish: k.finish}
 	same, err := c.answered(a)
 	if err != nil {
 		return nil, of(k.turn.Episode, err)

@@ -46,7 +46,7 @@ type reply struct {
 	model, provider  string
 	requestID        string
 	usage            llm.Usage
-	trail            llm.Trail
+	trail            llm.Metadata
 }
 
 func (w *writer) putReplied(e *journal.Replied) error {
@@ -105,7 +105,7 @@ func (w *writer) newReply(e *journal.Replied) (v *reply, err error) {
 	}
 	if a := e.Response; a != nil {
 		v.flags |= flagAnswered
-		v.model, v.provider, v.requestID, v.usage, v.trail = a.Model, a.Provider, a.RequestID, a.Usage, a.Trail
+		v.model, v.provider, v.requestID, v.usage, v.trail = a.Model, a.Provider, a.RequestID, a.Usage, a.Metadata
 		if a.Text != "" {
 			if v.answer, err = w.shared(a.Text); err != nil {
 				return nil, err
@@ -117,7 +117,7 @@ func (w *writer) newReply(e *journal.Replied) (v *reply, err error) {
 	}
 	if f := e.Error; f != nil {
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
-		v.model, v.provider, v.requestID, v.usage, v.trail = f.Model, f.Provider, f.RequestID, f.Usage, f.Trail
+		v.model, v.provider, v.requestID, v.usage, v.trail = f.Model, f.Provider, f.RequestID, f.Usage, f.Metadata
 	}
 	v.flags |= flag(v.trail.Cached, flagCached) | flag(v.trail.Coalesced, flagCoalesced) | flag(v.trail.Hedged, flagHedged) | flag(v.trail.Estimated, flagEstimated)
 	return v, nil

@@ -49,7 +49,7 @@ func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (setting
 	settings = c.int64()
 	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.str(), c.str(), c.opt()
 	a.Usage = llm.Usage{Input: k.input, Cached: c.int(), CacheWrite: c.int(), CacheWriteLong: c.int(), Output: k.output, Reasoning: c.int()}
-	a.Trail = llm.Trail{
+	a.Metadata = llm.Metadata{
 		Attempts: c.int(), Parsed: c.opt(), Cost: k.cost,
 		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
 		Cached: k.flags&flagCached != 0, Coalesced: k.flags&flagCoalesced != 0, Hedged: k.flags&flagHedged != 0, Estimated: k.flags&flagEstimated != 0,
@@ -58,7 +58,7 @@ func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (setting
 	case k.flags&flagFailed != 0:
 		e.Error = &llm.Error{
 			Kind: k.failed, Message: c.str(), Status: c.int(), Code: c.str(), RetryAfter: time.Duration(c.int64()),
-			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Trail: a.Trail,
+			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Metadata: a.Metadata,
 			Final: k.flags&flagFinal != 0, Uncertain: k.flags&flagUncertain != 0,
 		}
 	default:

@@ -1,6 +1,6 @@
 // Package sqlite keeps a run's journal in one SQLite file: the run file.
 //
-// Any SQLite tool can read it, while the run is played too: see docs/run-file.md for the
+// Any SQLite tool can read it, while the run is played too: see docs/reference/run-file.md for the
 // views made for people. What a conversation says again at every turn is stored once.
 //
 // What it promises: Append returns only when its entries are on the disk, all of them,
@@ -50,7 +50,7 @@ type Store struct {
 
 // Open opens a run file to play on, or creates it. The errors it returns name the file and
 // say what can be done; some can be told apart: ErrPlaying, ErrForeign, ErrDamaged,
-// ErrNewer, fs.ErrExist, fs.ErrNotExist.
+// ErrVersion, fs.ErrExist, fs.ErrNotExist.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
 	return open(ctx, path, mode, takeLock)
 }
