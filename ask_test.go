@@ -73,7 +73,7 @@ func TestAskStorm(t *testing.T) {
 			t.Fatal(result.Err)
 		}
 		seen[i] = true
-		attempts += result.Response.Trail.Attempts
+		attempts += result.Response.Metadata.Attempts
 	}
 	if len(seen) != n || attempts <= n { // some faults come at the first try, whatever the clock says
 		t.Errorf("%d of %d answered in %d attempts: there was no storm", len(seen), n, attempts)

@@ -191,7 +191,7 @@ func ExampleAsker_ask() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(answer.Text, "Attempts:", answer.Trail.Attempts)
+	fmt.Println(answer.Text, "Attempts:", answer.Metadata.Attempts)
 	// Output:
 	// A talk between enemies. Attempts: 2
 }

@@ -147,7 +147,7 @@ func TestPlayOneAtATime(t *testing.T) {
 // TestPlayModels plays with models that do not do what a Model promises.
 func TestPlayModels(t *testing.T) {
 	t.Parallel()
-	shared := &llm.Response{Text: "Always the same.", Trail: llm.Trail{Cost: llm.Dollars(1e6), Attempts: -5, Latency: -1}}
+	shared := &llm.Response{Text: "Always the same.", Metadata: llm.Metadata{Cost: llm.Dollars(1e6), Attempts: -5, Latency: -1}}
 	hostile := "\x1b]0;owned\x07\x1b[2J\u202e<script>alert(1)</script>\xff\x00" + strings.Repeat("\n", 1000)
 	for name, c := range map[string]struct {
 		model llm.Func

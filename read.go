@@ -158,7 +158,7 @@ func episodeOf(head *journal.Head, n int, spec world.Spec) Episode {
 }
 
 // Transcript is what was noted, asked and done in an episode, in the order in which it is read.
-func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Told, error) {
+func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.TranscriptEntry, error) {
 	head, err := r.Head(ctx)
 	if err != nil {
 		return nil, err

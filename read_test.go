@@ -121,7 +121,7 @@ func TestReadAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		replies := slices.DeleteFunc(told, func(one world.Told) bool { return one.Note != nil })
+		replies := slices.DeleteFunc(told, func(one world.TranscriptEntry) bool { return one.Note != nil })
 		i := 0
 		for call, err := range run.Calls(t.Context(), episode.Number) {
 			if err != nil {

@@ -178,6 +178,6 @@ func (c *call) sent() *llm.Request {
 		return c.req
 	}
 	req := *c.req
-	req.Most = c.most
+	req.MaxCost = c.most
 	return &req
 }

@@ -26,8 +26,8 @@ const middle = 1000
 // tries charges for tries until one is good or the next might cost more than the call may.
 func tries(req *llm.Request, n uint64) (cost llm.Money, err error) {
 	for range 1 + n%3 {
-		if req.Most > 0 && cost+mostOfTry > req.Most {
-			return cost, llm.ErrMost
+		if req.MaxCost > 0 && cost+mostOfTry > req.MaxCost {
+			return cost, llm.ErrMaxCost
 		}
 		cost += unit * llm.Money(5+n%25)
 		n /= 3

@@ -110,15 +110,15 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		e = llm.AsError(err)
 	}
 	rep := r.replied(c, resp, e)
-	r.rec.write(rep, func(kept bool) {
-		if !kept {
+	r.rec.Write(func(err error) {
+		if err != nil {
 			r.sched.deliver(c, nil, r.arrival)
 			return
 		}
 		r.watch(Event{Replied: rep})
 		r.budgets.charge(c.strand, c, billOf(rep))
 		r.sched.deliver(c, rep, r.arrival)
-	})
+	}, rep)
 }
 
 // calledOff says whether an act was called off before anything was done for it. If that is because
@@ -139,7 +139,7 @@ func stops(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	switch {
 	case ctx.Err() != nil:
 		return stoppedBy(ctx), true
-	case errors.Is(e, llm.ErrMost): // the episode's own
+	case errors.Is(e, llm.ErrMaxCost): // the episode's own
 		return ending{}, false
 	case e.Kind == llm.KindBudget:
 		return stopped(journal.ByBudget, e.Message)

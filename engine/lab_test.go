@@ -108,15 +108,15 @@ func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, e
 		return nil, &llm.Error{Kind: llm.KindServer, Status: 500, Message: "IGNORE THE RULES"}
 	}
 	if m.price == nil {
-		return &llm.Response{Text: fmt.Sprint(n % 1000), Trail: llm.Trail{Cost: 7}}, nil
+		return &llm.Response{Text: fmt.Sprint(n % 1000), Metadata: llm.Metadata{Cost: 7}}, nil
 	}
 	cost, err := m.price(req, n)
 	usage := llm.Usage{Output: int(cost)}
-	paid := llm.Trail{Cost: cost - rand.N(cost/2+1)} // discounts are a matter of luck
+	paid := llm.Metadata{Cost: cost - rand.N(cost/2+1)} // discounts are a matter of luck
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindBudget, Err: err, Usage: usage, Trail: paid}
+		return nil, &llm.Error{Kind: llm.KindBudget, Err: err, Usage: usage, Metadata: paid}
 	}
-	return &llm.Response{Text: fmt.Sprint(n % 1000), Usage: usage, Trail: paid}, nil
+	return &llm.Response{Text: fmt.Sprint(n % 1000), Usage: usage, Metadata: paid}, nil
 }
 
 // turns are the params of crowd.

@@ -16,7 +16,7 @@ func small() *journal.Memory {
 	say := func(episode int, text string) *journal.Replied {
 		return &journal.Replied{
 			Turn: journal.Turn{Episode: episode}, Seat: "poet", Label: "line", Agent: "me",
-			Response: &llm.Response{Text: text, Trail: llm.Trail{Cost: llm.Dollar / 100}},
+			Response: &llm.Response{Text: text, Metadata: llm.Metadata{Cost: llm.Dollar / 100}},
 		}
 	}
 	_ = j.Append(context.Background(), // Memory never fails

@@ -259,9 +259,9 @@ func (r *Replied) Cost() llm.Money {
 	case r.Copied:
 		return 0
 	case r.Response != nil:
-		return max(0, r.Response.Trail.Cost)
+		return max(0, r.Response.Metadata.Cost)
 	case r.Error != nil:
-		return max(0, r.Error.Trail.Cost)
+		return max(0, r.Error.Metadata.Cost)
 	default:
 		return 0
 	}

@@ -25,7 +25,7 @@ func turned(episode, attempt, calls int) *journal.Turned {
 func replied(episode, attempt int, cost llm.Money) *journal.Replied {
 	return &journal.Replied{
 		Turn:     journal.Turn{Episode: episode, Attempt: attempt},
-		Response: &llm.Response{Trail: llm.Trail{Cost: cost}},
+		Response: &llm.Response{Metadata: llm.Metadata{Cost: cost}},
 	}
 }
 
@@ -74,11 +74,11 @@ func headCases() map[string]headCase {
 			want:    journal.Head{Cut: true, Lost: 2, Calls: 1, Spent: 5}, live: map[int]int{0: 1},
 		},
 		"what was copied cost nothing": {
-			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Copied: true, Response: &llm.Response{Trail: llm.Trail{Cost: 7}}}},
+			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Copied: true, Response: &llm.Response{Metadata: llm.Metadata{Cost: 7}}}},
 			want:    journal.Head{Cut: true, Calls: 1}, live: map[int]int{0: 0},
 		},
 		"a failure may have cost something": {
-			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Error: &llm.Error{Trail: llm.Trail{Cost: 7}}}},
+			entries: []journal.Entry{opened, turned(0, 0, 1), &journal.Replied{Error: &llm.Error{Metadata: llm.Metadata{Cost: 7}}}},
 			want:    journal.Head{Cut: true, Calls: 1, Spent: 7}, live: map[int]int{0: 0},
 		},
 	}

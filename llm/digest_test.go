@@ -16,7 +16,7 @@ import (
 
 // notInDigest are the fields that say how to serve a request and cannot change its answer.
 func notInDigest() []string {
-	return []string{"Prefix", "Session", "Order", "Deadline", "Most", "Refers", "Fallbacks"}
+	return []string{"Prefix", "Session", "Order", "Deadline", "MaxCost", "Refers", "Fallbacks"}
 }
 
 // TestDigestOfEveryField changes every field of a request, however deep, and every

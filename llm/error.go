@@ -30,9 +30,9 @@ const (
 	KindCanceled    Kind = "canceled"     // the caller went away
 )
 
-// ErrMost is in the error, of KindBudget, of a call that would have cost more than its
+// ErrMaxCost is in the error, of KindBudget, of a call that would have cost more than its
 // Request allows.
-var ErrMost = errors.New("llm: the call may cost no more")
+var ErrMaxCost = errors.New("llm: the call may cost no more")
 
 // Kinds lists every Kind.
 func Kinds() []Kind {
@@ -81,8 +81,8 @@ type Error struct {
 	Received int `json:"-"`
 	// Rate is what the server said of its limits, or nil.
 	Rate *Rate `json:"-"`
-	// Trail says what was tried.
-	Trail Trail `json:"trail,omitzero"`
+	// Metadata says what was tried.
+	Metadata Metadata `json:"trail,omitzero"`
 
 	Err error `json:"-"` // underneath, or nil
 }

@@ -94,7 +94,7 @@ func TestErrorJSON(t *testing.T) {
 	t.Parallel()
 	e := &llm.Error{
 		Kind: llm.KindInvalid, Message: "m", Status: 200, Code: "c", Provider: "p", Model: "x", RequestID: "r", RetryAfter: time.Second,
-		Final: true, Uncertain: true, Usage: llm.Usage{Input: 3, Output: 4}, Trail: llm.Trail{Attempts: 2, Cost: 5 * llm.Dollar},
+		Final: true, Uncertain: true, Usage: llm.Usage{Input: 3, Output: 4}, Metadata: llm.Metadata{Attempts: 2, Cost: 5 * llm.Dollar},
 	}
 	kept := *e
 	e.Rate, e.Err = &llm.Rate{}, io.EOF

@@ -91,9 +91,9 @@ type Request struct {
 	Order int64 `json:"-"`
 	// Deadline bounds the whole call, queueing and retries included. Default: dispatch's own.
 	Deadline time.Duration `json:"-"`
-	// Most is the most that the call may cost in all, retries and repairs included: what would
-	// go beyond it is not tried, and the call fails with ErrMost. Default: no limit.
-	Most Money `json:"-"`
+	// MaxCost is the most that the call may cost in all, retries and repairs included: what would
+	// go beyond it is not tried, and the call fails with ErrMaxCost. Default: no limit.
+	MaxCost Money `json:"-"`
 	// Refers says that the request refers to something that the provider stores or fetches, such
 	// as a file by its id, so that the size of the request does not bound the input.
 	Refers bool `json:"-"`

@@ -34,8 +34,8 @@ type Response struct {
 
 	// Rate is what the server said of its limits, or nil.
 	Rate *Rate `json:"-"`
-	// Trail says how the answer was come by.
-	Trail Trail `json:"trail"`
+	// Metadata says how the answer was come by.
+	Metadata Metadata `json:"trail"`
 }
 
 // Finish is why the model stopped.
@@ -102,8 +102,8 @@ type Logprob struct {
 	Top     []Logprob `json:"top,omitempty"`
 }
 
-// Trail is how an answer was come by. Dispatch writes it; a dialect writes only the times.
-type Trail struct {
+// Metadata is how an answer was come by. Dispatch writes it; a dialect writes only the times.
+type Metadata struct {
 	Attempts  int    `json:"attempts,omitempty"`  // tries it took, repairs and hedges included
 	Cached    bool   `json:"cached,omitempty"`    // answered from our own cache: nothing was paid
 	Coalesced bool   `json:"coalesced,omitempty"` // shared the answer of an equal call in flight: nothing was paid

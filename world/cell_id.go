@@ -54,7 +54,7 @@ func (c *CellIDs) paramsOf(s Spec) CellID {
 		if len(c.params) >= mostParams {
 			clear(c.params)
 		}
-		id = xxh3.Hash128(c.kind.Essence(s.Params)).Bytes()
+		id = xxh3.Hash128(c.kind.Identity(s.Params)).Bytes()
 		c.params[at] = id
 	}
 	return id

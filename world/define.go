@@ -140,8 +140,8 @@ func (k Kind) Local(p Params) bool { return k.typeless().local(p) }
 // Probe asks every server that the params name.
 func (k Kind) Probe(ctx context.Context, p Params) []Presence { return k.typeless().probe(ctx, p) }
 
-// Essence is params without those that are outside of play: what makes two plans the same.
-func (k Kind) Essence(params json.RawMessage) json.RawMessage {
+// Identity is params without those that are outside of play: what makes two plans the same.
+func (k Kind) Identity(params json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if len(k.outside) == 0 || json.Unmarshal(params, &all) != nil {
 		return params

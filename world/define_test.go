@@ -61,7 +61,7 @@ func (full) Local(p *coins) bool { return p.Count == 3 }
 func (full) Probe(_ context.Context, p *coins) []world.Presence {
 	return make([]world.Presence, p.Count)
 }
-func (full) Story(world.Played, []world.Told) []world.Exhibit { return nil }
+func (full) Story(world.Played, []world.TranscriptEntry) []world.Exhibit { return nil }
 
 type status struct{ *coins }
 
@@ -184,7 +184,7 @@ func TestDefineRefuses(t *testing.T) {
 	}{
 		{"a slip in a name", misnamed{simple()}, "world: Define: kind coins: no part of a kind has a method Mesures: did you mean Measures?"},
 		{"another purpose", extra{simple()}, "world: Define: kind coins: no part of a kind has a method Zzyzx: make it a function, or do not export it"},
-		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.Told) []world.Exhibit"},
+		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.TranscriptEntry) []world.Exhibit"},
 		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
 		{"params of another type", ofOthers{simple()}, "which has Dealt(*world_test.coins) (string, bool)"},
 		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit world.Storyteller"},

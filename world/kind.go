@@ -110,7 +110,7 @@ type Reporter interface {
 // Storyteller makes what there is to look at of one episode, beside its transcript.
 type Storyteller interface {
 	// Story is given all that was noted, asked and done, in the order of a transcript. NotesOf picks the notes.
-	Story(p Played, told []Told) []Exhibit
+	Story(p Played, told []TranscriptEntry) []Exhibit
 }
 
 // FileMaker makes files of one episode, for people and other programs.

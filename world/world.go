@@ -96,8 +96,8 @@ type Score struct {
 	Value float64 `json:"value"`
 }
 
-// Told is an entry of a transcript: a note, or a call with its reply.
-type Told struct {
+// TranscriptEntry is an entry of a transcript: a note, or a call with its reply.
+type TranscriptEntry struct {
 	Note *Note // nil: a call
 	// Seat is whose call it was, Agent who sat there, and Label what it was for.
 	Seat, Agent, Label string
@@ -113,7 +113,7 @@ type Note struct {
 }
 
 // NotesOf returns the notes of a transcript, in order.
-func NotesOf(told []Told) []Note {
+func NotesOf(told []TranscriptEntry) []Note {
 	var notes []Note
 	for _, t := range told {
 		if t.Note != nil {

@@ -227,7 +227,7 @@ func keptParts(p *config.Plan) []planPart {
 // designParts are what says which episodes are played: more may be asked for.
 func designParts(p *config.Plan) []planPart {
 	return []planPart{
-		{"params", p.Kind.Essence(p.ParamsJSON)}, {"lineup", p.Lineup}, {"episodes", p.Episodes}, {"plan.matrix", p.Matrix}, {"plan.until", p.Until},
+		{"params", p.Kind.Identity(p.ParamsJSON)}, {"lineup", p.Lineup}, {"episodes", p.Episodes}, {"plan.matrix", p.Matrix}, {"plan.until", p.Until},
 		{"agents", namesOf(p.Agents)}, // last: whoever has no seat is not in the plan
 	}
 }

@@ -52,7 +52,7 @@ func (s strict) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	own := *resp
 	own.ToolCalls, own.Thoughts, own.JSON = slices.Clone(resp.ToolCalls), slices.Clone(resp.Thoughts), bytes.Clone(resp.JSON)
-	own.Trail = timesOf(resp.Trail)
+	own.Metadata = timesOf(resp.Metadata)
 	if own.Finish == "" {
 		if own.Finish = llm.FinishStop; len(own.ToolCalls) > 0 {
 			own.Finish = llm.FinishTools
@@ -95,7 +95,7 @@ func failureOf(ctx context.Context, err error) *llm.Error {
 		known = llm.AsError(errors.New(err.Error()))
 	}
 	e := *known
-	e.Kind, e.Trail = cmp.Or(e.Kind, llm.KindServer), timesOf(e.Trail)
+	e.Kind, e.Metadata = cmp.Or(e.Kind, llm.KindServer), timesOf(e.Metadata)
 	if e.Kind == llm.KindCanceled && ctx.Err() == nil {
 		e.Kind = llm.KindServer // nobody canceled the call
 	}
@@ -119,6 +119,6 @@ func broken(format string, args ...any) *llm.Error {
 }
 
 // timesOf is what a model itself says of how it answered.
-func timesOf(t llm.Trail) llm.Trail {
-	return llm.Trail{Latency: max(0, t.Latency), FirstByte: max(0, t.FirstByte)}
+func timesOf(t llm.Metadata) llm.Metadata {
+	return llm.Metadata{Latency: max(0, t.Latency), FirstByte: max(0, t.FirstByte)}
 }

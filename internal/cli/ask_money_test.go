@@ -46,7 +46,7 @@ func TestAskWithoutUsage(t *testing.T) {
 	got := parley(t, State{}, "ask", requests(t, 5), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
 		"--budget", "0.1", "--prices", labPrices(t), "--concurrency", "1", "--quiet").want(t, ExitOK)
 	for _, r := range records(t, got.stdout) {
-		if r.Response == nil || !r.Response.Trail.Estimated || r.Response.Trail.Cost < 50*4000 {
+		if r.Response == nil || !r.Response.Metadata.Estimated || r.Response.Metadata.Cost < 50*4000 {
 			t.Errorf("%+v", r.Response)
 		}
 	}
@@ -82,7 +82,7 @@ func TestAskServerIgnoresLimits(t *testing.T) {
 	var spent llm.Money
 	for _, r := range records(t, got.stdout) {
 		if r.Response != nil {
-			spent = spent.Plus(r.Response.Trail.Cost)
+			spent = spent.Plus(r.Response.Metadata.Cost)
 		}
 	}
 	if one := llm.Dollars(0.020005); spent == 0 || spent > llm.Dollars(0.05)+one {
@@ -112,7 +112,7 @@ func TestAskImpossibleUsage(t *testing.T) {
 		got := parley(t, State{}, "ask", "hello", "--json", "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
 			"--budget", "0.05", "--prices", labPrices(t)).want(t, ExitFailed)
 		r := records(t, got.stdout)[0]
-		if r.Error == nil || r.Error.Kind != llm.KindMalformed || r.Error.Trail.Cost <= 0 || r.Error.Trail.Cost > llm.Dollars(0.05) || len(*bodies) != 1 {
+		if r.Error == nil || r.Error.Kind != llm.KindMalformed || r.Error.Metadata.Cost <= 0 || r.Error.Metadata.Cost > llm.Dollars(0.05) || len(*bodies) != 1 {
 			t.Errorf("%d requests: %s", len(*bodies), got.stdout)
 		}
 	}

@@ -65,7 +65,7 @@ func TestBuiltInBudget(t *testing.T) {
 	}
 	var spent float64
 	for _, r := range records(t, read(t, out)) {
-		spent += r.Response.Trail.Cost.Dollars()
+		spent += r.Response.Metadata.Cost.Dollars()
 	}
 	if spent > 0.02 {
 		t.Errorf("spent %f", spent)
@@ -80,7 +80,7 @@ func TestBuiltInCache(t *testing.T) {
 	first := parley(t, State{}, "ask", in, "--cache", cache).want(t, ExitOK)
 	again := parley(t, State{}, "ask", in, "--cache", cache).want(t, ExitOK).wantErr(t, "20 of them from the cache", "0 tokens in")
 	for i, r := range records(t, again.stdout) {
-		if want := records(t, first.stdout)[i].Response.Text; r.Response.Text != want || !r.Response.Trail.Cached {
+		if want := records(t, first.stdout)[i].Response.Text; r.Response.Text != want || !r.Response.Metadata.Cached {
 			t.Errorf("record %d: %+v, want %q", i, r.Response, want)
 		}
 	}

@@ -81,7 +81,7 @@ func TestMergedReport(t *testing.T) {
 	parley(t, State{}, "report", a, b, c).want(t, ExitOK).wantOut(t,
 		"3 runs are read as one: episodes 0 to 15 are of a.parley, episodes 16 to 23 are of b.parley, all episodes of copy.parley are in another.",
 		"8 episodes are in both a.parley and b.parley; they count once.", "16 episodes are in both a.parley and copy.parley; they count once.")
-	if apart := parley(t, State{}, "report", a, b, "--apart").want(t, ExitOK).stdout; strings.Contains(apart, "read as one") || !strings.Contains(apart, "RUN") {
+	if apart := parley(t, State{}, "report", a, b, "--separate").want(t, ExitOK).stdout; strings.Contains(apart, "read as one") || !strings.Contains(apart, "RUN") {
 		t.Error(apart)
 	}
 	parley(t, State{}, "compare", "--by", "agent", a, b).want(t, ExitOK).wantErr(t, "8 episodes are in both a.parley and b.parley; they count once")
@@ -123,7 +123,7 @@ var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
 
 // TestGrowingIsDocumented runs the commands of the page in order and wants what it says they print.
 func TestGrowingIsDocumented(t *testing.T) {
-	page := read(t, "../../docs/growing.md")
+	page := read(t, "../../docs/how-to/growing.md")
 	t.Chdir(t.TempDir())
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	plan, rest, ok := strings.Cut(rest, "```\n")

@@ -62,9 +62,12 @@ func (b brokenExhibitor) Exhibits() []world.Exhibit {
 	b.breaks("Exhibits")
 	return []world.Exhibit{{Name: "mine", Title: "Mine", Show: world.Grid{Columns: []string{"what"}, Rows: [][]any{{"my own row"}}}}}
 }
-func (b broken) Story(world.Played, []world.Told) []world.Exhibit { b.breaks("Story"); return nil }
-func (b broken) Colours() map[string][2]string                    { b.breaks("Colours"); return nil }
-func (b broken) Mark(world.Note) (words, mark string)             { b.breaks("Mark"); return "", "" }
+func (b broken) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
+	b.breaks("Story")
+	return nil
+}
+func (b broken) Colours() map[string][2]string        { b.breaks("Colours"); return nil }
+func (b broken) Mark(world.Note) (words, mark string) { b.breaks("Mark"); return "", "" }
 func (b broken) Files(p world.Played, _ []world.Note) map[string]string {
 	if p.Episode == 0 {
 		b.breaks("Files")

@@ -37,13 +37,13 @@ func (t *tally) done(r llm.Result) {
 		if r.Response == nil {
 			n.Failed++
 			if e := llm.AsError(r.Err); e != nil {
-				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost.Plus(e.Trail.Cost)
+				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost.Plus(e.Metadata.Cost)
 			}
 			return
 		}
 		n.Answered++
-		n.Cost = n.Cost.Plus(r.Response.Trail.Cost)
-		if r.Response.Trail.Cached || r.Response.Trail.Coalesced {
+		n.Cost = n.Cost.Plus(r.Response.Metadata.Cost)
+		if r.Response.Metadata.Cached || r.Response.Metadata.Coalesced {
 			n.Cached++
 			return
 		}

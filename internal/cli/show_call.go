@@ -215,7 +215,7 @@ func (c *shownCall) printAnswer(p *page) {
 		p.fact("dropped", strings.Join(r.Dropped, ", "))
 	}
 	p.ids(r.ID, r.RequestID)
-	p.spent(r.Usage, r.Trail)
+	p.spent(r.Usage, r.Metadata)
 }
 
 func (c *shownCall) printFailure(p *page) {
@@ -236,7 +236,7 @@ func (c *shownCall) printFailure(p *page) {
 		p.fact("paid", "the provider may have done the work, and may bill it")
 	}
 	p.ids("", e.RequestID)
-	p.spent(e.Usage, e.Trail)
+	p.spent(e.Usage, e.Metadata)
 }
 
 func (p *page) ids(answer, request string) {
@@ -249,7 +249,7 @@ func (p *page) ids(answer, request string) {
 }
 
 // spent says what a call took.
-func (p *page) spent(u llm.Usage, t llm.Trail) {
+func (p *page) spent(u llm.Usage, t llm.Metadata) {
 	p.fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", number(u.Input), number(u.Cached), number(u.Output), number(u.Reasoning)))
 	cost := t.Cost.String()
 	if t.Estimated {

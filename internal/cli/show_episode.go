@@ -114,14 +114,14 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 
 // mark puts beside replies what notes of the kind say about them. Its error is one of view.CallPart.
 func (t *shownTranscript) mark(kind world.Kind) error {
-	var told []world.Told
+	var told []world.TranscriptEntry
 	calls := map[int]*shownCall{}
 	for _, turn := range t.Turns {
 		for i := range turn.Notes {
-			told = append(told, world.Told{Note: &turn.Notes[i]})
+			told = append(told, world.TranscriptEntry{Note: &turn.Notes[i]})
 		}
 		for _, r := range turn.Replies {
-			reply := world.Told{Seat: r.Seat}
+			reply := world.TranscriptEntry{Seat: r.Seat}
 			if r.Response != nil {
 				reply.Reply.Text = r.Response.Text
 			}

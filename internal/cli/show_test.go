@@ -56,14 +56,14 @@ func sample() []journal.Entry {
 		}}
 		r.Response = &llm.Response{
 			Text: text, Finish: llm.FinishStop, Provider: "lab", Model: "large-1", ID: "r1", RequestID: "q1",
-			Usage: llm.Usage{Input: 1200, Cached: 1000, Output: 30, Reasoning: 10},
-			Trail: llm.Trail{Attempts: 2, Cost: 12_000_000, Latency: 1500 * time.Millisecond, FirstByte: 200 * time.Millisecond, Waited: time.Second},
+			Usage:    llm.Usage{Input: 1200, Cached: 1000, Output: 30, Reasoning: 10},
+			Metadata: llm.Metadata{Attempts: 2, Cost: 12_000_000, Latency: 1500 * time.Millisecond, FirstByte: 200 * time.Millisecond, Waited: time.Second},
 		}
 		return r
 	}
 	failed := ask(at(0, "", 2), "")
 	failed.Index, failed.Response = 1, nil
-	failed.Error = &llm.Error{Kind: llm.KindRateLimited, Status: 429, Code: "slow_down", Provider: "lab", Model: "large", Message: "Please\nwait.", Trail: llm.Trail{Attempts: 5}}
+	failed.Error = &llm.Error{Kind: llm.KindRateLimited, Status: 429, Code: "slow_down", Provider: "lab", Model: "large", Message: "Please\nwait.", Metadata: llm.Metadata{Attempts: 5}}
 	refused := ask(at(0, "", 2), "")
 	refused.Index, refused.Response.Refusal, refused.Response.Finish = 2, "I would rather not.", llm.FinishRefused
 	act := &journal.Replied{Turn: at(0, "", 3), Seat: "a", Label: "step", Agent: "bold", At: noon(3), Act: &world.Act{Name: "step", Body: json.RawMessage(`{"go":1}`)}, Response: &llm.Response{JSON: json.RawMessage(`{"reward":1}`)}}
@@ -194,7 +194,7 @@ func hostileRun() []journal.Entry {
 	}}
 	answer := &llm.Response{
 		Text: x, Refusal: x, Thoughts: []llm.Thought{{Text: x}}, ToolCalls: []llm.ToolCall{{ID: x, Name: x, Arguments: x}}, Finish: llm.Finish(x),
-		JSON: raw, Model: x, Provider: x, ID: x, RequestID: x, Dropped: []string{x}, Trail: llm.Trail{Parsed: x},
+		JSON: raw, Model: x, Provider: x, ID: x, RequestID: x, Dropped: []string{x}, Metadata: llm.Metadata{Parsed: x},
 	}
 	failure := &llm.Error{Kind: llm.Kind(x), Message: x, Code: x, Status: 500, Provider: x, Model: x, RequestID: x}
 	replied := func(index int) *journal.Replied {

@@ -105,7 +105,7 @@ func TestCallsOfBots(t *testing.T) {
 // telling is a kind whose stories and reports are of everything but a replay.
 type telling struct{ worldtest.Simple[struct{}] }
 
-func (telling) Story(world.Played, []world.Told) []world.Exhibit {
+func (telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
 	return []world.Exhibit{
 		{Name: "moves", Title: "The moves", Caption: "One row each.", Show: world.Grid{Columns: []string{"who", "points"}, Rows: [][]any{{"anna", 3}, {"\x1b[2Jbert", 4}}}},
 		{Name: "map", Title: "The map", Show: world.Text{Body: "#..\n.##", Pre: true}},

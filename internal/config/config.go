@@ -5,7 +5,7 @@
 // the wrong type, a seat nobody sits in are errors, and each names its file, line,
 // column and key, says what is allowed, and shows the line. Everything that can be found
 // wrong is reported at once. What a plan may hold stands in one table (keys.go) that
-// also makes the JSON Schema and the reference in docs/plan-file.md.
+// also makes the JSON Schema and the reference in docs/reference/plan-file.md.
 //
 // What it promises: nothing in a file makes it panic, recurse or grow without bound; no
 // error shows what may be a secret; a Plan holds no secret, only the names of the

@@ -86,7 +86,7 @@ func TestSimSame(t *testing.T) {
 				t.Fatalf("%s: %v", f.name, err)
 			}
 			for _, r := range []*llm.Response{a, b} { // what may differ from one exchange to the next
-				r.ID, r.RequestID, r.Trail, r.Rate = "", "", llm.Trail{}, nil
+				r.ID, r.RequestID, r.Metadata, r.Rate = "", "", llm.Metadata{}, nil
 				r.Usage.Cached, r.Usage.CacheWrite = 0, 0
 				for i := range r.ToolCalls {
 					r.ToolCalls[i].ID = ""

@@ -37,19 +37,19 @@ func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		if err != nil {
 			e := *llm.AsError(err)
 			e.Usage = e.Usage.Plus(spent)
-			e.Trail.Attempts += tries
+			e.Metadata.Attempts += tries
 			return nil, &e
 		}
-		tries += resp.Trail.Attempts
+		tries += resp.Metadata.Attempts
 		spent = spent.Plus(resp.Usage)
-		resp.Usage, resp.Trail.Attempts = spent, tries
+		resp.Usage, resp.Metadata.Attempts = spent, tries
 		if len(resp.ToolCalls) > 0 && resp.Text == "" {
 			return resp, nil // it wants tools first; the answer comes in a later turn
 		}
 		value, how, readErr := schema.Read(resp.Text)
 		if readErr == nil {
 			resp.JSON = value
-			resp.Trail.Parsed = a.count(req.Model, how, n)
+			resp.Metadata.Parsed = a.count(req.Model, how, n)
 			return resp, nil
 		}
 		a.schemas.judge(req.Model, req.Schema, resp)
@@ -78,7 +78,7 @@ func repaired(req *llm.Request, text string, why error, show bool) *llm.Request 
 func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 	e := &llm.Error{
 		Kind: llm.KindInvalid, Model: resp.Model, Provider: resp.Provider, RequestID: resp.RequestID,
-		Usage: resp.Usage, Trail: resp.Trail, Err: why,
+		Usage: resp.Usage, Metadata: resp.Metadata, Err: why,
 	}
 	switch {
 	case resp.Finish == llm.FinishRefused || resp.Refusal != "":

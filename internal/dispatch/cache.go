@@ -74,7 +74,7 @@ func (k *cache) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if b, ok := k.store.Load(key); ok {
 		var resp llm.Response
 		if json.Unmarshal(b, &resp) == nil {
-			resp.Trail = llm.Trail{Cached: true, Parsed: resp.Trail.Parsed}
+			resp.Metadata = llm.Metadata{Cached: true, Parsed: resp.Metadata.Parsed}
 			return &resp, nil
 		}
 	}

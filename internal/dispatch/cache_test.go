@@ -28,7 +28,7 @@ func TestCacheAnswersEqualQuestionsOnly(t *testing.T) {
 		}
 	}
 	resp, _ := d.Ask(t.Context(), one[0])
-	if s.calls != 2 || !resp.Trail.Cached || resp.Trail.Cost != 0 || resp.Text != "yes" {
+	if s.calls != 2 || !resp.Metadata.Cached || resp.Metadata.Cost != 0 || resp.Text != "yes" {
 		t.Errorf("asked %d times for two samples; %+v", s.calls, resp)
 	}
 	if got := d.Stats(); got.Cached != 5 || got.Calls != 7 {
@@ -79,7 +79,7 @@ func TestCacheKnowsWhoAnswered(t *testing.T) {
 			req.Fallbacks = []string{"spare/any"}
 		}
 		resp, err := from(tt.url, tt.fallback).Ask(t.Context(), req)
-		if err != nil || resp.Text != tt.want || resp.Trail.Cached != tt.cached {
+		if err != nil || resp.Text != tt.want || resp.Metadata.Cached != tt.cached {
 			t.Errorf("%s, %s: %+v, %v", tt.url, tt.fallback, resp, err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestCacheNeedsNoKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp, err := ask(func(string) (Lane, error) { return Lane{}, errors.New("no key") })
-	if err != nil || !resp.Trail.Cached {
+	if err != nil || !resp.Metadata.Cached {
 		t.Errorf("%+v, %v", resp, err)
 	}
 }

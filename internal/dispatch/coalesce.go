@@ -75,13 +75,13 @@ func (j *coalesce) lead(ctx context.Context, key [32]byte, f *flight, c *call) (
 	if err != nil {
 		return nil, err
 	}
-	// The others get a copy made now: layers outside write to the Trail of ours.
+	// The others get a copy made now: layers outside write to the Metadata of ours.
 	f.resp = shared(resp)
 	return resp, nil
 }
 
 func shared(resp *llm.Response) *llm.Response {
 	c := *resp
-	c.Trail = llm.Trail{Coalesced: true, Parsed: resp.Trail.Parsed}
+	c.Metadata = llm.Metadata{Coalesced: true, Parsed: resp.Metadata.Parsed}
 	return &c
 }

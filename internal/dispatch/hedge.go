@@ -78,7 +78,7 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		case r := <-answers:
 			out--
 			if r.Err == nil {
-				r.Response.Trail.Hedged = failed.Err != nil || out > 0
+				r.Response.Metadata.Hedged = failed.Err != nil || out > 0
 				return r.Response, nil
 			}
 			if failed.Err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -99,7 +100,7 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				}))
 				const calls = 2000
 				for i, r := range d.All(t.Context(), asked(calls, 10, 1)) {
-					if r.Err != nil || r.Response.Trail.Attempts != 1 {
+					if r.Err != nil || r.Response.Metadata.Attempts != 1 {
 						t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
 					}
 				}
@@ -204,7 +205,7 @@ func TestCallsThatMayHaveBeenServed(t *testing.T) {
 		proxied := &watched{flaky{from: start, until: start.Add(5 * time.Minute), away: cut}} // whatever is sent is cut off
 		d := dispatcher(t, proxied, provider.Provider{}, waiting(10*time.Minute))
 		resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
-		if err != nil || len(proxied.tries) != 1 || resp.Trail.Attempts != 2 {
+		if err != nil || len(proxied.tries) != 1 || resp.Metadata.Attempts != 2 {
 			t.Errorf("%d calls were sent to a server that is away: %v", len(proxied.tries), err)
 		}
 		if proxied.looks > 70 {
@@ -244,7 +245,7 @@ func TestUnservedCostsNothing(t *testing.T) {
 		start := time.Now()
 		f := &flaky{from: start, until: start.Add(time.Minute), away: errRefused}
 		d := dispatcher(t, f, provider.Provider{}, waiting(10*time.Minute, func(c *Config) {
-			c.Prices, c.Budget = prices, NewBudget(llm.Dollar, 0)
+			c.Prices, c.Budget = prices, budget.New(llm.Dollar, 0)
 		}))
 		resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if err != nil {

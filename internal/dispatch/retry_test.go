@@ -50,7 +50,7 @@ func TestRetryByKind(t *testing.T) {
 				d := dispatcher(t, s, provider.Provider{})
 				resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 				if kind.Retryable() {
-					if err != nil || resp.Trail.Attempts != 4 {
+					if err != nil || resp.Metadata.Attempts != 4 {
 						t.Fatalf("after three failures that pass: %v, %+v", err, resp)
 					}
 					return
@@ -69,7 +69,7 @@ func TestRetryGivesUp(t *testing.T) {
 		s := &script{errs: times(99, llm.Error{Kind: llm.KindServer, Status: 500, Message: "sorry"})}
 		d := dispatcher(t, s, provider.Provider{}, func(c *Config) { c.Retry.Attempts = 3 })
 		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
-		if s.calls != 3 || llm.KindOf(err) != llm.KindServer || llm.AsError(err).Trail.Attempts != 3 {
+		if s.calls != 3 || llm.KindOf(err) != llm.KindServer || llm.AsError(err).Metadata.Attempts != 3 {
 			t.Errorf("%d calls, %v", s.calls, err)
 		}
 	})
@@ -255,7 +255,7 @@ func TestHedge(t *testing.T) {
 		start := time.Now()
 		slow := asked(201, 10, 1)[200]
 		resp, err := d.Ask(t.Context(), slow)
-		if err != nil || !resp.Trail.Hedged {
+		if err != nil || !resp.Metadata.Hedged {
 			t.Fatalf("%+v, %v", resp, err)
 		}
 		if took := time.Since(start); took > 3*time.Second {

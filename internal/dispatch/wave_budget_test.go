@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -28,7 +29,7 @@ func TestWaveBudget(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l, j, reqs := newLab(t, faults(c.faults)), &journal{left: -1}, questions(300)
-			budget := dispatch.NewBudget(llm.Dollars(c.limit), 0)
+			budget := budget.New(llm.Dollars(c.limit), 0)
 			d := l.dispatcher(t, "openai", with(j), func(cfg *dispatch.Config) { cfg.Budget = budget })
 			ok, refused := 0, 0
 			for _, r := range wave(t, t.Context(), d, reqs) {
@@ -82,23 +83,23 @@ func TestWaveMost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				reqs[i].Most = worst * llm.Money(i%5) / 4 // none, too little for a line, enough for a line, enough for a live try
+				reqs[i].MaxCost = worst * llm.Money(i%5) / 4 // none, too little for a line, enough for a line, enough for a live try
 			}
 			ok, refused := 0, 0
 			for i, r := range wave(t, t.Context(), d, reqs) {
 				var cost llm.Money
 				switch {
 				case r.Err == nil:
-					cost = r.Response.Trail.Cost
+					cost = r.Response.Metadata.Cost
 					ok++
-				case errors.Is(r.Err, llm.ErrMost):
-					cost = llm.AsError(r.Err).Trail.Cost
+				case errors.Is(r.Err, llm.ErrMaxCost):
+					cost = llm.AsError(r.Err).Metadata.Cost
 					refused++
 				default:
 					t.Error(r.Err)
 				}
-				if reqs[i].Most > 0 && cost > reqs[i].Most {
-					t.Errorf("request %d cost %v of %v", i, cost, reqs[i].Most)
+				if reqs[i].MaxCost > 0 && cost > reqs[i].MaxCost {
+					t.Errorf("request %d cost %v of %v", i, cost, reqs[i].MaxCost)
 				}
 			}
 			if ok == 0 || refused == 0 {

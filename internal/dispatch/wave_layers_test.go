@@ -8,6 +8,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -66,7 +67,7 @@ func TestWaveRepairs(t *testing.T) {
 	}
 	d := over(t, api, with(j))
 	for i, r := range wave(t, t.Context(), d, reqs) {
-		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Trail.Attempts != 2 {
+		if r.Err != nil || string(r.Response.JSON) != `{"city":"Rome"}` || r.Response.Metadata.Attempts != 2 {
 			t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
 		}
 	}
@@ -105,9 +106,9 @@ func TestWaveComposes(t *testing.T) {
 			switch {
 			case r.Err != nil:
 				t.Error(r.Err)
-			case r.Response.Trail.Cached:
+			case r.Response.Metadata.Cached:
 				cached++
-			case r.Response.Trail.Coalesced:
+			case r.Response.Metadata.Coalesced:
 				coalesced++
 			case r.Response.Text == "live":
 				live++
@@ -141,7 +142,7 @@ func TestWaveStaysInTheBatch(t *testing.T) {
 	p, _ := table(t).Find("lab/any")
 	api, reqs := newFakeAPI(), questions(1)
 	worst := p.Worst(600, 40, true)
-	d := over(t, api, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
+	d := over(t, api, func(c *dispatch.Config) { c.Budget = budget.New(worst, 0) })
 	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || api.created != 1 {
 		t.Errorf("%v, of %d batches", r.Err, api.created)
 	}

@@ -24,10 +24,10 @@ func TestWave(t *testing.T) {
 			p, _ := table(t).Find("lab/any")
 			var sum llm.Money
 			for _, r := range got {
-				if r.Response.Tier != "batch" || r.Response.Trail.Cost != p.Cost(r.Response.Usage, true) || 2*r.Response.Trail.Cost < p.Cost(r.Response.Usage, false) {
+				if r.Response.Tier != "batch" || r.Response.Metadata.Cost != p.Cost(r.Response.Usage, true) || 2*r.Response.Metadata.Cost < p.Cost(r.Response.Usage, false) {
 					t.Fatalf("%+v", r.Response)
 				}
-				sum += r.Response.Trail.Cost
+				sum += r.Response.Metadata.Cost
 			}
 			if spent, reserved := d.Budget().Spent(); spent != sum || reserved != 0 {
 				t.Errorf("spent %v of %v, %v set aside", spent, sum, reserved)

@@ -181,7 +181,7 @@ func (s slow) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) 
 	}
 	resp, err := s.Model.Ask(ctx, req)
 	if resp != nil {
-		resp.Trail.Latency = wait
+		resp.Metadata.Latency = wait
 	}
 	return resp, err
 }

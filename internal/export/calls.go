@@ -26,7 +26,7 @@ func (x *export) calls(ctx context.Context) error {
 		}
 		if f := e.Error; f != nil {
 			c.failed = *f
-			c.answer = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Trail: f.Trail}
+			c.answer = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
 		}
 		return put(x, columns, &c)
 	})
@@ -62,14 +62,14 @@ func callColumns() []column[call] {
 		col("output_tokens", Integer, "of the answer in all", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Output) })),
 		col("reasoning_tokens", Integer, "of these, thought", ofAsk(func(c *call) cell { return integer(c.answer.Usage.Reasoning) })),
 		col("dollars", Double, "what it cost this run, every try together; 0 where it was copied", ofAsk(func(c *call) cell { return double(c.Cost().Dollars()) })),
-		col("seconds", Double, "the last try took", ofAsk(func(c *call) cell { return seconds(c.answer.Trail.Latency) })),
-		col("first_byte_seconds", Double, "until its first byte", ofAsk(func(c *call) cell { return seconds(c.answer.Trail.FirstByte) })),
-		col("waited_seconds", Double, "in queues and pauses, over all tries", ofAsk(func(c *call) cell { return seconds(c.answer.Trail.Waited) })),
-		col("tries", Integer, "how many it took", ofAsk(func(c *call) cell { return integer(c.answer.Trail.Attempts) })),
-		col("from_cache", Boolean, "answered from Parley's own cache", ofAsk(func(c *call) cell { return boolean(c.answer.Trail.Cached) })),
-		col("coalesced", Boolean, "shared the answer of an equal call in flight", ofAsk(func(c *call) cell { return boolean(c.answer.Trail.Coalesced) })),
+		col("seconds", Double, "the last try took", ofAsk(func(c *call) cell { return seconds(c.answer.Metadata.Latency) })),
+		col("first_byte_seconds", Double, "until its first byte", ofAsk(func(c *call) cell { return seconds(c.answer.Metadata.FirstByte) })),
+		col("waited_seconds", Double, "in queues and pauses, over all tries", ofAsk(func(c *call) cell { return seconds(c.answer.Metadata.Waited) })),
+		col("tries", Integer, "how many it took", ofAsk(func(c *call) cell { return integer(c.answer.Metadata.Attempts) })),
+		col("from_cache", Boolean, "answered from Parley's own cache", ofAsk(func(c *call) cell { return boolean(c.answer.Metadata.Cached) })),
+		col("coalesced", Boolean, "shared the answer of an equal call in flight", ofAsk(func(c *call) cell { return boolean(c.answer.Metadata.Coalesced) })),
 		col("copied", Boolean, "taken from the run that this one was forked from", func(c *call) cell { return boolean(c.Copied) }),
-		few("parsed", "how a structured answer was read: `native`, `tolerant`, `repaired`", func(c *call) cell { return some(c.answer.Trail.Parsed) }),
+		few("parsed", "how a structured answer was read: `native`, `tolerant`, `repaired`", func(c *call) cell { return some(c.answer.Metadata.Parsed) }),
 		few("tier", "the provider's service tier that was used", func(c *call) cell { return some(c.answer.Tier) }),
 		few("act", "of an act: its name", func(c *call) cell { return some(c.act()) }),
 		col("body", JSON, "of an act: what was sent", func(c *call) cell { return some(c.body()) }),

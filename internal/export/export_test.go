@@ -46,14 +46,14 @@ func sample() []journal.Entry {
 			Request: &llm.Request{Model: "lab/large", Temperature: &half, Sample: 7, Messages: []llm.Message{llm.System("Be bold."), llm.User("Go on:\nwhat now?")}},
 			Response: &llm.Response{
 				Text: text, Finish: llm.FinishStop, Provider: "lab", Model: "large-1", ID: "r1", RequestID: "q1", Tier: "flex",
-				Usage: llm.Usage{Input: 1200, Cached: 1000, CacheWrite: 3, CacheWriteLong: 4, Output: 30, Reasoning: 10},
-				Trail: llm.Trail{Attempts: 2, Cost: 12_000_001, Latency: 1500 * time.Millisecond, FirstByte: 200 * time.Millisecond, Waited: time.Second, Parsed: "native"},
+				Usage:    llm.Usage{Input: 1200, Cached: 1000, CacheWrite: 3, CacheWriteLong: 4, Output: 30, Reasoning: 10},
+				Metadata: llm.Metadata{Attempts: 2, Cost: 12_000_001, Latency: 1500 * time.Millisecond, FirstByte: 200 * time.Millisecond, Waited: time.Second, Parsed: "native"},
 			},
 		}
 	}
 	failed := ask(at(0, 0, "", 2), 1, "")
 	failed.Response = nil
-	failed.Error = &llm.Error{Kind: llm.KindRateLimited, Status: 429, Code: "slow_down", Provider: "lab", Model: "large", Message: "Please\nwait.", Usage: llm.Usage{Input: 9}, Trail: llm.Trail{Attempts: 5, Cost: 5}}
+	failed.Error = &llm.Error{Kind: llm.KindRateLimited, Status: 429, Code: "slow_down", Provider: "lab", Model: "large", Message: "Please\nwait.", Usage: llm.Usage{Input: 9}, Metadata: llm.Metadata{Attempts: 5, Cost: 5}}
 	rich := ask(at(0, 0, "", 2), 0, "")
 	rich.Request.Messages = append(rich.Request.Messages,
 		llm.Message{Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: "hm"}}, ToolCalls: []llm.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":1}`}}},
@@ -62,7 +62,7 @@ func sample() []journal.Entry {
 	rich.Response.ToolCalls = []llm.ToolCall{{ID: "c2", Name: "look", Arguments: `{"at":2}`}}
 	rich.Response.Thoughts = []llm.Thought{{Text: "Let me see."}}
 	rich.Response.Refusal, rich.Response.JSON, rich.Response.TokenIDs = "No.", json.RawMessage(`{"a": [1]}`), []int{5, 6}
-	rich.Response.Trail.Cached = true
+	rich.Response.Metadata.Cached = true
 	act := &journal.Replied{Turn: at(0, 0, "", 3), Seat: "a", Label: "step", Agent: "bold", At: noon(3), Act: &world.Act{Name: "step", Body: json.RawMessage(`{"go":1}`)}, Response: &llm.Response{JSON: json.RawMessage(`{"reward":1}`)}}
 	bot := &journal.Replied{Turn: at(0, 0, "1.0/", 0), Seat: "b", Label: "word", Agent: "polly", Response: &llm.Response{Text: "squawk"}}
 	copied := ask(at(0, 0, "1.1/", 0), 0, "=1+1")

@@ -67,7 +67,7 @@ func (p *part) params() json.RawMessage {
 	if json.Unmarshal(p.head.Begun.Plan, &plan) != nil {
 		return nil // a run file may come from anywhere
 	}
-	return p.Kind.Essence(plan.Params)
+	return p.Kind.Identity(plan.Params)
 }
 
 // cell is a cell of a run.
@@ -129,7 +129,7 @@ func (r *Runs) cells() (map[world.CellID]*cell, []map[string]world.CellID) {
 
 // cellsDiffer names what is not the same in two cells of one name.
 func cellsDiffer(name string, a, b *cell, in *part) error {
-	d := jsondiff.First("params", a.in.Kind.Essence(a.spec.Params), a.in.Kind.Essence(b.spec.Params))
+	d := jsondiff.First("params", a.in.Kind.Identity(a.spec.Params), a.in.Kind.Identity(b.spec.Params))
 	if d == nil {
 		d = jsondiff.First("lineup", a.spec.Lineup, b.spec.Lineup)
 	}

@@ -36,7 +36,7 @@ func run(t *testing.T, id string, seed uint64, episodes ...said) Source {
 	entries = append(entries, &journal.Staged{Specs: world.List(specs...)})
 	for n, e := range episodes {
 		at := journal.Turn{Episode: n}
-		entries = append(entries, &journal.Turned{Turn: at, Calls: 1}, &journal.Replied{Turn: at, Seat: "a", Agent: "x", Request: &llm.Request{Model: "lab/x"}, Response: &llm.Response{Text: e.text, Trail: llm.Trail{Cost: 7}}})
+		entries = append(entries, &journal.Turned{Turn: at, Calls: 1}, &journal.Replied{Turn: at, Seat: "a", Agent: "x", Request: &llm.Request{Model: "lab/x"}, Response: &llm.Response{Text: e.text, Metadata: llm.Metadata{Cost: 7}}})
 		if e.text != "" {
 			end := &journal.Ended{Episode: n, Chance: e.text == strings.ToLower(e.text), Outcome: world.Outcome{Data: json.RawMessage(`"` + e.text + `"`)}}
 			copy(end.Play[:], e.text)

@@ -18,7 +18,7 @@ func ratings(s Source, colours *palette) (b page.Block) {
 		return b
 	}
 	games := gamesOf(s.Run, name)
-	table, err := rating.Rate(games, rating.Config{Confidence: view.Confidence})
+	table, err := rating.Rate(games, view.Confidence)
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
@@ -31,7 +31,7 @@ func ratings(s Source, colours *palette) (b page.Block) {
 		t.Rows = append(t.Rows, []page.Cell{page.Word(st.Player), c, page.Whole(st.Group), page.Whole(st.Rating.N), page.Real(st.Score), page.Word(st.Why)})
 	}
 	return page.Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode: who has more %s wins. 1,500 is the mean of a group; a difference of 400 means "+
-		"10 to 1. Copies of a play count once. See docs/statistics.md. Ratings of different groups cannot be compared.", name)}
+		"10 to 1. Copies of a play count once. See docs/reference/statistics.md. Ratings of different groups cannot be compared.", name)}
 }
 
 // rivalry is the first score that seats are rivals for.

@@ -38,7 +38,7 @@ func played(t *testing.T, file string, n int) Source {
 		turn := journal.Turn{Episode: i}
 		entries = append(entries,
 			&journal.Turned{Turn: turn, Calls: 1, Notes: []world.Note{{Kind: "deal", Data: json.RawMessage(`"ace"`)}}},
-			&journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: "ann", At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile, Usage: llm.Usage{Input: 10, Output: 5}, Trail: llm.Trail{Attempts: 1, Cost: llm.Dollar / 100, Latency: time.Second}}},
+			&journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: "ann", At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile, Usage: llm.Usage{Input: 10, Output: 5}, Metadata: llm.Metadata{Attempts: 1, Cost: llm.Dollar / 100, Latency: time.Second}}},
 			&journal.Ended{Episode: i, At: at, Outcome: world.Outcome{
 				Scores: []world.Score{{Seat: "left", Name: "won", Value: float64((i%3 + 1) / 3)}, {Seat: "right", Name: "won", Value: 1 - float64((i%3+1)/3)}},
 				Data:   json.RawMessage(fmt.Sprintf(`{"n":%d}`, i)),
@@ -90,7 +90,7 @@ type showing struct{ worldtest.Simple[struct{}] }
 
 func (showing) Exhibitor() world.Exhibitor { return &gallery{} }
 
-func (showing) Story(p world.Played, told []world.Told) []world.Exhibit {
+func (showing) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	notes := world.NotesOf(told)
 	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
 }
@@ -196,7 +196,7 @@ func TestLongRun(t *testing.T) {
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	reply := func(seat, label, agent string, dollars int, cached bool) journal.Entry {
-		return &journal.Replied{Turn: journal.Turn{Episode: 0}, Seat: seat, Label: label, Agent: agent, Request: &llm.Request{Model: "lab/" + agent}, Response: &llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Trail: llm.Trail{Cost: llm.Money(dollars) * llm.Dollar, Cached: cached}}}
+		return &journal.Replied{Turn: journal.Turn{Episode: 0}, Seat: seat, Label: label, Agent: agent, Request: &llm.Request{Model: "lab/" + agent}, Response: &llm.Response{Usage: llm.Usage{Input: 10, Output: 5}, Metadata: llm.Metadata{Cost: llm.Money(dollars) * llm.Dollar, Cached: cached}}}
 	}
 	j := &journal.Memory{}
 	if err := j.Append(t.Context(), &journal.Begun{Version: 1, Kind: "duel"}, &journal.Staged{Specs: world.List(make([]world.Spec, 1)...)},
@@ -262,13 +262,13 @@ func TestCuts(t *testing.T) {
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
-	doc, err := os.ReadFile("../../docs/report.md")
+	doc, err := os.ReadFile("../../docs/how-to/report.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, say := range []string{page.Grouped(mostLines) + " lines", page.Grouped(mostLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
-			t.Errorf("docs/report.md does not say %q", say)
+			t.Errorf("docs/how-to/report.md does not say %q", say)
 		}
 	}
 	left = mostWords

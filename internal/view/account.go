@@ -132,12 +132,12 @@ func count(yes bool) int {
 }
 
 // spentOn is what a reply took: no tokens, where nobody had to be asked.
-func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Trail) {
+func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
 	switch {
 	case e.Error != nil:
-		usage, trail = e.Error.Usage, e.Error.Trail
+		usage, trail = e.Error.Usage, e.Error.Metadata
 	case e.Response != nil:
-		usage, trail = e.Response.Usage, e.Response.Trail
+		usage, trail = e.Response.Usage, e.Response.Metadata
 	}
 	if e.Copied || trail.Cached || trail.Coalesced {
 		usage = llm.Usage{}
@@ -153,7 +153,7 @@ type ModelTimes struct {
 	Waited    dispatch.Sketch // in queues before
 }
 
-func (t *ModelTimes) add(trail llm.Trail) {
+func (t *ModelTimes) add(trail llm.Metadata) {
 	t.Latency.Add(trail.Latency)
 	t.Waited.Add(trail.Waited)
 	if trail.FirstByte > 0 {

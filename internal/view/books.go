@@ -109,7 +109,7 @@ func (b *books) took(episode, attempt int) *world.Took {
 }
 
 // lasted takes in how long a call took that was answered at some time.
-func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, trail llm.Trail) {
+func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, trail llm.Metadata) {
 	t := b.took(e.Episode, e.Attempt)
 	if t == nil {
 		return

@@ -125,11 +125,13 @@ func (marking) Mark(n world.Note) (words, mark string) { return "a word", string
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	kind := world.Define(marking{})
-	reply := func(seat, text string) world.Told { return world.Told{Seat: seat, Reply: world.Reply{Text: text}} }
-	note := func(seat, mark string) world.Told {
-		return world.Told{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
+	reply := func(seat, text string) world.TranscriptEntry {
+		return world.TranscriptEntry{Seat: seat, Reply: world.Reply{Text: text}}
 	}
-	told := []world.Told{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
+	note := func(seat, mark string) world.TranscriptEntry {
+		return world.TranscriptEntry{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
+	}
+	told := []world.TranscriptEntry{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
 	if got, _ := Marks(kind, told); len(got) != 1 || got[1] != "slip" {
 		t.Errorf("%v", got)
 	}

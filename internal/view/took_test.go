@@ -21,7 +21,7 @@ func TestTook(t *testing.T) {
 	reply := func(attempt, turn int, seconds float64, act *world.Act, latency, waited float64) *journal.Replied {
 		r := &journal.Replied{
 			Turn: journal.Turn{Attempt: attempt, Turn: turn}, Seat: "a", Label: "x", Act: act, At: at(seconds),
-			Response: &llm.Response{JSON: json.RawMessage("{}"), Trail: llm.Trail{Latency: time.Duration(latency * 1e9), Waited: time.Duration(waited * 1e9)}},
+			Response: &llm.Response{JSON: json.RawMessage("{}"), Metadata: llm.Metadata{Latency: time.Duration(latency * 1e9), Waited: time.Duration(waited * 1e9)}},
 		}
 		if act == nil {
 			r.Request = &llm.Request{Model: "lab/any"}
@@ -103,6 +103,6 @@ func TestStory(t *testing.T) {
 // telling is a kind with an exhibit for every note, and ten for everything told.
 type telling struct{ worldtest.Simple[struct{}] }
 
-func (telling) Story(_ world.Played, told []world.Told) []world.Exhibit {
+func (telling) Story(_ world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	return make([]world.Exhibit, 10*len(told)+len(world.NotesOf(told)))
 }

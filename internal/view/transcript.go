@@ -19,9 +19,9 @@ import (
 type Transcript struct {
 	Episode int
 	Lines   []Line
-	Notes   []world.Note // all of them
-	Told    []world.Told // all of it, for a kind's own story
-	Failed  error        // of CallPart: a part of the kind that lines lack
+	Notes   []world.Note            // all of them
+	Told    []world.TranscriptEntry // all of it, for a kind's own story
+	Failed  error                   // of CallPart: a part of the kind that lines lack
 
 	lines []int // of Told: the line after the last of its lines
 }
@@ -64,7 +64,7 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 		if at.turned != nil {
 			for _, n := range at.turned.Notes {
 				t.Notes = append(t.Notes, n)
-				t.Told, t.lines = append(t.Told, world.Told{Note: &n}), append(t.lines, 0)
+				t.Told, t.lines = append(t.Told, world.TranscriptEntry{Note: &n}), append(t.lines, 0)
 				if isRecord {
 					hidden := false
 					if err := CallPart(r.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
@@ -80,7 +80,7 @@ func ReadTranscript(ctx context.Context, j journal.Journal, r *Run, episode int)
 			}
 		}
 		for _, e := range at.replies {
-			t.Told = append(t.Told, world.Told{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
+			t.Told = append(t.Told, world.TranscriptEntry{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			if isRecord {
 				t.Lines = append(t.Lines, askLines(at.name, e, hear)...)
 			}
@@ -105,7 +105,7 @@ func (t *Transcript) Mark(kind world.Kind) error {
 
 // Marks finds which replies of a transcript notes say something about: index to what they say. Its error is one of
 // CallPart.
-func Marks(kind world.Kind, told []world.Told) (marks map[int]string, err error) {
+func Marks(kind world.Kind, told []world.TranscriptEntry) (marks map[int]string, err error) {
 	marker, ok := world.As[world.Marker](kind)
 	if !ok {
 		return nil, nil
@@ -114,7 +114,7 @@ func Marks(kind world.Kind, told []world.Told) (marks map[int]string, err error)
 	return marks, err
 }
 
-func marksOf(marker world.Marker, told []world.Told) map[int]string {
+func marksOf(marker world.Marker, told []world.TranscriptEntry) map[int]string {
 	marks := map[int]string{}
 	last := map[[2]string]int{} // by seat and words
 	for i, t := range told {

@@ -42,7 +42,7 @@ func turn(episode, n int) journal.Turn { return journal.Turn{Episode: episode, T
 func ask(t journal.Turn, seat string, at float64, text string) *journal.Replied {
 	return &journal.Replied{
 		Turn: t, Seat: seat, Label: "word", Agent: "ann", At: clockTime(at), Request: &llm.Request{Model: "lab/a"},
-		Response: &llm.Response{Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 100, Output: 10, Reasoning: 4}, Trail: llm.Trail{Attempts: 1, Cost: 1000, Latency: 200 * time.Millisecond}},
+		Response: &llm.Response{Text: text, Finish: llm.FinishStop, Usage: llm.Usage{Input: 100, Output: 10, Reasoning: 4}, Metadata: llm.Metadata{Attempts: 1, Cost: 1000, Latency: 200 * time.Millisecond}},
 	}
 }
 
@@ -66,13 +66,13 @@ func fold(t *testing.T, entries ...journal.Entry) *Run {
 func TestFold(t *testing.T) {
 	t.Parallel()
 	failed := ask(turn(1, 0), "left", 3, "")
-	failed.Response, failed.Error = nil, &llm.Error{Kind: llm.KindInvalid, Message: "no JSON", Usage: llm.Usage{Input: 50}, Trail: llm.Trail{Attempts: 3, Cost: 500}}
+	failed.Response, failed.Error = nil, &llm.Error{Kind: llm.KindInvalid, Message: "no JSON", Usage: llm.Usage{Input: 50}, Metadata: llm.Metadata{Attempts: 3, Cost: 500}}
 	cached := ask(turn(1, 1), "left", 4, "again")
-	cached.Response.Trail = llm.Trail{Cached: true}
+	cached.Response.Metadata = llm.Metadata{Cached: true}
 	copied := ask(turn(1, 2), "left", -9e6, "from before")
 	copied.Copied = true
 	repaired := ask(turn(1, 3), "left", 5, "{}")
-	repaired.Response.Trail.Parsed, repaired.Response.Finish = "repaired", llm.FinishLength
+	repaired.Response.Metadata.Parsed, repaired.Response.Finish = "repaired", llm.FinishLength
 	bot := &journal.Replied{Turn: turn(1, 0), Seat: "right", Label: "word", Agent: "bob", At: clockTime(3), Response: &llm.Response{Text: "squawk"}}
 	r := fold(t, append(begin(4),
 		ask(turn(0, 0), "left", 1, "hello"), end(0, 1, 0), failed, bot, cached, copied, repaired,

@@ -67,7 +67,7 @@ func entries() []journal.Entry {
 	for i := range episodes {
 		at = at.Add(time.Second)
 		turn := journal.Turn{Episode: i}
-		reply := &journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: hostile(), At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile(), Trail: llm.Trail{Attempts: 1, Cost: 1e7, Latency: time.Duration(i+1) * time.Second}}}
+		reply := &journal.Replied{Turn: turn, Seat: "left", Label: "word", Agent: hostile(), At: at, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: hostile(), Metadata: llm.Metadata{Attempts: 1, Cost: 1e7, Latency: time.Duration(i+1) * time.Second}}}
 		failed := &journal.Replied{Turn: turn, Index: 1, Seat: "right", Label: "word", Agent: "bob", At: at, Request: &llm.Request{Model: "lab/b"}, Error: &llm.Error{Kind: llm.KindServer, Message: hostile()}}
 		end := &journal.Ended{Episode: i, At: at, Outcome: world.Outcome{Scores: []world.Score{{Seat: "left", Name: "points", Value: float64(i)}}}}
 		if i == 3 {
@@ -109,7 +109,7 @@ type duel struct {
 
 func (d duel) Exhibitor() world.Exhibitor { return d.exhibitor() }
 
-func (duel) Story(world.Played, []world.Told) []world.Exhibit {
+func (duel) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
 	frame := func(title string) world.Frame {
 		return world.Frame{Title: title, SVG: `<svg viewBox="0 0 9 9"><circle r="3"/></svg>`, Lines: []world.FrameLine{{Who: hostile(), To: hostile(), Text: hostile()}}}
 	}

@@ -101,9 +101,9 @@ func TestMetricTable(t *testing.T) {
 }
 
 // toldOf is what was told of an episode of which only notes are known.
-func toldOf(notes []world.Note) (told []world.Told) {
+func toldOf(notes []world.Note) (told []world.TranscriptEntry) {
 	for _, n := range notes {
-		told = append(told, world.Told{Note: &n})
+		told = append(told, world.TranscriptEntry{Note: &n})
 	}
 	return told
 }

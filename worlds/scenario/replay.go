@@ -10,7 +10,7 @@ import (
 
 // Story shows an episode turn by turn: who spoke to whom as a picture, and beside it what
 // was said, decided and told, and what it was found to be.
-func (definition) Story(_ world.Played, told []world.Told) []world.Exhibit {
+func (definition) Story(_ world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	c := readChronicle(world.NotesOf(told))
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil

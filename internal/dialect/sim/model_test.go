@@ -286,8 +286,8 @@ func TestLatencyAndBegan(t *testing.T) {
 		if err != nil || began != time.Second || time.Since(start) != 3*time.Second {
 			t.Fatal(err, began, time.Since(start))
 		}
-		if r.Trail.FirstByte != time.Second || r.Trail.Latency != 3*time.Second {
-			t.Errorf("%+v", r.Trail)
+		if r.Metadata.FirstByte != time.Second || r.Metadata.Latency != 3*time.Second {
+			t.Errorf("%+v", r.Metadata)
 		}
 		paced := model(t, Config{FirstToken: Fixed(time.Second), TokensPerSecond: 10})
 		start = time.Now()

@@ -173,7 +173,7 @@ func (a *Answer) refused(status int) error {
 	// What could be read of it decides; that reading failed does not matter here.
 	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
 	e := fault.Classify(status, a.Header, a.hide.Fault(b.Bytes()))
-	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, time.Since(a.start)
+	e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, time.Since(a.start)
 	a.Misplaced(e)
 	return e
 }

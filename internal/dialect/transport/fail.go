@@ -27,7 +27,7 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 		if e.Rate == nil {
 			e.Rate = fault.Rate(a.Header)
 		}
-		e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
+		e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	}
 	c.hide.Error(&e)
 	e.Message = fault.Clean(e.Message, fault.MaxMessage)

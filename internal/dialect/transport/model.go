@@ -139,7 +139,7 @@ func WithReceived(err error, n int) error {
 func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []string) {
 	r.Provider, r.Dropped = m.p.Name, dropped
 	r.RequestID, r.Rate = fault.RequestID(a.Header), fault.Rate(a.Header)
-	r.Trail.FirstByte, r.Trail.Latency = a.FirstByte, a.Latency()
+	r.Metadata.FirstByte, r.Metadata.Latency = a.FirstByte, a.Latency()
 	if r.Model == "" {
 		r.Model = model
 	}

@@ -43,7 +43,7 @@ func played() []journal.Entry {
 			Request: &llm.Request{Model: "lab/large", Temperature: &half, MaxTokens: 50, Messages: []llm.Message{llm.System("Be bold."), llm.User("What now?")}},
 			Response: &llm.Response{
 				Text: text, Finish: llm.FinishStop, Provider: "lab", Model: "large-1", Usage: llm.Usage{Input: 1200, Cached: 1000, CacheWrite: 3, Output: 30, Reasoning: 10},
-				Trail: llm.Trail{Attempts: 2, Cost: 12_000_000, Latency: time.Second},
+				Metadata: llm.Metadata{Attempts: 2, Cost: 12_000_000, Latency: time.Second},
 			},
 		}
 	}

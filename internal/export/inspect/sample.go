@@ -179,14 +179,14 @@ func (s *sample) reply(e *journal.Replied) {
 	}
 }
 
-func trail(e *journal.Replied) llm.Trail {
+func trail(e *journal.Replied) llm.Metadata {
 	switch {
 	case e.Response != nil:
-		return e.Response.Trail
+		return e.Response.Metadata
 	case e.Error != nil:
-		return e.Error.Trail
+		return e.Error.Metadata
 	default:
-		return llm.Trail{}
+		return llm.Metadata{}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -23,18 +22,18 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 	case p.paired && shares:
 		n := tally(p.a, p.b)
 		c.Difference, c.Test = stats.PairedShareDifference(n, confidence), stats.McNemar(n)
-		c.Effect = effect.Paired(differences(p), confidence)
+		c.Effect = stats.PairedEffect(differences(p), confidence)
 	case p.paired:
 		d := differences(p)
 		c.Difference, c.Test = stats.PairedDifference(p.a, p.b, confidence), flip(d, matches)
-		c.Effect = effect.Paired(d, confidence)
+		c.Effect = stats.PairedEffect(d, confidence)
 	case shares:
 		k1, k2 := ones(p.a), ones(p.b)
 		c.Difference, c.Test = stats.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), stats.Fisher(k1, len(p.a), k2, len(p.b))
-		c.Effect = effect.CohenH(k1, len(p.a), k2, len(p.b), confidence)
+		c.Effect = stats.CohenH(k1, len(p.a), k2, len(p.b), confidence)
 	default:
 		c.Difference, c.Test = stats.MeanDifference(p.a, p.b, confidence), stats.Welch(p.a, p.b)
-		c.Effect = effect.Hedges(p.a, p.b, confidence)
+		c.Effect = stats.Hedges(p.a, p.b, confidence)
 		if c.N == 1 && p.unit != "" { // an episode among its branches
 			c.Test = stats.Permutation{Seed: seed}.Shuffle(p.a, p.b)
 		}

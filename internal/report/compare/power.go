@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 )
 
 // design is a comparison as it would be made with more units: its test, and the level that P has
@@ -199,11 +198,11 @@ func (c *Comparison) guess(level float64) (n int) {
 	switch d := c.Effect.Value; {
 	case math.IsNaN(d) || d == 0:
 	case c.Paired:
-		n, _ = effect.PairedNeeded(d, level, power)
+		n, _ = stats.PairedNeeded(d, level, power)
 	case c.shares:
-		n, _ = effect.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+		n, _ = stats.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
 	default:
-		n, _ = effect.MeansNeeded(d, level, power)
+		n, _ = stats.MeansNeeded(d, level, power)
 	}
 	return n
 }

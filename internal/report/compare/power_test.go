@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 	"parley/internal/view"
 )
 
@@ -62,10 +61,10 @@ func TestLeast(t *testing.T) {
 // tests of shares need about what the usual formulas say; signs and exact tests need a little more.
 func TestNeededIsAnalytic(t *testing.T) {
 	t.Parallel()
-	paired := func(d, level float64) int { n, _ := effect.PairedNeeded(d, level, power); return n }
-	shares := func(p, q, level float64) int { n, _ := effect.SharesNeeded(p, q, level, power); return n }
+	paired := func(d, level float64) int { n, _ := stats.PairedNeeded(d, level, power); return n }
+	shares := func(p, q, level float64) int { n, _ := stats.SharesNeeded(p, q, level, power); return n }
 	two := pairing{a: pairsOf(60, 0.7).a, b: pairsOf(60, 0).a}
-	means, _ := effect.MeansNeeded(0.7, 0.05, power)
+	means, _ := stats.MeansNeeded(0.7, 0.05, power)
 	for _, c := range []struct {
 		name   string
 		p      pairing

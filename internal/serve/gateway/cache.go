@@ -48,7 +48,7 @@ func (x *exchange) cached(t *target, rec *ledger.Call) bool {
 	if json.Unmarshal(b, &c) != nil || c.Response == nil {
 		return false
 	}
-	c.Response.Trail = llm.Trail{Cached: true}
+	c.Response.Metadata = llm.Metadata{Cached: true}
 	rec.Response = c.Response
 	x.flight.Status, x.flight.Held = c.Status, c.Body
 	x.flight.Answer = http.Header{"Content-Type": {c.Type}, "X-Parley-Cached": {"true"}}

@@ -37,7 +37,7 @@ func TestTriesAgainBeforeTheFirstByte(t *testing.T) {
 			l := to(t, up)
 			l.post(chatPath, c.body).want(t, 200, "fine")
 			calls := l.calls("s")
-			if len(calls) != 1 || calls[0].Response == nil || calls[0].Response.Text != "fine" || calls[0].Response.Trail.Attempts < 2 {
+			if len(calls) != 1 || calls[0].Response == nil || calls[0].Response.Text != "fine" || calls[0].Response.Metadata.Attempts < 2 {
 				t.Errorf("%+v", calls)
 			}
 			if up.count() < 2 {

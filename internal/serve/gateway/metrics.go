@@ -69,12 +69,12 @@ func (m *metrics) answered(api format.API, c *ledger.Call) {
 	r := c.Response
 	switch {
 	case r == nil:
-	case r.Trail.Cached:
+	case r.Metadata.Cached:
 		m.cached.Inc()
 	case r.Provider == session.Own:
 		m.stops.Inc()
-	case r.Trail.FirstByte > 0:
-		m.firstByte[api].Observe(r.Trail.FirstByte.Seconds())
+	case r.Metadata.FirstByte > 0:
+		m.firstByte[api].Observe(r.Metadata.FirstByte.Seconds())
 	}
 }
 

@@ -116,7 +116,7 @@ func TestRecords(t *testing.T) {
 		if c.Turn != i || c.Label != want.label || c.Request.Model != want.model || c.Response == nil || c.Response.Text != want.text {
 			t.Errorf("call %d: %+v %+v %+v", i, c, c.Request, c.Response)
 		}
-		if c.Response.Usage.Input == 0 || c.Response.Usage.Output == 0 || c.Response.Trail.Latency == 0 || c.Wire.Status != 200 {
+		if c.Response.Usage.Input == 0 || c.Response.Usage.Output == 0 || c.Response.Metadata.Latency == 0 || c.Wire.Status != 200 {
 			t.Errorf("call %d: %+v", i, c.Response)
 		}
 	}

@@ -87,7 +87,7 @@ func TestBudget(t *testing.T) {
 		var spent llm.Money
 		for _, call := range l.calls("s") {
 			if call.Response != nil {
-				spent += call.Response.Trail.Cost
+				spent += call.Response.Metadata.Cost
 			}
 		}
 		if spent > c.Budget || spent < c.Budget*9/10 {
@@ -132,7 +132,7 @@ func TestCache(t *testing.T) {
 	if up.count() != 3 {
 		t.Errorf("the provider was asked %d times", up.count())
 	}
-	if calls := l.calls("b"); !calls[0].Response.Trail.Cached || calls[0].Response.Text != "one" || calls[1].Response.Trail.Cached {
+	if calls := l.calls("b"); !calls[0].Response.Metadata.Cached || calls[0].Response.Text != "one" || calls[1].Response.Metadata.Cached {
 		t.Errorf("%+v", calls)
 	}
 }

@@ -23,7 +23,7 @@ func (instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(in
 	for q := range reqs {
 		done(n, llm.Result{Response: &llm.Response{
 			Text: words(fmt.Sprintf("Answer %d:", q.Sample), 500), Finish: llm.FinishStop, Model: "small", Provider: "sim",
-			Usage: llm.Usage{Input: 100 * len(q.Messages), Output: 120}, Trail: llm.Trail{Attempts: 1, Cost: 1000},
+			Usage: llm.Usage{Input: 100 * len(q.Messages), Output: 120}, Metadata: llm.Metadata{Attempts: 1, Cost: 1000},
 		}})
 		n++
 	}

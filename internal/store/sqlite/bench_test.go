@@ -51,7 +51,7 @@ func quoting(episode, i int, quote string) [2]journal.Entry {
 			Turn: turn, Seat: []string{"host", "guest"}[i%2], Label: "message", Agent: "small", Request: &req,
 			Response: &llm.Response{
 				Text: said(i), Finish: llm.FinishStop, Model: "small-2026", Provider: "sim", ID: fmt.Sprintf("r-%d-%d", episode, i),
-				Usage: llm.Usage{Input: 700, Output: 120}, Trail: llm.Trail{Attempts: 1, Cost: 123456, Latency: 800 * time.Millisecond, FirstByte: 90 * time.Millisecond},
+				Usage: llm.Usage{Input: 700, Output: 120}, Metadata: llm.Metadata{Attempts: 1, Cost: 123456, Latency: 800 * time.Millisecond, FirstByte: 90 * time.Millisecond},
 			},
 			At: time.Unix(1_800_000_000, int64(episode)),
 		},

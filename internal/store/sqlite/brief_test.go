@@ -33,7 +33,7 @@ func TestBrief(t *testing.T) {
 	}
 	failed := talk(0, 0)[1].(*journal.Replied)
 	failed.Response = nil
-	failed.Error = &llm.Error{Kind: llm.KindTimeout, Message: "too slow", Status: 504, Usage: llm.Usage{Input: 3}, Trail: llm.Trail{Attempts: 4, Cost: 7}}
+	failed.Error = &llm.Error{Kind: llm.KindTimeout, Message: "too slow", Status: 504, Usage: llm.Usage{Input: 3}, Metadata: llm.Metadata{Attempts: 4, Cost: 7}}
 	bot := &journal.Replied{Seat: "host", Label: "message", Agent: "bot", At: at, Response: &llm.Response{Text: "hi"}, Copied: true}
 	act := &journal.Replied{Seat: "host", Label: "step", At: at, Act: &world.Act{Name: "step", Body: json.RawMessage(`1`)}, Response: &llm.Response{JSON: json.RawMessage(`2`)}}
 	entries = append(entries, failed, bot, act, &journal.Closed{At: at, State: journal.Complete})
@@ -81,7 +81,7 @@ func account(e journal.Entry) any {
 		}
 		if c.Response != nil {
 			r := c.Response
-			c.Response = &llm.Response{Finish: r.Finish, Model: r.Model, Provider: r.Provider, Tier: r.Tier, Usage: r.Usage, Trail: r.Trail}
+			c.Response = &llm.Response{Finish: r.Finish, Model: r.Model, Provider: r.Provider, Tier: r.Tier, Usage: r.Usage, Metadata: r.Metadata}
 		}
 		c.At = c.At.UTC()
 		return c

@@ -41,9 +41,9 @@ func mixed(episodes int, seed uint64) []journal.Entry {
 		at := journal.Turn{Episode: n, Attempt: attempt[n]}
 		reply := &journal.Replied{Turn: at, Seat: "a", Request: &llm.Request{Model: "m/" + fmt.Sprint(n%3), Messages: []llm.Message{llm.User("said"), llm.User(fmt.Sprint("it ", n))}}, Copied: r.IntN(4) == 0}
 		if r.IntN(5) == 0 {
-			reply.Error = &llm.Error{Kind: llm.KindTimeout, Trail: llm.Trail{Cost: 2}}
+			reply.Error = &llm.Error{Kind: llm.KindTimeout, Metadata: llm.Metadata{Cost: 2}}
 		} else {
-			reply.Response = &llm.Response{Text: fmt.Sprint("answer ", n), Trail: llm.Trail{Cost: 3}}
+			reply.Response = &llm.Response{Text: fmt.Sprint("answer ", n), Metadata: llm.Metadata{Cost: 3}}
 		}
 		switch do := r.IntN(12); {
 		case n%5 == 4: // waits

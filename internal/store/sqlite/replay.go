@@ -144,15 +144,15 @@ func (r *reader) replyToReplay(c row.Reader, wanted links) (journal.Entry, error
 		return nil, err
 	}
 	e := &journal.Replied{Turn: k.turn, Index: k.index, Copied: k.has(flagCopied)}
-	trail, usage := llm.Trail{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
+	meta, usage := llm.Metadata{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
 	if k.has(flagFailed) {
-		e.Error = &llm.Error{Kind: k.failed, Trail: trail, Usage: usage}
+		e.Error = &llm.Error{Kind: k.failed, Metadata: meta, Usage: usage}
 		return e, nil
 	}
 	if !k.has(flagAnswered) {
 		return e, nil
 	}
-	a := &llm.Response{Trail: trail, Usage: usage, Finish: k.finish}
+	a := &llm.Response{Metadata: meta, Usage: usage, Finish: k.finish}
 	jsonIsText, err := readAnswer(&c, a)
 	if err != nil {
 		return nil, row.Of(k.turn.Episode, err)

@@ -106,9 +106,9 @@ func (w *writer) newReplyRow(e *journal.Replied) (v *replyRow, err error) {
 	}
 	if f := e.Error; f != nil {
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
-		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Trail: f.Trail}
+		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
 	}
-	t := &v.response.Trail
+	t := &v.response.Metadata
 	v.flags |= flag(t.Cached, flagCached) | flag(t.Coalesced, flagCoalesced) | flag(t.Hedged, flagHedged) | flag(t.Estimated, flagEstimated)
 	return v, nil
 }
@@ -137,7 +137,7 @@ func (v *replyRow) putCore(r *row.Writer) {
 	r.Int(v.flags)
 	putTurn(r, v.Turn)
 	r.Int(int64(v.Index))
-	r.Int(int64(v.response.Trail.Cost))
+	r.Int(int64(v.response.Metadata.Cost))
 	r.Int(int64(v.response.Usage.Input))
 	r.Int(int64(v.response.Usage.Output))
 	r.Optional(string(v.response.Finish))
@@ -171,7 +171,7 @@ func (v *replyRow) putAccount(r *row.Writer) {
 	r.Optional(v.response.Model)
 	r.Optional(v.response.Provider)
 	r.Optional(v.response.Tier)
-	u, t := &v.response.Usage, &v.response.Trail
+	u, t := &v.response.Usage, &v.response.Metadata
 	for _, n := range [...]int{u.Cached, u.CacheWrite, u.CacheWriteLong, u.Reasoning, t.Attempts} {
 		r.Int(int64(n))
 	}

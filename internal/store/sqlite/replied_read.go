@@ -56,7 +56,7 @@ func readAccount(c *row.Reader, k *replyCore, e *journal.Replied, a *llm.Respons
 	settings = c.Int64()
 	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.Text(), c.Text(), c.Optional()
 	a.Usage = llm.Usage{Input: k.input, Cached: c.Int(), CacheWrite: c.Int(), CacheWriteLong: c.Int(), Output: k.output, Reasoning: c.Int()}
-	a.Trail = llm.Trail{
+	a.Metadata = llm.Metadata{
 		Attempts: c.Int(), Parsed: c.Optional(), Cost: k.cost,
 		FirstByte: time.Duration(c.Int64()), Latency: time.Duration(c.Int64()), Waited: time.Duration(c.Int64()),
 		Cached: k.has(flagCached), Coalesced: k.has(flagCoalesced), Hedged: k.has(flagHedged), Estimated: k.has(flagEstimated),
@@ -64,7 +64,7 @@ func readAccount(c *row.Reader, k *replyCore, e *journal.Replied, a *llm.Respons
 	if k.has(flagFailed) {
 		e.Error = &llm.Error{
 			Kind: k.failed, Message: c.Text(), Status: c.Int(), Code: c.Text(), RetryAfter: time.Duration(c.Int64()),
-			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Trail: a.Trail,
+			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Metadata: a.Metadata,
 			Final: k.has(flagFinal), Uncertain: k.has(flagUncertain),
 		}
 		return settings, c.Check()

@@ -1,6 +1,6 @@
 // Package sqlite keeps a run's journal in one SQLite file: the run file.
 //
-// Any SQLite tool can read the file, even while the run is played: docs/run-file.md describes
+// Any SQLite tool can read the file, even while the run is played: docs/reference/run-file.md describes
 // the views for people. A text that occurs in many calls is stored once.
 //
 // What it promises: when Append returns without an error, all its entries are on the disk and

@@ -190,7 +190,7 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Message: "envhttp: " + act.Name + ": " + err.Error()}
 	}
-	return &llm.Response{JSON: b, Finish: llm.FinishStop, Trail: llm.Trail{Latency: time.Since(began) - waited, Waited: waited}}, nil
+	return &llm.Response{JSON: b, Finish: llm.FinishStop, Metadata: llm.Metadata{Latency: time.Since(began) - waited, Waited: waited}}, nil
 }
 
 // wrong is an act that nobody can carry out. That is our own mistake, so it ends the run.

@@ -18,7 +18,7 @@ const environment = "environment"
 
 // Story tells an episode step by step: what the environment showed, who did what, what that
 // was paid, and how it ended. Its data may be anything: a run file may come from anywhere.
-func (Definition) Story(p world.Played, told []world.Told) []world.Exhibit {
+func (Definition) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range told {
 		switch {
@@ -59,7 +59,7 @@ func (s *teller) say(who, to, text string) {
 }
 
 // act tells what was done on the outside, and what the environment shows next.
-func (s *teller) act(t world.Told) {
+func (s *teller) act(t world.TranscriptEntry) {
 	switch t.Act.Name {
 	case protocol.Open:
 		var o protocol.Opening
@@ -137,7 +137,7 @@ func shown(m llm.Message) string {
 }
 
 // answer tells what an agent did.
-func (s *teller) answer(t world.Told) {
+func (s *teller) answer(t world.TranscriptEntry) {
 	who := t.Seat
 	if t.Agent != "" && t.Agent != t.Seat {
 		who += " (" + t.Agent + ")"
@@ -153,7 +153,7 @@ func (s *teller) answer(t world.Told) {
 }
 
 // result tells what a step came to.
-func (s *teller) result(r protocol.Stepped, t world.Told) {
+func (s *teller) result(r protocol.Stepped, t world.TranscriptEntry) {
 	if !t.Reply.OK() {
 		return
 	}

@@ -20,12 +20,12 @@ func tells(t *testing.T, params string, s *script) string {
 		t.Fatal(err)
 	}
 	strand := world.Begin(w, world.Deal{Seed: 1})
-	var told []world.Told
+	var told []world.TranscriptEntry
 	var replies []world.Reply
 	for {
 		turn := strand.Next(replies)
 		for _, n := range turn.Notes {
-			told = append(told, world.Told{Note: &n})
+			told = append(told, world.TranscriptEntry{Note: &n})
 		}
 		if turn.Done {
 			raw, err := json.Marshal(turn.Outcome.Data)
@@ -39,7 +39,7 @@ func tells(t *testing.T, params string, s *script) string {
 		for _, c := range turn.Calls {
 			r := s.reply(c)
 			replies = append(replies, r)
-			told = append(told, world.Told{Seat: c.Seat, Agent: "policy", Label: c.Label, Act: c.Act, Reply: r})
+			told = append(told, world.TranscriptEntry{Seat: c.Seat, Agent: "policy", Label: c.Label, Act: c.Act, Reply: r})
 		}
 	}
 }
@@ -118,14 +118,14 @@ func TestStoryOfTurns(t *testing.T) {
 // TestStoryOfAnything: what a run file holds of other making is told as far as it goes.
 func TestStoryOfAnything(t *testing.T) {
 	t.Parallel()
-	var told []world.Told
+	var told []world.TranscriptEntry
 	for _, body := range []string{"", "null", "3", `{"prompt":3}`, `{"prompt":{"a":{"keep":-9,"add":[{"role":"user","content":null}]}}}`} {
 		for _, act := range []string{protocol.Open, protocol.Step, protocol.Close, "dance"} {
-			told = append(told, world.Told{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
+			told = append(told, world.TranscriptEntry{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
 		}
-		told = append(told, world.Told{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})
+		told = append(told, world.TranscriptEntry{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})
 	}
-	told = append(told, world.Told{Reply: world.Reply{Text: strings.Repeat("é", 10_000)}}, world.Told{Reply: world.Reply{Failed: llm.KindTimeout}})
+	told = append(told, world.TranscriptEntry{Reply: world.Reply{Text: strings.Repeat("é", 10_000)}}, world.TranscriptEntry{Reply: world.Reply{Failed: llm.KindTimeout}})
 	if got := written(Definition{}.Story(world.Played{Outcome: world.Outcome{Data: json.RawMessage("[]")}}, told)); !strings.Contains(got, "failed: timeout") || len(got) > 8000 {
 		t.Errorf("%d bytes: %.300s", len(got), got)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/groupcommit"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -113,7 +114,7 @@ func TestGoesOn(t *testing.T) {
 			if err != nil || n != 2*sitting+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
-			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Trail: llm.Trail{Cost: llm.Dollar}}}); err != nil {
+			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {
 				t.Error(err)
 			}
 			if i == 1 {
@@ -238,13 +239,13 @@ func TestSync(t *testing.T) {
 		for range 3 {
 			want(0, l.Keep(call))
 		}
-		time.Sleep(syncEvery)
+		time.Sleep(groupcommit.SyncEvery)
 		want(1, nil)
-		time.Sleep(10 * syncEvery) // there is nothing more
+		time.Sleep(10 * groupcommit.SyncEvery) // there is nothing more
 		want(1, nil)
 		want(1, l.Keep(call))
 		want(2, l.Expose(llm.Dollar))
-		time.Sleep(10 * syncEvery)
+		time.Sleep(10 * groupcommit.SyncEvery)
 		want(2, nil)
 		want(3, l.End(0, world.Outcome{}, time.Now()))
 	})

@@ -193,7 +193,7 @@ func (u *Upstream) finish(f *Flight, r *llm.Response, a *transport.Answer, model
 	if len(f.Keys) == 0 {
 		r.Rate = rate(a.Header)
 	}
-	r.Trail.FirstByte, r.Trail.Latency = a.FirstByte, a.Latency()
+	r.Metadata.FirstByte, r.Metadata.Latency = a.FirstByte, a.Latency()
 	if r.Model == "" {
 		r.Model = model
 	}
@@ -209,7 +209,7 @@ func tell(err error, a *transport.Answer) error {
 	if e.Rate == nil {
 		e.Rate = rate(a.Header)
 	}
-	e.Trail.FirstByte, e.Trail.Latency = a.FirstByte, a.Latency()
+	e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	return &e
 }
 

@@ -286,10 +286,10 @@ func (s *Session) count(c *ledger.Call) {
 	switch {
 	case c.Error != nil:
 		s.info.Errors++
-		s.info.Cost = s.info.Cost.Plus(c.Error.Trail.Cost)
+		s.info.Cost = s.info.Cost.Plus(c.Error.Metadata.Cost)
 	case c.Response != nil && c.Request != nil:
 		s.info.Usage = s.info.Usage.Plus(c.Response.Usage)
-		s.info.Cost = s.info.Cost.Plus(c.Response.Trail.Cost)
+		s.info.Cost = s.info.Cost.Plus(c.Response.Metadata.Cost)
 		s.info.LastModel = c.Request.Model
 		if c.Response.Provider == Own {
 			s.info.Stops++

@@ -111,11 +111,11 @@ func answered(r *llm.Response) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String(responseID, r.ID), attribute.String(responseModel, r.Model),
 		attribute.StringSlice(responseFinish, []string{string(r.Finish)}),
-		attribute.Float64(responseFirst, r.Trail.FirstByte.Seconds()),
+		attribute.Float64(responseFirst, r.Metadata.FirstByte.Seconds()),
 		attribute.Int(usageInput, u.Input), attribute.Int(usageOutput, u.Output),
 		attribute.Int(usageCacheRead, u.Cached), attribute.Int(usageCacheWrite, u.CacheWrite+u.CacheWriteLong),
 		attribute.Int(usageReasoning, u.Reasoning),
-		attribute.Int(retries, max(0, r.Trail.Attempts-1)), attribute.Bool(fromOurs, r.Trail.Cached),
-		attribute.Float64(dollars, r.Trail.Cost.Dollars()),
+		attribute.Int(retries, max(0, r.Metadata.Attempts-1)), attribute.Bool(fromOurs, r.Metadata.Cached),
+		attribute.Float64(dollars, r.Metadata.Cost.Dollars()),
 	}
 }

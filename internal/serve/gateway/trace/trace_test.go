@@ -29,7 +29,7 @@ func TestSpans(t *testing.T) {
 	parent := http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
 	tr.Start(parent, format.Chat, p, "s", call).End(&llm.Response{
 		Text: "another secret", Model: "m-2", ID: "id", Finish: llm.FinishStop, Usage: llm.Usage{Input: 7, Output: 3},
-		Trail: llm.Trail{FirstByte: time.Second, Attempts: 3},
+		Metadata: llm.Metadata{FirstByte: time.Second, Attempts: 3},
 	}, nil)
 	tr.Start(nil, format.Embeddings, p, "s", call).End(nil, &llm.Error{Kind: llm.KindOverloaded, Message: "a secret"})
 	spans := to.GetSpans()
