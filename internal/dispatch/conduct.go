@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"sync/atomic"
 
+	"parley/internal/dispatch/tokens"
 	"parley/internal/price"
 	"parley/llm"
 )
@@ -89,7 +90,7 @@ func unlimited(p price.Price, seen int) int {
 func (e *entry) observe(req *llm.Request, resp *llm.Response, c charge) {
 	k := e.conduct
 	over := c.used.Output-endTokens > outputOf(e.price, req)
-	input := inputOf(c.used) - sizeOf(req).bound()
+	input := inputOf(c.used) - tokens.SizeOf(req).Bound()
 	switch {
 	case over:
 		raise(&k.output, c.used.Output)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
 
@@ -11,7 +12,7 @@ import (
 // draws on the call's account at the batch's rates, waits for its line, and counts.
 type enqueue struct {
 	queue   *batcher.Queue
-	guess   *estimator
+	guess   *tokens.Estimator
 	prices  *priceList
 	stats   *Stats
 	notices *notices
@@ -45,8 +46,8 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	if err != nil {
 		return nil, err
 	}
-	size := sizeOf(req)
-	input, _ := p.guess.tokens(req, size)
+	size := tokens.SizeOf(req)
+	input, _ := p.guess.Guess(req, size)
 	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
 	for {
 		if !t.begin() {
@@ -61,7 +62,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 			if f.Err != nil {
 				return nil, f.Err
 			}
-			p.guess.learn(req, size, f.Response.Usage)
+			p.guess.Learn(req, size, f.Response.Usage)
 			f.Response.Dropped = w.Dropped
 			f.Response.Metadata.Latency, f.Response.Metadata.FirstByte = f.Took, f.Took
 			return f.Response, nil

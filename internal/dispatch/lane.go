@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -136,7 +137,7 @@ func (l *lanes) unknown(name string) error {
 func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {
 	told := &notices{tell: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
-		guess := newEstimator()
+		guess := tokens.NewEstimator()
 		to := func(m llm.Model) *endpoint {
 			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: told, timeout: c.AttemptTimeout}, guess, s)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
 
@@ -47,7 +48,7 @@ func longer(known *entry, req *llm.Request, u llm.Usage) string {
 			req.Model, u.Output, most, unlimited(known.price, u.Output))
 	}
 	return fmt.Sprintf("%s counted %d input tokens for a prompt of %d bytes, so that a call cost more than was set aside for it. From now on more is set aside",
-		req.Model, inputOf(u), sizeOf(req).bytes)
+		req.Model, inputOf(u), tokens.SizeOf(req).Bytes)
 }
 
 func (n *notices) once(model string, about verdict, text string) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -35,7 +36,7 @@ func (r Retry) withDefaults() Retry {
 	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
 	r.Most = cmp.Or(r.Most, time.Minute)
 	r.Unreachable = max(0, r.Unreachable)
-	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
+	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < math.MaxInt64-r.Unreachable {
 		r.Deadline += r.Unreachable
 	}
 	return r

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"parley/internal/dispatch/tokens"
 	"parley/internal/price"
 	"parley/llm"
 )
@@ -76,7 +77,7 @@ func (a attempt) unknown(u llm.Usage, received int, v verdict) charge {
 	out := charge{cost: a.price.Cost(u, a.batched), verdict: v, used: u}
 	out.used.Output = max(u.Output, received/bytesPerToken)
 	if a.overlong(out.used) {
-		out.used.Input = max(u.Input, sizeOf(a.req).bound())
+		out.used.Input = max(u.Input, tokens.SizeOf(a.req).Bound())
 		if v == usageOK {
 			out.verdict = usageLonger
 		}
@@ -144,7 +145,7 @@ func inputOf(u llm.Usage) int {
 
 // readable is the most input tokens that a server can have read for req.
 func readable(p price.Price, req *llm.Request) int {
-	most := llm.AddTokens(llm.MulTokens(sizeOf(req).bound(), 2), hiddenTokens)
+	most := llm.AddTokens(llm.MulTokens(tokens.SizeOf(req).Bound(), 2), hiddenTokens)
 	if refers(req) {
 		most = max(most, cmp.Or(p.Context, mostContext))
 	}
@@ -153,7 +154,7 @@ func readable(p price.Price, req *llm.Request) int {
 
 // promptOf is the input tokens that are set aside for req.
 func promptOf(p price.Price, req *llm.Request) int {
-	n := sizeOf(req).bound()
+	n := tokens.SizeOf(req).Bound()
 	if refers(req) {
 		n = max(n, p.Context)
 	}
@@ -188,7 +189,7 @@ func visible(resp *llm.Response) int {
 // no budget is kept, or the server is not known to keep to what was asked for, it is at least
 // what prompt and answer cost if every byte were a token.
 func (a attempt) estimate(resp *llm.Response) llm.Money {
-	u := llm.Usage{Input: max(resp.Usage.Input, sizeOf(a.req).bound()), Output: max(resp.Usage.Output, visible(resp))}
+	u := llm.Usage{Input: max(resp.Usage.Input, tokens.SizeOf(a.req).Bound()), Output: max(resp.Usage.Output, visible(resp))}
 	bytes := a.price.Cost(u, a.batched)
 	if a.worst > 0 && !a.unproven() {
 		bytes = 0
@@ -202,7 +203,7 @@ const codeUsage = "impossible_usage"
 
 func (a attempt) impossible(resp *llm.Response) *llm.Error {
 	u := resp.Usage
-	msg := fmt.Sprintf("the server reports %d input and %d output tokens for a prompt of %d bytes and an answer of %d bytes, which is impossible", inputOf(u), u.Output, sizeOf(a.req).bytes, visible(resp))
+	msg := fmt.Sprintf("the server reports %d input and %d output tokens for a prompt of %d bytes and an answer of %d bytes, which is impossible", inputOf(u), u.Output, tokens.SizeOf(a.req).Bytes, visible(resp))
 	if a.worst > 0 {
 		msg += fmt.Sprintf("; the %v that the call can cost at most is charged", a.worst)
 	}

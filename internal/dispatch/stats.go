@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"parley/internal/dispatch/limiter"
 	"parley/llm"
 )
 
 // Stats counts what a Dispatcher does, per model and in all. It can be read at any
 // time while calls go on; its memory does not grow with them.
 type Stats struct {
-	inFlight, waiting, inFlightMax atomic.Int64
+	gauge limiter.Gauge
 
 	mu     sync.Mutex
 	models map[string]*ModelStats
@@ -71,7 +71,7 @@ type ModelStats struct {
 // Snapshot returns a copy of the counts.
 func (s *Stats) Snapshot() Snapshot {
 	out := Snapshot{
-		InFlight: s.inFlight.Load(), InFlightMax: s.inFlightMax.Load(), Waiting: s.waiting.Load(),
+		InFlight: s.gauge.InFlight.Load(), InFlightMax: s.gauge.InFlightMax.Load(), Waiting: s.gauge.Waiting.Load(),
 		Models: map[string]ModelStats{},
 	}
 	s.mu.Lock()
@@ -183,18 +183,6 @@ const (
 	maxModels   = 1000 // counted apart: a stream of made-up names must not eat the memory
 	otherModels = "other/models"
 )
-
-func (s *Stats) sent() {
-	n := s.inFlight.Add(1)
-	for {
-		m := s.inFlightMax.Load()
-		if n <= m || s.inFlightMax.CompareAndSwap(m, n) {
-			return
-		}
-	}
-}
-
-func (s *Stats) ended() { s.inFlight.Add(-1) }
 
 // call counts a call that ended after d.
 func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {

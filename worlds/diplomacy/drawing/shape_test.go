@@ -1,4 +1,4 @@
-package board
+package drawing
 
 import (
 	"maps"
@@ -8,16 +8,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"parley/worlds/diplomacy/rules/board"
 )
 
 // piece is a Bézier as the picture has it.
 type piece [4]point
 
-// outlines reads the shapes back out of the picture: what is tested is what is drawn.
+// outlines reads the shapes from the picture, so that the tests check what is drawn.
 func outlines(t *testing.T) map[string][]piece {
 	t.Helper()
 	all := map[string][]piece{}
-	for _, m := range regexp.MustCompile(`<path id="pb-([A-Z]{3})" d="M([^"]+)z"/>`).FindAllStringSubmatch(Map(), -1) {
+	for _, m := range regexp.MustCompile(`<path id="pb-([A-Z]{3})" d="M([^"]+)z"/>`).FindAllStringSubmatch(drawer().Base(), -1) {
 		segments := strings.Split(m[2], "c")
 		at := numbers(t, segments[0])[0]
 		start := at
@@ -76,8 +78,8 @@ func polygon(outline []piece) []point {
 	return ps
 }
 
-// TestBordersAreTheMap compares the borders that shapes share with the adjacency of
-// the game, both ways. No exception is needed: a corner is not a border.
+// TestBordersAreTheMap: two shapes share a border exactly if their provinces are adjacent in
+// the game.
 func TestBordersAreTheMap(t *testing.T) {
 	t.Parallel()
 	beside := map[piece][]string{}
@@ -99,22 +101,14 @@ func TestBordersAreTheMap(t *testing.T) {
 		}
 	}
 	game := map[string]bool{}
-	provinces := 0
-	for line := range strings.Lines(strings.TrimSpace(neighbours)) {
-		name, rest, _ := strings.Cut(line, ":")
-		provinces++
+	for p := range board.Province(board.Provinces) {
+		name := drawer().board.Code(board.Location(p))
 		game[name+" "+name] = true
-		for n := range strings.FieldsSeq(rest) {
-			game[name+" "+n] = true
+		for q := range drawer().board.Near(p).All() {
+			game[name+" "+drawer().board.Code(board.Location(q))] = true
 		}
-	}
-	if provinces != 75 {
-		t.Errorf("the list has %d provinces, the game 75", provinces)
 	}
 	for pair := range game {
-		if !game[pair[4:]+" "+pair[:3]] {
-			t.Errorf("the list says %s, and not the other way", pair)
-		}
 		if !drawn[pair] {
 			t.Errorf("%s are adjacent and share no border", pair)
 		}
@@ -131,8 +125,8 @@ func TestBordersAreTheMap(t *testing.T) {
 	}
 }
 
-// TestShapesTile proves that shapes are simple and do not overlap: no two lines of the
-// map cross or touch but at their ends, and the areas add up to that of the whole.
+// TestShapesTile: shapes are simple and do not overlap. No two lines of the map cross or
+// touch except at their ends, and the areas add up to that of the whole.
 func TestShapesTile(t *testing.T) {
 	t.Parallel()
 	once := map[piece]int{}
@@ -157,7 +151,7 @@ func TestShapesTile(t *testing.T) {
 			}
 		}
 	}
-	// What only one region has is the edge of the map: the shape around them all.
+	// A piece of only one region is on the edge of the map.
 	edge := map[point]piece{}
 	for _, outline := range shapes {
 		for _, p := range turned(outline) {
@@ -171,7 +165,7 @@ func TestShapesTile(t *testing.T) {
 	}
 }
 
-// turned is the outline walked so that its area is positive.
+// turned is the outline in the direction in which its area is positive.
 func turned(outline []piece) []piece {
 	if area(polygon(outline)) > 0 {
 		return outline
@@ -184,7 +178,7 @@ func turned(outline []piece) []piece {
 	return back
 }
 
-// around walks pieces by their starts until it is back.
+// around follows pieces by their starts until it reaches the first again.
 func around(edge map[point]piece) []piece {
 	var ring []piece
 	for start := range edge {
@@ -208,7 +202,7 @@ func area(ps []point) float64 {
 	return sum / 2
 }
 
-// cross finds two straight bits of p and q that meet elsewhere than at common ends.
+// cross finds two straight parts of p and q that meet, except at common ends.
 func cross(p, q piece) (a, b point, found bool) {
 	f, g := p.flat(), q.flat()
 	for i := range len(f) - 1 {
@@ -243,5 +237,5 @@ func meet(a, b [2]point) bool {
 	return a[0].x <= b[1].x && b[0].x <= a[1].x && a[0].y <= b[1].y && b[0].y <= a[1].y
 }
 
-// turn is positive where the way a, b, c bends one way, negative the other.
+// turn is positive if the way a, b, c bends in one direction, negative in the other.
 func turn(a, b, c point) float64 { return (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x) }

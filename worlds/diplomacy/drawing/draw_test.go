@@ -1,4 +1,4 @@
-package board
+package drawing
 
 import (
 	"bytes"
@@ -8,33 +8,68 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
 )
+
+var drawer = sync.OnceValue(func() *Drawer { return New(board.New()) })
+
+// unit reads a unit: "France A PAR", with a star if it is dislodged.
+func unit(text string) Unit {
+	power, text, _ := strings.Cut(text, " ")
+	text, dislodged := strings.CutPrefix(text, "*")
+	w, _ := board.ParsePower(power)
+	t, at, err := order.ParseUnit(drawer().board, text)
+	if err != nil {
+		panic(err)
+	}
+	return Unit{Unit: board.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged}
+}
+
+// ordered reads an order in the same way.
+func ordered(text string, results ...string) Order {
+	power, text, _ := strings.Cut(text, " ")
+	text, dislodged := strings.CutPrefix(text, "*")
+	w, _ := board.ParsePower(power)
+	o, err := order.Parse(drawer().board, text)
+	if err != nil {
+		panic(err)
+	}
+	return Order{Order: o, Power: w, Dislodged: dislodged, Results: results}
+}
+
+// at returns where a unit is drawn.
+func at(code string) point {
+	l, _ := drawer().board.ByCode(code)
+	return drawer().spots[l].unit
+}
+
+func move(from, to string) route {
+	a, _ := drawer().board.ByCode(from)
+	b, _ := drawer().board.ByCode(to)
+	return drawer().route(a, b)
+}
 
 // game is a scene with an order of every kind and every result.
 func game() Scene {
-	fleet := func(power, at string) Unit { return Unit{Power: power, Fleet: true, At: at} }
-	army := func(power, at string) Unit { return Unit{Power: power, At: at} }
-	s := Scene{
-		Title: "Fall 1903, movement",
-		Held:  map[string]string{"PAR": "France", "BRE": "FRANCE", "GAS": "France", "LON": "England", "STP": "Russia", "NTH": "England"},
-		Units: []Unit{
-			army("France", "PAR"), army("Germany", "MUN"), army("Germany", "BUR"), fleet("England", "NTH"), fleet("England", "NWG"),
-			army("England", "YOR"), fleet("Russia", "STP/SC"), army("Italy", "VEN"), {Power: "Austria", At: "VEN", Dislodged: true},
-		},
+	s := Scene{Title: "Fall 1903, movement", Owners: map[board.Province]board.Power{}}
+	for code, w := range map[string]board.Power{"PAR": board.France, "BRE": board.France, "GAS": board.France, "LON": board.England, "STP": board.Russia, "NTH": board.England} {
+		p, _ := drawer().board.Find(code)
+		s.Owners[p] = w
+	}
+	for _, text := range []string{
+		"France A PAR", "Germany A MUN", "Germany A BUR", "England F NTH", "England F NWG", "England A YOR", "Russia F STP/SC", "Italy A VEN", "Austria *A VEN",
+	} {
+		s.Units = append(s.Units, unit(text))
 	}
 	s.Orders = []Order{
-		{Unit: army("France", "PAR"), Kind: Move, To: "BUR", Results: []string{"bounce"}},
-		{Unit: army("Germany", "BUR"), Kind: Move, To: "PAR", Results: []string{"bounce", "dislodged"}},
-		{Unit: army("Germany", "MUN"), Kind: Support, From: "BUR", To: "PAR", Results: []string{"cut"}},
-		{Unit: army("Italy", "VEN"), Kind: Support, From: "TYR", Results: []string{"void"}},
-		{Unit: army("England", "YOR"), Kind: Move, To: "NWY", Results: []string{"success"}},
-		{Unit: fleet("England", "NTH"), Kind: Convoy, From: "YOR", To: "NWY", Results: []string{"success"}},
-		{Unit: fleet("England", "NWG"), Kind: Convoy, From: "CLY", To: "NWY", Results: []string{"void"}},
-		{Unit: fleet("Russia", "STP/SC"), Kind: Hold},
-		{Unit: Unit{Power: "Austria", At: "VEN", Dislodged: true}, Kind: Retreat, To: "TRI", Results: []string{"disband"}},
-		{Unit: fleet("France", "BRE"), Kind: Build, Results: []string{"success"}},
-		{Unit: army("Germany", "MUN"), Kind: Disband, Results: []string{"success"}},
+		ordered("France A PAR - BUR", "bounce"), ordered("Germany A BUR - PAR", "bounce", "dislodged"), ordered("Germany A MUN S A BUR - PAR", "cut"),
+		ordered("Italy A VEN S A TYR", "void"), ordered("England A YOR - NWY", "success"), ordered("England F NTH C A YOR - NWY", "success"),
+		ordered("England F NWG C A CLY - NWY", "void"), ordered("Russia F STP/SC H"), ordered("Austria *A VEN R TRI", "disband"),
+		ordered("France F BRE B", "success"), ordered("Germany A MUN D", "success"), ordered("Italy WAIVE", "success"),
 	}
 	return s
 }
@@ -42,7 +77,7 @@ func game() Scene {
 func draw(t *testing.T, s Scene) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Draw(&b, s); err != nil {
+	if err := drawer().Draw(&b, s); err != nil {
 		t.Fatal(err)
 	}
 	wellFormed(t, b.String())
@@ -68,12 +103,12 @@ func TestDraw(t *testing.T) {
 	for _, want := range []string{
 		`pb-order pb-bounce" d="M[^"]+zM[^"]+"><title>A PAR - BUR: bounce<`, // a head, then a bar
 		`pb-order pb-dislodged" d="M[^"]+"><title>A BUR - PAR: bounce, dislodged<`,
-		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A MUN S BUR - PAR: cut<`,
-		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A VEN S TYR: void<`,
+		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A MUN S A BUR - PAR: cut<`,
+		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A VEN S A TYR: void<`,
 		`#pb-cross" class="pb-order pb-failed"`,
 		`pb-order pb-success" d="M[^"]+z"><title>A YOR - NWY: success<`,
-		`pb-order pb-success pb-aid" d="M[^"]+a[^"]+"><title>F NTH C YOR - NWY: success<`, // a ring
-		`pb-order pb-failed pb-aid" d="M[^"]+c[^"]+"><title>F NWG C CLY - NWY: void<`,     // a curve
+		`pb-order pb-success pb-aid" d="M[^"]+a[^"]+"><title>F NTH C A YOR - NWY: success<`, // a ring
+		`pb-order pb-failed pb-aid" d="M[^"]+c[^"]+"><title>F NWG C A CLY - NWY: void<`,     // a curve
 		`pb-order pb-pending" d="M[^"]+a[^"]+"><title>F STP/SC H<`,
 		`pb-order pb-dislodged pb-retreat" d="M[^"]+"><title>A VEN R TRI: disband<`,
 		`#pb-built" class="pb-order pb-success"[^>]*><title>F BRE B: success<`,
@@ -102,14 +137,12 @@ func TestDraw(t *testing.T) {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	s := game()
-	a := standard()
-	at := func(abbr string) point { p, _ := a.find(abbr); return p.unit }
-	k := newSketch(a, s)
-	convoyed := k.moves[[2]string{"YOR", "NWY"}]
+	k := drawer().newSketch(s)
+	convoyed := k.moves[move("YOR", "NWY")]
 	if !slices.Contains(convoyed, at("NTH")) {
 		t.Error("the army does not pass the fleet that convoys it")
 	}
-	there, back := k.moves[[2]string{"PAR", "BUR"}].middle(), k.moves[[2]string{"BUR", "PAR"}].middle()
+	there, back := k.moves[move("PAR", "BUR")].middle(), k.moves[move("BUR", "PAR")].middle()
 	if there.minus(back).length() < 30 {
 		t.Errorf("moves against each other lie on each other, at %v and %v", there, back)
 	}
@@ -141,11 +174,11 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestOverlay proves that Map and an Overlay together are what Draw draws.
+// TestOverlay: Base and an Overlay together are what Draw draws.
 func TestOverlay(t *testing.T) {
 	t.Parallel()
-	shapes := Map()
-	over, err := Overlay(game())
+	shapes := drawer().Base()
+	over, err := drawer().Overlay(game())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,49 +235,52 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRefused checks what is said about scenes that cannot be drawn.
+// TestRefused checks the errors of scenes that cannot be drawn.
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	ok := Unit{Power: "Italy", At: "ROM"}
-	order := func(o Order) Scene { return Scene{Orders: []Order{{Unit: ok, Kind: Hold}, o}} }
+	nowhere, nobody := unit("Italy A ROM"), unit("Italy A ROM")
+	nowhere.Location, nobody.Power = board.Nowhere, board.None
+	order := func(change func(*Order)) Scene {
+		o := ordered("Italy A ROM S A VEN - TRI")
+		change(&o)
+		return Scene{Orders: []Order{ordered("Italy A ROM H"), o}}
+	}
 	for want, s := range map[string]Scene{
-		`board: held: no place "XXX" on the map: want a province`:   {Held: map[string]string{"XXX": "Italy"}},
-		`board: held: STP/SC is a coast: want a province`:           {Held: map[string]string{"STP/SC": "Italy"}},
-		`board: held: no power "Spain": want one of Austria, Engla`: {Held: map[string]string{"SPA": "Spain"}},
-		`board: unit 2: no place "ROM/NC" on the map`:               {Units: []Unit{ok, {Power: "Italy", At: "ROM/NC"}}},
-		`board: unit 1: no power ""`:                                {Units: []Unit{{At: "ROM"}}},
-		`board: order 2: no kind "fly": want one of [hold move sup`: order(Order{Unit: ok, Kind: "fly"}),
-		`board: order 2: move: no place ""`:                         order(Order{Unit: ok, Kind: Move}),
-		`board: order 2: support: no place "ven"`:                   order(Order{Unit: ok, Kind: Support, From: "ROM", To: "ven"}),
-		`board: order 2: no result "won": want one of success, bou`: order(Order{Unit: ok, Kind: Hold, Results: []string{"won"}}),
+		"drawing: owner of province 75: no such province": {Owners: map[board.Province]board.Power{75: board.Italy}},
+		"drawing: owner of province 1: no such province":  {Owners: map[board.Province]board.Power{1: 8}},
+		"drawing: unit 2: no location 255":                {Units: []Unit{unit("Italy A VEN"), nowhere}},
+		"drawing: unit 1: no power 0: want 1 to 7":        {Units: []Unit{nobody}},
+		"drawing: order 2: support: no location 255":      order(func(o *Order) { o.Of = board.Nowhere }),
+		"drawing: order 2: move: no location 255":         order(func(o *Order) { o.Kind, o.To = 1, board.Nowhere }),
+		"drawing: order 2: support: no power 9":           order(func(o *Order) { o.Power = 9 }),
+		"drawing: order 2: support: no location 81":       order(func(o *Order) { o.To = board.Locations }),
 	} {
 		var b bytes.Buffer
-		if err := Draw(&b, s); err == nil || !strings.HasPrefix(err.Error(), want) || b.Len() > 0 {
+		if err := drawer().Draw(&b, s); err == nil || !strings.HasPrefix(err.Error(), want) || b.Len() > 0 {
 			t.Errorf("%v; want %s", err, want)
 		}
-		if over, err := Overlay(s); err == nil || over != "" {
+		if over, err := drawer().Overlay(s); err == nil || over != "" {
 			t.Errorf("an overlay was drawn: %s", want)
 		}
 	}
 }
 
-// FuzzDraw feeds text from outside: a picture is well-formed or there is an error.
+// FuzzDraw: a picture of anything is well-formed, or there is an error.
 func FuzzDraw(f *testing.F) {
-	f.Add("</text><script>alert(1)</script>", "PAR", "BUR", "move")
-	f.Add("]]>\x00\xff\ufffe&<'\"", "STP/SC", "STP/NC", "support")
-	f.Add(strings.Repeat("é ", 1<<12), "ROM", "ROM", "move")
-	f.Add("", "MAR", "MAR", "convoy")
-	f.Fuzz(func(t *testing.T, title, from, to, kind string) {
-		s := Scene{Title: title, Units: []Unit{{Power: "Italy", At: from}}, Orders: []Order{
-			{Unit: Unit{Power: "Italy", At: from}, Kind: Kind(kind), From: from, To: to, Results: []string{"cut"}},
-		}}
+	f.Add("</text><script>alert(1)</script>", uint8(1), uint8(2), uint8(1))
+	f.Add("]]>\x00\xff\ufffe&<'\"", uint8(80), uint8(79), uint8(2))
+	f.Add(strings.Repeat("é ", 1<<12), uint8(5), uint8(5), uint8(1))
+	f.Add("", uint8(81), uint8(255), uint8(3))
+	f.Fuzz(func(t *testing.T, text string, from, to, kind uint8) {
+		at := board.Unit{Power: board.Italy, Type: board.Army, Location: board.Location(from)}
+		o := order.Order{Kind: order.Kind(kind), Type: board.Army, At: at.Location, Of: at.Location, To: board.Location(to)}
 		var b bytes.Buffer
-		if err := Draw(&b, s); err != nil {
+		if drawer().Draw(&b, Scene{Title: text, Units: []Unit{{Unit: at}}, Orders: []Order{{Order: o, Power: board.Italy, Results: []string{text}}}}) != nil {
 			return
 		}
 		wellFormed(t, b.String())
 		if strings.Contains(b.String(), "<script") || strings.Contains(b.String(), "NaN") {
-			t.Errorf("%q came through", title)
+			t.Errorf("%q is in the picture unescaped", text)
 		}
 	})
 }
@@ -252,7 +288,7 @@ func FuzzDraw(f *testing.F) {
 func BenchmarkOverlay(b *testing.B) {
 	s := game()
 	for b.Loop() {
-		if _, err := Overlay(s); err != nil {
+		if _, err := drawer().Overlay(s); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package board
+package drawing
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// point is a place on the canvas: x to the right, y down.
+// point is a point on the canvas: x to the right, y down.
 type point struct{ x, y float64 }
 
 func (p point) plus(q point) point          { return point{p.x + q.x, p.y + q.y} }
@@ -17,7 +17,7 @@ func (p point) to(q point, t float64) point { return p.plus(q.minus(p).times(t))
 func (p point) left() point                 { return point{p.y, -p.x} }
 func (p point) round() point                { return point{math.Round(p.x), math.Round(p.y)} }
 
-// unit returns p at length one; a point that is nowhere points right.
+// unit returns p with length one. The zero point becomes one to the right.
 func (p point) unit() point {
 	l := p.length()
 	if l == 0 {
@@ -26,12 +26,12 @@ func (p point) unit() point {
 	return p.times(1 / l)
 }
 
-// curve is a chain of cubic Béziers: a start, and three points for each piece.
-// Its points are whole numbers, so what is tested is what is drawn.
+// curve is a chain of cubic Béziers: a start, and three points for each piece. Its points
+// are whole numbers, so that tests see what is drawn.
 type curve []point
 
-// handle is how far a Bézier's handles reach, as a part of the piece's length:
-// small enough that a curve does not swing out where points lie unevenly.
+// handle is the length of a Bézier's handles as a fraction of the piece's length: small
+// enough that a curve does not swing out between unevenly spaced points.
 const handle = 0.33
 
 // smooth draws a curve through points, back to the first if it is closed.
@@ -40,15 +40,11 @@ func smooth(points []point, closed bool) curve {
 		return nil
 	}
 	n := len(points)
-	at := func(i int) point {
-		if closed {
-			return points[(i+n)%n]
-		}
-		return points[min(max(i, 0), n-1)]
-	}
 	pieces := n - 1
+	at := func(i int) point { return points[min(max(i, 0), n-1)] }
 	if closed {
 		pieces = n
+		at = func(i int) point { return points[(i+n)%n] }
 	}
 	c := curve{at(0).round()}
 	for i := range pieces {
@@ -61,7 +57,7 @@ func smooth(points []point, closed bool) curve {
 	return c
 }
 
-// reversed is the same line from its other end.
+// reversed is the same curve from its other end.
 func (c curve) reversed() curve {
 	r := slices.Clone(c)
 	slices.Reverse(r)
@@ -75,10 +71,7 @@ func (c curve) at(piece int, t float64) point {
 	return a.to(b, t).to(b.to(d, t), t)
 }
 
-// pieces is how many Béziers the curve has.
-func (c curve) pieces() int { return (len(c) - 1) / 3 }
-
-// path appends the curve to an SVG path, beginning where the path stands.
+// path appends the curve to an SVG path, from the path's current point.
 func (c curve) path(d []byte) []byte {
 	for i := 1; i+2 < len(c); i += 3 {
 		d = append(d, 'c')
@@ -92,7 +85,7 @@ func (c curve) path(d []byte) []byte {
 // moveTo begins a path at p.
 func moveTo(d []byte, p point) []byte { return pair(append(d, 'M'), p.round(), false) }
 
-// pair appends two whole numbers as shortly as SVG allows: a minus sign separates.
+// pair appends two whole numbers in SVG's shortest form: a minus sign is a separator.
 func pair(d []byte, p point, after bool) []byte {
 	if after && p.x >= 0 {
 		d = append(d, ' ')
@@ -105,4 +98,7 @@ func pair(d []byte, p point, after bool) []byte {
 }
 
 // middle is the point in the middle of the middle piece.
-func (c curve) middle() point { return c.at(c.pieces()/2, 0.5) }
+func (c curve) middle() point { return c.at((len(c)-1)/6, 0.5) }
+
+// String is the point as a path has it.
+func (p point) String() string { return string(pair(nil, p.round(), false)) }
