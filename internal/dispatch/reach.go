@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/batch/batcher"
 	"parley/internal/dispatch/limiter"
 	"parley/internal/replica"
 	"parley/llm"
@@ -116,7 +117,7 @@ func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 			return false, nil
 		case r.draining.Err() != nil:
 			r.mu.Unlock()
-			return false, drainError()
+			return false, batcher.DrainError()
 		case !r.probing && !now.Before(r.probeAt):
 			r.probing = true
 			r.mu.Unlock()

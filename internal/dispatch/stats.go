@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/limiter"
 	"parley/llm"
 )
@@ -130,14 +131,14 @@ func (t *ModelStats) add(m ModelStats) {
 }
 
 // attempt counts an attempt that ended with resp or e and was charged c.
-func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c charge, priced bool) {
+func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, priced bool) {
 	t.Attempts++
-	t.Cost = t.Cost.Plus(c.cost)
-	t.Uncertain = t.Uncertain.Plus(c.uncertain)
+	t.Cost = t.Cost.Plus(c.Cost)
+	t.Uncertain = t.Uncertain.Plus(c.Uncertain)
 	if !priced {
 		t.Unpriced++
 	}
-	if c.verdict == usageMissing && c.cost > 0 {
+	if c.Estimated() {
 		t.Estimated++
 	}
 	if e != nil {

@@ -1,4 +1,4 @@
-package dispatch
+package budget
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"parley/llm"
 )
 
-// refers says whether req refers to something that the provider stores or fetches.
+// refers reports whether req refers to something that the provider stores or fetches.
 func refers(req *llm.Request) bool {
 	if req.Refers {
 		return true
@@ -20,9 +20,8 @@ func refers(req *llm.Request) bool {
 	return false
 }
 
-// isReference says whether a member of a request's body, in any format, has a provider read what
-// is not in the request: what was said before, stored prompts and files, and what its own tools
-// find.
+// isReference reports whether a member of a request's body, in any format, makes a provider read
+// more than the request: earlier messages, stored prompts and files, and results of its own tools.
 func isReference(key string, v json.RawMessage) bool {
 	switch key {
 	case "tools":
@@ -34,7 +33,7 @@ func isReference(key string, v json.RawMessage) bool {
 	return false
 }
 
-// hosted says whether a list of tools has one that the provider runs.
+// hosted reports whether a list of tools has one that the provider runs.
 func hosted(tools json.RawMessage) bool {
 	var list []struct {
 		Type string `json:"type"`
@@ -50,7 +49,7 @@ func hosted(tools json.RawMessage) bool {
 	return false
 }
 
-// clientRuns says whether a client runs tools of a type, in any format. Some types end in a date.
+// clientRuns reports whether a client runs tools of a type, in any format. Some types end in a date.
 func clientRuns(kind string) bool {
 	switch strings.TrimRight(kind, "_0123456789") {
 	case "", "function", "custom", "bash", "text_editor", "computer", "memory", "local_shell", "shell", "apply_patch":
