@@ -110,15 +110,15 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		e = llm.AsError(err)
 	}
 	rep := r.replied(c, resp, e)
-	r.rec.write(rep, func(kept bool) {
-		if !kept {
+	r.rec.Write(func(err error) {
+		if err != nil {
 			r.sched.deliver(c, nil, r.arrival)
 			return
 		}
 		r.watch(Event{Replied: rep})
 		r.budgets.charge(c.strand, c, billOf(rep))
 		r.sched.deliver(c, rep, r.arrival)
-	})
+	}, rep)
 }
 
 // calledOff says whether an act was called off before anything was done for it. If that is because

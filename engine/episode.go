@@ -173,7 +173,7 @@ func (r *run) turn(s *strand, t world.Turn) journal.Turn {
 func (r *run) note(s *strand, t world.Turn) {
 	at := r.turn(s, t)
 	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && !rec.turned() {
-		r.rec.write(&journal.Turned{Turn: at, Notes: t.Notes}, nil)
+		r.rec.Write(nil, &journal.Turned{Turn: at, Notes: t.Notes})
 	}
 }
 
@@ -198,7 +198,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 		return false, &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
 	}
 	if !rec.turned() {
-		r.rec.write(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes}, nil)
+		r.rec.Write(nil, &journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes})
 	}
 	s.replies = make([]world.Reply, len(calls))
 	s.pending, s.rec = calls, rec
@@ -317,13 +317,13 @@ func (r *run) bot(c *call) (reply world.Reply) {
 	defer func() {
 		if v := recover(); v != nil {
 			e := broken("the bot panicked: %v", v)
-			r.rec.write(r.replied(c, nil, e), nil)
+			r.rec.Write(nil, r.replied(c, nil, e))
 			reply = world.Reply{Failed: e.Kind}
 		}
 	}()
 	reply = c.bot(c.ask)
 	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
-	r.rec.write(r.replied(c, resp, nil), nil)
+	r.rec.Write(nil, r.replied(c, resp, nil))
 	return reply
 }
 

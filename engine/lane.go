@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"parley/internal/queue"
 	"parley/journal"
 	"parley/llm"
 )
@@ -10,9 +11,9 @@ import (
 // lane is the asks of one provider: a busy one must not keep others waiting.
 type lane struct {
 	provider string
-	asks     queue[*call]  // may be sent
-	next     queue[*call]  // of the next wave
-	sent     map[int]*call // with Models, by position
+	asks     queue.Queue[*call] // may be sent
+	next     queue.Queue[*call] // of the next wave
+	sent     map[int]*call      // with Models, by position
 	pulled   int
 }
 
@@ -36,9 +37,9 @@ func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 		l := s.lanes[provider]
 		s.queued++
 		if s.wave {
-			l.next.push(c, st.episode.number)
+			l.next.Push(c, int64(st.episode.number))
 		} else {
-			l.asks.push(c, st.episode.number)
+			l.asks.Push(c, int64(st.episode.number))
 		}
 	}
 	s.wake.Broadcast()
@@ -55,13 +56,13 @@ func (s *scheduler) pull(l *lane) *call {
 	if s.stop.stopped.Load() {
 		return nil
 	}
-	c := l.asks.pop()
+	c := l.asks.Pop()
 	l.sent[l.pulled] = c
 	l.pulled++
 	s.queued--
 	s.flying++
 	s.asked++
-	if l.asks.len() == 0 {
+	if l.asks.Len() == 0 {
 		s.wake.Broadcast() // time to begin another episode
 	}
 	return c
@@ -86,8 +87,8 @@ func (s *scheduler) pullWave() (calls []*call) {
 			return nil
 		}
 		for _, l := range s.lanes {
-			for l.asks.len() > 0 {
-				calls = append(calls, l.asks.pop())
+			for l.asks.Len() > 0 {
+				calls = append(calls, l.asks.Pop())
 			}
 		}
 		if len(calls) == 0 {
@@ -103,7 +104,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 
 // maySend says whether an ask of l may go out.
 func (s *scheduler) maySend(l *lane) bool {
-	return l.asks.len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
 // stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep
@@ -185,6 +186,6 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 	st.replies[i] = reply.Reply()
 	st.episode.heard = true
 	if st.missing--; st.missing == 0 {
-		s.ready.push(st, st.episode.number)
+		s.ready.Push(st, int64(st.episode.number))
 	}
 }

@@ -20,15 +20,15 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
 	e.Play, e.Chance = s.play(o)
 	all := r.sched.retire(ep, true)
-	r.rec.write(e, func(kept bool) {
-		if !kept {
+	r.rec.Write(func(err error) {
+		if err != nil {
 			r.sched.ended(ep, nil)
 			return
 		}
 		r.release(ep.number, ep.attempt, true)
 		r.watch(Event{Ended: e})
 		r.sched.ended(ep, e)
-	})
+	}, e)
 	stopAll(all) // after a panic some may still wait for something
 }
 

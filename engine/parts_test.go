@@ -214,33 +214,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestRecorder: what is to happen after an entry sees it in the journal, in order; once a commit has
-// failed, nothing is kept, and that is told once.
-func TestRecorder(t *testing.T) {
-	t.Parallel()
-	for _, keeps := range []int{0, 5, 100} {
-		j := &cutJournal{left: keeps}
-		r, failures := newRecorder(j), 0
-		done := make(chan struct{})
-		go func() { r.run(t.Context(), func(error) { failures++ }); close(done) }()
-		var seen []int
-		for n := range 100 {
-			r.write(&journal.Ended{Episode: n}, func(kept bool) {
-				head, _ := j.Head(t.Context())
-				if _, durable := head.Ended[n]; durable != kept {
-					t.Errorf("entry %d: kept %v, and in the journal: %v", n, kept, durable)
-				}
-				seen = append(seen, n)
-			})
-		}
-		err := r.close()
-		<-done
-		if !slices.IsSorted(seen) || len(seen) != 100 || (failures == 1) != (keeps < 100) || failures > 1 || (err != nil) != (keeps < 100) {
-			t.Errorf("keeps %d: %d seen, %d failures, %v", keeps, len(seen), failures, err)
-		}
-	}
-}
-
 // TestBudgetMovesMoney plays random forks: what is left to the strands and what was charged always
 // add up, and some strand can go on until the first has ended.
 func TestBudgetMovesMoney(t *testing.T) {

@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
 
+	"parley/internal/groupcommit"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -17,7 +19,7 @@ type run struct {
 	Config
 	head    *journal.Head
 	agents  map[string]world.Agent
-	rec     *recorder
+	rec     *groupcommit.Log[journal.Entry] // the only writer; nothing is visible before it is durable
 	replay  *replay
 	budgets budgets
 	stop    *stopper
@@ -52,11 +54,12 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		}
 	}
 	r := &run{
-		Config: c, head: head, agents: map[string]world.Agent{}, rec: newRecorder(c.Journal),
+		Config: c, head: head, agents: map[string]world.Agent{}, rec: groupcommit.New(c.Journal.Append),
 		replay:  newReplay(c.Journal, head.Playing, c.EpisodeBudget > 0),
 		budgets: budgets{each: c.EpisodeBudget, prices: c.Prices},
 		stop:    &stopper{}, acts: actPool{todo: make(chan *call)},
 	}
+	r.rec.Failed = r.fail
 	if c.Models != nil {
 		r.stop.drains = append(r.stop.drains, c.Models.Drain)
 	}
@@ -79,18 +82,18 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 func (r *run) sit(ctx context.Context) (Result, error) {
 	if r.head.Begun == nil {
 		begun := r.Begun
-		r.rec.write(&begun, nil)
+		r.rec.Write(nil, &begun)
 	}
 	opened := &journal.Opened{At: time.Now()}
 	if r.head.Cut {
 		opened.Lost, opened.Cost = r.head.Lost, r.head.Owed
 	}
 	known := make(chan struct{})
-	r.rec.write(opened, func(bool) { close(known) })
+	r.rec.Write(func(error) { close(known) }, opened)
 
 	var wg sync.WaitGroup
 	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
-	wg.Go(func() { r.rec.run(recCtx, r.fail) })
+	wg.Go(func() { r.rec.Run(recCtx) })
 	<-known // what is opened outside bears the run's name: it must be found again
 	if r.Ledger != nil {
 		r.Ledger(r.keep)
@@ -110,9 +113,9 @@ func (r *run) sit(ctx context.Context) (Result, error) {
 		}
 	}
 	if end.err == nil {
-		r.rec.write(&journal.Closed{At: time.Now(), State: end.state, Reason: end.reason}, nil)
+		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason})
 	}
-	recErr := r.rec.close()
+	recErr := r.rec.Close()
 	wg.Wait()
 	end = r.stop.wait() // it may have failed to close
 	return r.result(end), errors.Join(end.err, notTwice(recErr, end.err))
@@ -163,10 +166,10 @@ func (r *run) fail(err error) {
 
 // keep makes an entry of somebody else's durable.
 func (r *run) keep(e journal.Entry) error {
-	kept := make(chan bool, 1)
-	r.rec.write(e, func(ok bool) { kept <- ok })
-	if !<-kept {
-		return errors.New("engine: nothing more can be recorded")
+	kept := make(chan error, 1)
+	r.rec.Write(func(err error) { kept <- err }, e)
+	if err := <-kept; err != nil {
+		return fmt.Errorf("engine: nothing more can be recorded: %w", err)
 	}
 	return nil
 }
@@ -201,7 +204,7 @@ func (r *run) watch(e Event) {
 // staged records a stage, unless it is recorded already.
 func (r *run) staged(st *journal.Staged, recorded bool) {
 	if !recorded {
-		r.rec.write(st, nil)
+		r.rec.Write(nil, st)
 	}
 	r.watch(Event{Staged: st})
 }

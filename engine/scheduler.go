@@ -3,6 +3,7 @@ package engine
 import (
 	"sync"
 
+	"parley/internal/queue"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -20,7 +21,7 @@ type scheduler struct {
 	mu     sync.Mutex
 	wake   *sync.Cond // something below changed, or the run stops
 	agenda *agenda
-	ready  queue[*strand]        // may go on
+	ready  queue.Queue[*strand]  // may go on
 	lanes  map[string]*lane      // by provider
 	live   map[*episode]struct{} // have begun and not ended
 	starts int                   // episodes that a worker is about to begin
@@ -77,8 +78,8 @@ func (s *scheduler) next(done step) (step, bool) {
 		switch {
 		case s.stop.stopped.Load():
 			s.wake.Wait()
-		case s.ready.len() > 0:
-			if st := s.ready.pop(); s.occupy(st) {
+		case s.ready.Len() > 0:
+			if st := s.ready.Pop(); s.occupy(st) {
 				return step{strand: st}, true
 			}
 		case s.mayBegin():
@@ -137,14 +138,14 @@ func (s *scheduler) finish(done step) {
 		s.busy--
 		s.starts--
 		s.live[st.episode] = struct{}{}
-		s.ready.push(st, done.number)
+		s.ready.Push(st, int64(done.number))
 		s.wake.Signal()
 	case st != nil:
 		s.busy--
 		ep := st.episode
 		ep.busy = false
 		for _, parked := range ep.parked {
-			s.ready.push(parked, ep.number)
+			s.ready.Push(parked, int64(ep.number))
 		}
 		ep.parked = nil
 		s.wake.Broadcast()
@@ -193,7 +194,7 @@ func (s *scheduler) mayBegin() bool {
 		return false
 	}
 	for _, l := range s.lanes {
-		if l.asks.len() == 0 {
+		if l.asks.Len() == 0 {
 			return true
 		}
 	}
@@ -206,7 +207,7 @@ func (s *scheduler) mayWave() bool {
 		return false
 	}
 	for _, l := range s.lanes {
-		if l.asks.len() > 0 {
+		if l.asks.Len() > 0 {
 			return false // of the wave that is on
 		}
 	}
@@ -216,7 +217,7 @@ func (s *scheduler) mayWave() bool {
 // resume makes a strand ready; nil is none.
 func (s *scheduler) resume(st *strand) {
 	if st != nil {
-		s.ready.push(st, st.episode.number)
+		s.ready.Push(st, int64(st.episode.number))
 	}
 	s.wake.Broadcast()
 }
@@ -231,7 +232,7 @@ func (s *scheduler) fork(st *strand, forks []*world.Strand) {
 	for i, f := range forks {
 		children[i] = &strand{Strand: f, episode: st.episode, parent: st, number: i}
 		st.episode.strands[children[i]] = struct{}{}
-		s.ready.push(children[i], st.episode.number)
+		s.ready.Push(children[i], int64(st.episode.number))
 	}
 	st.divide(children)
 	s.wake.Broadcast()

@@ -83,7 +83,7 @@ func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	away := ""
 	r := newScheduler(bounds{maxCalls: 2, away: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
 	for _, l := range r.lanes {
-		l.asks.push(&call{}, 1)
+		l.asks.Push(&call{}, 1)
 	}
 	gone, well := r.lanes["gone"], r.lanes["well"]
 	gone.sent[0], gone.sent[1], r.flying = &call{}, &call{}, 2

@@ -17,20 +17,20 @@ type Runs interface {
 // PlayFlags are the flags of a command that plays a plan. Embed it in a Verb.
 type PlayFlags struct {
 	Plan        string         `arg:"" placeholder:"PLAN" help:"The plan file."`
-	Out         string         `placeholder:"FILE" help:"The run file. If it exists, it is resumed. Default: beside the plan, named after it."`
-	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that restarts; 0 does not wait. Default: the plan's, or 10m."`
+	Out         string         `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
+	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	TrustFlags
 	ReachFlags
 }
 
 // TrustFlags allow keys to be sent where a plan sends them.
 type TrustFlags struct {
-	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, as LAB_KEY=https://lab.example:8443. May be given several times."`
+	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443. Repeatable."`
 }
 
 // ReachFlags allow a plan to name files outside its folder.
 type ReachFlags struct {
-	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to name files in this folder too. By default they must be in the plan's folder. May be given several times."`
+	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to use files in this folder. Without it, all files must be in the plan's folder. Repeatable."`
 }
 
 // Run is a plan with its run file.

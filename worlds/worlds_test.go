@@ -72,7 +72,7 @@ func TestEveryWorldIsPure(t *testing.T) {
 		} else {
 			worldtest.Imports(t, k.Name)
 		}
-		doc, err := os.ReadFile(filepath.Join("..", "docs", k.Name+".md"))
+		doc, err := os.ReadFile(filepath.Join("..", "docs", "worlds", k.Name+".md"))
 		if err != nil || !strings.Contains(string(doc), k.Example) {
 			t.Errorf("docs/%s.md does not show the kind's example (%v)", k.Name, err)
 		}

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestLibraryOutside follows the first part of docs/library.md in a folder outside of the tree: its program is built
+// TestLibraryOutside follows the first part of docs/how-to/library.md in a folder outside of the tree: its program is built
 // and prints what the document says. Nothing may be fetched.
 func TestLibraryOutside(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds a whole program")
 	}
-	text, err := os.ReadFile(filepath.Join(tree, "docs/library.md"))
+	text, err := os.ReadFile(filepath.Join(tree, "docs/how-to/library.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,13 @@ func TestLibraryOutside(t *testing.T) {
 	}
 }
 
-// TestPartsOutside puts the file of docs/kind-parts.md into a new module, and uses what it adds.
+// TestPartsOutside puts the file of docs/reference/kind-parts.md into a new module, and uses what it adds.
 func TestPartsOutside(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds a whole program")
 	}
-	text, err := os.ReadFile(filepath.Join(tree, "docs/kind-parts.md"))
+	text, err := os.ReadFile(filepath.Join(tree, "docs/reference/kind-parts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,14 @@ import (
 // tree is the top folder, seen from here.
 const tree = "../.."
 
-// TestOutside follows docs/writing-a-world.md in a folder outside of the tree: the module that parley new writes is
+// TestOutside follows docs/how-to/writing-a-world.md in a folder outside of the tree: the module that parley new writes is
 // built, tested, played, killed, resumed, checked and reported. Nothing may be fetched.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it builds a whole program")
 	}
-	at := follow(t, t.TempDir(), filepath.Join(tree, "docs/writing-a-world.md"))
+	at := follow(t, t.TempDir(), filepath.Join(tree, "docs/how-to/writing-a-world.md"))
 	if filepath.Base(at) != "auction" {
 		t.Fatalf("the document ends in %s", at)
 	}

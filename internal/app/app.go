@@ -25,6 +25,7 @@ import (
 	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -105,7 +106,7 @@ func Open(c Config) (*App, error) {
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
 		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
-		Budget: dispatch.NewBudget(c.Budget, c.Spent),
+		Budget: budget.New(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,

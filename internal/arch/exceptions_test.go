@@ -49,6 +49,8 @@ var modules = map[string]string{
 // closed lists what worlds import although no module outside can.
 var closed = map[string]string{
 	"internal/serve/auth": "who may use a server is decided in one place for all of Parley's servers, and that is not ready to be promised",
+	"internal/health":     "environment servers go down and come back as model servers do",
+	"internal/queue":      "those who wait for a server are served in the order in which the engine serves episodes",
 	"internal/files":      "a file that a server keeps is opened as carefully as those that users name",
 }
 

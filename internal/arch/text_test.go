@@ -2,6 +2,7 @@ package arch
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,14 +20,12 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	docs := []string{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-	more, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	if err != nil || len(more) == 0 {
-		t.Fatal("docs/ has no documents", err)
+	more, err := fs.Glob(os.DirFS(root), "docs/*.md")
+	deeper, err2 := fs.Glob(os.DirFS(root), "docs/*/*.md")
+	if err != nil || err2 != nil || len(deeper) == 0 {
+		t.Fatal("docs/ has no documents", err, err2)
 	}
-	for _, m := range more {
-		docs = append(docs, "docs/"+filepath.Base(m))
-	}
-	return docs
+	return slices.Concat(docs, more, deeper)
 }
 
 var (

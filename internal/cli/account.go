@@ -12,16 +12,16 @@ import (
 // account is the flags that describe the provider of --model: a new one with
 // --base-url, or changes to a known one.
 type account struct {
-	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Where the provider of --model is: everything before /chat/completions, /responses or /messages."`
-	KeyEnv      string        `placeholder:"NAME" help:"Environment variable that holds the key."`
-	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, openai, responses, sim. Default: the known provider's, or openai."`
-	Header      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Header to send with every request."`
-	Concurrency int           `placeholder:"N" help:"Most calls in flight. Default: found by trying."`
-	RPM         float64       `name:"rpm" placeholder:"N" help:"Requests a minute."`
-	TPM         float64       `name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
-	ITPM        float64       `name:"itpm" placeholder:"N" help:"Input tokens a minute."`
-	OTPM        float64       `name:"otpm" placeholder:"N" help:"Output tokens a minute."`
-	Timeout     time.Duration `placeholder:"DURATION" help:"Most time until an answer begins, and then until all of it came, or the next line of a stream. Default: 10m."`
+	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Base URL of the provider: everything before /chat/completions, /responses or /messages."`
+	KeyEnv      string        `placeholder:"NAME" help:"Environment variable with the API key."`
+	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, openai, responses or sim. Default: that of a known provider, else openai."`
+	Header      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Header to send with every request. Repeatable."`
+	Concurrency int           `placeholder:"N" help:"Maximum number of calls in flight. Default: adjusted automatically."`
+	RPM         float64       `name:"rpm" placeholder:"N" help:"Requests per minute."`
+	TPM         float64       `name:"tpm" placeholder:"N" help:"Tokens per minute, input plus output."`
+	ITPM        float64       `name:"itpm" placeholder:"N" help:"Input tokens per minute."`
+	OTPM        float64       `name:"otpm" placeholder:"N" help:"Output tokens per minute."`
+	Timeout     time.Duration `placeholder:"DURATION" help:"Maximum time until an answer starts, then until it is complete or the next line of a stream arrives. Default: 10m."`
 }
 
 // provider returns the account that model is asked at.

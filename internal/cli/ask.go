@@ -21,33 +21,33 @@ import (
 
 // askCmd asks a model one question, or every question of a JSONL file.
 type askCmd struct {
-	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - for standard input; or one file of requests, ending in .jsonl."`
-	JSONL bool     `name:"jsonl" help:"The argument (or -) is a file of requests whatever its name."`
+	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - to read it from standard input; or a .jsonl file of requests."`
+	JSONL bool     `name:"jsonl" help:"Read the argument (or -) as a file of requests, whatever its name."`
 
-	Model       string   `group:"question" default:"sim/small" placeholder:"PROVIDER/MODEL" help:"Who is asked. Default: ${default}, which is built in and needs no key."`
+	Model       string   `group:"question" default:"sim/small" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: ${default}, which is simulated and needs no key."`
 	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
 	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
-	MaxTokens   int      `group:"question" placeholder:"N" help:"Most tokens of an answer."`
-	Schema      string   `group:"question" placeholder:"FILE" help:"JSON Schema the answer must follow."`
-	Effort      string   `group:"question" placeholder:"LEVEL" help:"How long to think: none, minimal, low, medium, high, xhigh, max."`
-	Seed        *int64   `group:"question" placeholder:"N" help:"Seed; sample k is sent N+k."`
+	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
+	Schema      string   `group:"question" placeholder:"FILE" help:"JSON Schema that the answer must follow."`
+	Effort      string   `group:"question" placeholder:"LEVEL" help:"Reasoning effort: none, minimal, low, medium, high, xhigh or max."`
+	Seed        *int64   `group:"question" placeholder:"N" help:"Seed. Sample k gets seed N+k."`
 	Samples     int      `group:"question" default:"1" placeholder:"N" help:"Ask every question N times."`
 
 	account `group:"provider"`
 
-	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before more than this is spent."`
-	Prices      string        `group:"care" placeholder:"FILE" help:"Prices that go before the built-in ones."`
-	Cache       string        `group:"care" placeholder:"DIR" help:"Keep answers here and never pay for one twice. Default: $PARLEY_CACHE, or no cache."`
-	NoCache     bool          `group:"care" help:"Use no cache, whatever the environment says."`
-	Retries     int           `group:"care" default:"4" placeholder:"N" help:"Tries after the first, for failures other than a busy provider. Default: ${default}."`
-	Deadline    time.Duration `group:"care" placeholder:"DURATION" help:"Most time for a request, waiting and retries included."`
-	Unreachable time.Duration `group:"care" default:"2m" placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: ${default}."`
-	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models asked in turn when the first cannot answer."`
-	Hedge       float64       `group:"care" placeholder:"SHARE" help:"Send a second try beside a call slower than this share of its model's calls, such as 0.95. Default: never."`
+	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this."`
+	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
+	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
+	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
+	Retries     int           `group:"care" default:"4" placeholder:"N" help:"How often to retry a failed request, not counting rate limits. Default: ${default}."`
+	Deadline    time.Duration `group:"care" placeholder:"DURATION" help:"Maximum time for a request, including waiting and retries."`
+	Unreachable time.Duration `group:"care" default:"2m" placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: ${default}."`
+	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models to ask in this order if the first cannot answer."`
+	Hedge       float64       `group:"care" placeholder:"SHARE" help:"Send a call a second time once it is slower than this share of its model's calls, such as 0.95. Default: never."`
 
-	Out   string `group:"output" placeholder:"FILE" help:"Where the records go; run again to ask only for what is missing. Default: standard output."`
-	JSON  bool   `group:"output" name:"json" help:"Print the whole record of a prompt, or the summary of a file, as JSON: to standard output, unless the records go there."`
-	Quiet bool   `group:"output" short:"q" help:"No progress and no summary."`
+	Out   string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
+	JSON  bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
+	Quiet bool   `group:"output" short:"q" help:"Print no progress and no summary."`
 }
 
 // Run asks.

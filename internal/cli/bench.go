@@ -15,10 +15,10 @@ import (
 // benchCmd plays a plan several ways and compares how long they take.
 type benchCmd struct {
 	Plan        string    `arg:"" help:"The plan file." placeholder:"PLAN"`
-	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as episodes=300."`
-	Latency     sim.Delay `default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long calls take: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
-	Concurrency int       `default:"64" placeholder:"N" help:"Most calls in flight. Default: ${default}."`
-	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to play one call at a time; as many as there are for all. Default: ${default}."`
+	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as episodes=300. Repeatable."`
+	Latency     sim.Delay `default:"lognormal:250ms,0.5" placeholder:"DELAY" help:"How long a call takes: 1s, 200ms..2s, lognormal:MEDIAN,SIGMA or exp:MEAN. Default: ${default}."`
+	Concurrency int       `default:"64" placeholder:"N" help:"Maximum number of calls in flight. Default: ${default}."`
+	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to also play one call at a time, for comparison. Default: ${default}."`
 	JSON        bool      `name:"json" help:"Print JSON."`
 	reachFlags
 }

@@ -22,11 +22,11 @@ import (
 
 // checkCmd validates a plan and estimates what it will come to, or verifies a run file.
 type checkCmd struct {
-	Plan     string        `arg:"" help:"The plan file; or a run file, to find out whether it is damaged." placeholder:"FILE"`
-	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
-	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider, at least two of each cell that is tried. Default: ${default}."`
-	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is taken to last. Default: ${default}."`
-	Act      bool          `help:"Act on the outside too: play in the environments on the servers that a plan names. Without it they are only asked whether they are there."`
+	Plan     string        `arg:"" help:"The plan file; or a run file, to check it for damage." placeholder:"FILE"`
+	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
+	Episodes int           `default:"32" placeholder:"N" help:"About how many episodes to play on the simulated provider, with at least two for each cell that is tried. Default: ${default}."`
+	Latency  time.Duration `default:"5s" placeholder:"DURATION" help:"How long a call is assumed to take. Default: ${default}."`
+	Act      bool          `help:"Play in the environments on the servers that the plan names. Without it, these servers are only asked whether they are up."`
 	JSON     bool          `name:"json" help:"Print JSON."`
 	trustFlags
 	reachFlags

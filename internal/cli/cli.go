@@ -63,30 +63,34 @@ type State struct {
 	verbs map[world.Verb]world.Kind
 }
 
-// grammar is every verb with its flags, but those that kinds bring.
+// grammar is every verb with its flags, except those of the kinds.
 type grammar struct {
-	Help helpFlag `help:"Show this help, or that of a verb." short:"h"`
+	Help helpFlag `help:"Show this help." short:"h"`
 
-	Run        runCmd        `cmd:"" help:"Run a plan. If the run file exists, resume it."`
-	Resume     resumeCmd     `cmd:"" help:"Resume a run."`
-	Check      checkCmd      `cmd:"" help:"Validate a plan, and estimate its calls, tokens, cost and time."`
-	Show       showCmd       `cmd:"" help:"Show a run: its episodes, what was said in one, a call of it."`
-	Bench      benchCmd      `cmd:"" help:"Play a plan one by one, freely and in waves on the simulated provider, and time each beside its ideal."`
-	Report     reportCmd     `cmd:"" help:"Summarize runs: tables with intervals, and a page with charts."`
-	Compare    compareCmd    `cmd:"" help:"Say what differs between runs, agents, models or cells, and what the data cannot show yet."`
-	Export     exportCmd     `cmd:"" help:"Write a run as tables for other programs: JSON lines, CSV or Parquet."`
-	Fork       forkCmd       `cmd:"" help:"Continue an episode of a run from one of its turns, with another model, lineup or params."`
-	Init       initCmd       `cmd:"" help:"Write a commented plan file of a kind to begin with."`
-	New        newCmd        `cmd:"" help:"Write a Go module with a world of your own to begin with."`
-	Worlds     worldsCmd     `cmd:"" help:"List the kinds of worlds that can be played."`
-	Ask        askCmd        `cmd:"" help:"Ask a model one question, or every question of a JSONL file."`
-	Probe      probeCmd      `cmd:"" help:"Find out what a model server can do, and print the provider entry for a plan."`
-	Sim        simCmd        `cmd:"" help:"Serve the simulated provider over HTTP."`
-	Gateway    gatewayCmd    `cmd:"" help:"Serve the APIs of OpenAI and Anthropic to other programs, and record what they ask."`
-	Models     modelsCmd     `cmd:"" help:"List the known providers and the prices of their models."`
-	Completion completionCmd `cmd:"" help:"Print completions for a shell: bash, zsh or fish."`
-	Man        manCmd        `cmd:"" help:"Print the man page."`
-	Version    versionCmd    `cmd:"" help:"Print the version, with the commit, Go's version and the platform."`
+	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
+	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
+	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
+	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
+	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
+
+	Show    showCmd    `cmd:"" group:"read" help:"Show the episodes of a run, a transcript, or a call."`
+	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
+	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
+	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+
+	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
+	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
+	Worlds worldsCmd `cmd:"" group:"begin" help:"List the kinds of worlds, or describe one."`
+
+	Ask     askCmd     `cmd:"" group:"models" help:"Ask a model a question, or every question in a file."`
+	Models  modelsCmd  `cmd:"" group:"models" help:"List known providers, and the prices of their models."`
+	Probe   probeCmd   `cmd:"" group:"models" help:"Test what a model server supports."`
+	Sim     simCmd     `cmd:"" group:"models" help:"Serve the simulated provider over HTTP."`
+	Gateway gatewayCmd `cmd:"" group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
+
+	Completion completionCmd `cmd:"" group:"shell" help:"Print completions for bash, zsh or fish."`
+	Man        manCmd        `cmd:"" group:"shell" help:"Print the man page."`
+	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`
 }
 
 // helpFlag prints the help and ends the parse. Kong's own would end the process.
@@ -100,6 +104,15 @@ func (helpFlag) BeforeReset(k *kong.Context) error {
 		return err
 	}
 	return errHelp
+}
+
+// printHelp prints the overview of the program, or kong's help of a command.
+func printHelp(o kong.HelpOptions, k *kong.Context) error {
+	if k.Selected() != nil {
+		return kong.DefaultHelpPrinter(o, k)
+	}
+	_, err := io.WriteString(k.Stdout, manual.Overview(k.Model))
+	return err
 }
 
 // Main runs the program and returns its exit code.
@@ -164,13 +177,19 @@ func run(ctx context.Context, s *State) error {
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	return kong.New(g, append(commands(g, s),
 		kong.Name("parley"),
-		kong.Description("Play very many interactions of language models at once, and ask them very many questions."),
+		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),
 		kong.Vars{"faults": faultNames(), "shells": strings.Join(manual.Shells(), ",")},
+		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
+			{Key: "play", Title: "Play:"},
+			{Key: "read", Title: "Read:"},
+			{Key: "begin", Title: "Begin:"},
+			{Key: "models", Title: "Models:"},
+			{Key: "shell", Title: "Shell:"},
 			{Key: "question", Title: "The question:"},
 			{Key: "provider", Title: "The provider of --model:"},
-			{Key: "care", Title: "Money, time and failures:"},
+			{Key: "care", Title: "Cost, time and failures:"},
 			{Key: "output", Title: "Output:"},
 			{Key: "answers", Title: "Answers:"},
 			{Key: "times", Title: "Times:"},

@@ -74,11 +74,13 @@ func (o outcome) wantErr(t *testing.T, texts ...string) outcome {
 // golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
+	goldenFile(t, filepath.Join("testdata", name+".golden"), got)
+}
+
+// goldenFile compares a text with a file. With -update it writes the file.
+func goldenFile(t *testing.T, path, got string) {
+	t.Helper()
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -17,12 +17,12 @@ import (
 
 // compareCmd says what differs.
 type compareCmd struct {
-	Files   []string `arg:"" placeholder:"FILE" help:"Run files to compare with each other; or one, whose agents, models or cells are compared."`
-	By      []string `placeholder:"FACTOR" help:"What to compare: file, agent, model, seat, lineup, cell, variation, a tag or a param. Several with commas, or several times. Default: file where there are several, else agent."`
-	Score   []string `placeholder:"NAME" help:"Only this score. May be given several times."`
-	Against string   `placeholder:"NAME" help:"Compare all others with this one. Default: each with each."`
-	Correct string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
-	All     bool     `help:"Show every comparison. Default: where there are more than 20, the 20 of most interest."`
+	Files      []string `arg:"" placeholder:"FILE" help:"Run files to compare with each other; or one file, to compare its agents, models or cells."`
+	By         []string `placeholder:"FACTOR" help:"What to compare: file, agent, model, seat, lineup, cell, variation, a tag or a param. Give several, separated by commas. Default: file if there are several files, else agent."`
+	Score      []string `placeholder:"NAME" help:"Only this score. Repeatable."`
+	Against    string   `placeholder:"NAME" help:"Compare all others with this one. Default: every pair."`
+	Correction string   `enum:"holm,bh,none" default:"holm" placeholder:"METHOD" help:"How to correct p for the number of comparisons: holm, bh (Benjamini and Hochberg) or none. Default: ${default}."`
+	All        bool     `help:"Show every comparison. Default: at most the 20 most interesting."`
 	tableFlags
 }
 
@@ -48,7 +48,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	for i := range sources {
 		runs[i] = sources[i].Run
 	}
-	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correct, Scores: c.Score, Against: c.Against, All: c.All})
+	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
 		if errors.Is(err, compare.ErrUnknown) {
 			return usage("%w", err)
@@ -67,7 +67,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		if err != nil {
 			return factorError(err)
 		}
-		d.Sections = append(d.Sections, report.Effects(factorial.Analyze(runs, factors, c.Score, c.Correct)))
+		d.Sections = append(d.Sections, report.Effects(factorial.Analyze(runs, factors, c.Score, c.Correction)))
 	}
 	if err := c.show(s, d, c.Files); err != nil {
 		return err

@@ -2,8 +2,8 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,13 +17,9 @@ import (
 // TestDocumentedCommandsParse feeds every command line of the documents to the parser.
 func TestDocumentedCommandsParse(t *testing.T) {
 	t.Parallel()
-	docs, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
-	for _, doc := range append(docs, "../../README.md") {
-		if filepath.Base(doc) == "kind-parts.md" { // its program has a verb of its own: cmd/parley runs its commands in tests
+	for _, doc := range documents(t) {
+		if base := filepath.Base(doc); base == "kind-parts.md" || base == "commands.md" { // cmd/parley runs the commands of the first; the second is help
 			continue
 		}
 		for line := range strings.Lines(strings.ReplaceAll(read(t, doc), "\\\n", " ")) {
@@ -55,6 +51,17 @@ func TestDocumentedCommandsParse(t *testing.T) {
 	}
 }
 
+// documents lists README.md and every page below docs/.
+func documents(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob("../../docs/*.md")
+	deeper, err2 := filepath.Glob("../../docs/*/*.md")
+	if err != nil || err2 != nil || len(deeper) == 0 {
+		t.Fatal("docs/ has no pages", err, err2)
+	}
+	return slices.Concat([]string{"../../README.md"}, docs, deeper)
+}
+
 // split splits a command line into words as a shell does, as far as documents need it.
 func split(line string) []string {
 	var words []string
@@ -75,10 +82,10 @@ func split(line string) []string {
 // TestExitCodesAreDocumented compares the constants with their document.
 func TestExitCodesAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/exit-codes.md")
+	text := read(t, "../../docs/reference/exit-codes.md")
 	for code := ExitOK; code <= ExitBroken; code++ {
 		if !strings.Contains(text, "| "+number(code)+" |") {
-			t.Errorf("docs/exit-codes.md does not explain %d", code)
+			t.Errorf("docs/reference/exit-codes.md does not explain %d", code)
 		}
 	}
 }
@@ -86,10 +93,10 @@ func TestExitCodesAreDocumented(t *testing.T) {
 // TestFieldsAreDocumented compares the fields of a request line with their document.
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/ask.md")
+	text := read(t, "../../docs/how-to/ask.md")
 	for _, name := range world.FieldNames(&requestLine{}) {
 		if !strings.Contains(text, "`"+name+"`") {
-			t.Errorf("docs/ask.md does not explain %s", name)
+			t.Errorf("docs/how-to/ask.md does not explain %s", name)
 		}
 	}
 }
@@ -97,10 +104,10 @@ func TestFieldsAreDocumented(t *testing.T) {
 // TestDocumentedPrices loads the example of a file of prices, and charges by it.
 func TestDocumentedPrices(t *testing.T) {
 	t.Parallel()
-	_, rest, ok := strings.Cut(read(t, "../../docs/providers.md"), "```json\n")
+	_, rest, ok := strings.Cut(read(t, "../../docs/how-to/providers.md"), "```json\n")
 	example, _, ok2 := strings.Cut(rest, "```")
 	if !ok || !ok2 {
-		t.Fatal("docs/providers.md has no example")
+		t.Fatal("docs/how-to/providers.md has no example")
 	}
 	file := write(t, "prices.json", example)
 	got := parley(t, State{}, "models", "--json", "--prices", file).want(t, ExitOK)
@@ -123,25 +130,23 @@ func TestDocumentedPrices(t *testing.T) {
 	}
 }
 
-// TestFlagsAreDocumented wants every flag of ask and sim in its document.
-func TestFlagsAreDocumented(t *testing.T) {
+// TestCommandReference compares docs/reference/commands.md with the help of every command. -update writes the page.
+func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	var page strings.Builder
+	page.WriteString("# Commands and flags\n\nThis page is written from the program: it is what `parley COMMAND --help` prints.\n")
 	for _, verb := range k.Model.Children {
-		path := filepath.Join("../../docs", verb.Name+".md")
-		if _, err := os.Stat(path); err != nil {
+		if verb.Hidden {
 			continue
 		}
-		text := read(t, path) + read(t, "../../docs/providers.md")
-		for _, f := range verb.Flags {
-			if f.Name != "help" && !strings.Contains(text, "--"+f.Name) {
-				t.Errorf("%s does not explain --%s", path, f.Name)
-			}
-		}
+		help := parley(t, State{}, verb.Name, "--help").want(t, ExitOK).stdout
+		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, strings.TrimSpace(help))
 	}
+	goldenFile(t, "../../docs/reference/commands.md", page.String())
 }
 
 func TestHelp(t *testing.T) {
@@ -152,7 +157,16 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%v: stdout %q, stderr %q", args, got.stdout, got.stderr)
 		}
 	}
-	golden(t, "help", parley(t, State{}).stdout)
+	all := parley(t, State{}).stdout
+	golden(t, "help", all)
+	if n := strings.Count(all, "\n"); n > 40 {
+		t.Errorf("parley --help has %d lines, want at most 40: it must fit one screen", n)
+	}
+	for line := range strings.Lines(all) {
+		if n := len(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("a line of parley --help has %d columns, want at most 80: %s", n, line)
+		}
+	}
 	golden(t, "help-ask", parley(t, State{}, "ask", "--help").stdout)
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The exit codes. Scripts rely on them: docs/exit-codes.md is their description.
+// The exit codes. Scripts rely on them: docs/reference/exit-codes.md is their description.
 const (
 	ExitOK          = 0 // everything asked for was done
 	ExitFailed      = 1 // something of it failed, and what did says why

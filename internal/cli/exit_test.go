@@ -14,7 +14,7 @@ var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
 
 // TestExitCodeExamples runs the examples of the document, in its order.
 func TestExitCodeExamples(t *testing.T) {
-	text := read(t, "../../docs/exit-codes.md")
+	text := read(t, "../../docs/reference/exit-codes.md")
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))

@@ -46,20 +46,20 @@ func misused(err error, args []string, kinds []world.Kind) error {
 func noVerb(err error, args, verbs []string) error {
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
-		return usage("%w\nusage: parley VERB; parley --help lists the verbs", err)
+		return usage("%w\nusage: parley COMMAND; parley --help lists the commands", err)
 	}
 	word := shellWord(args[i])
 	switch {
 	case isPlan(args[i]):
-		return usage("%s is no verb; to play a plan: parley run %s", word, word)
+		return usage("unknown command %s; to run a plan: parley run %s", word, word)
 	case filepath.Ext(args[i]) == ".parley":
-		return usage("%s is no verb; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
+		return usage("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
 	hint := ""
 	if n := near.Name(args[i], verbs); n != "" {
 		hint = "; did you mean " + n + "?"
 	}
-	return usage("%s is no verb%s\nthe verbs: %s; parley --help says what they do", word, hint, strings.Join(verbs, ", "))
+	return usage("unknown command %s%s\nthe commands: %s; parley --help explains them", word, hint, strings.Join(verbs, ", "))
 }
 
 // isPlan says whether a file is a plan, by its name.

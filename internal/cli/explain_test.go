@@ -27,8 +27,8 @@ func TestKindWords(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no such verb":          {[]string{"bogus"}, []string{"bogus is no verb\n", "the verbs: run, resume, check", "parley --help"}},
-		"a verb with a slip":    {[]string{"rseume", run}, []string{"rseume is no verb; did you mean resume?"}},
+		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, check", "parley --help"}},
+		"a misspelled command":  {[]string{"rseume", run}, []string{"unknown command rseume; did you mean resume?"}},
 		"a plan and no verb":    {[]string{plan}, []string{"to play a plan: parley run " + plan}},
 		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},
 		"no plan":               {[]string{"run"}, []string{"run: <plan> is missing", "usage: parley run <plan> [flags]", "parley run --help"}},

@@ -22,11 +22,11 @@ import (
 
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
-	Files  []string `arg:"" placeholder:"FILE" help:"Run files. The tables of several are one: the column run tells their rows apart, and an episode that is in two of them is there once. They may be played meanwhile."`
+	Files  []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
 	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
-	Format string   `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl, csv or parquet; inspect: one log that Inspect's viewer shows; or folder: every episode as files to read, where the kind has such. Default: what --out ends in; else jsonl, and parquet for all."`
-	Out    string   `placeholder:"FILE" help:"The file to write; with --table all, the folder. Default: standard output."`
-	Force  bool     `help:"Write over files that are there."`
+	Format string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
+	Out    string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
+	Force  bool     `help:"Overwrite existing files."`
 
 	File string `kong:"-"` // the first of Files
 }
@@ -126,7 +126,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 	}
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
-		if _, salvaging := store.Salvage(ctx); salvaging == nil {
+		if salvaging := store.Salvage(ctx); salvaging == nil {
 			about, err = store.Outline(ctx)
 		}
 	}
@@ -185,7 +185,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	if errors.Is(err, sqlite.ErrDamaged) {
 		var salvaging error
 		for _, r := range runs {
-			_, one := r.Store.Salvage(ctx)
+			one := r.Store.Salvage(ctx)
 			salvaging = errors.Join(salvaging, one)
 		}
 		if salvaging == nil {

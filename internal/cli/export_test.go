@@ -181,12 +181,12 @@ func TestExportBadInput(t *testing.T) {
 	parley(t, State{}, "show", file).want(t, ExitOK)
 }
 
-// TestExportInspect: a log of Inspect is a zip archive in a file of the right name, by --as, --format
+// TestExportInspect: a log of Inspect is a zip archive in a file of the right name, by --format
 // or the name alone.
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
 	file, dir := recorded(t, sample()...), t.TempDir()
-	for _, args := range [][]string{{"--as", "inspect", "--out", "a.eval"}, {"--format", "inspect", "--out", "b.eval"}, {"--out", "c.eval"}} {
+	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out
 		got := parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitOK).stdout
@@ -195,10 +195,10 @@ func TestExportInspect(t *testing.T) {
 		}
 		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitUsage) // it is there already
 	}
-	if got := parley(t, State{}, "export", file, "--as", "inspect").want(t, ExitOK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
+	if got := parley(t, State{}, "export", file, "--format", "inspect").want(t, ExitOK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
 		t.Errorf("%.20q", got)
 	}
-	for _, args := range [][]string{{"--as", "inspect", "--out", filepath.Join(dir, "x.json")}, {"--as", "inspect", "--table", "scores"}, {"--as", "nothing"}} {
+	for _, args := range [][]string{{"--format", "inspect", "--out", filepath.Join(dir, "x.json")}, {"--format", "inspect", "--table", "scores"}, {"--format", "nothing"}} {
 		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitUsage)
 	}
 }

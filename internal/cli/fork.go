@@ -11,11 +11,11 @@ import (
 
 // forkCmd plays an episode on from one of its turns, in another way.
 type forkCmd struct {
-	File    string `arg:"" placeholder:"FILE" help:"The run file to fork. It is only read, and may be played meanwhile."`
+	File    string `arg:"" placeholder:"FILE" help:"The run file to fork. It is only read. The run may still be in progress."`
 	Episode int    `required:"" placeholder:"N" help:"The episode."`
-	Turn    int    `required:"" placeholder:"K" help:"The first turn that is played anew, as show numbers them."`
-	Repeat  int    `default:"1" placeholder:"R" help:"How many episodes go on from there, each another draw. Default: ${default}."`
-	Out     string `placeholder:"NEW" help:"The new run file. Default: beside FILE, named after it, the episode and the turn."`
+	Turn    int    `required:"" placeholder:"K" help:"The first turn to play again. parley show lists the numbers."`
+	Repeat  int    `default:"1" placeholder:"R" help:"How many episodes to continue from there, each with its own random draws. Default: ${default}."`
+	Out     string `placeholder:"NEW" help:"The new run file. Default: next to FILE, named after it, the episode and the turn."`
 	playFlags
 }
 

@@ -22,34 +22,34 @@ import (
 
 // gatewayCmd serves the vendors' APIs to other programs, and records what they ask.
 type gatewayCmd struct {
-	Plan   string `arg:"" optional:"" placeholder:"PLAN" help:"A plan file: its providers are upstreams, its agents are names of models, and its budget, prices and cache count."`
-	Addr   string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	Out    string `placeholder:"FILE" help:"The run file that calls are recorded in; it is gone on with if it exists."`
-	Replay string `placeholder:"FILE" help:"Serve what this run file recorded, and ask nobody."`
-	Resume bool   `help:"Serve what the run file has of a session first, and then go on: a program that is run again asks nothing twice."`
+	Plan   string `arg:"" optional:"" placeholder:"PLAN" help:"A plan file. Its providers become upstreams, its agents become model names, and its budget, prices and cache apply."`
+	Addr   string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Out    string `placeholder:"FILE" help:"The run file to record calls in. If it exists, calls are added to it."`
+	Replay string `placeholder:"FILE" help:"Answer from this run file only, without asking any model."`
+	Resume bool   `help:"Answer from the run file first, then ask: a program that is run again asks nothing twice."`
 
-	Ignore  []string `sep:"none" placeholder:"RULE" help:"What may differ between a call and the record, with --replay and --resume: re:REGEXP (text that it matches), path:$.NAME[*].NAME (a member of the request), whitespace, order (of messages). Can be repeated."`
-	Nearest float64  `placeholder:"SHARE" help:"With --replay: where no recorded call asks the same, serve the most similar one of the session if at least this share of words (0 to 1, such as 0.6) is the same, and say where it differs."`
+	Ignore  []string `sep:"none" placeholder:"RULE" help:"With --replay or --resume: what may differ between a call and the record: re:REGEXP (text that matches), path:$.NAME[*].NAME (a member of the request), whitespace, order (of messages). Repeatable."`
+	Nearest float64  `placeholder:"SHARE" help:"With --replay: if no recorded call is the same, serve the most similar one of the session that shares at least this fraction of words (0 to 1, such as 0.6), and log where it differs."`
 
 	upstreamFlags
 	trustFlags
 	reachFlags
 
-	MaxSteps int           `group:"sessions" placeholder:"N" help:"Most answers of one model in a session; then it is told to stop. Default: any number."`
-	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after so long without a call. Default: never."`
+	MaxSteps int           `group:"sessions" placeholder:"N" help:"Maximum number of answers of one model in a session; after that, calls are answered with a stop. Default: no limit."`
+	Idle     time.Duration `group:"sessions" placeholder:"DURATION" help:"Close a session after this time without a call. Default: never."`
 
-	Budget      *float64       `group:"care" placeholder:"USD" help:"Most that all calls of the run file may cost."`
-	Prices      string         `group:"care" placeholder:"FILE" help:"File of prices that come before the built-in ones."`
-	Cache       string         `group:"care" placeholder:"DIR" help:"Keep answers in this folder, and give the same again to the same question."`
-	Retries     *int           `group:"care" placeholder:"N" help:"How often a failed call is tried again before its first byte. Default: 4."`
-	Deadline    time.Duration  `group:"care" default:"10m" placeholder:"DURATION" help:"Most time until an answer begins, queueing and retries included. Default: ${default}."`
-	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"How long calls wait for an upstream that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 1m."`
-	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"Most time for calls in flight when it is stopped. Default: ${default}."`
+	Budget      *float64       `group:"care" placeholder:"USD" help:"Maximum cost of all calls in the run file."`
+	Prices      string         `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
+	Cache       string         `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them."`
+	Retries     *int           `group:"care" placeholder:"N" help:"How often to retry a call that fails before its first byte. Default: 4."`
+	Deadline    time.Duration  `group:"care" default:"10m" placeholder:"DURATION" help:"Maximum time until an answer starts, including waiting and retries. Default: ${default}."`
+	Unreachable *time.Duration `group:"care" placeholder:"DURATION" help:"How long calls wait for an upstream that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 1m."`
+	Grace       time.Duration  `group:"care" default:"30s" placeholder:"DURATION" help:"How long calls in flight may take after a signal to stop. Default: ${default}."`
 
 	auth.Flags
-	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
-	Patience     time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a piece of an answer. Default: ${default}."`
-	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Largest request. Default: 32 MiB."`
+	ClientKeyEnv string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
+	Patience     time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a part of an answer. Default: ${default}."`
+	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Maximum size of a request. Default: 32 MiB."`
 }
 
 // Run serves until the first signal, and ends at once at the second.
@@ -152,7 +152,7 @@ func (c *gatewayCmd) where() error {
 	case c.Unreachable != nil && *c.Unreachable < 0:
 		return errors.New("--unreachable must not be negative")
 	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.Patience < 0 || c.MaxBody < 0:
-		return errors.New("--max-steps, --idle, --deadline, --grace, --patience and --max-body must not be negative")
+		return errors.New("--max-steps, --idle, --deadline, --grace, --client-timeout and --max-body must not be negative")
 	default:
 		return nil
 	}

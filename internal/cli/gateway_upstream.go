@@ -18,19 +18,19 @@ import (
 
 // upstreamFlags say who is asked.
 type upstreamFlags struct {
-	Upstream []string `group:"upstreams" sep:"none" placeholder:"NAME[=URL]" help:"A provider, and where it is: everything before /chat/completions or /messages. The first of its format is asked where a model's name does not say which."`
-	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable that holds the key of an upstream. Without one, clients' own keys are handed on."`
-	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Format of an upstream: openai or anthropic. Default: the known provider's, or openai."`
-	Alias    []string `group:"upstreams" sep:"none" placeholder:"NAME=MODEL" help:"Another name of a model, as small=openai/gpt-5-mini."`
-	Fallback []string `group:"upstreams" sep:"none" placeholder:"MODEL=MODEL" help:"Whom to ask when a model cannot answer, both as provider/model."`
-	HTTP2    bool     `group:"upstreams" name:"http2" help:"Speak HTTP/2 to upstreams that can."`
+	Upstream []string `group:"upstreams" sep:"none" placeholder:"NAME[=URL]" help:"A provider, and its base URL: everything before /chat/completions or /messages. Repeatable. A model name without a provider goes to the first upstream of its format."`
+	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable with the key of an upstream. Without it, the clients' own keys are passed on."`
+	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Wire format of an upstream: openai or anthropic. Default: that of a known provider, else openai."`
+	Alias    []string `group:"upstreams" sep:"none" placeholder:"NAME=MODEL" help:"Another name for a model, such as small=openai/gpt-5-mini."`
+	Fallback []string `group:"upstreams" sep:"none" placeholder:"MODEL=MODEL" help:"Model to ask if another cannot answer, both as provider/model."`
+	HTTP2    bool     `group:"upstreams" name:"http2" help:"Use HTTP/2 with upstreams that support it."`
 
-	Concurrency int           `group:"limits" placeholder:"N" help:"Most calls in flight at an upstream. Default: found by trying."`
-	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests a minute."`
-	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens a minute, input and output together."`
-	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens a minute."`
-	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens a minute."`
-	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Most time until an answer begins, and then until all of it came, or the next event of a stream. Default: 10m."`
+	Concurrency int           `group:"limits" placeholder:"N" help:"Maximum number of calls in flight at an upstream. Default: adjusted automatically."`
+	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests per minute."`
+	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens per minute, input plus output."`
+	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens per minute."`
+	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens per minute."`
+	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Maximum time until an answer starts, then until it is complete or the next event of a stream arrives. Default: 10m."`
 }
 
 // upstreams fills in who is asked and what it may cost.

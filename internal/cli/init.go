@@ -20,9 +20,9 @@ import (
 
 // initCmd writes a plan file to begin with.
 type initCmd struct {
-	Kind  string `arg:"" help:"What to play: parley worlds lists the kinds." placeholder:"KIND"`
+	Kind  string `arg:"" help:"The kind of world. parley worlds lists them." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
-	Force bool   `help:"Write over files that are there. What was changed in them is kept beside them, as NAME.bak."`
+	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
 }
 
 // Run writes the plan and, beside it, the JSON Schema that its first line names.

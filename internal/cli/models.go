@@ -13,8 +13,8 @@ import (
 
 // modelsCmd lists the known providers and the prices of their models.
 type modelsCmd struct {
-	Find   string `arg:"" optional:"" help:"Only names that contain this."`
-	Prices string `placeholder:"FILE" help:"Prices that go before the built-in ones."`
+	Find   string `arg:"" optional:"" help:"List only names that contain this text."`
+	Prices string `placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 

@@ -14,9 +14,9 @@ import (
 
 // newCmd writes a module with a world to begin with.
 type newCmd struct {
-	Name   string `arg:"" help:"The folder to make. It names the world: my-game makes the package and the kind mygame." placeholder:"NAME"`
+	Name   string `arg:"" help:"The folder to create. It names the world: my-game gives the package and the kind mygame." placeholder:"NAME"`
 	Module string `placeholder:"PATH" help:"The path of the new module, such as github.com/you/my-game. Default: example/NAME."`
-	Parley string `placeholder:"DIR" help:"The folder of a checkout of Parley to build with. Default: found, or the version that this program was built from."`
+	Parley string `placeholder:"DIR" help:"A checkout of Parley to build with. Default: the one found here or above, else the version of this program."`
 }
 
 // Run writes the module, all of it or nothing.

@@ -14,9 +14,9 @@ import (
 // probeCmd finds out what a model server can do.
 type probeCmd struct {
 	URL     string        `arg:"" help:"Base URL of the server: everything before /chat/completions, such as http://localhost:8000/v1."`
-	KeyEnv  string        `placeholder:"NAME" help:"Environment variable that holds the key. Default: no key is sent."`
-	Model   string        `placeholder:"NAME" help:"Model to ask. Default: the first that the server lists."`
-	Timeout time.Duration `default:"30s" placeholder:"DURATION" help:"Most time for each question. Default: ${default}."`
+	KeyEnv  string        `placeholder:"NAME" help:"Environment variable with the API key. Default: send no key."`
+	Model   string        `placeholder:"NAME" help:"The model to ask. Default: the first one that the server lists."`
+	Timeout time.Duration `default:"30s" placeholder:"DURATION" help:"Maximum time for each question. Default: ${default}."`
 	JSON    bool          `name:"json" help:"Print JSON."`
 }
 

@@ -22,11 +22,11 @@ import (
 
 // reportCmd says what runs came to.
 type reportCmd struct {
-	Files       []string `arg:"" placeholder:"FILE" help:"Run files; several that are parts of one experiment are read as one run. They may be played meanwhile."`
-	Apart       bool     `help:"Show several runs side by side, even if they could be read as one."`
-	Episodes    int      `default:"500" placeholder:"N" help:"Most episodes to list on the page. Default: ${default}."`
-	By          []string `placeholder:"FACTOR" help:"Also group scores by this, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Several with commas, or several times, for interactions."`
-	Transcripts int      `default:"20" placeholder:"N" help:"Most episodes whose transcripts are on the page. Default: ${default}."`
+	Files       []string `arg:"" placeholder:"FILE" help:"Run files. Parts of the same experiment are read as one run. Runs may still be in progress."`
+	Separate    bool     `help:"Show runs side by side, even if they are parts of the same experiment."`
+	Episodes    int      `default:"500" placeholder:"N" help:"Maximum number of episodes to list on the page. Default: ${default}."`
+	By          []string `placeholder:"FACTOR" help:"Also group scores by this factor, and show its effect: a tag, a param, file, agent, model, seat, lineup, cell or variation. Give several, separated by commas, for interactions."`
+	Transcripts int      `default:"20" placeholder:"N" help:"Maximum number of transcripts on the page. Default: ${default}."`
 	tableFlags
 }
 
@@ -34,8 +34,8 @@ type reportCmd struct {
 type tableFlags struct {
 	CSV   string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
 	JSON  bool   `name:"json" help:"Print every table as JSON."`
-	HTML  string `name:"html" placeholder:"OUT" help:"Write one page that needs nothing else."`
-	Force bool   `help:"Write over files that are there, also such as parley did not write."`
+	HTML  string `name:"html" placeholder:"OUT" help:"Write a self-contained HTML page."`
+	Force bool   `help:"Overwrite existing files, even if parley did not write them."`
 }
 
 // frugal is how much memory a reader of runs takes before it looks harder for what it can
@@ -53,7 +53,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *doc.Document
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {
-		if len(runs) > 1 && !c.Apart && !slices.Contains(c.By, compare.ByFile) {
+		if len(runs) > 1 && !c.Separate && !slices.Contains(c.By, compare.ByFile) {
 			if runs, err = c.merged(ctx, s, runs); err != nil {
 				return err
 			}

@@ -173,7 +173,7 @@ func TestReportDocs(t *testing.T) {
 	}
 	ran := 0
 	for doc, verb := range map[string]string{"report": "report", "compare": "compare", "factors": ""} {
-		for line := range strings.Lines(read(t, "../../docs/"+doc+".md")) {
+		for line := range strings.Lines(read(t, "../../docs/how-to/"+doc+".md")) {
 			words := split(line)
 			if !strings.HasPrefix(line, "    parley "+verb) {
 				continue

@@ -17,8 +17,8 @@ import (
 // runCmd plays a plan.
 type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
-	Out  string  `placeholder:"FILE" help:"The run file. If it exists, it is resumed. Default: beside the plan, named after it."`
-	Seed *uint64 `placeholder:"N" help:"Another seed than the plan's."`
+	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
+	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
 	playFlags
 }
 
@@ -30,13 +30,13 @@ type resumeCmd struct {
 
 // playFlags are what both have in common: how to play, not what.
 type playFlags struct {
-	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Put a value over the plan's, as agents.bold.temperature=0.2."`
-	Concurrency *int           `placeholder:"N" help:"Most calls in flight."`
-	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, as one that restarts; 0 does not wait. Default: the plan's, or 10m."`
-	Pace        string         `placeholder:"PACE" help:"free: an episode goes on as soon as its own turn is answered; wave: all that can wait do, and go on together."`
-	Budget      *float64       `placeholder:"USD" help:"Most that the run may cost in all, earlier sittings included."`
-	Quiet       bool           `help:"No progress and no closing table."`
-	JSON        bool           `help:"End with one JSON object on standard output."`
+	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
+	Concurrency *int           `placeholder:"N" help:"Maximum number of calls in flight."`
+	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
+	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
+	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	Quiet       bool           `help:"Print no progress and no summary."`
+	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
 	reachFlags
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestDocumentedServers checks the plan of every server in docs/servers.md.
+// TestDocumentedServers checks the plan of every server in docs/how-to/servers.md.
 func TestDocumentedServers(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for i, block := range strings.Split(read(t, "../../docs/servers.md"), "```") {
+	for i, block := range strings.Split(read(t, "../../docs/how-to/servers.md"), "```") {
 		entry, ok := strings.CutPrefix(block, "yaml\n")
 		if i%2 == 0 || !ok {
 			continue

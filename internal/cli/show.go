@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"parley/internal/store/sqlite"
 	"parley/world"
@@ -12,16 +11,16 @@ import (
 
 // showCmd shows a run file: its episodes, a transcript, or a call.
 type showCmd struct {
-	File    string `arg:"" placeholder:"FILE" help:"The run file. It may be played meanwhile."`
-	Episode *int   `placeholder:"N" help:"Show what was said in this episode."`
-	Call    string `placeholder:"TURN:INDEX" help:"Show this call of the episode whole, by the name the episode shows it with: 3:0, or 4.2/0:1 in a strand."`
-	Failed  bool   `help:"Only episodes that failed; of an episode, only calls that failed."`
-	Cell    string `placeholder:"TEXT" help:"Only episodes whose cell has this in it."`
-	Seat    string `placeholder:"SEAT" help:"Of an episode, only what is of this seat."`
-	Story   bool   `help:"Of an episode, what was said and done as its kind tells it, in the place of calls and notes."`
-	Board   string `placeholder:"PHASE" help:"Of an episode, the picture of a phase as SVG, where its kind draws any: F1902M, or last."`
+	File    string `arg:"" placeholder:"FILE" help:"The run file. The run may still be in progress."`
+	Episode *int   `placeholder:"N" help:"Show the transcript of this episode."`
+	Call    string `placeholder:"TURN:INDEX" help:"Show one call of the episode in full, by its name in the transcript: 3:0, or 4.2/0:1 in a strand."`
+	Failed  bool   `help:"Only failed episodes; with --episode, only failed calls."`
+	Cell    string `placeholder:"TEXT" help:"Only episodes whose cell contains this text."`
+	Seat    string `placeholder:"SEAT" help:"With --episode: only this seat."`
+	Story   bool   `help:"With --episode: show the episode as its kind describes it, instead of calls and notes."`
+	Board   string `placeholder:"PHASE" help:"With --episode: print the picture of a phase as SVG, if the kind draws pictures: F1902M, or last."`
 	From    *int   `placeholder:"N" help:"The first episode to list. Default: 0."`
-	Limit   *int   `placeholder:"N" help:"Most episodes to list; 0 for all. Default: 50."`
+	Limit   *int   `placeholder:"N" help:"Maximum number of episodes to list; 0 lists all. Default: 50."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
@@ -40,8 +39,8 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun), tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		lost, salvaging := store.Salvage(ctx)
-		if salvaging == nil && (c.Episode == nil || !slices.Contains(lost.Damaged, *c.Episode)) {
+		salvaging := store.Salvage(ctx)
+		if salvaging == nil && (c.Episode == nil || !store.Lost().Has(*c.Episode)) {
 			err = c.what(ctx, s, v)
 		}
 	}

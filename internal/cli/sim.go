@@ -18,41 +18,41 @@ import (
 
 // simCmd serves the simulated provider over HTTP.
 type simCmd struct {
-	Addr  string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	TLS   bool          `name:"tls" help:"Serve https, with a certificate made for this run."`
-	Grace time.Duration `default:"5s" placeholder:"DURATION" help:"Most time for requests in flight when it is stopped. Default: ${default}."`
-	JSON  bool          `name:"json" help:"Print the closing counts as JSON."`
+	Addr  string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	TLS   bool          `name:"tls" help:"Serve HTTPS with a temporary certificate."`
+	Grace time.Duration `default:"5s" placeholder:"DURATION" help:"How long requests in flight may take after a signal to stop. Default: ${default}."`
+	JSON  bool          `name:"json" help:"Print the final counts as JSON."`
 
 	auth.Flags
-	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: no key is needed."`
-	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the key that clients must send. Default: clients need no key."`
+	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 
-	Seed        uint64 `group:"answers" placeholder:"N" help:"Another seed gives other answers to the same questions."`
-	MinTokens   int    `group:"answers" placeholder:"N" help:"Fewest tokens of a plain answer. Default: 8."`
-	MaxTokens   int    `group:"answers" placeholder:"N" help:"Most tokens of a plain answer. Default: 96."`
-	ChunkTokens int    `group:"answers" placeholder:"N" help:"Tokens in an event of a stream. Default: 4."`
-	Lax         bool   `group:"answers" help:"Accept parameters and schemas that the vendors refuse."`
+	Seed        uint64 `group:"answers" placeholder:"N" help:"Seed of the answers: another seed gives other answers to the same questions."`
+	MinTokens   int    `group:"answers" placeholder:"N" help:"Minimum number of tokens in a plain answer. Default: 8."`
+	MaxTokens   int    `group:"answers" placeholder:"N" help:"Maximum number of tokens in a plain answer. Default: 96."`
+	ChunkTokens int    `group:"answers" placeholder:"N" help:"Tokens in each event of a stream. Default: 4."`
+	Lax         bool   `group:"answers" help:"Accept parameters and schemas that the vendors reject."`
 
-	Latency         string  `group:"times" placeholder:"DELAY" help:"How long an answer takes: 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s. Default: no time."`
-	FirstToken      string  `group:"times" placeholder:"DELAY" help:"When a stream begins. Default: after a third of the latency."`
-	TokensPerSecond float64 `group:"times" placeholder:"N" help:"How fast an answer comes once it has begun."`
+	Latency         string  `group:"times" placeholder:"DELAY" help:"How long an answer takes: 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s. Default: 0s."`
+	FirstToken      string  `group:"times" placeholder:"DELAY" help:"How long until a stream starts. Default: a third of the latency."`
+	TokensPerSecond float64 `group:"times" placeholder:"N" help:"Tokens per second once an answer has started."`
 
-	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests a minute."`
-	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens a minute, in OpenAI's format."`
-	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens a minute, in Anthropic's format."`
-	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens a minute, in Anthropic's format."`
-	Burst       time.Duration `group:"limits" placeholder:"DURATION" help:"How much of a limit can be saved up. Default: 1m."`
-	Concurrency int           `group:"limits" placeholder:"N" help:"Most requests in flight."`
-	Queue       bool          `group:"limits" help:"Let requests over --concurrency wait instead of refusing them."`
+	RPM         float64       `group:"limits" name:"rpm" placeholder:"N" help:"Requests per minute."`
+	TPM         float64       `group:"limits" name:"tpm" placeholder:"N" help:"Tokens per minute, in OpenAI's format."`
+	ITPM        float64       `group:"limits" name:"itpm" placeholder:"N" help:"Input tokens per minute, in Anthropic's format."`
+	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens per minute, in Anthropic's format."`
+	Burst       time.Duration `group:"limits" placeholder:"DURATION" help:"How much unused quota can accumulate, as a time. Default: 1m."`
+	Concurrency int           `group:"limits" placeholder:"N" help:"Maximum number of requests in flight."`
+	Queue       bool          `group:"limits" help:"Let requests beyond --concurrency wait instead of rejecting them."`
 
-	Faults     string        `group:"faults" placeholder:"NAME=SHARE,..." help:"What goes wrong, and how often: ${faults}."`
+	Faults     string        `group:"faults" placeholder:"NAME=SHARE,..." help:"Faults to inject, and how often: ${faults}."`
 	StallFor   time.Duration `group:"faults" placeholder:"DURATION" help:"How long a stalled answer hangs. Default: 10m."`
-	BadJSON500 bool          `group:"faults" name:"bad-json-500" help:"Answer a body that is no JSON with status 500, not 400."`
+	BadJSON500 bool          `group:"faults" name:"bad-json-500" help:"Answer a body that is not JSON with status 500 instead of 400."`
 
 	BatchLatency     string `group:"batches" placeholder:"DELAY" help:"How long a batch takes. Default: 2s."`
-	BatchMaxRequests int    `group:"batches" placeholder:"N" help:"Most requests of a batch. Default: as the vendors."`
-	BatchPerHour     int    `group:"batches" placeholder:"N" help:"Batches an hour. Default: 2000."`
-	BatchTokens      int    `group:"batches" placeholder:"N" help:"Prompt tokens of a model that may wait in batches. Default: no limit."`
+	BatchMaxRequests int    `group:"batches" placeholder:"N" help:"Maximum number of requests in a batch. Default: the vendors' limits."`
+	BatchPerHour     int    `group:"batches" placeholder:"N" help:"Batches per hour. Default: 2000."`
+	BatchTokens      int    `group:"batches" placeholder:"N" help:"Maximum number of prompt tokens of one model in waiting batches. Default: no limit."`
 }
 
 // Run serves until the first signal.
@@ -114,7 +114,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 	}
 	var err error
 	if c.Patience <= 0 {
-		return cfg, errors.New("--patience must be above 0")
+		return cfg, errors.New("--client-timeout must be above 0")
 	}
 	if cfg.Access, err = c.Access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
 		return cfg, err

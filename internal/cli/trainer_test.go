@@ -246,13 +246,13 @@ func TestTrajectories(t *testing.T) {
 // TestTrajectoryColumnsAreDocumented compares the fields of a row with their document.
 func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/trajectories.md")
+	text := read(t, "../../docs/how-to/trajectories.md")
 	at := 0
 	for f := range reflect.TypeFor[trajectory.Row]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := strings.Index(text, "\n| `"+name+"` |")
 		if i < at {
-			t.Errorf("docs/trajectories.md does not explain %s, or not in its place", name)
+			t.Errorf("docs/how-to/trajectories.md does not explain %s, or not in its place", name)
 		}
 		at = max(at, i)
 	}

@@ -15,7 +15,7 @@ import (
 
 // worldsCmd lists what can be played.
 type worldsCmd struct {
-	Kind string `arg:"" optional:"" help:"Tell all about this one." placeholder:"KIND"`
+	Kind string `arg:"" optional:"" help:"Describe this kind." placeholder:"KIND"`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 

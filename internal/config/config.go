@@ -3,7 +3,7 @@
 // A plan file is one YAML document, read strictly: an unknown key, a value of the wrong type and an
 // empty seat are errors. Each error names its file, line, column and key, says what is allowed, and
 // shows the line. All errors are reported at once. One table (keys.go) defines what a plan may hold;
-// the JSON Schema and the reference in docs/plan-file.md come from it.
+// the JSON Schema and the reference in docs/reference/plan-file.md come from it.
 //
 // What it promises: no file makes it panic, recurse or grow without bound; no error shows what may
 // be a secret; a Plan holds no secret, only the names of environment variables; Plan.JSON is a valid

@@ -17,7 +17,7 @@ const (
 // no other. -update writes the rows.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join("..", "..", "docs", "plan-file.md")
+	file := filepath.Join("..", "..", "docs", "reference", "plan-file.md")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestReference(t *testing.T) {
 // The plans that the text shows are plans, but for their kind.
 func TestReferenceExamples(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "plan-file.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "plan-file.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

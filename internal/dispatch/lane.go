@@ -12,6 +12,8 @@ import (
 
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -133,17 +135,17 @@ func (l *lanes) unknown(name string) error {
 	return fmt.Errorf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {
-	told := &notices{tell: c.Notices}
+func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batcher) *lanes {
+	notes := &notices{report: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
-		guess := newEstimator()
+		guess := tokens.NewEstimator()
 		to := func(m llm.Model) *endpoint {
-			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: told, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
-			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: told}
+			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
 		}
 		return ln
 	}}

@@ -7,15 +7,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/limiter"
 	"parley/internal/replica"
 	"parley/llm"
 )
 
 const (
-	probePauseFirst = 500 * time.Millisecond // after a call that reached nobody
-	probePauseMost  = 5 * time.Second        // each pause is twice as long as the one before
-	aliveTime       = 5 * time.Second        // a server may take to say that it is there
-	probeSettles    = time.Second            // a call that was not refused by then has arrived
+	probePauseFirst = 500 * time.Millisecond      // after a call that reached nobody
+	probePauseMax   = limiter.MaxUnreachablePause // each pause is twice as long as the one before
+	aliveTime       = 5 * time.Second             // a server may take to say that it is there
+	probeSettles    = time.Second                 // a call that was not refused by then has arrived
 )
 
 // reach holds calls back while their provider cannot be reached: it restarts, loads its model,
@@ -115,7 +117,7 @@ func (r *reach) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 			return false, nil
 		case r.draining.Err() != nil:
 			r.mu.Unlock()
-			return false, drainError()
+			return false, batcher.DrainError()
 		case !r.probing && !now.Before(r.probeAt):
 			r.probing = true
 			r.mu.Unlock()
@@ -238,7 +240,7 @@ func (r *reach) missed(e *llm.Error, probe bool) {
 		r.trouble.Store(true)
 	}
 	if probe || closes { // what was on its way before makes the pause no longer
-		r.pause = min(max(2*r.pause, probePauseFirst), probePauseMost)
+		r.pause = min(max(2*r.pause, probePauseFirst), probePauseMax)
 		r.probeAt = now.Add(r.pause)
 	}
 	r.down, r.cause, r.probing = true, e, r.probing && !probe

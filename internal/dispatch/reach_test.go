@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -244,7 +245,7 @@ func TestUnservedCostsNothing(t *testing.T) {
 		start := time.Now()
 		f := &flaky{from: start, until: start.Add(time.Minute), away: errRefused}
 		d := dispatcher(t, f, provider.Provider{}, waiting(10*time.Minute, func(c *Config) {
-			c.Prices, c.Budget = prices, NewBudget(llm.Dollar, 0)
+			c.Prices, c.Budget = prices, budget.New(llm.Dollar, 0)
 		}))
 		resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if err != nil {

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -35,7 +38,7 @@ func (r Retry) withDefaults() Retry {
 	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
 	r.Most = cmp.Or(r.Most, time.Minute)
 	r.Unreachable = max(0, r.Unreachable)
-	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < forever-r.Unreachable {
+	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < math.MaxInt64-r.Unreachable {
 		r.Deadline += r.Unreachable
 	}
 	return r
@@ -113,7 +116,7 @@ func fallsBack(err error) bool {
 	case llm.KindCanceled, llm.KindBudget:
 		return false
 	default:
-		return e.Code != codeUsage
+		return e.Code != budget.CodeUsage
 	}
 }
 
@@ -171,7 +174,7 @@ func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
 	case ctx.Err() != nil:
 		cause = llm.ContextError(ctx)
 	case drained:
-		cause = drainError()
+		cause = batcher.DrainError()
 	default:
 		return e
 	}
@@ -208,7 +211,7 @@ func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
 	case <-t.C:
 		return nil
 	case <-r.drained:
-		return drainError()
+		return batcher.DrainError()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/limiter"
 	"parley/llm"
 )
 
 // Stats counts what a Dispatcher does, per model and in all. It can be read at any
 // time while calls go on; its memory does not grow with them.
 type Stats struct {
-	inFlight, waiting, inFlightMax atomic.Int64
+	gauge limiter.Gauge
 
 	mu     sync.Mutex
 	models map[string]*ModelStats
@@ -71,7 +72,7 @@ type ModelStats struct {
 // Snapshot returns a copy of the counts.
 func (s *Stats) Snapshot() Snapshot {
 	out := Snapshot{
-		InFlight: s.inFlight.Load(), InFlightMax: s.inFlightMax.Load(), Waiting: s.waiting.Load(),
+		InFlight: s.gauge.InFlight.Load(), InFlightMax: s.gauge.InFlightMax.Load(), Waiting: s.gauge.Waiting.Load(),
 		Models: map[string]ModelStats{},
 	}
 	s.mu.Lock()
@@ -130,14 +131,14 @@ func (t *ModelStats) add(m ModelStats) {
 }
 
 // attempt counts an attempt that ended with resp or e and was charged c.
-func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c charge, priced bool) {
+func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, priced bool) {
 	t.Attempts++
-	t.Cost = t.Cost.Plus(c.cost)
-	t.Uncertain = t.Uncertain.Plus(c.uncertain)
+	t.Cost = t.Cost.Plus(c.Cost)
+	t.Uncertain = t.Uncertain.Plus(c.Uncertain)
 	if !priced {
 		t.Unpriced++
 	}
-	if c.verdict == usageMissing && c.cost > 0 {
+	if c.Estimated() {
 		t.Estimated++
 	}
 	if e != nil {
@@ -183,18 +184,6 @@ const (
 	maxModels   = 1000 // counted apart: a stream of made-up names must not eat the memory
 	otherModels = "other/models"
 )
-
-func (s *Stats) sent() {
-	n := s.inFlight.Add(1)
-	for {
-		m := s.inFlightMax.Load()
-		if n <= m || s.inFlightMax.CompareAndSwap(m, n) {
-			return
-		}
-	}
-}
-
-func (s *Stats) ended() { s.inFlight.Add(-1) }
 
 // call counts a call that ended after d.
 func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
 
@@ -125,7 +126,7 @@ func prefixKey(req *llm.Request) (key [32]byte, ok bool) {
 		return key, false
 	}
 	head := llm.Request{Model: req.Model, Messages: req.Messages[:req.Prefix], Tools: req.Tools, Schema: req.Schema}
-	if sizeOf(&head).bytes < warmLeast {
+	if tokens.SizeOf(&head).Bytes < warmLeast {
 		return key, false
 	}
 	return head.Digest(), true

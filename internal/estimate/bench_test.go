@@ -59,7 +59,7 @@ func TestIdeal(t *testing.T) {
 		waves int
 	}{
 		{calls: 1, want: 10 * second},
-		{calls: 2, want: 8 * second},
+		{calls: 2, want: 7 * second},
 		{calls: 9, want: 7 * second},
 		{calls: 9, wave: true, want: 8 * second, waves: 4},
 	} {

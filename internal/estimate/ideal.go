@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"container/heap"
 	"context"
 	"maps"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/queue"
 	"parley/journal"
 )
 
@@ -153,11 +153,11 @@ type due struct {
 }
 
 // ideal is how long the run takes with so many calls in flight and no time lost between
-// them: an episode goes on at once, or only in waves. The oldest episodes go first.
+// them: an episode goes on at once, or only in waves. The oldest episodes go first, and
+// within an episode the calls that were made first, as the engine does it.
 func (t timetable) ideal(calls int, wave bool) (end time.Duration, waves int) {
-	waiting := &dues{less: func(a, b due) bool { return a.episode < b.episode }}
-	flying := &dues{less: func(a, b due) bool { return a.at < b.at }}
-	var next []due // of the next wave
+	var waiting, flying queue.Queue[due] // by episode, and by when they are answered
+	var next []due                       // of the next wave
 	release := func(episode int, s *step) {
 		s.open = len(s.waits)
 		for _, w := range s.waits {
@@ -178,19 +178,19 @@ func (t timetable) ideal(calls int, wave bool) (end time.Duration, waves int) {
 				waves++
 			}
 			for _, d := range next {
-				heap.Push(waiting, d)
+				waiting.Push(d, int64(d.episode))
 			}
 			next = nil
 		}
 		for waiting.Len() > 0 && flying.Len() < calls {
-			d := heap.Pop(waiting).(due)
+			d := waiting.Pop()
 			d.at = end + d.wait
-			heap.Push(flying, d)
+			flying.Push(d, int64(d.at))
 		}
 		if flying.Len() == 0 {
 			return end, waves
 		}
-		d := heap.Pop(flying).(due)
+		d := flying.Pop()
 		end = d.at
 		if d.step.open--; d.step.open > 0 {
 			continue
@@ -201,20 +201,4 @@ func (t timetable) ideal(calls int, wave bool) (end time.Duration, waves int) {
 			}
 		}
 	}
-}
-
-// dues is a heap of calls.
-type dues struct {
-	all  []due
-	less func(a, b due) bool
-}
-
-func (d *dues) Len() int           { return len(d.all) }
-func (d *dues) Less(i, j int) bool { return d.less(d.all[i], d.all[j]) }
-func (d *dues) Swap(i, j int)      { d.all[i], d.all[j] = d.all[j], d.all[i] }
-func (d *dues) Push(x any)         { d.all = append(d.all, x.(due)) }
-func (d *dues) Pop() any {
-	last := d.all[len(d.all)-1]
-	d.all = d.all[:len(d.all)-1]
-	return last
 }

@@ -4,7 +4,7 @@
 // What it promises: the columns of a table are those of Columns, in that order, in every
 // format and for every run; the same run gives the same bytes; rows are written as they
 // are read, so memory does not grow with calls; a run that is being played can be
-// exported. docs/export.md describes every column, and a test holds it to that.
+// exported. docs/how-to/export.md describes every column, and a test holds it to that.
 //
 // It is not for files: it writes to an io.Writer, and whoever calls it decides what becomes
 // of half an export. It is not for looking at a run: that is package view.
@@ -69,7 +69,7 @@ const (
 type Column struct {
 	Name string
 	Type Type
-	Doc  string // what it is, as docs/export.md says it
+	Doc  string // what it is, as docs/how-to/export.md says it
 	few  bool   // its values are mostly the same few
 }
 
@@ -178,8 +178,7 @@ func (x *export) salvaged(ctx context.Context, err error) bool {
 	if !errors.Is(err, sqlite.ErrDamaged) || x.store.Lost() != nil {
 		return false
 	}
-	_, err = x.store.Salvage(ctx)
-	return err == nil
+	return x.store.Salvage(ctx) == nil
 }
 
 // encoder writes rows in a format.

@@ -18,11 +18,11 @@ import (
 	"parley/world"
 )
 
-// TestDocumented holds docs/export.md to the columns: every one, in order, with its type
+// TestDocumented holds docs/how-to/export.md to the columns: every one, in order, with its type
 // and what it is.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../docs/export.md")
+	doc, err := os.ReadFile("../../docs/how-to/export.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestDocumented(t *testing.T) {
 		want := "\n### `" + string(table) + "`\n"
 		_, section, ok := strings.Cut(string(doc), want)
 		if section, _, _ = strings.Cut(section, "\n#"); !ok {
-			t.Errorf("docs/export.md has no section %s", table)
+			t.Errorf("docs/how-to/export.md has no section %s", table)
 		}
 		var rows strings.Builder
 		rows.WriteString("| column | type | is |\n|---|---|---|\n")
@@ -38,7 +38,7 @@ func TestDocumented(t *testing.T) {
 			fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", c.Name, c.Type, c.Doc)
 		}
 		if !strings.Contains(section, "\n"+rows.String()) {
-			t.Errorf("docs/export.md, %s: want this table:\n%s", table, rows.String())
+			t.Errorf("docs/how-to/export.md, %s: want this table:\n%s", table, rows.String())
 		}
 	}
 }

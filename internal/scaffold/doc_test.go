@@ -16,7 +16,7 @@ import (
 // guide is the document about writing a world, and what it shows.
 func guide(t *testing.T) (doc string, files map[string][]byte) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.FromSlash("../../docs/writing-a-world.md"))
+	b, err := os.ReadFile(filepath.FromSlash("../../docs/how-to/writing-a-world.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -209,7 +209,7 @@ def check(args, server):
 
 
 def table(checks):
-    """The table of docs/servers.md."""
+    """The table of docs/how-to/servers.md."""
     features = list(dict.fromkeys(f for c in checks for f in c.cells if f != "probe"))
     print("| | " + " | ".join(c.server.title for c in checks) + " |")
     print("|---|" + "---|" * len(checks))

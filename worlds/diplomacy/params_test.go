@@ -175,11 +175,11 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDocument: docs/diplomacy.md shows the example and explains every param, variable,
+// TestDocument: docs/worlds/diplomacy.md shows the example and explains every param, variable,
 // template and label.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../docs/diplomacy.md")
+	b, err := os.ReadFile("../../docs/worlds/diplomacy.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, text := range want {
 		if !strings.Contains(doc, text) {
-			t.Errorf("docs/diplomacy.md has no %.80q", text)
+			t.Errorf("docs/worlds/diplomacy.md has no %.80q", text)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestSpecIsComplete(t *testing.T) {
 // TestDocumentedPresets: the table of the document says what presets are.
 func TestDocumentedPresets(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "evolve.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "worlds", "evolve.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDocumentedPresets(t *testing.T) {
 		n := preset(name)
 		row := fmt.Sprintf("| `%s` | %d | %d | %d | %d | %v | %d | %v | %v |\n", name, n.population, n.generations, n.elite, n.train, n.target, n.patience, n.crossover, n.mutation)
 		if !strings.Contains(string(b), row) {
-			t.Errorf("docs/evolve.md does not have the row %s", row)
+			t.Errorf("docs/worlds/evolve.md does not have the row %s", row)
 		}
 	}
 }

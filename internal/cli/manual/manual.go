@@ -1,10 +1,10 @@
-// Package manual writes what shells and man know about a command line: completions for bash, zsh
-// and fish, and a man page.
+// Package manual describes a command line: its overview, completions for bash, zsh and fish, and a
+// man page.
 //
-// It promises that every command and every flag of the model is in each of them, except hidden
-// ones, and that the same model gives the same bytes.
+// The overview lists every command. The completions and the man page also list every flag. Hidden
+// commands and flags are left out. The same model gives the same bytes.
 //
-// It is not for the text of --help: that is kong's.
+// It is not for the help of a single command: kong writes that.
 package manual
 
 import (

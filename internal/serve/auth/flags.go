@@ -10,9 +10,9 @@ import (
 
 // Flags are the flags of a command that serves: who may use the server.
 type Flags struct {
-	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another name that clients may use for this server, as a proxy or a DNS name has it; repeatable. Default: its address, and the names of this machine."`
-	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web page that may send requests, as http://NAME:PORT; repeatable. Default: none."`
-	Open        bool     `group:"clients" help:"Serve other machines without a key: whoever can reach it can use it."`
+	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another host name that clients may use for this server, such as that of a proxy. Repeatable. Default: its address, and the names of this machine."`
+	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web origin that may send requests, such as http://NAME:PORT. Repeatable. Default: none."`
+	Open        bool     `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
 // Access checks the flags. A server without keys serves this machine only, unless --open is

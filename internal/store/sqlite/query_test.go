@@ -44,11 +44,11 @@ func query(t *testing.T, s *Store, text string) (rows [][]string) {
 	}
 }
 
-// TestDocument runs every query of docs/run-file.md on a run, and finds every column of
+// TestDocument runs every query of docs/reference/run-file.md on a run, and finds every column of
 // every view described there.
 func TestDocument(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "run-file.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "run-file.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestDocument(t *testing.T) {
 		view, column := row[0], row[1]
 		section := regexp.MustCompile("(?s)\n### `" + view + "`\n(.*?)(\n##|$)").FindString(string(doc))
 		if !strings.Contains(section, "`"+column+"`") {
-			t.Errorf("docs/run-file.md does not describe column %s of view %s", column, view)
+			t.Errorf("docs/reference/run-file.md does not describe column %s of view %s", column, view)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 // as JSON lines, and writes what comes of them.
 //
 // It promises an answer for each line as soon as that is read: a line that cannot be read is answered by what is wrong
-// with it. docs/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
+// with it. docs/how-to/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
 package adjudicate
 
 import (
@@ -28,12 +28,12 @@ const maxPosition = 1 << 20
 
 // Command returns the command.
 func Command() world.Command {
-	return world.Command{Name: "adjudicate", Doc: "Diplomacy: read positions and orders as JSON lines, write what comes of them.", Verb: &verb{}}
+	return world.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
 }
 
 // verb judges positions.
 type verb struct {
-	Options bool `help:"Write the legal orders by location instead."`
+	Options bool `help:"Write the legal orders of each location instead."`
 }
 
 // positionLine is a line of input. Everything may be left out.
@@ -246,7 +246,7 @@ func (a *adjudicator) list(p *rules.Position) map[string]any {
 		for i, o := range c.Orders {
 			texts[i] = o.Text(a.rules.Board)
 		}
-		out[a.rules.Board.Code(board.Place(c.At))] = texts
+		out[a.rules.Board.Code(board.Location(c.At))] = texts
 	}
 	if a.id != nil {
 		out["id"] = a.id
@@ -334,7 +334,7 @@ func (a *adjudicator) after(p *rules.Position, shout bool) judgedPosition {
 	for i := range p.Dislodged {
 		if d := &p.Dislodged[i]; d.Unit.Power != board.None {
 			out.Dislodged = append(out.Dislodged, dislodgedUnit{
-				Power: name(d.Unit.Power), Unit: a.rules.UnitText(d.Unit),
+				Power: name(d.Unit.Power), Unit: a.rules.Board.UnitText(d.Unit),
 				Attacker: a.rules.Board.Code(d.Attacker), Retreats: a.rules.RetreatTexts(d),
 			})
 		}

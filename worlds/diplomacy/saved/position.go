@@ -4,7 +4,7 @@
 // It promises to be a pure function of what a game noted: the same record makes the same
 // bytes, and a run file is all that is needed. What those files have and a record does
 // not (times of day, the hash tables of the Python engine) is made up in a way that
-// readers accept, and said so in docs/diplomacy.md.
+// readers accept, and said so in docs/worlds/diplomacy.md.
 //
 // It is not for playing, and it opens no file.
 package saved

@@ -12,8 +12,8 @@ const kindName = "rollout"
 // All lists the commands.
 func All() []world.Command {
 	return []world.Command{
-		{Name: "env", Doc: "List the environments that come with parley, or serve some over HTTP.", Verb: &environments{}},
-		{Name: "trainer", Doc: "Serve rollouts to a trainer: start, stream or poll, stop.", Verb: &training{}},
-		{Name: "trajectories", Doc: "Write the training data of a run of rollouts: JSON lines or Parquet.", Verb: &trajectories{}},
+		{Name: "env", Doc: "List the built-in environments, or serve them over HTTP.", Verb: &environments{}},
+		{Name: "trainer", Doc: "Serve rollouts to a trainer over HTTP.", Verb: &training{}},
+		{Name: "trajectories", Doc: "Write the training data of a run of rollouts.", Verb: &trajectories{}},
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 // environments serves the environments that come with parley, or lists them.
 type environments struct {
-	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve; all: every one. Without a name they are listed."`
-	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	Sessions int           `default:"100000" placeholder:"N" help:"Most sessions at once. Default: ${default}."`
-	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Drop a session after so long without a request. Default: ${default}."`
+	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve, or all. Without a name, they are listed."`
+	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Sessions int           `default:"100000" placeholder:"N" help:"Maximum number of sessions at a time. Default: ${default}."`
+	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Close a session after this time without a request. Default: ${default}."`
 	JSON     bool          `name:"json" help:"Print the list as JSON."`
 
 	auth.Flags
-	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request. Default: ${default}."`
+	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 }
 
 // Run serves until the first signal, or lists.
@@ -38,7 +38,7 @@ func (c *environments) Run(_ context.Context, p *world.Program) error {
 		return world.UsageError{Err: err}
 	}
 	if c.Sessions < 1 || c.Idle <= 0 || c.Patience <= 0 {
-		return world.UsageError{Err: errors.New("--sessions, --idle and --patience must be above 0")}
+		return world.UsageError{Err: errors.New("--sessions, --idle and --client-timeout must be above 0")}
 	}
 	allowed, err := c.Access(c.Addr, "", false)
 	if err != nil {

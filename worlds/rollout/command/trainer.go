@@ -20,12 +20,12 @@ import (
 // training serves rollouts to trainers.
 type training struct {
 	world.PlayFlags
-	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Where to listen; port 0 picks a free one. Default: ${default}."`
-	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"Most time for requests when it is stopped and the run has come to rest. Default: ${default}."`
+	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"How long requests may take after a signal to stop, once the run has stopped. Default: ${default}."`
 
 	auth.Flags
-	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys, separated by commas, of which clients must send one. Default: no key is needed."`
-	Patience time.Duration `group:"clients" default:"1m" placeholder:"DURATION" help:"Most time for a client to send a request, or to take a row. Default: ${default}."`
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
+	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request, or to read a row. Default: ${default}."`
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
@@ -57,7 +57,7 @@ func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, 
 	var params rules.Params
 	switch plan := run.Plan(); {
 	case c.Patience < 0 || c.Grace < 0:
-		return cfg, world.UsageError{Err: errors.New("--patience and --grace must not be negative")}
+		return cfg, world.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
 	case plan.Kind != kindName:
 		return cfg, world.UsageError{Err: fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want %s", c.Plan, plan.Kind, kindName)}
 	default:

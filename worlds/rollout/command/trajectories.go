@@ -17,17 +17,17 @@ import (
 
 // trajectories writes the training data of a run. The trainer's queries have the same names.
 type trajectories struct {
-	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. It may be played meanwhile."`
-	Format string `aliases:"as" placeholder:"FORMAT" help:"How to write it (also --as): jsonl or parquet. Default: what --out ends in; else jsonl."`
+	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. The run may still be in progress."`
+	Format string `aliases:"as" placeholder:"FORMAT" help:"jsonl or parquet. Default: the ending of --out; else jsonl."`
 	Out    string `placeholder:"FILE" help:"The file to write. Default: standard output."`
-	Force  bool   `help:"Write over a file that is there."`
+	Force  bool   `help:"Overwrite an existing file."`
 
-	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes that ended so: completed, truncated, failed. Default: all."`
-	Trainable     bool     `group:"Which rows:" help:"Only rows that may be trained on."`
-	Whole         bool     `group:"Which rows:" help:"Only groups none of whose episodes is left out."`
-	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes were not all paid the same."`
-	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The version of the weights now: only groups that were answered by it, or by one at most --max-lag older."`
-	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"See --weight-version. Default: 0."`
+	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes with this status: completed, truncated or failed. Default: all."`
+	Trainable     bool     `group:"Which rows:" help:"Only rows that can be trained on."`
+	Whole         bool     `group:"Which rows:" help:"Only complete groups: none of their episodes is left out."`
+	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
+	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
+	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
 }
 
 // Run writes until it is done, or the first signal.

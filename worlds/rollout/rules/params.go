@@ -6,7 +6,7 @@ import "encoding/json"
 type Params struct {
 	Env          string          `json:"env" doc:"The environment's name: one that the servers have or, without servers, one that comes with parley."`
 	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. None: an environment that comes with parley, in this process."`
-	Protocol     string          `json:"protocol" doc:"What the servers speak: v1 is the protocol of docs/environments.md, openenv that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
+	Protocol     string          `json:"protocol" doc:"What the servers speak: v1 is the protocol of docs/how-to/environments.md, openenv that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
 	EnvParams    json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
 	Seats        []string        `json:"seats" doc:"The agents of the environment, by the names it calls them. One agent may have any name."`
 	MaxSteps     int             `json:"max_steps" doc:"After how many steps an episode is cut off: 1 to 100000."`

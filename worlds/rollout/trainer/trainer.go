@@ -1,5 +1,5 @@
 // Package trainer serves a run of rollouts to trainers over HTTP: it starts and stops the
-// run, and hands over groups of rows as they become complete. docs/trainer.md describes it.
+// run, and hands over groups of rows as they become complete. docs/how-to/trainer.md describes it.
 //
 // What it promises: a group is handed over when all its episodes have ended, whole, in the
 // order in which groups were committed; a cursor is a place in the journal, so whoever comes

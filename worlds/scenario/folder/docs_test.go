@@ -11,7 +11,7 @@ import (
 // TestEveryKeyIsDocumented compares the keys that files may have with their document.
 func TestEveryKeyIsDocumented(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "scenario.md"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "worlds", "scenario.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 		for f := range reflect.TypeOf(file).Fields() {
 			n++
 			if key := f.Tag.Get("json"); !strings.Contains(string(b), "`"+key+"`") && !strings.Contains(string(b), "`"+key+":") {
-				t.Errorf("docs/scenario.md does not explain %s", key)
+				t.Errorf("docs/worlds/scenario.md does not explain %s", key)
 			}
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
+	"parley/internal/groupcommit"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -32,11 +32,7 @@ const (
 	// Seat is who asks in them.
 	Seat = "client"
 
-	version   = 1
-	queueSize = 8192 // entries that may wait
-	atOnce    = 4096 // entries in one commit
-
-	syncEvery = 100 * time.Millisecond // after a commit
+	version = 1
 )
 
 // Call is one call of a client and what came of it.
@@ -70,24 +66,15 @@ type params struct {
 
 // Ledger is the record of a gateway. It may be used from several goroutines.
 type Ledger struct {
-	journal journal.Journal
-	sync    func() error // puts on the disk what was committed; nil: it is there
-	in      chan written
-	done    chan struct{}
-	zip     *zstd.Encoder
-	failed  chan struct{}         // closed when nothing can be kept any more
-	err     atomic.Pointer[error] // set before failed is closed
+	log    *groupcommit.Log[journal.Entry]
+	zip    *zstd.Encoder
+	failed chan struct{}         // closed when nothing can be kept any more
+	err    atomic.Pointer[error] // set before failed is closed
 
 	mu     sync.Mutex // held while entries are handed over, so that they are written in order
 	next   int        // the episode to begin
 	stage  int
 	closed bool
-}
-
-type written struct {
-	entries []journal.Entry
-	kept    chan<- error // told when they are committed or never will be; may be nil
-	synced  bool         // it is told when they are on the disk
 }
 
 // later is a journal that can commit first and sync afterwards: a client does not wait for
@@ -147,16 +134,14 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 	if err := j.Append(ctx, begun, opened); err != nil {
 		return nil, nil, err
 	}
-	var sync func() error
+	l := &Ledger{next: next, stage: len(head.Stages), zip: zip, failed: make(chan struct{})}
+	l.log = groupcommit.New(j.Append)
+	l.log.Failed = l.fail
 	if j, ok := j.(later); ok {
 		if err := j.SyncLater(); err != nil {
 			return nil, nil, err
 		}
-		sync = j.Sync
-	}
-	l := &Ledger{
-		journal: j, sync: sync, next: next, stage: len(head.Stages), zip: zip,
-		in: make(chan written, queueSize), done: make(chan struct{}), failed: make(chan struct{}),
+		l.log.Sync = j.Sync
 	}
 	return l, s, nil
 }
@@ -202,99 +187,17 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	return s, next, nil
 }
 
-// Run commits what is kept until Close is called and everything is written. It returns why
-// nothing could be kept any more, if that happened.
+// Run commits what is kept until Close is called and everything is written. It returns the error
+// after which nothing could be kept any more, if there was one.
 func (l *Ledger) Run(ctx context.Context) error {
-	defer close(l.done)
-	var g group
-	var due <-chan time.Time // when what was committed is synced; nil: all of it is
-	for {
-		select {
-		case <-due:
-			due = nil
-			_ = l.may(l.sync) // see Err
-		case w, ok := <-l.in:
-			if !ok {
-				return l.Err()
-			}
-			g.reset()
-			g.add(w)
-			// A commit costs as much as ten calls in it. So whoever is about to hand something over is
-			// let go first: with a core to spare nobody waits for that, and without one there is
-			// less to be done in all.
-			runtime.Gosched()
-			g.fill(l.in)
-			err := l.may(func() error { return l.journal.Append(ctx, g.entries...) })
-			tell(g.waiting, err)
-			switch {
-			case l.sync == nil:
-				tell(g.synced, err)
-			case len(g.synced) > 0:
-				tell(g.synced, l.may(l.sync))
-				due = nil
-			case due == nil:
-				due = time.After(syncEvery)
-			}
-		}
-	}
+	l.log.Run(ctx)
+	return l.Err()
 }
 
-// group is what goes into one commit.
-type group struct {
-	entries []journal.Entry
-	waiting []chan<- error
-	synced  []chan<- error // wait for the disk too
-}
-
-func (g *group) reset() {
-	clear(g.entries) // what was written is not to be held
-	g.entries, g.waiting, g.synced = g.entries[:0], g.waiting[:0], g.synced[:0]
-}
-
-func (g *group) add(w written) {
-	g.entries = append(g.entries, w.entries...)
-	switch {
-	case w.kept == nil:
-	case w.synced:
-		g.synced = append(g.synced, w.kept)
-	default:
-		g.waiting = append(g.waiting, w.kept)
-	}
-}
-
-// fill adds whatever waits.
-func (g *group) fill(in <-chan written) {
-	for len(g.entries) < atOnce {
-		select {
-		case w, ok := <-in:
-			if !ok {
-				return
-			}
-			g.add(w)
-		default:
-			return
-		}
-	}
-}
-
-func tell(waiting []chan<- error, err error) {
-	for _, kept := range waiting {
-		kept <- err
-	}
-}
-
-// may writes, unless that has failed before: what comes later must not look as if it came next.
-func (l *Ledger) may(write func() error) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	err := write()
-	if err != nil {
-		err = fmt.Errorf("ledger: nothing more can be recorded: %w", err)
-		l.err.Store(&err)
-		close(l.failed)
-	}
-	return err
+func (l *Ledger) fail(err error) {
+	err = fmt.Errorf("ledger: nothing more can be recorded: %w", err)
+	l.err.Store(&err)
+	close(l.failed)
 }
 
 // Failed is closed when nothing can be kept any more; Err then says why.
@@ -323,7 +226,7 @@ func (l *Ledger) Begin(session Name) (int, error) {
 	n := l.next
 	l.next++
 	spec := world.Spec{Kind: KindName, Params: p, Lineup: map[string]string{Seat: Seat}, Deal: n, Cell: session.ID}
-	l.in <- written{entries: []journal.Entry{&journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)}}}
+	l.log.Write(nil, &journal.Staged{Stage: l.stage, First: n, Specs: world.List(spec)})
 	l.stage++
 	return n, nil
 }
@@ -357,9 +260,16 @@ func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
 		l.mu.Unlock()
 		return errClosed
 	}
-	l.in <- written{entries: entries, kept: kept, synced: synced}
+	write := l.log.Write
+	if synced {
+		write = l.log.WriteSync
+	}
+	write(func(err error) { kept <- err }, entries...)
 	l.mu.Unlock()
-	return <-kept
+	if <-kept != nil {
+		return l.Err()
+	}
+	return nil
 }
 
 // Close ends the sitting and waits until everything is written. Nothing is kept after it.
@@ -367,9 +277,8 @@ func (l *Ledger) Close(reason string, now time.Time) {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
-		l.in <- written{entries: []journal.Entry{&journal.Closed{At: now, State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByUser, Detail: reason}}}}
-		close(l.in)
+		l.log.Write(nil, &journal.Closed{At: now, State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByUser, Detail: reason}})
 	}
 	l.mu.Unlock()
-	<-l.done
+	_ = l.log.Close() // Err has the error
 }

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/groupcommit"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -238,13 +239,13 @@ func TestSync(t *testing.T) {
 		for range 3 {
 			want(0, l.Keep(call))
 		}
-		time.Sleep(syncEvery)
+		time.Sleep(groupcommit.SyncEvery)
 		want(1, nil)
-		time.Sleep(10 * syncEvery) // there is nothing more
+		time.Sleep(10 * groupcommit.SyncEvery) // there is nothing more
 		want(1, nil)
 		want(1, l.Keep(call))
 		want(2, l.Expose(llm.Dollar))
-		time.Sleep(10 * syncEvery)
+		time.Sleep(10 * groupcommit.SyncEvery)
 		want(2, nil)
 		want(3, l.End(0, world.Outcome{}, time.Now()))
 	})

@@ -1,5 +1,5 @@
 // Package server serves environments written in Go over the v1 environment protocol, to
-// Parley and to everything else that speaks it. docs/environments.md describes it.
+// Parley and to everything else that speaks it. docs/how-to/environments.md describes it.
 //
 // What it promises: sessions do not wait for each other; a step that is sent again with the
 // same Idempotency-Key is answered from memory and not taken again; a session that nobody

@@ -1,5 +1,5 @@
 // Package v1 speaks the v1 environment protocol over HTTP, as a client: /envs, and for each
-// environment reset, get_task_prompt, step and DELETE. docs/environments.md describes it.
+// environment reset, get_task_prompt, step and DELETE. docs/how-to/environments.md describes it.
 //
 // What it promises: a request is sent at most once; every failure is an *llm.Error that says
 // whether the server may have acted (Uncertain); an answer that is not one of the protocol is

@@ -1,0 +1,45 @@
+package groupcommit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+)
+
+var errFull = errors.New("full")
+
+// TestOrderAndFailure: a callback sees its entry committed, in order. Once a commit has failed,
+// nothing more is committed, and Failed is called once.
+func TestOrderAndFailure(t *testing.T) {
+	t.Parallel()
+	for _, room := range []int{0, 5, 100} {
+		var committed, seen []int
+		failures := 0
+		l := New(func(_ context.Context, entries ...int) error {
+			if len(committed)+len(entries) > room {
+				return errFull
+			}
+			committed = append(committed, entries...)
+			return nil
+		})
+		l.Failed = func(error) { failures++ }
+		var wg sync.WaitGroup
+		wg.Go(func() { l.Run(t.Context()) })
+		for n := range 100 {
+			l.Write(func(err error) {
+				if slices.Contains(committed, n) != (err == nil) {
+					t.Errorf("entry %d: %v, with %v committed", n, err, committed)
+				}
+				seen = append(seen, n)
+			}, n)
+		}
+		err := errors.Join(l.Close(), l.Close())
+		wg.Wait()
+		fails := room < 100
+		if !slices.IsSorted(seen) || len(seen) != 100 || fails != (failures == 1) || fails != errors.Is(err, errFull) {
+			t.Errorf("room for %d: %d callbacks, %d failures, %v", room, len(seen), failures, err)
+		}
+	}
+}
