@@ -17,12 +17,12 @@ func (f files) OpenRun(name string) (journal.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runFile{sqlite.File{Store: store}, f.ctx}, nil
+	return runFile{store, f.ctx}, nil
 }
 
 // runFile is a run file that is read for a plan.
 type runFile struct {
-	sqlite.File
+	*sqlite.Store
 	plan context.Context //nolint:containedctx // of the call of Load that it is made for
 }
 
@@ -31,12 +31,12 @@ func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return r.File.Head(r.plan) //nolint:contextcheck // it ends with the reading of the plan
+	return r.Store.Head(r.plan) //nolint:contextcheck // it ends with the reading of the plan
 }
 
 // Read is that of the file.
 func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
-	return r.File.Read(ctx, in, func(e journal.Entry) error {
+	return r.Store.Read(ctx, in, func(e journal.Entry) error {
 		if err := context.Cause(r.plan); err != nil {
 			return err
 		}

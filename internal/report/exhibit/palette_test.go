@@ -1,4 +1,4 @@
-package report
+package exhibit
 
 import (
 	"maps"
@@ -17,12 +17,12 @@ import (
 	"parley/worlds/diplomacy"
 )
 
-// luminance is that of WCAG 2.
+// luminance returns the relative luminance of WCAG 2.
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 32)
 	if err != nil || len(colour) != 7 {
-		t.Fatalf("%q is no colour", colour)
+		t.Fatalf("%q is not a colour", colour)
 	}
 	linear := func(shift int) float64 {
 		c := float64(n>>shift&255) / 255
@@ -34,11 +34,11 @@ func luminance(t *testing.T, colour string) float64 {
 	return 0.2126*linear(16) + 0.7152*linear(8) + 0.0722*linear(0)
 }
 
-// TestContrast: every colour of a line can be seen on the page, in light and in dark: WCAG asks
-// for 3 to 1 of what is drawn.
+// TestContrast checks that every colour of a line has the contrast of 3 to 1 that WCAG requires, in light and
+// dark mode.
 func TestContrast(t *testing.T) {
 	t.Parallel()
-	css, err := os.ReadFile("page/page.css")
+	css, err := os.ReadFile("../page/page.css")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,33 +62,33 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// painted is a kind with colours, not all of which are.
+// painted is a kind with colours, some of them invalid.
 type painted struct{ worldtest.Simple[struct{}] }
 
 func (painted) Colours() map[string][2]string {
 	return map[string][2]string{"left": {"#112233", "#445566"}, "bad": {"red}", "#445566"}}
 }
 
-// TestSeatColours: the seats of a kind have its colours, agents those of the page, and a colour
-// that is not a colour is not written into a style sheet.
+// TestSeatColours checks that seats have the colours of the kind and agents those of the page, and that an invalid
+// colour is not written into a style sheet.
 func TestSeatColours(t *testing.T) {
 	t.Parallel()
 	r := &view.Run{Head: &journal.Head{Begun: &journal.Begun{Agents: []world.Agent{{Name: "ann"}}}}}
 	kind := world.Define(painted{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})
-	p := newPalette(r, kind)
-	if got := p.style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {
+	p := NewPalette(r, kind)
+	if got := p.Style(); got != ".duel-0{--c:light-dark(#112233,#445566)}" {
 		t.Errorf("%s", got)
 	}
-	if p.look("left").Class != "duel-0" || p.seat("left", 3) != "duel-0" || p.look("ann") != chart.Series(0) || p.look("bad") != chart.Series(1) || p.look("") != chart.Series(-1) {
+	if p.Look("left").Class != "duel-0" || p.Seat("left", 3) != "duel-0" || p.Look("ann") != chart.Series(0) || p.Look("bad") != chart.Series(1) || p.Look("") != chart.Series(-1) {
 		t.Errorf("%+v", p)
 	}
 	kind.Name = "a b"
-	if p := newPalette(r, kind); p.style() != "" {
-		t.Errorf("%s", p.style())
+	if p := NewPalette(r, kind); p.Style() != "" {
+		t.Errorf("%s", p.Style())
 	}
 }
 
-// TestHeatScale: colours go over what numbers can be, not over what was seen.
+// TestHeatScale checks that colours cover the bounds of the numbers, not the numbers seen.
 func TestHeatScale(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -1,4 +1,4 @@
-package report
+package exhibit
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"parley/world"
 )
 
-// heatScale maps numbers to colours. One that has both signs has a colour for each.
+// heatScale maps numbers to colours. A scale with both signs has a colour for each.
 type heatScale struct{ low, high float64 }
 
-// newHeatScale goes over what the numbers of a map can be; where that has no end, as far as
-// what was seen.
+// newHeatScale returns a scale over the bounds of the numbers. Where there is no bound, it ends at the
+// largest number seen.
 func newHeatScale(h world.HeatMap, values [][]stats.Quantity) heatScale {
 	if h.Share {
 		return heatScale{0, 1}
@@ -74,7 +74,7 @@ func (s heatScale) colour(v float64) page.HeatCell {
 	return page.HeatCell{Level: int(math.Round(min(page.HeatLevels, max(0, at)))), Below: s.low < 0 && s.high > 0 && v < 0}
 }
 
-// ramp is the colours from the lowest number to the highest.
+// ramp returns the colours from the lowest number to the highest.
 func (s heatScale) ramp() (out []page.HeatCell) {
 	for i := range page.HeatLevels + 1 {
 		out = append(out, s.colour(s.low+(s.high-s.low)*float64(i)/page.HeatLevels))

@@ -1,66 +1,20 @@
-package report
+// Package exhibit turns the exhibits of a kind into blocks of a report, and chooses the colours of a report.
+//
+// An exhibit is plain data. Its intervals are computed here, and pictures that a kind drew are made harmless.
+package exhibit
 
 import (
-	"errors"
 	"fmt"
 	"html/template"
-	"strings"
 
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
 	"parley/internal/stats"
-	"parley/internal/view"
 	"parley/world"
 )
 
-// KindSection is the ID of the section with what the kind itself has to show.
-const KindSection = "kind"
-
-// exhibits are what the kind itself has to show.
-func exhibits(s Source, colours *palette) page.Section {
-	reporter, ok := world.As[world.Reporter](s.Kind)
-	if !ok {
-		return page.Section{}
-	}
-	all, err := madeBy(reporter, s)
-	s.problems.note(err)
-	out := page.Section{ID: KindSection, Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
-	for _, e := range all {
-		if b, ok := exhibit(e, colours); ok {
-			out.Blocks = append(out.Blocks, b)
-		}
-	}
-	return out
-}
-
-// Exhibit is what an exhibit shows, by itself. ok is false where that is nothing that a report knows.
-func Exhibit(e world.Exhibit) (b page.Block, ok bool) { return exhibit(e, &palette{}) }
-
-// madeBy has a kind make its exhibits.
-func madeBy(reporter world.Reporter, s Source) (all []world.Exhibit, err error) {
-	var x world.Exhibitor
-	for _, part := range []struct {
-		name string
-		call func() error
-	}{
-		{"Exhibitor", func() error {
-			if x = reporter.Exhibitor(); x == nil {
-				return errors.New("returned nil")
-			}
-			return nil
-		}},
-		{"Add", func() error { s.Run.Each(x.Add); return nil }},
-		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
-	} {
-		if err := view.CallPart(s.Kind, part.name, part.call); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// exhibit makes a block of an exhibit.
-func exhibit(e world.Exhibit, colours *palette) (b page.Block, ok bool) {
+// Block turns an exhibit into a block. ok is false if a report does not know what the exhibit shows.
+func Block(e world.Exhibit, colours *Palette) (b page.Block, ok bool) {
 	b = page.Block{Title: e.Title, Caption: e.Caption}
 	switch show := e.Show.(type) {
 	case world.Estimates:
@@ -90,7 +44,7 @@ func exhibit(e world.Exhibit, colours *palette) (b page.Block, ok bool) {
 	return b, true
 }
 
-func estimates(e world.Estimates, colours *palette) *page.Table {
+func estimates(e world.Estimates, colours *Palette) *page.Table {
 	t := &page.Table{Track: len(e.By), Share: e.Share, Grouped: len(e.By) > 1, Filter: len(e.Rows) > 30}
 	for _, by := range e.By {
 		t.Columns = append(t.Columns, page.Key(by))
@@ -108,14 +62,14 @@ func estimates(e world.Estimates, colours *palette) *page.Table {
 		}
 		c := page.Quantity(q)
 		if len(row) > 0 {
-			c.Look = colours.look(row[len(row)-1].Text)
+			c.Look = colours.Look(row[len(row)-1].Text)
 		}
 		t.Rows = append(t.Rows, append(row, c, page.Whole(r.Sample.Episodes()), page.Whole(q.N)))
 	}
 	return t
 }
 
-// heat makes the map, and a table with the same in words.
+// heat returns the map, and a table with the same numbers.
 func heat(h world.HeatMap) (*page.Heat, *page.Table) {
 	t := &page.Table{Track: -1, Columns: []page.Column{page.Key(h.Row)}}
 	for _, c := range h.Columns {
@@ -159,7 +113,7 @@ func figure(b *page.Block, f world.Figure) {
 }
 
 func replay(r world.Replay) (*page.Replay, template.CSS) {
-	base, style, _ := chart.Clean(r.Base) // a picture that is none is left out
+	base, style, _ := chart.Clean(r.Base) // an invalid picture is left out
 	out := &page.Replay{Base: base}
 	for _, f := range r.Frames {
 		picture, more, _ := chart.Clean(f.SVG)

@@ -1,4 +1,4 @@
-package report
+package exhibit
 
 import (
 	"fmt"
@@ -13,16 +13,16 @@ import (
 	"parley/world"
 )
 
-// palette gives everybody the same look all over a report: agents first, in the order of
-// the plan, and whatever else is drawn as it comes up. Seats that have a colour by their kind
-// have it everywhere.
-type palette struct {
+// Palette gives every name the same look throughout a report: agents first, in the order of
+// the plan, then other names in the order they are drawn. Seats have the colours of their kind, if it has any.
+// The zero value knows no names.
+type Palette struct {
 	names []string
-	own   []string // seats with a colour of their own
+	own   []string // seats with a colour from the kind
 	kind  string
 	by    map[string][2]string // the kind's colours, by seat
-	// failed says why the kind gave none: an error of view.CallPart.
-	failed error
+	// Failed is the error of view.CallPart if the kind failed to give its colours.
+	Failed error
 }
 
 var (
@@ -30,10 +30,11 @@ var (
 	classRE  = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 )
 
-func newPalette(r *view.Run, kind world.Kind) *palette {
-	p := &palette{kind: kind.Name}
+// NewPalette returns the palette of a run.
+func NewPalette(r *view.Run, kind world.Kind) *Palette {
+	p := &Palette{kind: kind.Name}
 	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.failed = view.CallPart(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
+		p.Failed = view.CallPart(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {
@@ -41,13 +42,13 @@ func newPalette(r *view.Run, kind world.Kind) *palette {
 		}
 	}
 	for _, a := range r.Head.Begun.Agents {
-		p.look(a.Name)
+		p.Look(a.Name)
 	}
 	return p
 }
 
-// look is how what has a name is drawn.
-func (p *palette) look(name string) chart.Look {
+// Look returns the look of a name.
+func (p *Palette) Look(name string) chart.Look {
 	if name == "" {
 		return chart.Series(-1)
 	}
@@ -62,18 +63,18 @@ func (p *palette) look(name string) chart.Look {
 	return chart.Series(i)
 }
 
-// seat is the colour of the i-th speaker of a transcript.
-func (p *palette) seat(name string, i int) string {
+// Seat returns the colour of the i-th speaker of a transcript.
+func (p *Palette) Seat(name string, i int) string {
 	if own := slices.Index(p.own, name); own >= 0 {
 		return p.class(own)
 	}
 	return chart.Series(i).Class
 }
 
-func (p *palette) class(i int) string { return fmt.Sprintf("%s-%d", p.kind, i) }
+func (p *Palette) class(i int) string { return fmt.Sprintf("%s-%d", p.kind, i) }
 
-// style is the colours that are the kind's.
-func (p *palette) style() template.CSS {
+// Style returns a style sheet with the colours of the kind.
+func (p *Palette) Style() template.CSS {
 	var b strings.Builder
 	for i, seat := range p.own {
 		fmt.Fprintf(&b, ".%s{--c:light-dark(%s,%s)}", p.class(i), p.by[seat][0], p.by[seat][1])

@@ -1,14 +1,14 @@
 //go:build unix
 
-package sqlite
+package files
 
 import (
 	"errors"
 	"os"
 )
 
-// syncFolder makes the name of a new file durable.
-func syncFolder(path string) error {
+// SyncFolder makes the names of files in a folder durable.
+func SyncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package report
+package exhibit
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"parley/world"
 )
 
-func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
+func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *Palette) {
 	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("series"), page.Number(c.X), page.Number(c.Y), page.Number("episodes"), page.Number("independent")}}
 	var lines []chart.Line
 	for _, k := range c.Curves {
 		line := chart.Line{Name: k.Name, Level: k.Level}
-		if !k.Level { // it is drawn with its name
-			line.Look = colours.look(k.Name)
+		if !k.Level { // a level is drawn with its name
+			line.Look = colours.Look(k.Name)
 			b.Legend = append(b.Legend, page.Series{Name: k.Name, Look: line.Look})
 		}
 		for _, p := range k.Points {
@@ -28,18 +28,18 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *palette) {
 				y = page.Cell{Text: page.Digits(q.Value), Value: q}
 			}
 			line.Points = append(line.Points, chart.Point{X: p.X, Y: q})
-			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), place(p.X), y, page.Whole(p.Sample.Episodes()), page.Whole(q.N)})
+			b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(k.Name), xCell(p.X), y, page.Whole(p.Sample.Episodes()), page.Whole(q.N)})
 		}
 		lines = append(lines, line)
 	}
 	if !chart.Banded(lines) {
-		b.Caption = strings.TrimSpace(b.Caption + " There are too many lines to draw their intervals: they are in the numbers.")
+		b.Caption = strings.TrimSpace(b.Caption + " There are too many lines to draw their intervals. The table has them.")
 	}
 	b.Drawing = plot(e.Title, c.X, c.Y, c.Share).Lines(lines)
 }
 
-// place is a place on the x axis, written as on the axis: 1901, not 1,901.
-func place(x float64) page.Cell {
+// xCell is an x value, written as on the axis: 1901, not 1,901.
+func xCell(x float64) page.Cell {
 	c := page.Real(x)
 	if x == math.Trunc(x) && math.Abs(x) < 10_000 {
 		c.Text = chart.Tick(x)
@@ -47,23 +47,23 @@ func place(x float64) page.Cell {
 	return c
 }
 
-func scatter(b *page.Block, e world.Exhibit, s world.Scatter, colours *palette) {
+func scatter(b *page.Block, e world.Exhibit, s world.Scatter, colours *Palette) {
 	b.Table = &page.Table{Track: -1, Quiet: true, Columns: []page.Column{page.Key("name"), page.Number(s.X), page.Number(s.Y), page.Number("episodes"), page.Number("independent")}}
 	var spots []chart.Spot
 	for _, p := range s.Points {
 		x, y := page.Sample(p.X, s.Share), page.Sample(p.Y, s.Share)
-		spots = append(spots, chart.Spot{Name: p.Name, Look: colours.look(p.Name), X: x, Y: y})
-		b.Legend = append(b.Legend, page.Series{Name: p.Name, Look: colours.look(p.Name)})
+		spots = append(spots, chart.Spot{Name: p.Name, Look: colours.Look(p.Name), X: x, Y: y})
+		b.Legend = append(b.Legend, page.Series{Name: p.Name, Look: colours.Look(p.Name)})
 		b.Table.Rows = append(b.Table.Rows, []page.Cell{page.Word(p.Name), page.Quantity(x), page.Quantity(y), page.Whole(max(p.X.Episodes(), p.Y.Episodes())), page.Whole(max(x.N, y.N))})
 	}
 	b.Drawing = plot(e.Title, s.X, s.Y, s.Share).Scatter(spots, s.Share)
 }
 
-func bars(b *page.Block, e world.Exhibit, s world.Bars, colours *palette) {
+func bars(b *page.Block, e world.Exhibit, s world.Bars, colours *Palette) {
 	b.Table = &page.Table{Track: -1, Columns: []page.Column{page.Key(s.X)}}
 	var groups []chart.Group
 	for _, g := range s.Series {
-		name, look := g.Name, colours.look(g.Name)
+		name, look := g.Name, colours.Look(g.Name)
 		if name == "" {
 			name, look = s.Y, chart.Series(0)
 		} else {
@@ -95,7 +95,7 @@ func plot(title, x, y string, share bool) chart.Plot {
 	return p
 }
 
-// grid makes a table of a kind's own cells.
+// grid returns a table of the kind's own cells.
 func grid(g world.Grid) *page.Table {
 	t := &page.Table{Track: -1, Filter: len(g.Rows) > 30}
 	for i, name := range g.Columns {
