@@ -25,6 +25,8 @@ import (
 	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -64,7 +66,7 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// Rests, Outages and Notices are dispatch's.
 	Rests   func(replica.Rest)
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
@@ -105,7 +107,7 @@ func Open(c Config) (*App, error) {
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
 		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
-		Budget: dispatch.NewBudget(c.Budget, c.Spent),
+		Budget: budget.New(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -114,7 +116,7 @@ func fallsBack(err error) bool {
 	case llm.KindCanceled, llm.KindBudget:
 		return false
 	default:
-		return e.Code != codeUsage
+		return e.Code != budget.CodeUsage
 	}
 }
 
@@ -172,7 +174,7 @@ func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
 	case ctx.Err() != nil:
 		cause = llm.ContextError(ctx)
 	case drained:
-		cause = drainError()
+		cause = batcher.DrainError()
 	default:
 		return e
 	}
@@ -209,7 +211,7 @@ func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
 	case <-t.C:
 		return nil
 	case <-r.drained:
-		return drainError()
+		return batcher.DrainError()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -73,11 +73,11 @@ func (d *Dispatcher) CancelBatches(ctx context.Context) error {
 
 func newBatcher(c Config) (*batcher.Batcher, error) {
 	for i := range c.Batches {
-		c.Budget.addRisk(c.Batches[i].AtRisk())
+		c.Budget.AddRisk(c.Batches[i].AtRisk())
 	}
 	return batcher.New(batcher.Config{
 		Policy: c.Batch, Open: c.Batches, Mark: c.Mark,
-		Release: func(m llm.Money) { c.Budget.addRisk(-m) },
+		Release: func(m llm.Money) { c.Budget.AddRisk(-m) },
 	})
 }
 

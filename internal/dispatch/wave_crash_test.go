@@ -11,6 +11,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -198,7 +199,7 @@ func TestWaveRisk(t *testing.T) {
 				j.left = 3
 			}
 			limit := func(m llm.Money) func(*dispatch.Config) {
-				return func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(m, 0) }
+				return func(c *dispatch.Config) { c.Budget = budget.New(m, 0) }
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -8,6 +8,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -141,7 +142,7 @@ func TestWaveStaysInTheBatch(t *testing.T) {
 	p, _ := table(t).Find("lab/any")
 	api, reqs := newFakeAPI(), questions(1)
 	worst := p.Worst(600, 40, true)
-	d := over(t, api, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
+	d := over(t, api, func(c *dispatch.Config) { c.Budget = budget.New(worst, 0) })
 	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || api.created != 1 {
 		t.Errorf("%v, of %d batches", r.Err, api.created)
 	}

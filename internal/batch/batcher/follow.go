@@ -122,7 +122,7 @@ func (w *Wave) leave(ctx context.Context, t *openBatch) {
 
 func leftError(t *openBatch) *llm.Error {
 	if t.ID == "" {
-		return drainError()
+		return DrainError()
 	}
 	return &llm.Error{Kind: llm.KindCanceled, Message: fmt.Sprintf(
 		"draining: batch %s stays at the provider, and is collected when the run is resumed", t.ID)}
