@@ -168,7 +168,7 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 	if _, ok := run.Spec(episode); !ok {
 		return nil, fmt.Errorf("parley: no episode %d: the run has %d, from 0 on", episode, run.Episodes.Total)
 	}
-	t, err := transcript.Read(ctx, r.journal, run, episode)
+	t, err := transcript.Read(ctx, r.journal, run.Head, run.Kind(), episode)
 	if err != nil {
 		return nil, wrap(err)
 	}

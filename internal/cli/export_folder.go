@@ -124,7 +124,7 @@ func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.R
 			return
 		}
 		var t *transcript.Transcript
-		if t, err = transcript.Read(ctx, store, run, p.Episode); err != nil {
+		if t, err = transcript.Read(ctx, store, run.Head, run.Kind(), p.Episode); err != nil {
 			return
 		}
 		files, failed := t.Files(w.kind, p)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
@@ -99,7 +99,7 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	if recorded, ok := world.As[world.Recorded](v.kind); ok {
 		var failed error
 		t.leaveOut(func(n world.Note) (hidden bool) {
-			failed = cmp.Or(view.CallPart(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
+			failed = cmp.Or(optional.Call(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
 			return hidden
 		})
 		if failed != nil {
@@ -113,7 +113,7 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	return t, nil
 }
 
-// mark puts beside replies what notes of the kind say about them. Its error is one of view.CallPart.
+// mark puts beside replies what notes of the kind say about them. Its error is one of optional.Call.
 func (t *shownTranscript) mark(kind world.Kind) error {
 	var told []world.TranscriptEntry
 	calls := map[int]*shownCall{}

@@ -76,7 +76,7 @@ func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if err != nil {
 		return kind, p, nil, err
 	}
-	if read, err = transcript.Read(ctx, v.store, run, t.Episode); err != nil {
+	if read, err = transcript.Read(ctx, v.store, run.Head, run.Kind(), t.Episode); err != nil {
 		return kind, p, nil, err
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}

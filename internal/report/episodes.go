@@ -75,7 +75,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		if e.State == "waiting" {
 			continue
 		}
-		read, err := transcript.Read(ctx, s.Journal, s.Run, e.Number)
+		read, err := transcript.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
 		if err != nil {
 			return out, err
 		}

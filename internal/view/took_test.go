@@ -86,7 +86,7 @@ func TestStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := transcript.Read(t.Context(), j, r, 0)
+	read, err := transcript.Read(t.Context(), j, r.Head, world.Kind{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,11 +69,11 @@ func TestSessionReads(t *testing.T) {
 		if err := j.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)
 		}
-		r := fold(t, j)
-		if known := ledger.Kind(); known.Name == kind {
-			r.Know(known)
+		var known world.Kind
+		if k := ledger.Kind(); k.Name == kind {
+			known = k
 		}
-		read, err := Read(t.Context(), j, r, 0)
+		read, err := Read(t.Context(), j, head(t, j), known, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,7 +21,7 @@ type Transcript struct {
 	Lines   []Line
 	Notes   []world.Note
 	Entries []world.TranscriptEntry // replies and notes, for a kind's own story
-	Failed  error                   // of view.CallPart: a part of the kind that failed
+	Failed  error                   // of optional.Call: a part of the kind that failed
 
 	lines []int // by entry: the number of lines up to the last of its lines
 }
@@ -50,20 +50,21 @@ const (
 	SaidNote    Said = "note"
 )
 
-// Read reads the transcript of an episode.
-func Read(ctx context.Context, j journal.Journal, r *view.Run, episode int) (*Transcript, error) {
+// Read reads the transcript of an episode. kind is the kind that played it, or zero. The
+// transcript of a record also has what was asked: see world.Recorded.
+func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world.Kind, episode int) (*Transcript, error) {
 	entries, err := journal.Episode(ctx, j, episode)
 	if err != nil {
 		return nil, err
 	}
 	t := &Transcript{Episode: episode}
 	said := map[string]bool{} // the texts of lines
-	kind, isRecord := r.Recorded()
+	recorded, isRecord := world.As[world.Recorded](kind)
 	var diff MessageDiff
-	for _, turn := range Turns(entries, r.Head.Progress(episode).Attempt) {
+	for _, turn := range Turns(entries, head.Progress(episode).Attempt) {
 		if turn.Turned != nil {
 			for _, n := range turn.Turned.Notes {
-				t.addNote(turn.Name(), n, said, isRecord && t.hidden(r, kind, n))
+				t.addNote(turn.Name(), n, said, isRecord && t.hidden(kind, recorded, n))
 			}
 		}
 		for _, e := range turn.Replies {
@@ -84,8 +85,8 @@ func Read(ctx context.Context, j journal.Journal, r *view.Run, episode int) (*Tr
 }
 
 // hidden reports whether the kind hides a note. A note is shown if the kind panics.
-func (t *Transcript) hidden(r *view.Run, kind world.Recorded, n world.Note) (hidden bool) {
-	if err := view.CallPart(r.Kind(), "Hidden", func() error { hidden = kind.Hidden(n); return nil }); err != nil {
+func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.Note) (hidden bool) {
+	if err := optional.Call(kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }); err != nil {
 		t.Failed = err
 	}
 	return hidden
@@ -103,7 +104,7 @@ func (t *Transcript) addNote(turn string, n world.Note, said map[string]bool, hi
 	}
 }
 
-// Mark adds the marks of the kind's notes to the lines. Its error is one of view.CallPart.
+// Mark adds the marks of the kind's notes to the lines. Its error is one of optional.Call.
 func (t *Transcript) Mark(kind world.Kind) error {
 	marks, err := Marks(kind, t.Entries)
 	for i, mark := range marks {
@@ -113,13 +114,13 @@ func (t *Transcript) Mark(kind world.Kind) error {
 }
 
 // Marks returns the marks that notes put on replies, by the index of the reply. Its error is
-// one of view.CallPart.
+// one of optional.Call.
 func Marks(kind world.Kind, entries []world.TranscriptEntry) (marks map[int]string, err error) {
 	marker, ok := world.As[world.Marker](kind)
 	if !ok {
 		return nil, nil
 	}
-	err = view.CallPart(kind, "Mark", func() error { marks = marksOf(marker, entries); return nil })
+	err = optional.Call(kind, "Mark", func() error { marks = marksOf(marker, entries); return nil })
 	return marks, err
 }
 
@@ -140,19 +141,19 @@ func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]strin
 }
 
 // Story returns the kind's exhibits of an episode, if it has any. Its error is one of
-// view.CallPart.
+// optional.Call.
 func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
 	if teller, ok := world.As[world.Storyteller](kind); ok {
-		err = view.CallPart(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
+		err = optional.Call(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
 	}
 	return story, err
 }
 
 // Files returns the kind's files of an episode, if it makes any. Its error is one of
-// view.CallPart.
+// optional.Call.
 func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]string, err error) {
 	if maker, ok := world.As[world.FileMaker](kind); ok {
-		err = view.CallPart(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
+		err = optional.Call(kind, "Files", func() error { files = maker.Files(p, t.Notes); return nil })
 	}
 	return files, err
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -26,13 +25,13 @@ func ask(t journal.Turn, seat, text string) *journal.Replied {
 	return &journal.Replied{Turn: t, Seat: seat, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: text, Finish: llm.FinishStop}}
 }
 
-func fold(t *testing.T, j journal.Journal) *view.Run {
+func head(t *testing.T, j journal.Journal) *journal.Head {
 	t.Helper()
-	r, err := view.Fold(t.Context(), j, "x.parley")
+	h, err := j.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return h
 }
 
 // TestTranscript: strands come one after the other, replies in call order, from the last attempt
@@ -59,7 +58,7 @@ func TestTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr, err := Read(t.Context(), j, fold(t, j), 0)
+	tr, err := Read(t.Context(), j, head(t, j), world.Kind{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
