@@ -26,6 +26,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -65,7 +66,7 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// Rests, Outages and Notices are dispatch's.
 	Rests   func(replica.Rest)
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.

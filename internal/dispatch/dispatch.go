@@ -45,6 +45,7 @@ import (
 	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -89,7 +90,7 @@ type Config struct {
 	Rests func(replica.Rest)
 	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
 	// It may be called from many goroutines at once, and holds up calls. Default: nobody is told.
-	Outages func(Outage)
+	Outages func(outage.Outage)
 	// Notices is told what somebody who pays should know of a model, once for each model and
 	// reason. It may be called from many goroutines at once. Default: nobody is told.
 	Notices func(Notice)
@@ -229,7 +230,7 @@ func (d *Dispatcher) Release(session string, whole bool) {
 func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
 
 // Unreachable lists the providers that are waited for, in order of name.
-func (d *Dispatcher) Unreachable() []Outage { return d.lanes.unreachable() }
+func (d *Dispatcher) Unreachable() []outage.Outage { return d.lanes.unreachable() }
 
 // Servers tells how the servers of providers with several stand.
 func (d *Dispatcher) Servers() []replica.State {

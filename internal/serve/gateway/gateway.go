@@ -26,6 +26,7 @@ import (
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
@@ -101,7 +102,7 @@ type Config struct {
 	// negative: not at all.
 	Unreachable time.Duration
 	// Outages is told when a provider cannot be reached, and when it is back: see dispatch.Config.
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
 	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
