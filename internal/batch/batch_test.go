@@ -61,11 +61,11 @@ func TestLedger(t *testing.T) {
 	lines := []ID{NewID(CallPart(one), 0), NewID(Stem(CallPart(one), two), 0), NewID(CallPart(two), 0)}
 	intended := Event{Step: Intended, Key: "k1", At: at, Provider: "lab", Model: "lab/any", Lines: lines, Worst: 25, WorstLine: 10}
 	for _, c := range []struct {
-		name  string
+		name   string
 		events []Event
-		reply *llm.Request
-		want  []Open
-		risk  llm.Money
+		reply  *llm.Request
+		want   []Open
+		risk   llm.Money
 	}{
 		{"nothing", nil, one, nil, 0},
 		{"intended", []Event{intended}, nil, []Open{{Key: "k1"}}, 25},

@@ -136,7 +136,7 @@ func answers(t testing.TB, l *lab, name string, reqs []*llm.Request, got []llm.R
 // journal keeps events as a run file would, and can fail.
 type journal struct {
 	mu      sync.Mutex
-	events   []batch.Event
+	events  []batch.Event
 	left    int // events that are kept before it fails; negative: all
 	crash   func()
 	replies []*llm.Request

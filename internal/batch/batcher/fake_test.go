@@ -205,8 +205,8 @@ func (f *fake) answered() int {
 // bench is a batcher with one queue, as dispatch has it.
 type bench struct {
 	*Batcher
-	queue *Queue
-	api   *fake
+	queue  *Queue
+	api    *fake
 	events []batch.Event
 }
 
