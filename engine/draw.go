@@ -4,28 +4,29 @@ import (
 	"cmp"
 	"slices"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
 // draw identifies an episode by what it plays. What a model draws depends on it and not on the
 // episode's number: an experiment that grows plays the same as one that was played at once.
 type draw struct {
-	cell world.CellID
+	cell planner.CellID
 	deal int
 	nth  int // of the run's episodes with the same cell and deal, from 0
 }
 
 // draws identifies the episodes of a run. It is told of all, in order.
 type draws struct {
-	ids  *world.CellIDs
-	seen map[world.CellID][]dealRange
+	ids  *planner.CellIDs
+	seen map[planner.CellID][]dealRange
 }
 
 // dealRange are the deals from first to last, each of which came so many times.
 type dealRange struct{ first, last, times int }
 
 func newDraws(k world.Kind) *draws {
-	return &draws{ids: world.NewCellIDs(k), seen: map[world.CellID][]dealRange{}}
+	return &draws{ids: planner.NewCellIDs(k), seen: map[planner.CellID][]dealRange{}}
 }
 
 // of identifies the next episode.

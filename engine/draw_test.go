@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
 )
@@ -63,7 +64,7 @@ func growInto(t *testing.T, m Models, j journal.Journal, plan world.Specs) (Resu
 	for _, st := range head.Stages {
 		recorded = append(recorded, st.Specs)
 	}
-	if c.Plan, err = world.Grow(c.Kind, recorded, plan); err != nil {
+	if c.Plan, err = planner.Grow(c.Kind, recorded, plan); err != nil {
 		t.Fatal(err)
 	}
 	return Run(t.Context(), c)

@@ -1,8 +1,7 @@
-package world_test
+package planner_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/planner"
 	"parley/internal/stats"
 	"parley/world"
 )
@@ -58,11 +58,20 @@ func noise(seed uint64) func(int, world.Spec) world.Outcome {
 	}
 }
 
-func matrix() world.Matrix {
-	return world.Matrix{
-		Kind: "k", Seats: []string{"first", "second"},
-		Lineups:  world.Pairs("first", "second", []string{"a", "b", "c"}, true),
-		Variants: []world.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
+// pairs returns a lineup for each ordered pair of agents.
+func pairs(agents ...string) (lineups []map[string]string) {
+	for _, a := range agents {
+		for _, b := range agents {
+			lineups = append(lineups, map[string]string{"first": a, "second": b})
+		}
+	}
+	return lineups
+}
+
+func matrix() planner.Matrix {
+	return planner.Matrix{
+		Kind: "k", Seats: []string{"first", "second"}, Lineups: pairs("a", "b", "c"),
+		Variants: []planner.Variant{{Name: "short", Params: json.RawMessage(`{"n":2}`)}, {Name: "long", Params: json.RawMessage(`{"n":9}`)}},
 	}
 }
 
@@ -73,12 +82,11 @@ func TestPlansAreFolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := matrix()
 		m.Repetitions = rapid.IntRange(0, 4).Draw(t, "repetitions")
-		m.Swap = rapid.Bool().Draw(t, "swap")
 		cells, err := m.Cells()
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := world.Until{
+		u := planner.Until{
 			Cells: cells, Score: rapid.SampledFrom([]string{"points", "won", "length", "none"}).Draw(t, "score"),
 			Width: rapid.Float64Range(0.01, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Max: 20,
 			Step: rapid.IntRange(1, 9).Draw(t, "step"),
@@ -153,7 +161,7 @@ func TestRepeat(t *testing.T) {
 func TestMatrixIsPaired(t *testing.T) {
 	t.Parallel()
 	m := matrix()
-	m.Repetitions, m.Swap = 3, true
+	m.Repetitions = 3
 	stages := follow(t, m.Plan, noise(1))
 	if len(stages) != 1 || len(stages[0]) != 9*2*3 {
 		t.Fatalf("%d stages, the first of %d", len(stages), len(stages[0]))
@@ -182,32 +190,15 @@ func TestMatrixIsPaired(t *testing.T) {
 	}
 }
 
-func TestMatrixSwap(t *testing.T) {
-	t.Parallel()
-	m := world.Matrix{Kind: "k", Seats: []string{"x", "y", "z"}, Swap: true, Lineups: []map[string]string{{"x": "a", "y": "b", "z": "c"}, {"x": "d", "y": "d", "z": "d"}}}
-	cells, err := m.Cells()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, c := range cells {
-		got = append(got, c.Cell)
-	}
-	want := "x=a, y=b, z=c; x=b, y=c, z=a; x=c, y=a, z=b; x=d, y=d, z=d"
-	if s := strings.Join(got, "; "); s != want {
-		t.Errorf("got %s, want %s", s, want)
-	}
-}
-
 // TestMatrixNamesWhatVaries: a cell is named by what differs between cells, and by nothing else.
 func TestMatrixNamesWhatVaries(t *testing.T) {
 	t.Parallel()
 	one := []map[string]string{{"x": "a", "y": "b"}}
-	for want, m := range map[string]world.Matrix{
+	for want, m := range map[string]planner.Matrix{
 		"":               {Lineups: one},
-		"v; w":           {Lineups: one, Variants: []world.Variant{{Name: "v"}, {Name: "w"}}},
+		"v; w":           {Lineups: one, Variants: []planner.Variant{{Name: "v"}, {Name: "w"}}},
 		"y=b; y=c":       {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "a", "y": "c"}}},
-		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []world.Variant{{Name: "v"}}},
+		"x=a, v; x=b, v": {Lineups: []map[string]string{{"x": "a", "y": "b"}, {"x": "b", "y": "b"}}, Variants: []planner.Variant{{Name: "v"}}},
 	} {
 		m.Seats = []string{"x", "y"}
 		cells, err := m.Cells()
@@ -224,42 +215,30 @@ func TestMatrixNamesWhatVaries(t *testing.T) {
 	}
 }
 
-func TestPairs(t *testing.T) {
-	t.Parallel()
-	for self, want := range map[bool]string{
-		false: "[map[l:a r:b] map[l:b r:a]]",
-		true:  "[map[l:a r:a] map[l:a r:b] map[l:b r:a] map[l:b r:b]]",
-	} {
-		if got := fmt.Sprint(world.Pairs("l", "r", []string{"a", "b"}, self)); got != want {
-			t.Errorf("self %v: %s", self, got)
-		}
-	}
-}
-
 func TestPlansAreChecked(t *testing.T) {
 	t.Parallel()
 	cells := []world.Spec{{Kind: "k"}}
-	good := world.Until{Cells: cells, Score: "s", Width: 0.1}
-	with := func(change func(*world.Until)) maker {
+	good := planner.Until{Cells: cells, Score: "s", Width: 0.1}
+	with := func(change func(*planner.Until)) maker {
 		u := good
 		change(&u)
 		return u.Plan
 	}
 	seats := []string{"a"}
 	for want, make := range map[string]maker{
-		"no seats":               world.Matrix{}.Plan,
-		"no lineups":             world.Matrix{Seats: seats}.Plan,
-		"nobody sits in a":       world.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
-		"the seats are a":        world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
-		`variants are named "v"`: world.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []world.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
-		"no cells":               with(func(u *world.Until) { u.Cells = nil }),
-		"no score":               with(func(u *world.Until) { u.Score = "" }),
-		"not both":               with(func(u *world.Until) { u.Seat, u.Agent = "a", "b" }),
-		"width NaN":              with(func(u *world.Until) { u.Width = math.NaN() }),
-		"width 0":                with(func(u *world.Until) { u.Width = 0 }),
-		"confidence 95":          with(func(u *world.Until) { u.Confidence = 95 }),
-		"min 50, max 10":         with(func(u *world.Until) { u.Min, u.Max = 50, 10 }),
-		"step -1":                with(func(u *world.Until) { u.Step = -1 }),
+		"no seats":               planner.Matrix{}.Plan,
+		"no lineups":             planner.Matrix{Seats: seats}.Plan,
+		"nobody sits in a":       planner.Matrix{Seats: seats, Lineups: []map[string]string{{"b": "x"}}}.Plan,
+		"the seats are a":        planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x", "b": "x"}}}.Plan,
+		`variants are named "v"`: planner.Matrix{Seats: seats, Lineups: []map[string]string{{"a": "x"}}, Variants: []planner.Variant{{Name: "v"}, {Name: "v"}}}.Plan,
+		"no cells":               with(func(u *planner.Until) { u.Cells = nil }),
+		"no score":               with(func(u *planner.Until) { u.Score = "" }),
+		"not both":               with(func(u *planner.Until) { u.Seat, u.Agent = "a", "b" }),
+		"width NaN":              with(func(u *planner.Until) { u.Width = math.NaN() }),
+		"width 0":                with(func(u *planner.Until) { u.Width = 0 }),
+		"confidence 95":          with(func(u *planner.Until) { u.Confidence = 95 }),
+		"min 50, max 10":         with(func(u *planner.Until) { u.Min, u.Max = 50, 10 }),
+		"step -1":                with(func(u *planner.Until) { u.Step = -1 }),
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
@@ -272,7 +251,7 @@ func TestPlansAreChecked(t *testing.T) {
 
 func TestUntilStopsWhenNarrow(t *testing.T) {
 	t.Parallel()
-	u := world.Until{Cells: []world.Spec{{Kind: "k"}}, Score: "won", Seat: "first", Width: 0.08, Max: 5000, Min: 20, Step: 10}
+	u := planner.Until{Cells: []world.Spec{{Kind: "k"}}, Score: "won", Seat: "first", Width: 0.08, Max: 5000, Min: 20, Step: 10}
 	for seed := range uint64(20) {
 		var xs []float64
 		widths := []float64{}
@@ -300,7 +279,7 @@ func TestUntilStopsWhenNarrow(t *testing.T) {
 
 func TestUntilStopsEachCellAlone(t *testing.T) {
 	t.Parallel()
-	u := world.Until{
+	u := planner.Until{
 		Cells: []world.Spec{{Cell: "steady"}, {Cell: "wild"}, {Cell: "mute"}}, Score: "s",
 		Width: 0.5, Min: 4, Max: 10, Step: 4,
 	}
@@ -344,7 +323,7 @@ func TestUntilOfNothing(t *testing.T) {
 		{"points", "", "b", false, "no episode has a score points of agent b"},
 		{"pionts", "first", "", true, ""},
 	} {
-		u := world.Until{Cells: []world.Spec{{Lineup: map[string]string{"first": "a"}}}, Score: c.score, Seat: c.seat, Agent: c.agent, Width: 1, Min: 3, Max: 9}
+		u := planner.Until{Cells: []world.Spec{{Lineup: map[string]string{"first": "a"}}}, Score: c.score, Seat: c.seat, Agent: c.agent, Width: 1, Min: 3, Max: 9}
 		p, err := u.Plan()
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package world_test
+package planner_test
 
 import (
 	"encoding/json"
@@ -12,7 +12,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/planner"
 	"parley/world"
+	"parley/world/worldtest"
 )
 
 // byPlay is an outcome that depends on what is played and not on the episode's number.
@@ -53,16 +55,16 @@ func specsOf(stages [][]world.Played) (out []world.Specs) {
 // experiment draws a plan and one that is larger: more repetitions, agents and variants, or a
 // smaller width and a larger max.
 func experiment(t *rapid.T) (small, large maker) {
-	agents, variants := []string{"a", "b", "c", "d"}, []world.Variant{
+	agents, variants := []string{"a", "b", "c", "d"}, []planner.Variant{
 		{Name: "n=2", Params: json.RawMessage(`{"n":2}`)}, {Name: "n=5", Params: json.RawMessage(`{"n":5}`)}, {Name: "n=9", Params: json.RawMessage(`{"n":9}`)},
 	}
-	of := func(a, v, repeat int) world.Matrix {
+	of := func(a, v, repeat int) planner.Matrix {
 		vs := slices.Clone(variants[:v])
 		slices.Reverse(vs)
 		if v == 1 {
 			vs[0].Name = "" // it does not vary
 		}
-		return world.Matrix{Kind: "k", Seats: []string{"first", "second"}, Lineups: world.Pairs("first", "second", agents[:a], true), Variants: vs, Repetitions: repeat}
+		return planner.Matrix{Kind: "k", Seats: []string{"first", "second"}, Lineups: pairs(agents[:a]...), Variants: vs, Repetitions: repeat}
 	}
 	a, v, n := rapid.IntRange(1, 3).Draw(t, "agents"), rapid.IntRange(1, 2).Draw(t, "variants"), rapid.IntRange(1, 3).Draw(t, "repeat")
 	first := of(a, v, n)
@@ -70,11 +72,11 @@ func experiment(t *rapid.T) (small, large maker) {
 	if rapid.Bool().Draw(t, "list") {
 		return first.Plan, second.Plan
 	}
-	u := world.Until{Score: "points", Width: rapid.Float64Range(0.2, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Step: rapid.IntRange(1, 9).Draw(t, "step")}
+	u := planner.Until{Score: "points", Width: rapid.Float64Range(0.2, 1).Draw(t, "width"), Min: rapid.IntRange(2, 9).Draw(t, "min"), Step: rapid.IntRange(1, 9).Draw(t, "step")}
 	u.Max = u.Min + rapid.IntRange(0, 20).Draw(t, "max")
 	bigger := u
 	bigger.Width, bigger.Max = u.Width*rapid.Float64Range(0.3, 1).Draw(t, "narrower"), u.Max+rapid.IntRange(0, 30).Draw(t, "longer")
-	cellsOf := func(u world.Until, m world.Matrix) maker {
+	cellsOf := func(u planner.Until, m planner.Matrix) maker {
 		return func() (_ world.Plan, err error) {
 			if u.Cells, err = m.Cells(); err != nil {
 				return nil, err
@@ -99,7 +101,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return world.Grow(world.Kind{}, stages, p)
+				return planner.Grow(world.Kind{}, stages, p)
 			}
 		}
 		got := follow(t, grown(recorded), byPlay)
@@ -126,7 +128,7 @@ func TestGrowRefuses(t *testing.T) {
 	spec := world.Spec{Kind: "k", Params: json.RawMessage(`{"n":1}`), Lineup: map[string]string{"a": "x"}, Cell: "n=1"}
 	other := spec
 	other.Params = json.RawMessage(`{"n":2}`)
-	until, err := world.Until{Cells: []world.Spec{spec}, Score: "s", Width: 1, Min: 2, Max: 3}.Plan()
+	until, err := planner.Until{Cells: []world.Spec{spec}, Score: "s", Width: 1, Min: 2, Max: 3}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,15 +139,25 @@ func TestGrowRefuses(t *testing.T) {
 		"fewer repetitions": {world.Repeat(spec, 3), "episode 3 (deal 3, cell n=1) and 1 more are recorded"},
 		"other params":      {world.Repeat(other, 9), "episode 0 (deal 0, cell n=1) and 4 more"},
 		"a smaller max":     {until, "episode 3 (deal 3, cell n=1) and 1 more"},
-		"of its own":        {world.Beside(until, until), world.ErrCannotGrow.Error()},
+		"of its own":        {planner.Beside(until, until), planner.ErrCannotGrow.Error()},
 		"fewer copies":      {world.Join(world.Repeat(spec, 4), world.Repeat(other, 4)), "episode 4 (deal 4, cell n=1) is recorded"},
 	} {
-		_, err := world.Grow(world.Kind{}, []world.Specs{world.Repeat(spec, 5)}, c.plan)
+		_, err := planner.Grow(world.Kind{}, []world.Specs{world.Repeat(spec, 5)}, c.plan)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if g, err := world.Grow(outsideOf("n"), []world.Specs{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
+	if g, err := planner.Grow(world.Define(outsider{}), []world.Specs{world.Repeat(spec, 5)}, world.Repeat(other, 7)); err != nil || g.New != 2 || g.Recorded != 5 {
 		t.Errorf("params outside of play: %+v, %v", g, err)
 	}
 }
+
+// outsider is a kind whose param n does not change its outcomes.
+type outsider struct{ worldtest.Simple[sizes] }
+
+type sizes struct {
+	N int `json:"n"`
+}
+
+func (outsider) Actor(*sizes, string) (world.Actor, error) { return nil, nil }
+func (outsider) Outside() []string                         { return []string{"n"} }

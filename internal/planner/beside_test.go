@@ -1,4 +1,4 @@
-package world_test
+package planner_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
@@ -48,7 +49,7 @@ func TestBeside(t *testing.T) {
 				plans = append(plans, &countdown{t: rt, name: fmt.Sprint("plan ", i), left: n})
 				longest, total = max(longest, n), total+n*(n+1)/2
 			}
-			return world.Beside(plans...), nil
+			return planner.Beside(plans...), nil
 		}, func(int, world.Spec) world.Outcome { return world.Outcome{} })
 		played := 0
 		for _, s := range stages {

@@ -1,18 +1,20 @@
-package world
+package planner
 
 import (
 	"encoding/binary"
 
 	"github.com/zeebo/xxh3"
+
+	"parley/world"
 )
 
-// CellID identifies what an episode is a repetition of: its kind, its params and its lineup. The
-// name of the cell does not count, nor do params that are Outside.
+// CellID identifies the cell of an episode: its kind, its params without those of Environment.Outside,
+// and its lineup. The name of the cell is not a part of it.
 type CellID [16]byte
 
-// CellIDs computes the CellID of specs. It is for one goroutine.
+// CellIDs computes CellIDs. Only one goroutine may use it.
 type CellIDs struct {
-	kind   Kind
+	kind   world.Kind
 	params map[paramsAt]CellID // specs share params, which may be large
 }
 
@@ -22,14 +24,14 @@ type paramsAt struct {
 	size  int
 }
 
-// mostParams bounds how many params are remembered.
-const mostParams = 1024
+// maxParams limits how many params are remembered.
+const maxParams = 1024
 
 // NewCellIDs returns a CellIDs for specs of a kind.
-func NewCellIDs(k Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
+func NewCellIDs(k world.Kind) *CellIDs { return &CellIDs{kind: k, params: map[paramsAt]CellID{}} }
 
 // Of returns the CellID of a spec.
-func (c *CellIDs) Of(s Spec) CellID {
+func (c *CellIDs) Of(s world.Spec) CellID {
 	var pair [128]byte
 	var high, low uint64 // of the lineup: a sum, so that the order of seats does not count
 	for seat, agent := range s.Lineup {
@@ -44,14 +46,14 @@ func (c *CellIDs) Of(s Spec) CellID {
 	return xxh3.Hash128(append(b, s.Kind...)).Bytes()
 }
 
-func (c *CellIDs) paramsOf(s Spec) CellID {
+func (c *CellIDs) paramsOf(s world.Spec) CellID {
 	if len(s.Params) == 0 {
 		return CellID{}
 	}
 	at := paramsAt{&s.Params[0], len(s.Params)}
 	id, ok := c.params[at]
 	if !ok {
-		if len(c.params) >= mostParams {
+		if len(c.params) >= maxParams {
 			clear(c.params)
 		}
 		id = xxh3.Hash128(c.kind.Identity(s.Params)).Bytes()
