@@ -8,8 +8,8 @@ import (
 	"parley/llm"
 )
 
-// lane is the asks of one provider: a busy one must not keep others waiting.
-type lane struct {
+// providerQueue holds the asks of one provider. A busy provider must not make others wait.
+type providerQueue struct {
 	provider string
 	asks     queue.Queue[*call] // may be sent
 	next     queue.Queue[*call] // of the next wave
@@ -34,7 +34,7 @@ func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 			continue
 		}
 		provider, _ := llm.SplitModel(c.req.Model)
-		l := s.lanes[provider]
+		l := s.providers[provider]
 		s.queued++
 		if s.wave {
 			l.next.Push(c, int64(st.episode.number))
@@ -47,7 +47,7 @@ func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 }
 
 // pull waits for an ask of l that may be sent, and takes it. It returns nil when the run stops.
-func (s *scheduler) pull(l *lane) *call {
+func (s *scheduler) pull(l *providerQueue) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.stop.stopped.Load() && !s.maySend(l) {
@@ -86,7 +86,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 		if s.stop.stopped.Load() {
 			return nil
 		}
-		for _, l := range s.lanes {
+		for _, l := range s.providers {
 			for l.asks.Len() > 0 {
 				calls = append(calls, l.asks.Pop())
 			}
@@ -103,17 +103,17 @@ func (s *scheduler) pullWave() (calls []*call) {
 }
 
 // maySend says whether an ask of l may go out.
-func (s *scheduler) maySend(l *lane) bool {
+func (s *scheduler) maySend(l *providerQueue) bool {
 	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
 // stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep
 // nobody waiting who asks somebody else.
-func (s *scheduler) stuck(l *lane) (n int) {
+func (s *scheduler) stuck(l *providerQueue) (n int) {
 	if s.away == nil || s.away(l.provider) {
 		return 0
 	}
-	for name, other := range s.lanes {
+	for name, other := range s.providers {
 		if other != l && len(other.sent) > 0 && s.away(name) {
 			n += len(other.sent)
 		}
@@ -122,7 +122,7 @@ func (s *scheduler) stuck(l *lane) (n int) {
 }
 
 // answered returns the call that was the i-th of l to be pulled.
-func (s *scheduler) answered(l *lane, i int) *call {
+func (s *scheduler) answered(l *providerQueue, i int) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := l.sent[i]
@@ -184,7 +184,7 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 		i = len(st.replies) - st.missing
 	}
 	st.replies[i] = reply.Reply()
-	st.episode.heard = true
+	st.episode.hasReply = true
 	if st.missing--; st.missing == 0 {
 		s.ready.Push(st, int64(st.episode.number))
 	}

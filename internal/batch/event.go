@@ -18,21 +18,21 @@ const (
 	Closed   Step = "closed"   // nothing more is to be had from it
 )
 
-// Mark is one step of one batch, to be kept.
+// Event is one step of one batch, to be kept.
 //
-// What must be kept in order: a Closed mark may become durable only after everything that
+// What must be kept in order: a Closed event may become durable only after everything that
 // was handed out before it, since it says that the answers of the batch are safe elsewhere.
-type Mark struct {
+type Event struct {
 	Step Step      `json:"step"`
 	Key  string    `json:"key"`
 	At   time.Time `json:"at"`
 
 	// Of Intended.
-	Provider string    `json:"provider,omitempty"`
-	Model    string    `json:"model,omitempty"` // written provider/model
-	Lines    []ID      `json:"lines,omitempty"` // their ids
-	Worst    llm.Money `json:"worst,omitempty"` // the most that all lines together can cost
-	Dearest  llm.Money `json:"dearest,omitempty"`
+	Provider  string    `json:"provider,omitempty"`
+	Model     string    `json:"model,omitempty"` // written provider/model
+	Lines     []ID      `json:"lines,omitempty"` // their ids
+	Worst     llm.Money `json:"worst,omitempty"` // the most that all lines together can cost
+	WorstLine llm.Money `json:"dearest,omitempty"`
 
 	File  string `json:"file,omitempty"`  // of Uploaded
 	Batch string `json:"batch,omitempty"` // of Created
@@ -43,7 +43,7 @@ type Mark struct {
 type Open struct {
 	Key, Provider, Model string
 	Lines                []ID // the ids of all it was sent with
-	Worst, Dearest       llm.Money
+	Worst, WorstLine     llm.Money
 	Began                time.Time
 	File, ID             string // as far as they are known
 
@@ -58,24 +58,24 @@ func (o *Open) AtRisk() llm.Money {
 			n++
 		}
 	}
-	return max(0, min(o.Worst, o.Dearest.Times(n)))
+	return max(0, min(o.Worst, o.WorstLine.Times(n)))
 }
 
 // Safe says whether the answer of the call that a line is of is durable.
 func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] }
 
-// Ledger folds marks and replies, in their order, into the batches that are open. Its zero
+// Log folds events and replies, in their order, into the batches that are open. Its zero
 // value is empty.
-type Ledger struct {
+type Log struct {
 	open []*Open
 }
 
-// Mark takes the next mark. One of an unknown batch says nothing.
-func (l *Ledger) Mark(m Mark) {
+// Event takes the next event. One of an unknown batch says nothing.
+func (l *Log) Add(m Event) {
 	if m.Step == Intended {
 		l.open = append(l.open, &Open{
 			Key: m.Key, Provider: m.Provider, Model: m.Model, Lines: m.Lines,
-			Worst: m.Worst, Dearest: m.Dearest, Began: m.At, safe: map[string]bool{},
+			Worst: m.Worst, WorstLine: m.WorstLine, Began: m.At, safe: map[string]bool{},
 		})
 		return
 	}
@@ -95,7 +95,7 @@ func (l *Ledger) Mark(m Mark) {
 
 // Replied notes that the answer to a call is durable, however it was obtained: its lines
 // are not at risk any more. It costs nothing while no batch is open.
-func (l *Ledger) Replied(req *llm.Request) {
+func (l *Log) Replied(req *llm.Request) {
 	if len(l.open) == 0 {
 		return
 	}
@@ -106,7 +106,7 @@ func (l *Ledger) Replied(req *llm.Request) {
 }
 
 // Open returns what is open, oldest first.
-func (l *Ledger) Open() []Open {
+func (l *Log) Open() []Open {
 	out := make([]Open, 0, len(l.open))
 	for _, o := range l.open {
 		out = append(out, *o)
