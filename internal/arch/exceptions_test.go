@@ -56,3 +56,6 @@ var closed = map[string]string{
 var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
 }
+
+// plain lists names that contain a word of unclearRE and are clear all the same.
+var plain = map[string]string{}

@@ -15,6 +15,7 @@ const (
 	maxFunction  = 60
 	maxTest      = 100 // a table test is mostly table
 	maxFile      = 400
+	maxPackage   = 1500 // without tests
 	maxInterface = 4
 	maxDocument  = 360 // ARCHITECTURE.md, with a row for every package
 )
@@ -191,8 +192,12 @@ func TestSizes(t *testing.T) {
 		}
 		t.Errorf("%s: %d, at most %d: split it, or give a reason in exceptions_test.go", name, is, most)
 	}
+	perPackage := map[string]int{}
 	for _, s := range sources(t) {
 		check(s.path, s.size, maxFile)
+		if !s.test {
+			perPackage[path.Dir(s.path)+"/"] += s.size
+		}
 		most := maxFunction
 		if s.test {
 			most = maxTest
@@ -208,6 +213,9 @@ func TestSizes(t *testing.T) {
 			}
 			return true
 		})
+	}
+	for name, size := range perPackage {
+		check(name, size, maxPackage)
 	}
 	check("ARCHITECTURE.md", strings.Count(read(t, "ARCHITECTURE.md"), "\n"), maxDocument)
 	for name := range large {
