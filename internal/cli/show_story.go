@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/report"
+	"parley/internal/report/exhibit"
 	doc "parley/internal/report/page"
 	"parley/internal/view"
 	"parley/world"
@@ -47,7 +47,7 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 		return err
 	}
 	for _, e := range story {
-		b, ok := report.Exhibit(e)
+		b, ok := exhibit.Block(e, &exhibit.Palette{})
 		if !ok {
 			continue
 		}

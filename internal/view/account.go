@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/dispatch"
+	"parley/internal/sketch"
 	"parley/journal"
 	"parley/llm"
 )
@@ -148,9 +148,9 @@ func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
 // ModelTimes is how long the answers of a model took: those that were really asked for.
 type ModelTimes struct {
 	Model     string
-	Latency   dispatch.Sketch // of the last try
-	FirstByte dispatch.Sketch
-	Waited    dispatch.Sketch // in queues before
+	Latency   sketch.Sketch // of the last try
+	FirstByte sketch.Sketch
+	Waited    sketch.Sketch // in queues before
 }
 
 func (t *ModelTimes) add(trail llm.Metadata) {

@@ -24,6 +24,8 @@ import (
 
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
@@ -96,7 +98,7 @@ type Config struct {
 	// at all.
 	Unreachable time.Duration
 	// Outages and Notices are those of dispatch.Config.
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
 	Tracer *trace.Tracer
@@ -215,9 +217,9 @@ func (g *Gateway) openRecord(ctx context.Context) (state *ledger.State, err erro
 }
 
 func (g *Gateway) openDispatch(spent llm.Money) error {
-	budget := dispatch.NewBudget(g.cfg.Budget, spent)
+	spending := budget.New(g.cfg.Budget, spent)
 	if g.cfg.Budget > 0 {
-		budget.Expose = g.ledger.Expose
+		spending.Expose = g.ledger.Expose
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
 	for i, u := range g.order {
@@ -225,14 +227,14 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
 		// The gateway has its own deadlines: a stream that has begun may take any time.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
 	})
 	return err
 }
 
-// Summary counts since Open.
+// Summary counts what a gateway did.
 type Summary struct {
 	Recorded int // calls
 	Failed   int // of those
@@ -245,7 +247,7 @@ type Summary struct {
 	Spent    llm.Money // earlier processes included
 }
 
-// Summary counts what was served since Open.
+// Summary counts since Open.
 func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
 	n := func(e end) int { return int(g.ends[e].Load()) }

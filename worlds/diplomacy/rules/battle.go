@@ -79,7 +79,7 @@ func (f *battle) match() {
 // goesOverWater decides how an army goes: by convoy if it says so, if it cannot walk,
 // or if a fleet of its own power is ordered to carry it (4.A.3).
 func (f *battle) goesOverWater(x board.Province) bool {
-	if f.orders[x].Via || !f.board.Reach(board.Army, board.Place(x)).Has(f.to[x]) {
+	if f.orders[x].Via || !f.board.Reach(board.Army, board.Location(x)).Has(f.to[x]) {
 		return true
 	}
 	for y := range f.undone.Minus(f.moves).All() {

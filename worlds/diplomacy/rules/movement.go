@@ -57,10 +57,10 @@ func (f *battle) carryOut(p *Position) {
 		}
 		to := f.to[x]
 		if p.Units[to].Power != board.None {
-			p.Dislodged[to] = Dislodged{Unit: p.Units[to], Attacker: board.Place(x)}
+			p.Dislodged[to] = Dislodged{Unit: p.Units[to], Attacker: board.Location(x)}
 		}
 		u := f.units[x]
-		u.Place = f.orders[x].To
+		u.Location = f.orders[x].To
 		p.Units[to] = u
 		from[to] = x
 		taken.Add(to)
@@ -91,12 +91,12 @@ func (f *battle) contested(p *Position) board.Set[board.Province] {
 
 // retreats are the places open to a unit that was driven out from attacker. An
 // attacker that came over water does not close where it came from (4.A.5).
-func (f *battle) retreats(p *Position, u board.Unit, attacker board.Province, closed board.Set[board.Province]) board.Set[board.Place] {
-	var open board.Set[board.Place]
+func (f *battle) retreats(p *Position, u board.Unit, attacker board.Province, closed board.Set[board.Province]) board.Set[board.Location] {
+	var open board.Set[board.Location]
 	if !f.convoyed.Has(attacker) {
 		closed.Add(attacker)
 	}
-	for at := range f.board.Moves(u.Type, u.Place).All() {
+	for at := range f.board.Moves(u.Type, u.Location).All() {
 		q := f.board.Province(at)
 		if p.Units[q].Power == board.None && !closed.Has(q) {
 			open.Add(at)
@@ -107,7 +107,7 @@ func (f *battle) retreats(p *Position, u board.Unit, attacker board.Province, cl
 
 // report fills in what became of an order.
 func (f *battle) report(w board.Power, res *Result, after *Position) {
-	if res.Order.At >= board.Places {
+	if res.Order.At >= board.Locations {
 		return
 	}
 	x := f.board.Province(res.Order.At)

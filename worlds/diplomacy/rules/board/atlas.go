@@ -92,7 +92,7 @@ YOR | Yorkshire             |             | EDI LON LVP WAL             | EDI LO
 func (b *Board) read(atlas string) {
 	lines := strings.Split(strings.TrimSpace(atlas), "\n")
 	rows := make([][]string, len(lines))
-	coast := Place(Provinces)
+	coast := Location(Provinces)
 	for i, line := range lines {
 		rows[i] = strings.Split(line, "|")
 		p := Province(i)
@@ -121,13 +121,13 @@ func (b *Board) border(p Province, army, fleet []string) {
 		b.terrain[p] = Coast
 	}
 	if len(fleet) > 0 && len(b.coasts[p]) == 0 {
-		b.coasts[p] = []Place{Place(p)}
+		b.coasts[p] = []Location{Location(p)}
 	}
 	for _, word := range army {
 		to, _ := b.ByCode(word)
 		b.army[p].Add(b.provinces[to])
 	}
-	from := Place(p)
+	from := Location(p)
 	for _, word := range fleet {
 		if strings.HasPrefix(word, "/") {
 			from, _ = b.ByCode(b.codes[p] + word)
@@ -154,11 +154,11 @@ func (b *Board) settle(p Province, words []string) {
 		return
 	}
 	b.homes[w].Add(p)
-	u := Unit{Power: w, Type: Army, Place: Place(p)}
+	u := Unit{Power: w, Type: Army, Location: Location(p)}
 	if kind, coast, _ := strings.Cut(words[1], "/"); kind == "F" {
 		u.Type = Fleet
 		if coast != "" {
-			u.Place, _ = b.ByCode(b.codes[p] + "/" + coast)
+			u.Location, _ = b.ByCode(b.codes[p] + "/" + coast)
 		}
 	}
 	b.start = append(b.start, u)

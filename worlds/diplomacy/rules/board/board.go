@@ -17,7 +17,7 @@ import (
 // Sizes of the board.
 const (
 	Provinces = 75 // provinces, seas included
-	Places    = 81 // where a unit can stand: the provinces, and six coasts of three of them
+	Locations = 81 // where a unit can stand: the provinces, and six coasts of three of them
 	Centres   = 34 // supply centres
 	Majority  = 18 // supply centres that win the game
 )
@@ -25,12 +25,12 @@ const (
 // Province is a province, by its number in the order of codes.
 type Province uint8
 
-// Place is where a unit stands: a province, or one of several coasts of it. The
+// Location is where a unit stands: a province, or one of several coasts of it. The
 // first Provinces of them are the provinces themselves.
-type Place uint8
+type Location uint8
 
 // Nowhere is no place.
-const Nowhere Place = 255
+const Nowhere Location = 255
 
 // Terrain says who can stand in a province.
 type Terrain uint8
@@ -64,42 +64,42 @@ func (t Type) String() string {
 
 // Unit is an army or a fleet of a power. The zero Unit is none.
 type Unit struct {
-	Power Power
-	Type  Type
-	Place Place
+	Power    Power
+	Type     Type
+	Location Location
 }
 
 // Board is the map with everything that can be known of it beforehand.
 type Board struct {
-	codes     [Places]string
-	provinces [Places]Province
+	codes     [Locations]string
+	provinces [Locations]Province
 	names     [Provinces]string
 	byName    [Provinces]uint8 // rank of the name in the alphabet
 	terrain   [Provinces]Terrain
-	coasts    [Provinces][]Place // where a fleet stands in it
+	coasts    [Provinces][]Location // where a fleet stands in it
 	centres   Set[Province]
 	homes     [Turkey + 1]Set[Province]
 	start     []Unit
 
 	army  [Provinces]Set[Province]
-	fleet [Places]Set[Place]
-	reach [Places]Set[Province] // fleet, without coasts
+	fleet [Locations]Set[Location]
+	reach [Locations]Set[Province] // fleet, without coasts
 	near  [Provinces]Set[Province]
 
 	walk [Provinces][Provinces]uint8
-	sail [Places][Places]uint8
+	sail [Locations][Locations]uint8
 	hops [Provinces][Provinces]uint8
 
 	seas     [Provinces]Seas
 	crossing [Provinces][]Crossing
-	lookup   map[string]Place
+	lookup   map[string]Location
 
 	spellings [Provinces][]string
 }
 
 // New makes the standard board.
 func New() *Board {
-	b := &Board{lookup: map[string]Place{}}
+	b := &Board{lookup: map[string]Location{}}
 	b.read(atlas)
 	b.rank()
 	b.measure()
@@ -109,21 +109,24 @@ func New() *Board {
 }
 
 // Code is a place as it is written: PAR, STP/SC.
-func (b *Board) Code(p Place) string {
-	if p >= Places {
+func (b *Board) Code(p Location) string {
+	if p >= Locations {
 		return "?"
 	}
 	return b.codes[p]
 }
 
+// UnitText is a unit as it is written: A PAR.
+func (b *Board) UnitText(u Unit) string { return u.Type.String() + " " + b.Code(u.Location) }
+
 // ByCode finds a place by its code.
-func (b *Board) ByCode(code string) (Place, bool) {
+func (b *Board) ByCode(code string) (Location, bool) {
 	i := slices.Index(b.codes[:], code)
-	return Place(i), i >= 0
+	return Location(i), i >= 0
 }
 
 // Province is the province that a place belongs to.
-func (b *Board) Province(p Place) Province { return b.provinces[p] }
+func (b *Board) Province(p Location) Province { return b.provinces[p] }
 
 // Name is a province's name in English.
 func (b *Board) Name(p Province) string { return b.names[p] }
@@ -134,9 +137,9 @@ func (b *Board) NameBefore(p, q Province) bool { return b.byName[p] < b.byName[q
 // Terrain says what a province is.
 func (b *Board) Terrain(p Province) Terrain { return b.terrain[p] }
 
-// FleetPlaces are the places of a province where a fleet can stand: none inland,
+// FleetLocations are the places of a province where a fleet can stand: none inland,
 // several where it has several coasts.
-func (b *Board) FleetPlaces(p Province) []Place { return b.coasts[p] }
+func (b *Board) FleetLocations(p Province) []Location { return b.coasts[p] }
 
 // SupplyCentres are the provinces with a supply centre.
 func (b *Board) SupplyCentres() Set[Province] { return b.centres }
@@ -153,8 +156,8 @@ func (b *Board) Homes(w Power) Set[Province] {
 func (b *Board) Start() []Unit { return slices.Clone(b.start) }
 
 // Stands says whether a unit of type t can stand at p.
-func (b *Board) Stands(t Type, p Place) bool {
-	if p >= Places {
+func (b *Board) Stands(t Type, p Location) bool {
+	if p >= Locations {
 		return false
 	}
 	if t == Fleet {
@@ -165,16 +168,16 @@ func (b *Board) Stands(t Type, p Place) bool {
 
 // Moves are the places a unit of type t at p can go to by itself. An army's are
 // provinces.
-func (b *Board) Moves(t Type, p Place) Set[Place] {
+func (b *Board) Moves(t Type, p Location) Set[Location] {
 	if t == Fleet {
 		return b.fleet[p]
 	}
-	return Set[Place](b.army[b.provinces[p]])
+	return Set[Location](b.army[b.provinces[p]])
 }
 
 // Reach is Moves without coasts: the provinces a unit can go to, and so those it can
 // support into.
-func (b *Board) Reach(t Type, p Place) Set[Province] {
+func (b *Board) Reach(t Type, p Location) Set[Province] {
 	if t == Fleet {
 		return b.reach[p]
 	}

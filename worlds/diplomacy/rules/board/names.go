@@ -80,7 +80,7 @@ func (b *Board) index() {
 // name adds a name of p, unless it is taken.
 func (b *Board) name(p Province, name string) {
 	if key := Fold(name); !b.named(key) {
-		b.lookup[key] = Place(p)
+		b.lookup[key] = Location(p)
 		b.spellings[p] = append(b.spellings[p], name)
 	}
 }
