@@ -1,4 +1,4 @@
-package view
+package failure
 
 import (
 	"strings"
@@ -48,9 +48,13 @@ func TestCommonest(t *testing.T) {
 			if err := j.Append(t.Context(), entries...); err != nil {
 				t.Fatal(err)
 			}
-			r, err := Fold(t.Context(), j, "x")
-			if err != nil || (r.Fault == nil) != (tt.want == Fault{}) || r.Fault != nil && *r.Fault != tt.want {
-				t.Errorf("%+v, %v; want %+v", r.Fault, err, tt.want)
+			head, err := j.Head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Commonest(t.Context(), j, head)
+			if err != nil || (got == nil) != (tt.want == Fault{}) || got != nil && *got != tt.want {
+				t.Errorf("%+v, %v; want %+v", got, err, tt.want)
 			}
 		})
 	}
@@ -59,7 +63,7 @@ func TestCommonest(t *testing.T) {
 	}
 }
 
-// TestPanickedAt: the line is that of the kind's own code, also where Go's libraries or the table panicked for it.
+// TestPanickedAt: the line is in the kind's own code, even if a library of Go or the table panicked.
 func TestPanickedAt(t *testing.T) {
 	t.Parallel()
 	var none map[string]int

@@ -1,4 +1,6 @@
-package view
+// Package failure counts failed calls and failed episodes of a run, and says what to do about
+// them.
+package failure
 
 import (
 	"cmp"
@@ -13,16 +15,27 @@ import (
 	"parley/llm"
 )
 
-// failures counts failed calls by model and kind.
-type failures map[failureKey]*Failure
+// Failure is the failed calls of a model with one kind of error. A refusal counts as a failure,
+// even if it is an answer.
+type Failure struct {
+	Model   string   `json:"model"` // as requested; empty for acts
+	Kind    llm.Kind `json:"kind"`
+	Calls   int      `json:"calls"`
+	Status  int      `json:"status,omitempty"`
+	Example string   `json:"example"` // the message of the first; hostile
+	Remedy  string   `json:"remedy"`  // what to do about it
+}
 
-type failureKey struct {
+// Counts counts failed calls by model and kind.
+type Counts map[countKey]*Failure
+
+type countKey struct {
 	model string
 	kind  llm.Kind
 }
 
-// add counts a reply, if it is a failure.
-func (fs failures) add(e *journal.Replied) {
+// Add counts a reply, if it is a failure.
+func (fs Counts) Add(e *journal.Replied) {
 	err := e.Error
 	switch {
 	case err != nil:
@@ -31,7 +44,10 @@ func (fs failures) add(e *journal.Replied) {
 	default:
 		return
 	}
-	k := failureKey{keyOf(e).Model, err.Kind}
+	k := countKey{kind: err.Kind}
+	if e.Act == nil && e.Request != nil {
+		k.model = e.Request.Model
+	}
 	f := fs[k]
 	if f == nil {
 		f = newFailure(k.model, err)
@@ -46,25 +62,25 @@ func newFailure(model string, err *llm.Error) *Failure {
 	return f
 }
 
-// FailureOf describes one failed call. It returns nil if the call did not fail.
-func FailureOf(e *journal.Replied) *Failure {
-	fs := failures{}
-	fs.add(e)
+// Of describes one failed call. It returns nil if the call did not fail.
+func Of(e *journal.Replied) *Failure {
+	fs := Counts{}
+	fs.Add(e)
 	for _, f := range fs {
 		return f
 	}
 	return nil
 }
 
-// AttemptFailure describes failed attempts of calls to a model. said is what one of them said.
-func AttemptFailure(model string, kind llm.Kind, attempts int, said string) *Failure {
+// OfAttempts describes failed attempts of calls to a model. said is the message of one of them.
+func OfAttempts(model string, kind llm.Kind, attempts int, said string) *Failure {
 	f := newFailure(model, &llm.Error{Kind: kind, Message: said})
 	f.Calls = attempts
 	return f
 }
 
-// sorted lists the failures, the commonest first.
-func (fs failures) sorted() []Failure {
+// Sorted lists the failures, the most common first.
+func (fs Counts) Sorted() []Failure {
 	out := make([]Failure, 0, len(fs))
 	for _, f := range fs {
 		out = append(out, *f)
@@ -75,40 +91,39 @@ func (fs failures) sorted() []Failure {
 	return out
 }
 
-// FailedReader is a journal that can read failed replies alone: see sqlite.Store.Failed. Another is
-// read whole.
-type FailedReader interface {
+// failedReader is a journal that can read only the failed replies: see sqlite.Store.Failed.
+type failedReader interface {
 	Failed(ctx context.Context, each func(journal.Entry) error) error
 }
 
-// Failures counts the failed calls of a run by model and kind, the commonest first.
-func Failures(ctx context.Context, j journal.Journal) ([]Failure, error) {
-	fs := failures{}
+// List counts the failed calls of a run by model and kind, the most common first.
+func List(ctx context.Context, j journal.Journal) ([]Failure, error) {
+	fs := Counts{}
 	add := func(e journal.Entry) error {
 		if r, ok := e.(*journal.Replied); ok {
-			fs.add(r)
+			fs.Add(r)
 		}
 		return nil
 	}
 	var err error
-	if f, ok := j.(FailedReader); ok {
+	if f, ok := j.(failedReader); ok {
 		err = f.Failed(ctx, add)
 	} else {
 		err = j.Read(ctx, journal.Whole(), add)
 	}
-	return fs.sorted(), err
+	return fs.Sorted(), err
 }
 
-// String is how many calls failed how, and whose they were: "45 cut off (lab/tiny)".
+// String returns the number of calls, the kind and the model: "45 cut off (lab/tiny)".
 func (f Failure) String() string {
 	return fmt.Sprintf("%d %s (%s)", f.Calls, strings.ReplaceAll(string(f.Kind), "_", " "), cmp.Or(f.Model, "the environment"))
 }
 
-// contextSize finds the size of a context in what servers say of prompts that are too long.
+// contextSize matches the size of the context in a server's message about a prompt that is too long.
 var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
 
-// Remedy is what can be done about calls that fail in some way. status is that of HTTP, said is
-// what the server said, and act says whether it is an environment that failed.
+// Remedy says what to do about calls that fail. status is the HTTP status, said is the server's
+// message, and act is whether an environment failed.
 func Remedy(kind llm.Kind, status int, act bool, said string) string {
 	switch {
 	case act:
@@ -156,7 +171,7 @@ func Remedy(kind llm.Kind, status int, act bool, said string) string {
 	return ""
 }
 
-// actRemedy is the same for an environment.
+// actRemedy does the same for an environment.
 func actRemedy(kind llm.Kind) string {
 	switch kind {
 	case llm.KindBadRequest:

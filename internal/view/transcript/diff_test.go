@@ -1,4 +1,4 @@
-package view
+package transcript
 
 import (
 	"encoding/json"
@@ -16,9 +16,9 @@ func assistant(text string, calls ...llm.ToolCall) llm.Message {
 	return llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: text}}, ToolCalls: calls}
 }
 
-// TestHearing picks what is new out of requests that repeat everything, of two conversations
-// that take turns in one session.
-func TestHearing(t *testing.T) {
+// TestMessageDiff finds the new messages in requests that repeat everything, of two conversations
+// that alternate in one session.
+func TestMessageDiff(t *testing.T) {
 	t.Parallel()
 	look := llm.ToolCall{ID: "c1", Name: "look", Arguments: `{"at":1}`}
 	seen := llm.Message{Role: llm.RoleTool, ToolCallID: "c1", Parts: []llm.Part{{Text: "a wall"}}}
@@ -26,7 +26,7 @@ func TestHearing(t *testing.T) {
 	one := []llm.Message{llm.System("Be brief."), llm.User("Who?")}
 	two := []llm.Message{llm.System("Be brief."), assistant("an example"), llm.User("Where?")}
 	more := slices.Concat(one, []llm.Message{assistant("", look), seen})
-	var h Hearing
+	var h MessageDiff
 	for i, c := range []struct {
 		asked  []llm.Message
 		answer *llm.Response
@@ -49,33 +49,31 @@ func TestHearing(t *testing.T) {
 	}
 }
 
-// TestSessionReads tells a session of a gateway: what is new in a request stands before its
-// answer, and the bytes of the answers are left out. Other kinds tell it themselves.
+// TestSessionReads reads a session of a gateway: the new messages of a request come before its
+// answer, and notes with the bytes of answers are hidden. Other kinds note it themselves.
 func TestSessionReads(t *testing.T) {
 	t.Parallel()
+	turn := func(n int) journal.Turn { return journal.Turn{Turn: n} }
 	for kind, want := range map[string]string{
 		"gateway": "asked user: Who?/answer client: me/asked user: Why?/answer client: because",
 		"duel":    `note : {"body":"{}"}/answer client: me/answer client: because`,
 	} {
-		first := ask(turn(0, 0), "client", 1, "me")
+		first := ask(turn(0), "client", "me")
 		first.Request.Messages = []llm.Message{llm.User("Who?")}
-		second := ask(turn(0, 1), "client", 2, "because")
+		second := ask(turn(1), "client", "because")
 		second.Request.Messages = []llm.Message{llm.User("Who?"), assistant("me"), llm.User("Why?")}
-		entries := []journal.Entry{
-			&journal.Begun{Version: 1, Run: "r", Kind: kind, KindVersion: 1, At: clockTime(0), Plan: json.RawMessage(`{}`)},
-			&journal.Opened{At: clockTime(0)}, &journal.Staged{Specs: world.List(world.Spec{Kind: kind})},
-			&journal.Turned{Turn: turn(0, 0), Calls: 1, Notes: []world.Note{{Kind: "wire", Data: json.RawMessage(`{"body":"{}"}`)}}},
-			first, &journal.Turned{Turn: turn(0, 1), Calls: 1}, second,
-		}
+		entries := append(begin(kind),
+			&journal.Turned{Turn: turn(0), Calls: 1, Notes: []world.Note{{Kind: "wire", Data: json.RawMessage(`{"body":"{}"}`)}}},
+			first, &journal.Turned{Turn: turn(1), Calls: 1}, second)
 		j := &journal.Memory{}
 		if err := j.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)
 		}
-		r := fold(t, entries...)
-		if known := ledger.Kind(); known.Name == kind {
-			r.Know(known)
+		var known world.Kind
+		if k := ledger.Kind(); k.Name == kind {
+			known = k
 		}
-		read, err := ReadTranscript(t.Context(), j, r, 0)
+		read, err := Read(t.Context(), j, head(t, j), known, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package view
+package failure
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"parley/llm"
 )
 
-// TestEveryKindHasARemedy: whatever fails, something can be done about it.
+// TestEveryKindHasARemedy: there is advice for every kind of failure.
 func TestEveryKindHasARemedy(t *testing.T) {
 	t.Parallel()
 	for _, k := range llm.Kinds() {

@@ -1,4 +1,4 @@
-package view
+package failure
 
 import (
 	"context"
@@ -12,17 +12,17 @@ import (
 	"parley/world"
 )
 
-// Fault is what episodes failed of most often.
+// Fault is the most common reason why episodes failed. Said and At are of the first episode.
 type Fault struct {
-	Episodes int    `json:"episodes"`       // that failed of it
-	Why      string `json:"why"`            // as their outcomes have it
-	Said     string `json:"said,omitempty"` // to the first of them, by whoever answered the call that failed; hostile
-	At       string `json:"at,omitempty"`   // where the world of the first of them panicked, as game.go:57
+	Episodes int    `json:"episodes"`       // that failed for this reason
+	Why      string `json:"why"`            // as in their outcomes
+	Said     string `json:"said,omitempty"` // the message of the failed call; hostile
+	At       string `json:"at,omitempty"`   // where its world panicked, as game.go:57
 }
 
-// Commonest is what most of the failed episodes of a run failed of, as the first of them has
-// it; of several, what came first. It is nil where none failed. Both texts are one line, and
-// cut.
+// Commonest returns the most common reason why episodes of a run failed, and the first one
+// where several are equally common. It returns nil if no episode failed. Its texts are one
+// line each, and cut.
 func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fault, error) {
 	count := map[string]int{}
 	numbers := slices.Sorted(maps.Keys(head.Ended))
@@ -44,7 +44,7 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why), At: oneLine(panickedAt(first.Stack))}
 	entries, err := journal.Episode(ctx, j, first.Episode)
 	for _, e := range entries {
-		// An outcome names the kind of the failure and no more: worlds are not told what was said.
+		// An outcome has the kind of the failure only: a world does not get the message.
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == first.Attempt && r.Error != nil && strings.Contains(why, string(r.Error.Kind)) {
 			f.Said = oneLine(r.Error.Message)
 		}
@@ -52,8 +52,8 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 	return f, err
 }
 
-// sortOf is what failures of one sort have in common: what comes after a number, a step or a sum of
-// money, is of one episode.
+// sortOf returns what reasons of one sort have in common: the text before the first number, such
+// as a step or an amount of money.
 func sortOf(why string) string {
 	if i := strings.IndexAny(why, "0123456789"); i > 0 {
 		return why[:i]
@@ -61,14 +61,14 @@ func sortOf(why string) string {
 	return why
 }
 
-// panickedAt is the file and line of the first function in a stack, from the panic on, that is neither of Go
-// nor of package world: the kind's own. It is empty where there is none.
+// panickedAt returns the file and line of the first function below the panic in a stack that is
+// the kind's own: not of Go and not of package world. It returns "" if there is none.
 func panickedAt(stack string) string {
 	_, below, found := strings.Cut(stack, "\npanic(")
 	if !found {
 		return ""
 	}
-	worldPackage := reflect.TypeFor[world.Table]().PkgPath() + "." // begins its functions in a stack
+	worldPackage := reflect.TypeFor[world.Table]().PkgPath() + "." // prefix of its functions in a stack
 	lines := strings.Split(below, "\n")
 	goroot := "" // empty: built with -trimpath
 	for i := 1; i < len(lines); i += 2 {
@@ -88,17 +88,17 @@ func panickedAt(stack string) string {
 	return ""
 }
 
-// oneLine is a text as one line that is not too long.
+// oneLine returns a text as one line of limited length.
 func oneLine(text string) string {
-	const most = 200
+	const limit = 200
 	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	if len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
 	}
 	return string(runes)
 }
 
-// String is the fault as a part of a sentence.
+// String returns the fault as part of a sentence.
 func (f *Fault) String() string {
 	text := f.Why
 	if f.At != "" {
