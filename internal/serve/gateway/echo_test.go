@@ -118,7 +118,7 @@ func joined(body string) string {
 	}
 	read([]byte(body))
 	all := sse.Splitter{}
-	all.Feed([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
+	all.Add([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
 	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
 		read(sse.Parse(raw).Data)
 	}

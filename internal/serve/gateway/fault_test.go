@@ -66,10 +66,10 @@ func TestStreamsThatFail(t *testing.T) {
 		why  string // in the record
 	}{
 		"dies":        {die, llm.KindTransport, `"code":"transport"`, "in the middle of the answer"},
-		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing complete came for"},
+		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing complete arrived for"},
 		"stops":       {events(chunk("so")), llm.KindMalformed, `"code":"malformed"`, "without [DONE]"},
 		"fails":       {events(chunk("so"), `{"error":{"message":"out of luck","code":"server_error"}}`), llm.KindServer, `data: {"error":{"message":"out of luck","code":"server_error"}}`, "out of luck"},
-		"no JSON":     {events(chunk("so"), `{"choices":[`, "[DONE]"), llm.KindMalformed, `"code":"malformed"`, "not of the chat completions form"},
+		"no JSON":     {events(chunk("so"), `{"choices":[`, "[DONE]"), llm.KindMalformed, `"code":"malformed"`, "not a chat completion chunk"},
 		"half an end": {events(chunk("so"), ends()[0]), llm.KindMalformed, `"code":"malformed"`, "without [DONE]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (u *Upstream) readSome(ctx context.Context, s *streamer) error {
 	}
 	n, err := s.a.Read(ctx, into)
 	s.full = n == len(into)
-	s.split.Feed(into[:n])
+	s.split.Add(into[:n])
 	return err
 }
 
