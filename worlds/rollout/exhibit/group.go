@@ -1,4 +1,4 @@
-package rules
+package exhibit
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const (
 )
 
 // state says how a group stands.
-func (k *crew) state() string {
+func (k *group) state() string {
 	switch {
 	case len(k.members) < k.planned:
 		return groupOpen
@@ -31,7 +31,7 @@ func (k *crew) state() string {
 }
 
 // standing is the state with its reason.
-func (k *crew) standing() string {
+func (k *group) standing() string {
 	switch state := k.state(); state {
 	case groupOpen:
 		return fmt.Sprintf("%s: %d have not ended", state, k.planned-len(k.members))
@@ -43,7 +43,7 @@ func (k *crew) standing() string {
 }
 
 // spread is what lies between the best and the worst of a group, by the first player.
-func (k *crew) spread() (x float64, ok bool) {
+func (k *group) spread() (x float64, ok bool) {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for _, e := range k.members {
 		if len(e.got) > 0 {
@@ -54,11 +54,11 @@ func (k *crew) spread() (x float64, ok bool) {
 	return high - low, n > 1
 }
 
-func (g *gallery) grouped() bool {
-	return slices.ContainsFunc(g.groups, func(k *crew) bool { return k.planned > 1 })
+func (g *exhibits) grouped() bool {
+	return slices.ContainsFunc(g.groups, func(k *group) bool { return k.planned > 1 })
 }
 
-func (g *gallery) showGroups() world.Show {
+func (g *exhibits) showGroups() world.Show {
 	if !g.grouped() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (g *gallery) showGroups() world.Show {
 
 // showGroupMeans is how many groups pay how much on average: easy tasks, hard ones, and what
 // lies between.
-func (g *gallery) showGroupMeans() world.Show {
+func (g *exhibits) showGroupMeans() world.Show {
 	if !g.grouped() {
 		return nil
 	}
@@ -103,11 +103,11 @@ func (g *gallery) showGroupMeans() world.Show {
 	return histogram("mean reward of a group", "groups", names, values)
 }
 
-// mostGroups is how many groups are listed.
-const mostGroups = 20
+// maxGroups is how many groups are listed.
+const maxGroups = 20
 
 // showGroupRewards lists groups, those first that pay most unlike the others.
-func (g *gallery) showGroupRewards() world.Show {
+func (g *exhibits) showGroupRewards() world.Show {
 	if !g.grouped() || len(g.players) == 0 {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (g *gallery) showGroupRewards() world.Show {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.apart, a.apart) })
 	t := world.Grid{Columns: []string{"group", "seat", "episodes", "reward", "state", "ended by"}}
-	for _, r := range rows[:min(len(rows), mostGroups)] {
+	for _, r := range rows[:min(len(rows), maxGroups)] {
 		t.Rows = append(t.Rows, r.cells)
 	}
 	return t

@@ -1,4 +1,4 @@
-package rules
+package exhibit
 
 import (
 	"encoding/json"
@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/rollout/rules"
 )
 
-// came is an episode for a report: of a task of a plan with groups of two.
-func came(episode int, env string, reward float64, change func(d *Data, p *world.Played)) world.Played {
-	d := Data{Env: env, Stop: StopTerminated, Steps: 3, Tries: 1, Rows: []Row{{Seat: "agent", Completed: true, Reward: reward, Weights: fmt.Sprint(episode / 4)}}}
+// episode returns an episode for a report: of a task of a plan with groups of two.
+func episode(episode int, env string, reward float64, change func(d *rules.Data, p *world.Played)) world.Played {
+	d := rules.Data{Env: env, Stop: rules.StopTerminated, Steps: 3, Tries: 1, Rows: []rules.Row{{Seat: "agent", Completed: true, Reward: reward, Weights: fmt.Sprint(episode / 4)}}}
 	p := world.Played{
 		Episode: episode,
 		Spec:    world.Spec{Params: fmt.Appendf(nil, `{"env":%q,"group":2}`, env), Lineup: map[string]string{"agent": "x"}, Deal: episode / 2},
@@ -32,16 +33,16 @@ func came(episode int, env string, reward float64, change func(d *Data, p *world
 	return p
 }
 
-func failing(why string) func(d *Data, p *world.Played) {
-	return func(d *Data, p *world.Played) {
-		d.Stop, d.Tries, p.Outcome.Failed, p.Outcome.Scores = StopFailed, 3, why, nil
+func failing(why string) func(d *rules.Data, p *world.Played) {
+	return func(d *rules.Data, p *world.Played) {
+		d.Stop, d.Tries, p.Outcome.Failed, p.Outcome.Scores = rules.StopFailed, 3, why, nil
 	}
 }
 
 // shows returns the exhibits of episodes, by name.
 func shows(t *testing.T, all ...world.Played) map[string]world.Show {
 	t.Helper()
-	x := Definition{}.Exhibitor()
+	x := New()
 	for _, p := range all {
 		x.Add(p)
 	}
@@ -63,12 +64,12 @@ func TestExhibits(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
 	for i := range 12 { // groups 1 to 6 of maze: 0 and 1, 1 and 2, …
-		all = append(all, came(i, "maze", float64(i/2+i%2), nil))
+		all = append(all, episode(i, "maze", float64(i/2+i%2), nil))
 	}
 	all = append(all,
-		came(12, "word", 1, nil), came(13, "word", 1, nil), // equal
-		came(14, "word", 1, nil), came(15, "word", 0, failing("environment: step 4: malformed (3 tries)")), // short
-		came(16, "word", 2, func(d *Data, p *world.Played) { d.Stop, p.Took.Attempt, d.Unmatched = StopMaxSteps, 1, 2 }), // open
+		episode(12, "word", 1, nil), episode(13, "word", 1, nil), // equal
+		episode(14, "word", 1, nil), episode(15, "word", 0, failing("environment: step 4: malformed (3 tries)")), // short
+		episode(16, "word", 2, func(d *rules.Data, p *world.Played) { d.Stop, p.Took.Attempt, d.Unmatched = rules.StopMaxSteps, 1, 2 }), // open
 	)
 	got := shows(t, all...)
 	rewards := got["rollout-rewards"].(world.Grid)
@@ -109,7 +110,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
 	for i := range 30 {
-		all = append(all, came(i, "maze", float64(i)/7, nil))
+		all = append(all, episode(i, "maze", float64(i)/7, nil))
 	}
 	got := shows(t, all...)
 	shares := 0.0
@@ -132,7 +133,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	for _, v := range bars.Series[0].Values {
 		sum += v
 	}
-	if sum != 30 || len(bars.Labels) > mostBars || bars.Labels[0] != "0–1" {
+	if sum != 30 || len(bars.Labels) > maxBars || bars.Labels[0] != "0–1" {
 		t.Errorf("%v episodes in %v", sum, bars.Labels)
 	}
 	if c := got["rollout-curve"].(world.Curves).Curves[0]; len(c.Points) < 3 || c.Points[0].Sample.Episodes() < 3 {
@@ -143,16 +144,16 @@ func TestExhibitsOfTime(t *testing.T) {
 // TestSeveralPlayers: players are told apart by what differs, and by nothing else.
 func TestSeveralPlayers(t *testing.T) {
 	t.Parallel()
-	two := func(_ *Data, p *world.Played) {
+	two := func(_ *rules.Data, p *world.Played) {
 		p.Spec.Lineup = map[string]string{"agent": "x", "other": "y"}
 		p.Outcome.Scores = append(p.Outcome.Scores, world.Score{Seat: "other", Name: "reward", Value: 1})
 	}
-	g := shows(t, came(0, "duel", 1, two), came(1, "duel", 2, two))["rollout-rewards"].(world.Grid)
+	g := shows(t, episode(0, "duel", 1, two), episode(1, "duel", 2, two))["rollout-rewards"].(world.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "duel · agent" || g.Rows[1][0] != "duel · other" || g.Rows[1][1] != "y" {
 		t.Errorf("%v", g.Rows)
 	}
-	swap := func(_ *Data, p *world.Played) { p.Spec.Lineup = map[string]string{"agent": "z"} }
-	g = shows(t, came(0, "maze", 1, nil), came(2, "maze", 2, swap))["rollout-rewards"].(world.Grid)
+	swap := func(_ *rules.Data, p *world.Played) { p.Spec.Lineup = map[string]string{"agent": "z"} }
+	g = shows(t, episode(0, "maze", 1, nil), episode(2, "maze", 2, swap))["rollout-rewards"].(world.Grid)
 	if len(g.Rows) != 2 || g.Rows[0][0] != "maze · x" || g.Rows[1][0] != "maze · z" {
 		t.Errorf("%v", g.Rows)
 	}
@@ -167,7 +168,7 @@ func TestExhibitsOfAnything(t *testing.T) {
 	var all []world.Played
 	for i, data := range []string{`null`, `3`, `{}`, `{"stop":"terminated"}`, `{"stop":"x","env":"e","rows":[{}],"steps":-4}`, `{"stop":"failed","rows":null}`} {
 		for _, params := range []string{``, `{}`, `{"task":{}}`, `{"task":{"group":"g","size":-1},"group":-2}`} {
-			p := came(i, "e", 1, nil)
+			p := episode(i, "e", 1, nil)
 			p.Outcome.Data, p.Spec.Params = json.RawMessage(data), json.RawMessage(params)
 			p.Outcome.Scores = []world.Score{{Name: "reward", Value: math.Inf(1)}, {Name: "reward", Seat: "s", Value: 1e308 * float64(i-2)}, {Name: "reward", Seat: "t", Value: math.NaN()}}
 			p.Took = world.Took{Began: 9, Ended: 2, Asked: -1}
@@ -175,7 +176,7 @@ func TestExhibitsOfAnything(t *testing.T) {
 		}
 	}
 	for i := range 20 {
-		all = append(all, came(i, "f", math.Pow(-10, float64(i*15)), nil))
+		all = append(all, episode(i, "f", math.Pow(-10, float64(i*15)), nil))
 	}
 	all = append(all, world.Played{}, world.Played{Outcome: world.Outcome{Data: 7}})
 	shows(t, all...)

@@ -1,4 +1,4 @@
-package rules
+package exhibit
 
 import (
 	"maps"
@@ -7,24 +7,25 @@ import (
 	"strconv"
 
 	"parley/world"
+	"parley/worlds/rollout/rules"
 )
 
-// mostPoints is how many points a curve has at most.
-const mostPoints = 24
+// maxPoints is how many points a curve has at most.
+const maxPoints = 24
 
 // showCurve is the mean reward over the run. A point is of whole groups, as many as make
 // the curve readable.
-func (g *gallery) showCurve() world.Show {
+func (g *exhibits) showCurve() world.Show {
 	c := world.Curves{X: "episode", Y: "reward"}
 	for _, who := range g.players {
-		var of []*crew
+		var of []*group
 		for _, k := range g.groups {
 			if k.env == who.env {
 				of = append(of, k)
 			}
 		}
 		curve := world.Curve{Name: g.label(who)}
-		size := max(1, (len(of)+mostPoints-1)/mostPoints, minInPoint(len(of)))
+		size := max(1, (len(of)+maxPoints-1)/maxPoints, minInPoint(len(of)))
 		for part := range slices.Chunk(of, size) {
 			var in []*seen
 			for _, k := range part {
@@ -57,7 +58,7 @@ func middle(of []*seen) float64 {
 }
 
 // showVersions is the mean reward by the version of the weights, where there are several.
-func (g *gallery) showVersions() world.Show {
+func (g *exhibits) showVersions() world.Show {
 	c := world.Curves{X: "version of the weights", Y: "reward"}
 	several := false
 	for _, who := range g.players {
@@ -85,7 +86,7 @@ func (g *gallery) showVersions() world.Show {
 }
 
 // showDistribution is how many episodes paid how much.
-func (g *gallery) showDistribution() world.Show {
+func (g *exhibits) showDistribution() world.Show {
 	values := make([][]float64, len(g.players))
 	names := make([]string, len(g.players))
 	for i, who := range g.players {
@@ -99,11 +100,11 @@ func (g *gallery) showDistribution() world.Show {
 	return histogram("reward", "episodes", names, values)
 }
 
-func (g *gallery) showSteps() world.Show {
+func (g *exhibits) showSteps() world.Show {
 	values := make([][]float64, len(g.envs))
 	for i, env := range g.envs {
 		for _, e := range g.of(env) {
-			if e.stop != StopFailed {
+			if e.stop != rules.StopFailed {
 				values[i] = append(values[i], float64(e.steps))
 			}
 		}
@@ -111,8 +112,8 @@ func (g *gallery) showSteps() world.Show {
 	return histogram("steps", "episodes", g.envs, values)
 }
 
-// mostBars is how many bars a distribution has for each series.
-const mostBars = 12
+// maxBars is how many bars a distribution has for each series.
+const maxBars = 12
 
 // histogram counts values: each by itself where there are few, and in equal ranges where
 // there are many.
@@ -132,7 +133,7 @@ func histogram(x, y string, names []string, values [][]float64) world.Show {
 	for _, v := range at {
 		b.Labels = append(b.Labels, number(v))
 	}
-	if len(at) > mostBars {
+	if len(at) > maxBars {
 		low, width, n := ranges(at[0], at[len(at)-1])
 		place = func(v float64) int { return max(0, min(n-1, int((v-low)/width))) }
 		b.Labels = nil
@@ -163,10 +164,12 @@ func ranges(low, high float64) (from, width float64, n int) {
 	return from, width, max(1, min(about+2, int(math.Floor((high-from)/width))+1))
 }
 
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
 func brief(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-func (g *gallery) showStops() world.Show {
-	counts := map[Stop]map[string]float64{}
+func (g *exhibits) showStops() world.Show {
+	counts := map[rules.Stop]map[string]float64{}
 	for _, e := range g.episodes {
 		if counts[e.stop] == nil {
 			counts[e.stop] = map[string]float64{}
@@ -177,7 +180,7 @@ func (g *gallery) showStops() world.Show {
 	for _, env := range g.envs {
 		b.Series = append(b.Series, world.BarSeries{Name: env})
 	}
-	for _, stop := range []Stop{StopTerminated, StopTruncated, StopEmpty, StopLength, StopTooLong, StopMaxSteps, StopFailed} {
+	for _, stop := range []rules.Stop{rules.StopTerminated, rules.StopTruncated, rules.StopEmpty, rules.StopLength, rules.StopTooLong, rules.StopMaxSteps, rules.StopFailed} {
 		if counts[stop] == nil {
 			continue
 		}
@@ -189,11 +192,11 @@ func (g *gallery) showStops() world.Show {
 	return b
 }
 
-// leastShare is the least share of the time that is worth a word.
-const leastShare = 0.0005
+// minShare is the least share of the time that is worth a word.
+const minShare = 0.0005
 
 // showTime splits the time of episodes.
-func (g *gallery) showTime() world.Show {
+func (g *exhibits) showTime() world.Show {
 	parts := []struct {
 		name string
 		of   func(world.Took) float64
@@ -219,7 +222,7 @@ func (g *gallery) showTime() world.Show {
 				share.Add(e.unit, p.of(e.took)/all)
 			}
 		}
-		if seconds.Episodes() > 0 && share.Estimate(0.95).Value >= leastShare {
+		if seconds.Episodes() > 0 && share.Estimate(0.95).Value >= minShare {
 			t.Rows = append(t.Rows, []any{p.name, seconds, share})
 		}
 	}
@@ -233,7 +236,7 @@ func (g *gallery) showTime() world.Show {
 const allEnvs = "(all)"
 
 // showOpen is how many environments were in use, over time.
-func (g *gallery) showOpen() world.Show {
+func (g *exhibits) showOpen() world.Show {
 	end := 0.0
 	for _, e := range g.episodes {
 		end = max(end, e.took.Ended)

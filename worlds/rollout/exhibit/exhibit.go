@@ -1,4 +1,9 @@
-package rules
+// Package exhibit is the part of a report that is special to rollouts: tables and charts of rewards, groups,
+// lengths and times.
+//
+// It promises that data of any form is accepted: a run file may come from anywhere. It is not for a single
+// episode: package rules writes its story.
+package exhibit
 
 import (
 	"cmp"
@@ -11,15 +16,16 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/rollout/rules"
 )
 
-// gallery is the kind's own part of a report. The episodes of a group are of one task, and so
+// exhibits is the kind's own part of a report. The episodes of a group are of one task, and so
 // do not count as independent: every mean is taken by group.
-type gallery struct {
+type exhibits struct {
 	episodes []*seen
 	envs     []string // as they came
 	players  []player // likewise
-	groups   []*crew  // likewise
+	groups   []*group // likewise
 	byName   map[string]int
 	failed   map[string]int // by reason
 	nobody   int            // rewards
@@ -29,7 +35,7 @@ type gallery struct {
 type seen struct {
 	number, group int
 	env           string
-	stop          Stop
+	stop          rules.Stop
 	steps, tries  int
 	got           []got
 	took          world.Took
@@ -47,22 +53,24 @@ type got struct {
 // player is who is paid: a seat of an environment, and who sat there.
 type player struct{ env, seat, agent string }
 
-// crew is a group: the episodes of one task.
-type crew struct {
+// group is a group: the episodes of one task.
+type group struct {
 	name, env string
 	planned   int
 	members   []*seen
 	failures  int
 }
 
+// New returns an empty report.
+func New() world.Exhibitor { return &exhibits{} }
+
 // Add takes in an episode.
-func (g *gallery) Add(p world.Played) {
+func (g *exhibits) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var d Data
+	var d rules.Data
 	var params struct {
-		Env   string
 		Group int
-		Task  *Task
+		Task  *rules.Task
 	}
 	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil || d.Stop == "" {
 		return
@@ -71,17 +79,12 @@ func (g *gallery) Add(p world.Played) {
 	if !slices.Contains(g.envs, d.Env) {
 		g.envs = append(g.envs, d.Env)
 	}
-	name, planned := fmt.Sprintf("%s:%d", params.Env, p.Spec.Deal+1), max(1, params.Group)
-	if params.Task != nil {
-		name = params.Task.Group
-		if params.Group == 0 {
-			planned = params.Task.Size
-		}
+	planned := max(1, params.Group)
+	if params.Task != nil && params.Group == 0 {
+		planned = params.Task.Size
 	}
-	if p.Spec.Cell != "" {
-		name = p.Spec.Cell + " " + name
-	}
-	e.group = g.crew(name, d.Env, planned)
+	name, _ := rules.GroupOf(p.Spec) // the params were read above
+	e.group = g.groupNamed(name, d.Env, planned)
 	g.episodes = append(g.episodes, e)
 	of := g.groups[e.group]
 	of.members = append(of.members, e)
@@ -94,7 +97,7 @@ func (g *gallery) Add(p world.Played) {
 	e.got = g.paid(p, d)
 }
 
-func (g *gallery) crew(name, env string, planned int) int {
+func (g *exhibits) groupNamed(name, env string, planned int) int {
 	if i, ok := g.byName[name]; ok {
 		return i
 	}
@@ -102,12 +105,12 @@ func (g *gallery) crew(name, env string, planned int) int {
 		g.byName = map[string]int{}
 	}
 	g.byName[name] = len(g.groups)
-	g.groups = append(g.groups, &crew{name: name, env: env, planned: planned})
+	g.groups = append(g.groups, &group{name: name, env: env, planned: planned})
 	return len(g.groups) - 1
 }
 
 // fail counts a failure by its reason, whichever step and try it was of.
-func (g *gallery) fail(why string) {
+func (g *exhibits) fail(why string) {
 	if g.failed == nil {
 		g.failed = map[string]int{}
 	}
@@ -122,7 +125,7 @@ func (g *gallery) fail(why string) {
 }
 
 // paid reads what the players of an episode got.
-func (g *gallery) paid(p world.Played, d Data) (out []got) {
+func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 	versions := map[string]string{}
 	for _, r := range d.Rows {
 		versions[r.Seat] = r.Weights
@@ -145,7 +148,7 @@ func (g *gallery) paid(p world.Played, d Data) (out []got) {
 }
 
 // label names a player as shortly as tells it from the others.
-func (g *gallery) label(p player) string {
+func (g *exhibits) label(p player) string {
 	seats, agents := map[string]bool{}, map[string]bool{}
 	for _, q := range g.players {
 		seats[q.seat], agents[q.agent] = true, true
@@ -183,7 +186,7 @@ func reward(who player) func(*seen) (float64, bool) {
 }
 
 // of returns the episodes of an environment.
-func (g *gallery) of(env string) (out []*seen) {
+func (g *exhibits) of(env string) (out []*seen) {
 	for _, e := range g.episodes {
 		if e.env == env || env == allEnvs {
 			out = append(out, e)
@@ -193,7 +196,7 @@ func (g *gallery) of(env string) (out []*seen) {
 }
 
 // Exhibits shows it all.
-func (g *gallery) Exhibits() []world.Exhibit {
+func (g *exhibits) Exhibits() []world.Exhibit {
 	if len(g.episodes) == 0 {
 		return nil
 	}
@@ -212,14 +215,14 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	add("steps", "Distribution of steps", "", g.showSteps())
 	add("groups", "Groups", "Complete: every planned episode ended, and none failed. Short: some failed, and the group is closed without them. Open: some have not ended. Equal: every episode was paid the same, which teaches nothing between them. Spread: what lies between the best and the worst of a group.", g.showGroups())
 	add("group-means", "Distribution of groups", "", g.showGroupMeans())
-	add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", mostGroups), g.showGroupRewards())
+	add("group-rewards", "Rewards by group", fmt.Sprintf("The groups that pay most unlike the others: at most %d of them, those first that differ most.", maxGroups), g.showGroupRewards())
 	add("trouble", "What went wrong", "Failed episodes are in no mean above.", g.showTrouble())
 	add("time", "Where the time goes", "Of the time from an episode's first request to its end. The rest is recording, and waiting for a core.", g.showTime())
 	add("open", "Environments in use", "Episodes that had an environment or were getting one, over the time played.", g.showOpen())
 	return out
 }
 
-func (g *gallery) showRewards() world.Show {
+func (g *exhibits) showRewards() world.Show {
 	if len(g.players) == 0 {
 		return nil
 	}
@@ -232,7 +235,7 @@ func (g *gallery) showRewards() world.Show {
 	return t
 }
 
-func (g *gallery) extremes(who player) (low, high float64) {
+func (g *exhibits) extremes(who player) (low, high float64) {
 	first := true
 	for _, e := range g.episodes {
 		if x, ok := reward(who)(e); ok {
@@ -245,13 +248,13 @@ func (g *gallery) extremes(who player) (low, high float64) {
 	return low, high
 }
 
-func (g *gallery) showLengths() world.Show {
+func (g *exhibits) showLengths() world.Show {
 	t := world.Grid{Columns: []string{"environment", "steps", "longest", "answer tokens", "prompt tokens", "seconds"}}
 	for _, env := range g.envs {
 		of := g.of(env)
 		longest := slices.MaxFunc(of, func(a, b *seen) int { return cmp.Compare(a.steps, b.steps) }).steps
 		number := func(f func(*seen) float64) *world.Sample {
-			s := sample(of, func(e *seen) (float64, bool) { return f(e), e.stop != StopFailed })
+			s := sample(of, func(e *seen) (float64, bool) { return f(e), e.stop != rules.StopFailed })
 			s.Bounds = world.AtLeast0()
 			return s
 		}
@@ -264,7 +267,7 @@ func (g *gallery) showLengths() world.Show {
 }
 
 // showTrouble lists what failed or was done again.
-func (g *gallery) showTrouble() world.Show {
+func (g *exhibits) showTrouble() world.Show {
 	t := world.Grid{Columns: []string{"what", "count", "of"}}
 	add := func(what string, n int, of string) {
 		if n > 0 {
