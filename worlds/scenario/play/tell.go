@@ -1,15 +1,17 @@
-package scenario
+package play
 
 import (
 	"fmt"
 	"slices"
 
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
 )
 
-// mostMissed is how many accounts may fail one after the other: a world that stands still is
+// maxMissed is how many accounts may fail one after the other: a world that stands still is
 // not the one that was asked for.
-const mostMissed = 2
+const maxMissed = 2
 
 // tell lets what was decided and what comes from outside happen: the narrator writes what
 // follows. Where it fails, the world stays as it is, and what it should have told is told
@@ -25,10 +27,10 @@ func (g *game) tell(t *world.Table, m moves) {
 	}
 	swan := g.swan(m.turn)
 	reply := t.One(g.updateCall(m, events, swan))
-	u := readUpdate(reply)
+	u := form.ReadUpdate(reply)
 	g.accounts.Add(reply)
 	if swan && u.BlackSwan != "" {
-		e := Fired{Turn: m.turn, Name: "black swan", Type: "black_swan", Description: u.BlackSwan}
+		e := record.Event{Turn: m.turn, Name: "black swan", Type: "black_swan", Description: u.BlackSwan}
 		events = append(events, e)
 		t.Note("event", "", e)
 	}
@@ -50,29 +52,29 @@ func (g *game) tell(t *world.Table, m moves) {
 	g.turns = append(g.turns, now)
 	if a := g.coming; a.summarized > 0 {
 		g.summary, g.summarized = a.summary, a.summarized
-		t.Note("summary", "", Summary{Turns: a.summarized, Text: a.summary, Failed: a.summaryFailed})
+		t.Note("summary", "", record.Summary{Turns: a.summarized, Text: a.summary, Failed: a.summaryFailed})
 		for _, one := range a.asides {
 			g.cast[one.who].aside = one.text
-			t.Note("summary", g.cast[one.who].ShortName, Summary{Turns: a.summarized, Text: one.text, Failed: one.failed})
+			t.Note("summary", g.cast[one.who].ShortName, record.Summary{Turns: a.summarized, Text: one.text, Failed: one.failed})
 		}
 	}
 	g.refresh()
-	t.Note("world", "", World{
+	t.Note("world", "", record.World{
 		Turn: m.turn, State: now.state, Changes: now.changes, Consequences: now.consequences, Hidden: u.Hidden,
 		Stale: u.State == "", Failed: reply.Failed,
 	})
 	g.measureTexts(t)
 	g.close()
-	if g.missed >= mostMissed {
+	if g.missed >= maxMissed {
 		g.fail("%s; that was in %d turns, one after the other", g.accounts.Because("the narrator wrote nothing"), g.missed)
 	}
 }
 
 // untoldTurn keeps what should have been told.
-func (g *game) untoldTurn(m moves, events []Fired) {
+func (g *game) untoldTurn(m moves, events []record.Event) {
 	for i, d := range m.decisions {
-		if d.action != "" {
-			g.untold = append(g.untold, fmt.Sprintf("In turn %d, %s: %s", m.turn, g.cast[i].Name, d.action))
+		if d.Action != "" {
+			g.untold = append(g.untold, fmt.Sprintf("In turn %d, %s: %s", m.turn, g.cast[i].Name, d.Action))
 		}
 	}
 	for _, e := range events {
@@ -84,8 +86,8 @@ func (g *game) untoldTurn(m moves, events []Fired) {
 func (g *game) actions(m moves) []saying {
 	var all []saying
 	for i, d := range m.decisions {
-		if d.action != "" {
-			all = append(all, saying{i, d.action})
+		if d.Action != "" {
+			all = append(all, saying{i, d.Action})
 		}
 	}
 	return slices.Clip(all)

@@ -1,4 +1,4 @@
-package scenario
+package show
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"parley/worlds/scenario/text"
 )
 
 // graph draws who speaks to whom: actors on a circle, an arrow for what one wrote to
@@ -121,7 +123,7 @@ const nameHeight = 16.0
 
 // nameLines is a name in one line, or in two where it is long.
 func nameLines(name string) []string {
-	name = cut(oneLine(name), 36)
+	name = text.Cut(text.OneLine(name), 36)
 	if utf8.RuneCountInString(name) <= 16 {
 		return []string{name}
 	}

@@ -1,36 +1,37 @@
-package scenario
+package show
 
 import (
 	"encoding/json"
 	"slices"
 
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
 // chronicle is an episode put together again from its notes, for readers. Notes that are
 // not what they should be are passed over: a run file may come from anywhere.
 type chronicle struct {
-	Opening
+	record.Opening
 	chapters []*chapter // by turn, from 0, the situation at the start
-	dropped  *Dropped
-	end      *Ended
+	dropped  *record.Dropped
+	end      *record.Ended
 }
 
 // chapter is a turn.
 type chapter struct {
 	number     int
-	statements []by[Statement]
-	messages   []by[Message]
-	coalitions []by[Coalition]
-	decisions  []by[Decision]
-	silent     []by[Silence]
-	events     []Fired
-	world      *World
-	metrics    []by[Metric]
-	thresholds []by[Threshold]
-	checks     []by[Finding]
-	summaries  []by[Summary]
+	statements []by[record.Statement]
+	messages   []by[record.Message]
+	coalitions []by[record.Coalition]
+	decisions  []by[record.Decision]
+	silent     []by[record.Silence]
+	events     []record.Event
+	world      *record.World
+	metrics    []by[record.Metric]
+	thresholds []by[record.Threshold]
+	checks     []by[record.Finding]
+	summaries  []by[record.Summary]
 }
 
 // by is something and whose it is: a short name, or nobody's in particular.
@@ -52,26 +53,26 @@ func (c *chronicle) take(n world.Note) {
 	case "scenario":
 		_ = json.Unmarshal(n.Data, &c.Opening)
 		if at := c.at(0); at != nil && at.world == nil {
-			at.world = &World{State: c.State}
+			at.world = &record.World{State: c.State}
 		}
 	case "statement":
-		keep(c, n, func(v Statement) int { return v.Turn }, func(at *chapter) *[]by[Statement] { return &at.statements })
+		keep(c, n, func(v record.Statement) int { return v.Turn }, func(at *chapter) *[]by[record.Statement] { return &at.statements })
 	case "message":
-		keep(c, n, func(v Message) int { return v.Turn }, func(at *chapter) *[]by[Message] { return &at.messages })
+		keep(c, n, func(v record.Message) int { return v.Turn }, func(at *chapter) *[]by[record.Message] { return &at.messages })
 	case "coalition":
-		keep(c, n, func(v Coalition) int { return v.Turn }, func(at *chapter) *[]by[Coalition] { return &at.coalitions })
+		keep(c, n, func(v record.Coalition) int { return v.Turn }, func(at *chapter) *[]by[record.Coalition] { return &at.coalitions })
 	case "decision":
-		keep(c, n, func(v Decision) int { return v.Turn }, func(at *chapter) *[]by[Decision] { return &at.decisions })
+		keep(c, n, func(v record.Decision) int { return v.Turn }, func(at *chapter) *[]by[record.Decision] { return &at.decisions })
 	case "silence":
-		keep(c, n, func(v Silence) int { return v.Turn }, func(at *chapter) *[]by[Silence] { return &at.silent })
+		keep(c, n, func(v record.Silence) int { return v.Turn }, func(at *chapter) *[]by[record.Silence] { return &at.silent })
 	case "metric":
-		keep(c, n, func(v Metric) int { return v.Turn }, func(at *chapter) *[]by[Metric] { return &at.metrics })
+		keep(c, n, func(v record.Metric) int { return v.Turn }, func(at *chapter) *[]by[record.Metric] { return &at.metrics })
 	case "threshold":
-		keep(c, n, func(v Threshold) int { return v.Turn }, func(at *chapter) *[]by[Threshold] { return &at.thresholds })
+		keep(c, n, func(v record.Threshold) int { return v.Turn }, func(at *chapter) *[]by[record.Threshold] { return &at.thresholds })
 	case "check":
-		keep(c, n, func(v Finding) int { return v.Turn }, func(at *chapter) *[]by[Finding] { return &at.checks })
+		keep(c, n, func(v record.Finding) int { return v.Turn }, func(at *chapter) *[]by[record.Finding] { return &at.checks })
 	case "summary":
-		keep(c, n, func(v Summary) int { return v.Turns }, func(at *chapter) *[]by[Summary] { return &at.summaries })
+		keep(c, n, func(v record.Summary) int { return v.Turns }, func(at *chapter) *[]by[record.Summary] { return &at.summaries })
 	default:
 		c.takeOne(n)
 	}
@@ -81,20 +82,20 @@ func (c *chronicle) take(n world.Note) {
 func (c *chronicle) takeOne(n world.Note) {
 	switch n.Kind {
 	case "event":
-		var e Fired
+		var e record.Event
 		if at := c.decode(n, &e, &e.Turn); at != nil {
 			at.events = append(at.events, e)
 		}
 	case "world":
-		var w World
+		var w record.World
 		if at := c.decode(n, &w, &w.Turn); at != nil {
 			at.world = &w
 		}
 	case "dropped":
-		c.dropped = &Dropped{}
+		c.dropped = &record.Dropped{}
 		_ = json.Unmarshal(n.Data, c.dropped)
 	case "end":
-		c.end = &Ended{}
+		c.end = &record.Ended{}
 		_ = json.Unmarshal(n.Data, c.end)
 	}
 }
@@ -147,7 +148,7 @@ func (c *chronicle) names(shorts []string) []string {
 }
 
 // shown is a metric as people read it.
-func (m Metric) shown() string {
+func shown(m record.Metric) string {
 	switch {
 	case m.Value == nil && m.Unknown != "":
 		return "unknown: " + m.Unknown

@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"hash/fnv"
@@ -6,19 +6,20 @@ import (
 	"slices"
 	"strconv"
 
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
 // happening returns the events of a turn, in the order of the script, and marks those
 // that happen once. Conditions are about what is known when the turn is told.
-func (g *game) happening(turn int) []Fired {
-	var all []Fired
+func (g *game) happening(turn int) []record.Event {
+	var all []record.Event
 	for i, e := range g.Events {
 		if g.fired[i] && e.Once || !g.due(e, turn) {
 			continue
 		}
 		g.fired[i] = true
-		all = append(all, Fired{Turn: turn, Name: e.Name, Type: e.Type, Description: e.Description})
+		all = append(all, record.Event{Turn: turn, Name: e.Name, Type: e.Type, Description: e.Description})
 	}
 	return all
 }

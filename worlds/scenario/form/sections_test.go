@@ -1,4 +1,4 @@
-package scenario
+package form
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/script"
 )
 
 func TestSections(t *testing.T) {
@@ -65,27 +66,27 @@ func TestPoints(t *testing.T) {
 func TestReadDecision(t *testing.T) {
 	t.Parallel()
 	object := `{"reasoning":"why","long_term_goals":["far"],"short_term_goals":["near"],"action":"what"}`
-	full := decision{long: []string{"far"}, short: []string{"near"}, reasoning: "why", action: "what"}
+	full := Decision{LongTerm: []string{"far"}, ShortTerm: []string{"near"}, Reasoning: "why", Action: "what"}
 	for name, c := range map[string]struct {
 		reply world.Reply
-		want  decision
+		want  Decision
 	}{
 		"by the schema":    {world.Reply{JSON: json.RawMessage(object)}, full},
 		"bare":             {world.Reply{Text: object}, full},
 		"fenced":           {world.Reply{Text: "Here:\n```json\n" + object + "\n```\nDone."}, full},
 		"sections":         {world.Reply{Text: "**LONG-TERM GOALS:**\n- far\n**SHORT-TERM PRIORITIES:**\n- near\n**REASONING:** why\n**ACTION:** what"}, full},
-		"a trailing comma": {world.Reply{Text: `{"action":"what",}` + "\n**ACTION:** other"}, decision{action: "other"}},
-		"a failure":        {world.Reply{Failed: llm.KindRefused}, decision{failed: llm.KindRefused}},
-		"another form":     {world.Reply{JSON: json.RawMessage(`{"action":["what"]}`)}, decision{}},
-		"only white space": {world.Reply{JSON: json.RawMessage(`{"action":" \n "}`)}, decision{}},
-		"not UTF-8":        {world.Reply{Text: "ACTION: a\xff\x00b"}, decision{action: "a\uFFFDb"}},
+		"a trailing comma": {world.Reply{Text: `{"action":"what",}` + "\n**ACTION:** other"}, Decision{Action: "other"}},
+		"a failure":        {world.Reply{Failed: llm.KindRefused}, Decision{Failed: llm.KindRefused}},
+		"another form":     {world.Reply{JSON: json.RawMessage(`{"action":["what"]}`)}, Decision{}},
+		"only white space": {world.Reply{JSON: json.RawMessage(`{"action":" \n "}`)}, Decision{}},
+		"not UTF-8":        {world.Reply{Text: "ACTION: a\xff\x00b"}, Decision{Action: "a\uFFFDb"}},
 	} {
-		if got := readDecision(c.reply); !reflect.DeepEqual(got, c.want) {
+		if got := ReadDecision(c.reply); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	long := readDecision(world.Reply{Text: "ACTION: " + strings.Repeat("long ", 1<<14)})
-	if n := len([]rune(long.action)); n != mostWords+1 {
+	long := ReadDecision(world.Reply{Text: "ACTION: " + strings.Repeat("long ", 1<<14)})
+	if n := len([]rune(long.Action)); n != MaxWords+1 {
 		t.Errorf("%d characters are kept", n)
 	}
 }
@@ -94,14 +95,14 @@ func TestReadUpdate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		reply world.Reply
-		want  updateAnswer
+		want  Update
 	}{
-		"sections":      {world.Reply{Text: "**UPDATED STATE:** new\n**KEY CHANGES:**\n- a\n* b\n**CONSEQUENCES:**\n• c"}, updateAnswer{State: "new", Changes: []string{"a", "b"}, Consequences: []string{"c"}}},
-		"no form":       {world.Reply{Text: "All is new."}, updateAnswer{State: "All is new."}},
-		"a failure":     {world.Reply{Failed: llm.KindTimeout}, updateAnswer{}},
-		"without state": {world.Reply{JSON: json.RawMessage(`{"key_changes":["a"]}`)}, updateAnswer{Changes: []string{"a"}}},
+		"sections":      {world.Reply{Text: "**UPDATED STATE:** new\n**KEY CHANGES:**\n- a\n* b\n**CONSEQUENCES:**\n• c"}, Update{State: "new", Changes: []string{"a", "b"}, Consequences: []string{"c"}}},
+		"no form":       {world.Reply{Text: "All is new."}, Update{State: "All is new."}},
+		"a failure":     {world.Reply{Failed: llm.KindTimeout}, Update{}},
+		"without state": {world.Reply{JSON: json.RawMessage(`{"key_changes":["a"]}`)}, Update{Changes: []string{"a"}}},
 	} {
-		if got := readUpdate(c.reply); !reflect.DeepEqual(got, c.want) {
+		if got := ReadUpdate(c.reply); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -112,14 +113,14 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"action": "x", "issues": [{}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, r := range []world.Reply{{Text: text}, {JSON: json.RawMessage(text)}} {
-			d, u := readDecision(r), readUpdate(r)
-			readOpening(r)
-			readCheck(r, "low")
-			m := numeric("n")
-			if v := readMetric(r, &m); v.value.Known && (v.value.Number < 0 || v.value.Number > 10) {
-				t.Errorf("a value of %v", v.value.Number)
+			d, u := ReadDecision(r), ReadUpdate(r)
+			ReadOpening(r)
+			ReadCheck(r, "low")
+			m := script.Metric{Type: script.Continuous, Range: []float64{0, 10}}
+			if v := ReadMetric(r, &m); v.Value.Known && (v.Value.Number < 0 || v.Value.Number > 10) {
+				t.Errorf("a value of %v", v.Value.Number)
 			}
-			if len([]rune(d.action)) > mostWords+1 || len([]rune(u.State)) > mostState+1 {
+			if len([]rune(d.Action)) > MaxWords+1 || len([]rune(u.State)) > maxState+1 {
 				t.Error("more is kept than allowed")
 			}
 		}

@@ -1,4 +1,7 @@
-package scenario
+// Package show shows scenarios: exhibits of a report, the replay of an episode, and files for people to read.
+//
+// It reads notes and outcomes. Those that are invalid are skipped, because a run file may come from anywhere.
+package show
 
 import (
 	"cmp"
@@ -7,17 +10,18 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
-// gallery is the kind's own part of a report.
-type gallery struct {
+// exhibitor is the kind's own part of a report.
+type exhibitor struct {
 	cells   []string // the variations, in the order they came in
 	actors  []string
-	metrics []Curve // of each metric, what does not change
-	turns   int     // the most of an episode
-	past    int     // turns of the first strand that all episodes have copies of: see world.Played
-	first   int     // the episode whose copies count
+	metrics []record.Curve // of each metric, what does not change
+	turns   int            // the most of an episode
+	past    int            // turns of the first strand that all episodes have copies of: see world.Played
+	first   int            // the episode whose copies count
 
 	played []int // episodes by cell
 	points map[point]*world.Sample
@@ -60,18 +64,19 @@ type (
 	// sighting is an issue and the episode it was found in.
 	sighting struct {
 		episode int
-		Issue
+		record.Issue
 	}
 )
 
-func (definition) Exhibitor() world.Exhibitor {
-	return &gallery{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
+// Exhibitor returns what makes the exhibits of scenarios for a report.
+func Exhibitor() world.Exhibitor {
+	return &exhibitor{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
 }
 
 // Add takes in an episode. Of one that failed only why, and what was found wrong.
-func (g *gallery) Add(p world.Played) {
+func (g *exhibitor) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var r Record
+	var r record.Outcome
 	if json.Unmarshal(raw, &r) != nil || len(r.Actors) == 0 || r.Turns < 0 || r.Turns > script.MaxTurns {
 		return
 	}
@@ -114,10 +119,10 @@ func note(words *[]string, word string) {
 
 // copied says whether what was measured and found after a turn is a copy in all episodes: it is
 // asked for in turn 2n of the first strand, while the next turn is decided.
-func (g *gallery) copied(turn int) bool { return 2*turn < g.past }
+func (g *exhibitor) copied(turn int) bool { return 2*turn < g.past }
 
-func (g *gallery) addCurve(u world.Unit, cell int, c Curve) {
-	if !slices.ContainsFunc(g.metrics, func(m Curve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
+func (g *exhibitor) addCurve(u world.Unit, cell int, c record.Curve) {
+	if !slices.ContainsFunc(g.metrics, func(m record.Curve) bool { return m.Name == c.Name && m.Actor == c.Actor }) {
 		m := c
 		m.Values = nil
 		g.metrics = append(g.metrics, m)
@@ -126,10 +131,10 @@ func (g *gallery) addCurve(u world.Unit, cell int, c Curve) {
 		if v == nil || turn > script.MaxTurns {
 			continue
 		}
-		for _, s := range c.scores(*v) {
+		for _, s := range c.Scores(*v) {
 			at := point{s.Name, c.Actor, cell, turn}
 			if g.points[at] == nil {
-				g.points[at] = &world.Sample{Bounds: bounds(c.Range, c.shares())}
+				g.points[at] = &world.Sample{Bounds: record.Bounds(c.Range, isShare(c))}
 			}
 			if g.points[at].Episodes() == 0 || !g.copied(turn) {
 				g.points[at].Add(u, s.Value)
@@ -138,7 +143,7 @@ func (g *gallery) addCurve(u world.Unit, cell int, c Curve) {
 	}
 }
 
-func (g *gallery) addActors(u world.Unit, r Record) {
+func (g *exhibitor) addActors(u world.Unit, r record.Outcome) {
 	for _, a := range r.Actors {
 		note(&g.actors, a.Actor)
 		c := g.conduct[a.Actor]
@@ -167,7 +172,7 @@ func (g *gallery) addActors(u world.Unit, r Record) {
 	}
 }
 
-func (g *gallery) addPacts(all []Proposal) {
+func (g *exhibitor) addPacts(all []record.Proposal) {
 	for _, p := range all {
 		members := strings.Join(p.Members, ", ")
 		i := slices.IndexFunc(g.pacts, func(c *pactCount) bool { return c.members == members })
@@ -187,10 +192,10 @@ func newConduct() *conduct {
 	return &conduct{count, count, count, count, count, count}
 }
 
-// mostIssues is how many issues a report lists.
-const mostIssues = 25
+// maxIssues is how many issues a report lists.
+const maxIssues = 25
 
-func (g *gallery) addChecks(u world.Unit, episode int, r Record) {
+func (g *exhibitor) addChecks(u world.Unit, episode int, r record.Outcome) {
 	for _, t := range r.Checks {
 		i := slices.IndexFunc(g.checks, func(c *checkCount) bool { return c.check == t.Check })
 		if i < 0 {
@@ -222,14 +227,16 @@ func (g *gallery) addChecks(u world.Unit, episode int, r Record) {
 	}
 	rank := func(s sighting) int { return slices.Index(script.Severities(), s.Severity) }
 	slices.SortStableFunc(g.issues, func(a, b sighting) int { return cmp.Compare(rank(b), rank(a)) })
-	g.issues = g.issues[:min(len(g.issues), mostIssues)]
+	g.issues = g.issues[:min(len(g.issues), maxIssues)]
 }
 
 // counts says whether an issue is one of its own: of those that were copied, the first is.
-func (g *gallery) counts(episode int, i Issue) bool { return episode == g.first || !g.copied(i.Turn) }
+func (g *exhibitor) counts(episode int, i record.Issue) bool {
+	return episode == g.first || !g.copied(i.Turn)
+}
 
 // variations names the cells. What is set is said by its own key.
-func (g *gallery) variations() []string {
+func (g *exhibitor) variations() []string {
 	names := make([]string, len(g.cells))
 	for i, cell := range g.cells {
 		var parts []string

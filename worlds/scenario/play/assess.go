@@ -1,4 +1,4 @@
-package scenario
+package play
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/text"
 )
 
 // question is a call about a turn, and what is made of its reply.
@@ -42,7 +44,7 @@ func (g *game) assessing(last bool) []question {
 	if turn := g.now() + 1 - g.Window; !last && turn > g.summarized && g.now()+2 <= g.Turns {
 		asks = append(asks, question{g.summaryCall(turn), func(a *assessment, r world.Reply) {
 			a.summarized, a.summaryFailed = turn, r.Failed
-			if a.summary = readText(r, "summary"); a.summary == "" {
+			if a.summary = form.ReadText(r, "summary"); a.summary == "" {
 				a.summary = g.plainSummary(turn)
 			}
 		}})
@@ -61,7 +63,7 @@ func (g *game) asides(turn int) []question {
 			continue
 		}
 		asks = append(asks, question{g.asideCall(i, turn), func(a *assessment, r world.Reply) {
-			one := aside{who: i, text: readText(r, "summary"), failed: r.Failed}
+			one := aside{who: i, text: form.ReadText(r, "summary"), failed: r.Failed}
 			if one.text == "" {
 				one.text = g.plainAside(i, turn)
 			}
@@ -89,9 +91,9 @@ func (g *game) plainSummary(turn int) string {
 	now := g.turns[turn]
 	lines := append([]string{g.summary}, now.changes...)
 	if len(now.changes) == 0 {
-		lines = append(lines, cut(now.state, 400))
+		lines = append(lines, text.Cut(now.state, 400))
 	}
-	return tail(strings.Join(lines, "\n"), mostWords)
+	return text.Tail(strings.Join(lines, "\n"), form.MaxWords)
 }
 
 // plainAside stands in for a summary of private talk that nobody wrote: the beginning of
@@ -101,15 +103,15 @@ func (g *game) plainAside(i, turn int) string {
 	lines := []string{g.cast[i].aside}
 	for _, x := range mem.exchanges {
 		for _, l := range x.lines {
-			lines = append(lines, fmt.Sprintf("Turn %d, %s to %s: %s", turn, g.cast[l.who].Name, g.cast[x.other(l.who)].Name, cut(oneLine(l.text), 200)))
+			lines = append(lines, fmt.Sprintf("Turn %d, %s to %s: %s", turn, g.cast[l.who].Name, g.cast[x.other(l.who)].Name, text.Cut(text.OneLine(l.text), 200)))
 		}
 	}
 	for _, c := range mem.pacts {
 		came := "nothing came of it"
 		if c.formed {
-			came = "agreed: " + cut(oneLine(c.agreed), 200)
+			came = "agreed: " + text.Cut(text.OneLine(c.agreed), 200)
 		}
-		lines = append(lines, fmt.Sprintf("Turn %d, a coalition of %s, %s: %s", turn, g.names(c.members), cut(oneLine(c.purpose), 200), came))
+		lines = append(lines, fmt.Sprintf("Turn %d, a coalition of %s, %s: %s", turn, g.names(c.members), text.Cut(text.OneLine(c.purpose), 200), came))
 	}
-	return tail(strings.Join(lines, "\n"), mostWords)
+	return text.Tail(strings.Join(lines, "\n"), form.MaxWords)
 }

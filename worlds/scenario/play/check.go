@@ -1,10 +1,12 @@
-package scenario
+package play
 
 import (
 	"slices"
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -15,7 +17,7 @@ type finding struct {
 	actor   int // -1: about the world
 	unknown bool
 	failed  llm.Kind
-	answer  checkAnswer
+	answer  form.Check
 }
 
 // checking lists what is checked about a turn: checks of decisions once for each actor
@@ -38,7 +40,7 @@ func (g *game) checking(turn int) []question {
 		for _, i := range who {
 			asks = append(asks, question{g.checkCall(c, i, turn), func(a *assessment, r world.Reply) {
 				f := finding{turn: turn, check: c.Name, actor: i, failed: r.Failed}
-				f.answer, f.unknown = readCheck(r, c.Severity)
+				f.answer, f.unknown = form.ReadCheck(r, c.Severity)
 				a.findings = append(a.findings, f)
 			}})
 		}
@@ -52,9 +54,9 @@ func (g *game) found(t *world.Table, f finding) {
 	if f.actor >= 0 {
 		seat = g.cast[f.actor].ShortName
 	}
-	note := Finding{Turn: f.turn, Check: f.check, Unknown: f.unknown, Failed: f.failed, Explanation: f.answer.Explanation}
+	note := record.Finding{Turn: f.turn, Check: f.check, Unknown: f.unknown, Failed: f.failed, Explanation: f.answer.Explanation}
 	for _, i := range f.answer.Issues {
-		issue := Issue{Turn: f.turn, Check: f.check, Actor: seat, Severity: i.Severity, Text: i.Issue}
+		issue := record.Issue{Turn: f.turn, Check: f.check, Actor: seat, Severity: i.Severity, Text: i.Issue}
 		note.Issues = append(note.Issues, issue)
 		g.issues = append(g.issues, issue)
 	}
@@ -63,7 +65,7 @@ func (g *game) found(t *world.Table, f finding) {
 	if g.Validation.Reports || !note.Passed {
 		t.Note("check", seat, note)
 	}
-	critical := slices.ContainsFunc(note.Issues, func(i Issue) bool { return i.Severity == "critical" })
+	critical := slices.ContainsFunc(note.Issues, func(i record.Issue) bool { return i.Severity == "critical" })
 	switch {
 	case g.Validation.HaltOnCritical && critical:
 		g.fail("halted: %s found a critical issue in turn %d", f.check, f.turn)
@@ -72,7 +74,7 @@ func (g *game) found(t *world.Table, f finding) {
 	}
 }
 
-func (g *game) tally(check string, f Finding) {
+func (g *game) tally(check string, f record.Finding) {
 	for i := range g.checks {
 		c := &g.checks[i]
 		if c.Check != check {

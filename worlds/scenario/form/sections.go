@@ -1,4 +1,4 @@
-package scenario
+package form
 
 import (
 	"regexp"

@@ -1,9 +1,9 @@
-package scenario
+// Package record has what a scenario records: the notes of an episode and the data of its outcome.
+package record
 
 import (
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/scenario/script"
 )
 
 // The notes of a scenario, by kind: what readers find in a run file.
@@ -62,8 +62,8 @@ type (
 		Turn   int      `json:"turn"`
 		Failed llm.Kind `json:"failed,omitempty"`
 	}
-	// Fired is the note event: something happened from outside.
-	Fired struct {
+	// Event is the note event: something happened from outside.
+	Event struct {
 		Turn        int    `json:"turn"`
 		Name        string `json:"name"`
 		Type        string `json:"type"`
@@ -138,8 +138,8 @@ type Issue struct {
 	Text     string `json:"text"`
 }
 
-// Record is the data of an outcome.
-type Record struct {
+// Outcome is the data of an outcome.
+type Outcome struct {
 	Name  string `json:"name"`
 	Turns int    `json:"turns"` // that were played
 	Ended string `json:"ended"` // why
@@ -147,7 +147,7 @@ type Record struct {
 	// Metrics are the values by turn, from turn 0, the situation at the start; null where
 	// not known.
 	Metrics []Curve `json:"metrics,omitempty"`
-	Events  []Fired `json:"events,omitempty"`
+	Events  []Event `json:"events,omitempty"`
 	Issues  []Issue `json:"issues,omitempty"`
 	// Goals are the long-term goals at the end, by actor.
 	Goals map[string][]string `json:"goals,omitempty"`
@@ -205,42 +205,12 @@ type Curve struct {
 	Critical   *float64 `json:"critical_threshold,omitempty"`
 }
 
-// Measures are the scores of a scenario: its metrics, and what is counted besides.
-func (definition) Measures(p *Params) []world.Measure {
-	s, err := p.script()
-	if err != nil {
-		return nil
-	}
-	actors := make([]string, len(s.Actors))
-	for i, a := range s.Actors {
-		actors[i] = a.ShortName
-	}
-	var all []world.Measure
-	for _, m := range s.Metrics {
-		var seats []string
-		if m.ActorSpecific {
-			seats = actors
-		}
-		for _, category := range m.Categories {
-			all = append(all, world.Measure{Name: share(m.Name, category), Seats: seats, Bounds: world.Share()})
-		}
-		if len(m.Categories) == 0 {
-			all = append(all, world.Measure{Name: m.Name, Seats: seats, Bounds: bounds(m.Range, m.Type == script.Boolean)})
-		}
-	}
-	all = append(all, world.Measure{Name: "turns", Bounds: world.Bounds{High: float64(s.Turns)}})
-	if len(s.Validation.Checks) > 0 {
-		all = append(all, world.Measure{Name: "issues", Bounds: world.AtLeast0()})
-	}
-	return all
-}
-
 // share names the score of one category of a metric. Categories have no mean: each has a score of its
 // own, 1 where the metric is that category and else 0, whose mean is its share of the episodes.
-func share(metric, category string) string { return metric + "=" + category }
+func CategoryScore(metric, category string) string { return metric + "=" + category }
 
 // bounds are what a metric that has a mean can be.
-func bounds(within []float64, boolean bool) world.Bounds {
+func Bounds(within []float64, boolean bool) world.Bounds {
 	switch {
 	case boolean:
 		return world.Share()
@@ -251,96 +221,17 @@ func bounds(within []float64, boolean bool) world.Bounds {
 	}
 }
 
-// outcome scores a scenario: each metric after the last turn, if it is known, or each of its categories, the turns
-// that were played, the issues that were found, if every check is known. One that came to no end
-// of its own has no scores.
-func (g *game) outcome() world.Outcome {
-	rec := Record{
-		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
-		Actors: g.conduct, Coalitions: g.proposals, Checks: g.checks,
-	}
-	if g.Validation.Summary {
-		rec.Issues = g.issues
-	}
-	rec.Untold, rec.Unanswered = g.unknowns()
-	for _, a := range g.cast {
-		rec.Goals[a.ShortName] = a.long
-	}
-	o := world.Outcome{Failed: g.failed}
-	for i := range g.series {
-		c := g.curve(&g.series[i])
-		rec.Metrics = append(rec.Metrics, c)
-		if last := c.Values[g.now()]; last != nil {
-			o.Scores = append(o.Scores, c.scores(*last)...)
-		}
-	}
-	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
-	if g.checked() {
-		o.Scores = append(o.Scores, world.Score{Name: "issues", Value: float64(len(g.issues))})
-	}
-	if o.Data = rec; g.failed != "" {
-		o.Scores = nil
-	}
-	return o
-}
-
 // scores are those of a value: of a category, one for each.
-func (c Curve) scores(value float64) []world.Score {
+func (c Curve) Scores(value float64) []world.Score {
 	if len(c.Categories) == 0 {
 		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}
 	}
 	out := make([]world.Score, len(c.Categories))
 	for i, category := range c.Categories {
-		out[i] = world.Score{Seat: c.Actor, Name: share(c.Name, category)}
+		out[i] = world.Score{Seat: c.Actor, Name: CategoryScore(c.Name, category)}
 		if value == float64(i) {
 			out[i].Value = 1
 		}
 	}
 	return out
-}
-
-// checked says whether checks were made and all of them came to a finding: the issues of the others
-// are not known, and so neither is their number.
-func (g *game) checked() bool {
-	made, unknown := 0, 0
-	for _, c := range g.checks {
-		made += c.Made
-		unknown += c.Unknown
-	}
-	return made > 0 && unknown == 0
-}
-
-// unknowns counts turns that were not told, and questions for metrics without an answer.
-func (g *game) unknowns() (untold, unanswered int) {
-	for _, t := range g.turns {
-		if t.stale {
-			untold++
-		}
-	}
-	for _, s := range g.series {
-		for _, v := range s.values {
-			if v.unknown == noAnswer {
-				unanswered++
-			}
-		}
-	}
-	return untold, unanswered
-}
-
-// curve is a metric over the turns that were played.
-func (g *game) curve(s *series) Curve {
-	m := s.metric
-	c := Curve{
-		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Range: m.Range, Categories: m.Categories,
-		Boolean: m.Type == script.Boolean, Warning: m.Warning, Critical: m.Critical,
-	}
-	if s.actor >= 0 {
-		c.Actor = g.cast[s.actor].ShortName
-	}
-	for _, v := range s.values {
-		if v.value.Known {
-			c.Values[v.turn] = &v.value.Number
-		}
-	}
-	return c
 }

@@ -1,21 +1,12 @@
-package scenario
+package play
 
 import (
 	"slices"
 
-	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
 )
-
-// decision is what an actor does in a turn.
-type decision struct {
-	failed     llm.Kind // why there is none
-	long       []string
-	short      []string
-	reasoning  string
-	action     string
-	reflection string
-}
 
 // decide asks every actor at the same moment. One that fails to answer does nothing.
 func (g *game) decide(t *world.Table, m *moves) {
@@ -24,32 +15,32 @@ func (g *game) decide(t *world.Table, m *moves) {
 		calls[i] = g.decisionCall(m, i)
 	}
 	for _, r := range t.Ask(calls...) {
-		m.decisions = append(m.decisions, readDecision(r))
+		m.decisions = append(m.decisions, form.ReadDecision(r))
 	}
 }
 
 // noteDecision says what an actor decided, and how its goals changed.
-func (g *game) noteDecision(t *world.Table, turn, who int, d decision) {
+func (g *game) noteDecision(t *world.Table, turn, who int, d form.Decision) {
 	a, did := &g.cast[who], &g.conduct[who]
-	g.choices.Add(world.Reply{Failed: d.failed})
-	if d.action == "" {
-		t.Note("silence", a.ShortName, Silence{Turn: turn, Failed: d.failed})
+	g.choices.Add(world.Reply{Failed: d.Failed})
+	if d.Action == "" {
+		t.Note("silence", a.ShortName, record.Silence{Turn: turn, Failed: d.Failed})
 		did.Silences++
 	} else {
-		note := Decision{
-			Turn: turn, LongTerm: d.long, ShortTerm: d.short, Reasoning: d.reasoning, Action: d.action, Reflection: d.reflection,
-			Added: without(d.long, a.long), Dropped: without(a.long, d.long),
+		note := record.Decision{
+			Turn: turn, LongTerm: d.LongTerm, ShortTerm: d.ShortTerm, Reasoning: d.Reasoning, Action: d.Action, Reflection: d.Reflection,
+			Added: without(d.LongTerm, a.long), Dropped: without(a.long, d.LongTerm),
 		}
 		t.Note("decision", a.ShortName, note)
 		did.Decisions++
 		did.GoalsAdded += len(note.Added)
 		did.GoalsDropped += len(note.Dropped)
 	}
-	if len(d.long) > 0 {
-		a.long = d.long
+	if len(d.LongTerm) > 0 {
+		a.long = d.LongTerm
 	}
-	if len(d.short) > 0 {
-		a.short = d.short
+	if len(d.ShortTerm) > 0 {
+		a.short = d.ShortTerm
 	}
 }
 

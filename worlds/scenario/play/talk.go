@@ -1,9 +1,11 @@
-package scenario
+package play
 
 import (
 	"slices"
 
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
 )
 
 // exchange is what two actors say to each other in a turn.
@@ -38,7 +40,7 @@ func (g *game) talk(t *world.Table, m *moves) {
 		calls[i] = g.openingCall(i)
 	}
 	for i, r := range t.Ask(calls...) {
-		g.opened(m, i, readOpening(r))
+		g.opened(m, i, form.ReadOpening(r))
 	}
 	exchanges := len(m.exchanges)
 	t.Fork(exchanges+len(m.pacts), func(i int, t *world.Table) {
@@ -52,15 +54,15 @@ func (g *game) talk(t *world.Table, m *moves) {
 
 // opened takes in what an actor began. What is addressed to nobody, to itself or to one
 // twice is left out, and so is what goes beyond the limit.
-func (g *game) opened(m *moves, who int, o openingAnswer) {
+func (g *game) opened(m *moves, who int, o form.Opening) {
 	if g.Talk.Statements && o.Statement != "" {
 		m.statements = append(m.statements, saying{who, o.Statement})
 	}
-	most := g.Talk.Most
+	limit := g.Talk.Max
 	if g.Talk.Coalitions {
 		if p, ok := g.proposed(m, who, o); ok {
 			m.pacts = append(m.pacts, p)
-			most--
+			limit--
 		}
 	}
 	if !g.Talk.Bilateral {
@@ -69,7 +71,7 @@ func (g *game) opened(m *moves, who int, o openingAnswer) {
 	var to []int
 	for _, msg := range o.Messages {
 		other := g.Actor(msg.To)
-		if len(to) >= most || other < 0 || other == who || msg.Text == "" || slices.Contains(to, other) {
+		if len(to) >= limit || other < 0 || other == who || msg.Text == "" || slices.Contains(to, other) {
 			continue
 		}
 		to = append(to, other)
@@ -90,7 +92,7 @@ func (m *moves) add(between [2]int, line saying) {
 
 // proposed makes a coalition of a proposal: one who proposes and two or more others. One
 // of the same members was enough.
-func (g *game) proposed(m *moves, who int, o openingAnswer) (pact, bool) {
+func (g *game) proposed(m *moves, who int, o form.Opening) (pact, bool) {
 	p := pact{proposer: who, members: []int{who}, purpose: o.Coalition.Purpose}
 	for _, short := range o.Coalition.Members {
 		if other := g.Actor(short); other >= 0 && !slices.Contains(p.members, other) {
@@ -116,7 +118,7 @@ func (g *game) speak(t *world.Table, m *moves, x *exchange) {
 		}
 		before := len(x.lines)
 		for i, r := range t.Ask(calls...) {
-			if text := readText(r, "reply"); text != "" {
+			if text := form.ReadText(r, "reply"); text != "" {
 				x.lines = append(x.lines, saying{who[i], text})
 			}
 		}
@@ -140,39 +142,50 @@ func (g *game) join(t *world.Table, m *moves, p *pact) {
 	}
 	p.formed = true
 	for i, r := range t.Ask(calls...) {
-		a := readInvite(r)
+		a := form.ReadInvite(r)
 		p.answers[i].accepts, p.answers[i].text = a.Accept, a.Answer
 		p.formed = p.formed && a.Accept
 	}
 	if !p.formed {
 		return
 	}
-	j := readJoint(t.One(g.jointCall(m, p)))
+	j := form.ReadJoint(t.One(g.jointCall(m, p)))
 	p.agreed, p.statement = j.Agreement, j.Statement
 }
 
 // noteTalk says who said what to whom.
 func (g *game) noteTalk(t *world.Table, m moves) {
 	for _, s := range m.statements {
-		t.Note("statement", g.cast[s.who].ShortName, Statement{Turn: m.turn, Text: s.text})
+		t.Note("statement", g.cast[s.who].ShortName, record.Statement{Turn: m.turn, Text: s.text})
 		g.conduct[s.who].Statements++
 	}
 	for _, x := range m.exchanges {
 		for _, line := range x.lines {
 			to := g.cast[x.other(line.who)].ShortName
-			t.Note("message", g.cast[line.who].ShortName, Message{Turn: m.turn, To: to, Text: line.text})
+			t.Note("message", g.cast[line.who].ShortName, record.Message{Turn: m.turn, To: to, Text: line.text})
 			g.conduct[line.who].Wrote[to]++
 		}
 	}
 	for _, p := range m.pacts {
-		c := Coalition{Turn: m.turn, Purpose: p.purpose, Formed: p.formed, Agreed: p.agreed, Statement: p.statement}
+		c := record.Coalition{Turn: m.turn, Purpose: p.purpose, Formed: p.formed, Agreed: p.agreed, Statement: p.statement}
 		for _, who := range p.members {
 			c.Members = append(c.Members, g.cast[who].ShortName)
 		}
 		for _, a := range p.answers {
-			c.Answers = append(c.Answers, Answer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
+			c.Answers = append(c.Answers, record.Answer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
 		}
 		t.Note("coalition", g.cast[p.proposer].ShortName, c)
-		g.proposals = append(g.proposals, Proposal{Turn: m.turn, Members: c.Members, Formed: c.Formed})
+		g.proposals = append(g.proposals, record.Proposal{Turn: m.turn, Members: c.Members, Formed: c.Formed})
 	}
+}
+
+// others lists the short names of all actors except one.
+func (g *game) others(who int) []string {
+	var all []string
+	for i, a := range g.cast {
+		if i != who {
+			all = append(all, a.ShortName)
+		}
+	}
+	return all
 }

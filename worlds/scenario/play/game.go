@@ -1,4 +1,16 @@
-package scenario
+// Package play plays scenarios.
+//
+// A turn has three parts: what actors say to each other (public statements, exchanges between two,
+// coalitions), their decisions, and the narrator's account of what follows. All actors
+// speak and decide at the same moment: no actor sees what another decides in the same turn.
+// A turn is measured and checked while the next one is being decided, so
+// that measuring takes no extra time.
+//
+// An actor reads only what is public, what it alone knows, and
+// what was said to it. A call that fails is silence, never an
+// action, a value or a finding. An unknown value stays unknown and is never 0. Chance
+// depends only on the deal.
+package play
 
 import (
 	"fmt"
@@ -6,6 +18,8 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -32,13 +46,13 @@ type game struct {
 	luck   uint64
 	fired  []bool // by event
 	series []series
-	issues []Issue
+	issues []record.Issue
 	warned map[string]string // metric to the worst threshold it passed
-	events []Fired
+	events []record.Event
 	// What was done, for the outcome.
-	conduct   []Conduct // by actor
-	proposals []Proposal
-	checks    []Tally
+	conduct   []record.Conduct // by actor
+	proposals []record.Proposal
+	checks    []record.Tally
 
 	ended  string // why it is over
 	failed string // why it has not come to an end of its own
@@ -55,7 +69,7 @@ type actor struct {
 
 // memory is what an actor alone knows of a turn.
 type memory struct {
-	decision  decision
+	decision  form.Decision
 	exchanges []exchange // it took part in
 	pacts     []pact
 }
@@ -83,17 +97,18 @@ type moves struct {
 	statements []saying
 	exchanges  []exchange
 	pacts      []pact
-	decisions  []decision // by actor
+	decisions  []form.Decision // by actor
 }
 
-func newGame(s *script.Script) *game {
+// New returns an episode of a script.
+func New(s *script.Script) world.World {
 	g := &game{Script: s, fired: make([]bool, len(s.Events)), warned: map[string]string{}, turns: []turn{{state: s.State}}}
 	for _, a := range s.Actors {
 		g.cast = append(g.cast, actor{Actor: a, long: a.Goals})
-		g.conduct = append(g.conduct, Conduct{Actor: a.ShortName, Wrote: map[string]int{}})
+		g.conduct = append(g.conduct, record.Conduct{Actor: a.ShortName, Wrote: map[string]int{}})
 	}
 	for _, c := range s.Validation.Checks {
-		g.checks = append(g.checks, Tally{Check: c.Name})
+		g.checks = append(g.checks, record.Tally{Check: c.Name})
 	}
 	g.series = newSeries(s)
 	g.refresh()
@@ -132,7 +147,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		case last:
 			g.end("its last turn was played")
 		case g.ended != "":
-			t.Note("dropped", "", Dropped{Turn: g.now() + 1, Why: g.ended})
+			t.Note("dropped", "", record.Dropped{Turn: g.now() + 1, Why: g.ended})
 		default:
 			g.tell(t, next)
 		}
@@ -141,7 +156,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 	if g.Validation.LastOnly && g.now() > 0 {
 		g.learn(t, g.assess(t, g.checking(g.now())))
 	}
-	t.Note("end", "", Ended{Turn: g.now(), Why: g.ended})
+	t.Note("end", "", record.Ended{Turn: g.now(), Why: g.ended})
 	return g.outcome()
 }
 
@@ -165,7 +180,7 @@ func (g *game) fail(format string, args ...any) {
 func (g *game) checkPlayed() {
 	switch {
 	case g.now() == 0:
-	case !slices.ContainsFunc(g.conduct, func(c Conduct) bool { return c.Decisions > 0 }):
+	case !slices.ContainsFunc(g.conduct, func(c record.Conduct) bool { return c.Decisions > 0 }):
 		g.fail("%s", g.choices.Because("no actor ever decided anything"))
 	case !slices.ContainsFunc(g.turns[1:], func(t turn) bool { return !t.stale }):
 		g.fail("%s", g.accounts.Because("the narrator never wrote anything"))
@@ -174,7 +189,7 @@ func (g *game) checkPlayed() {
 
 // note says what is played.
 func (g *game) note(t *world.Table) {
-	o := Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
+	o := record.Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
 	for _, a := range g.cast {
 		o.Actors, o.Names = append(o.Actors, a.ShortName), append(o.Names, a.Name)
 	}

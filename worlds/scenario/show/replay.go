@@ -1,4 +1,4 @@
-package scenario
+package show
 
 import (
 	"fmt"
@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/scenario/record"
 )
 
 // Story shows an episode turn by turn: who spoke to whom as a picture, and beside it what
 // was said, decided and told, and what it was found to be.
-func (definition) Story(_ world.Played, told []world.TranscriptEntry) []world.Exhibit {
-	c := readChronicle(world.NotesOf(told))
+func Story(notes []world.Note) []world.Exhibit {
+	c := readChronicle(notes)
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (c *chronicle) frameLines(at *chapter) []world.FrameLine {
 func (c *chronicle) found(at *chapter) []string {
 	var metrics, lines []string
 	for _, m := range at.metrics {
-		metrics = append(metrics, c.own(m.seat, m.note.Name)+" "+m.note.shown())
+		metrics = append(metrics, c.own(m.seat, m.note.Name)+" "+shown(m.note))
 	}
 	if len(metrics) > 0 {
 		lines = append(lines, "Measured: "+strings.Join(metrics, "; ")+".")
@@ -153,12 +154,12 @@ func parted(text string, parts ...part) string {
 	return strings.Join(lines, "\n")
 }
 
-func decisionText(d Decision) string {
+func decisionText(d record.Decision) string {
 	return parted("Does: "+d.Action, part{"Why", []string{d.Reasoning}}, part{"Goals", d.LongTerm}, part{"Next", d.ShortTerm},
 		part{"Goals added", d.Added}, part{"Goals dropped", d.Dropped}, part{"Learned", []string{d.Reflection}})
 }
 
-func worldText(w World) string {
+func worldText(w record.World) string {
 	text := w.State
 	if w.Stale {
 		text = "No account was written" + because(string(w.Failed)) + ": the situation stays as it was."
@@ -166,7 +167,7 @@ func worldText(w World) string {
 	return parted(text, part{"What changed", w.Changes}, part{"What may follow", w.Consequences}, part{"Not known in public", w.Hidden})
 }
 
-func coalitionText(c *chronicle, p Coalition) string {
+func coalitionText(c *chronicle, p record.Coalition) string {
 	var parts []part
 	for _, a := range p.Answers {
 		verb := "declines"

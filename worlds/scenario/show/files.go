@@ -1,4 +1,4 @@
-package scenario
+package show
 
 import (
 	"encoding/csv"
@@ -9,12 +9,14 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/scenario/record"
+	"parley/worlds/scenario/text"
 )
 
 // Files writes an episode down as people read it: the situation after each turn, what each
 // actor decided, what was said in private, what checks found, and the metrics as a table.
 // The number in a name is the turn.
-func (definition) Files(p world.Played, notes []world.Note) map[string]string {
+func Files(p world.Played, notes []world.Note) map[string]string {
 	c := readChronicle(notes)
 	if len(c.chapters) == 0 {
 		return nil
@@ -34,48 +36,48 @@ func (definition) Files(p world.Played, notes []world.Note) map[string]string {
 }
 
 // sheet is a Markdown text being written.
-type sheet struct{ page }
+type sheet struct{ text.Page }
 
 // words writes what a model or a file said: a paragraph that cannot fetch anything, nor be
 // taken for a heading of ours.
-func (s *sheet) words(text string) { s.quote(world.Markdown(text)) }
+func (s *sheet) words(text string) { s.Quote(world.Markdown(text)) }
 
 func (s *sheet) points(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	s.heading("## %s", title)
+	s.Heading("## %s", title)
 	s.WriteByte('\n')
 	for _, l := range lines {
-		s.line("- %s", inert(l))
+		s.Line("- %s", inert(l))
 	}
 }
 
 // part writes words under a heading, or nothing where there are none.
 func (s *sheet) part(title, text string) {
 	if text != "" {
-		s.heading("## %s", title)
+		s.Heading("## %s", title)
 		s.WriteByte('\n')
 		s.words(text)
 	}
 }
 
 // inert is a text on one line that a reader of Markdown shows as it is.
-func inert(text string) string { return world.Markdown(oneLine(text)) }
+func inert(words string) string { return world.Markdown(text.OneLine(words)) }
 
 // overview says what was played and what it came to.
 func (c *chronicle) overview(p world.Played) string {
 	var s sheet
-	s.line("# %s", inert(c.Name))
-	s.heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inert(c.TurnDuration))
+	s.Line("# %s", inert(c.Name))
+	s.Heading("Episode %d, deal %d, %d turns of %s.", p.Episode, p.Spec.Deal, len(c.chapters)-1, inert(c.TurnDuration))
 	if p.Spec.Cell != "" {
-		s.heading("Variation: %s", inert(p.Spec.Cell))
+		s.Heading("Variation: %s", inert(p.Spec.Cell))
 	}
 	if c.end != nil {
-		s.heading("It is over: %s.", inert(c.end.Why))
+		s.Heading("It is over: %s.", inert(c.end.Why))
 	}
 	if c.dropped != nil {
-		s.heading("What was decided for turn %d was dropped.", c.dropped.Turn)
+		s.Heading("What was decided for turn %d was dropped.", c.dropped.Turn)
 	}
 	var actors, events []string
 	for i, short := range c.Actors {
@@ -106,10 +108,10 @@ func (c *chronicle) overview(p world.Played) string {
 func (c *chronicle) worldFile(at *chapter) string {
 	var s sheet
 	w := at.world
-	s.line("# The situation after turn %d", at.number)
+	s.Line("# The situation after turn %d", at.number)
 	s.WriteByte('\n')
 	if w.Stale {
-		s.line("No account was written%s: the situation stays as it was.\n", because(inert(string(w.Failed))))
+		s.Line("No account was written%s: the situation stays as it was.\n", because(inert(string(w.Failed))))
 	}
 	s.words(w.State)
 	s.points("What changed", w.Changes)
@@ -121,9 +123,9 @@ func (c *chronicle) worldFile(at *chapter) string {
 	}
 	s.points("From outside", events)
 	if len(at.statements) > 0 {
-		s.heading("## Said in public")
+		s.Heading("## Said in public")
 		for _, said := range at.statements {
-			s.heading("%s:\n", inert(c.name(said.seat)))
+			s.Heading("%s:\n", inert(c.name(said.seat)))
 			s.words(said.note.Text)
 		}
 	}
@@ -133,7 +135,7 @@ func (c *chronicle) worldFile(at *chapter) string {
 func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 	for _, d := range at.decisions {
 		var s sheet
-		s.line("# %s, turn %d", inert(c.name(d.seat)), at.number)
+		s.Line("# %s, turn %d", inert(c.name(d.seat)), at.number)
 		s.points("Long-term goals", d.note.LongTerm)
 		s.points("Short-term goals", d.note.ShortTerm)
 		s.points("Goals added", d.note.Added)
@@ -145,8 +147,8 @@ func (c *chronicle) actorFiles(at *chapter, out map[string]string) {
 	}
 	for _, quiet := range at.silent {
 		var s sheet
-		s.line("# %s, turn %d", inert(c.name(quiet.seat)), at.number)
-		s.heading("It did nothing%s.", because(inert(string(quiet.note.Failed))))
+		s.Line("# %s, turn %d", inert(c.name(quiet.seat)), at.number)
+		s.Heading("It did nothing%s.", because(inert(string(quiet.note.Failed))))
 		out[fmt.Sprintf("%s-%03d.md", fileWord(quiet.seat), at.number)] = s.String()
 	}
 }
@@ -160,9 +162,9 @@ func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 		name := fmt.Sprintf("bilateral-%s-%03d.md", strings.Join(two, "-"), at.number)
 		if pairs[name] == nil {
 			pairs[name] = &sheet{}
-			pairs[name].line("# %s and %s, turn %d", inert(c.name(m.seat)), inert(c.name(m.note.To)), at.number)
+			pairs[name].Line("# %s and %s, turn %d", inert(c.name(m.seat)), inert(c.name(m.note.To)), at.number)
 		}
-		pairs[name].heading("%s:\n", inert(c.name(m.seat)))
+		pairs[name].Heading("%s:\n", inert(c.name(m.seat)))
 		pairs[name].words(m.note.Text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
@@ -177,21 +179,21 @@ func (c *chronicle) talkFiles(at *chapter, out map[string]string) {
 	}
 }
 
-func (c *chronicle) coalitionFile(at *chapter, p by[Coalition]) string {
+func (c *chronicle) coalitionFile(at *chapter, p by[record.Coalition]) string {
 	var s sheet
-	s.line("# A coalition of %s, turn %d", inert(strings.Join(c.names(p.note.Members), ", ")), at.number)
-	s.heading("Proposed by %s.\n", inert(c.name(p.seat)))
+	s.Line("# A coalition of %s, turn %d", inert(strings.Join(c.names(p.note.Members), ", ")), at.number)
+	s.Heading("Proposed by %s.\n", inert(c.name(p.seat)))
 	s.words(p.note.Purpose)
 	for _, a := range p.note.Answers {
 		verb := "declines"
 		if a.Accepts {
 			verb = "accepts"
 		}
-		s.heading("%s %s:\n", inert(c.name(a.Actor)), verb)
+		s.Heading("%s %s:\n", inert(c.name(a.Actor)), verb)
 		s.words(a.Text)
 	}
 	if !p.note.Formed {
-		s.heading("It was not formed.")
+		s.Heading("It was not formed.")
 	}
 	s.part("Agreed", p.note.Agreed)
 	s.part("Said together", p.note.Statement)
@@ -200,7 +202,7 @@ func (c *chronicle) coalitionFile(at *chapter, p by[Coalition]) string {
 
 func (c *chronicle) checkFile(at *chapter) string {
 	var s sheet
-	s.line("# Checks of turn %d", at.number)
+	s.Line("# Checks of turn %d", at.number)
 	for _, f := range at.checks {
 		came := "passed"
 		switch {
@@ -209,10 +211,10 @@ func (c *chronicle) checkFile(at *chapter) string {
 		case !f.note.Passed:
 			came = fmt.Sprintf("%d found", len(f.note.Issues))
 		}
-		s.heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), came)
+		s.Heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), came)
 		s.WriteByte('\n')
 		for _, i := range f.note.Issues {
-			s.line("- %s: %s", inert(i.Severity), inert(i.Text))
+			s.Line("- %s: %s", inert(i.Severity), inert(i.Text))
 		}
 		if f.note.Explanation != "" {
 			s.words(f.note.Explanation)
@@ -262,7 +264,7 @@ func fileWord(name string) string {
 			return r
 		}
 		return '_'
-	}, strings.ToLower(cut(name, 60)))
+	}, strings.ToLower(text.Cut(name, 60)))
 	if word == "" {
 		return "_"
 	}

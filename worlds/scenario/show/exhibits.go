@@ -1,4 +1,4 @@
-package scenario
+package show
 
 import (
 	"cmp"
@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
 // Exhibits shows it all.
-func (g *gallery) Exhibits() []world.Exhibit {
+func (g *exhibitor) Exhibits() []world.Exhibit {
 	if len(g.cells) == 0 {
 		return nil
 	}
@@ -29,12 +30,12 @@ func (g *gallery) Exhibits() []world.Exhibit {
 }
 
 // showEnds is the share of episodes that ended so, of all that are over.
-func (g *gallery) showEnds(names []string) world.Estimates {
+func (g *exhibitor) showEnds(names []string) world.Estimates {
 	return g.shares("why", names, g.whys, g.ends)
 }
 
 // shares makes rows of how many episodes of a variation were so, out of all of them.
-func (g *gallery) shares(what string, names, of []string, episodes [][]occurrence) world.Estimates {
+func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurrence) world.Estimates {
 	e := world.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
 	if len(names) == 1 {
 		e.By = e.By[:1]
@@ -57,7 +58,7 @@ func (g *gallery) shares(what string, names, of []string, episodes [][]occurrenc
 
 // curves shows each metric over the turns: by variation or, of a metric of each actor in
 // a run without variations, by actor.
-func (g *gallery) curves(names []string) []world.Exhibit {
+func (g *exhibitor) curves(names []string) []world.Exhibit {
 	var out []world.Exhibit
 	shown := map[string]bool{}
 	for _, m := range g.metrics {
@@ -69,7 +70,7 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 			continue
 		}
 		shown[title] = true
-		c := world.Curves{X: "turn", Y: m.axis(), Share: m.shares()}
+		c := world.Curves{X: "turn", Y: axis(m), Share: isShare(m)}
 		for cell, name := range names {
 			if !byActor {
 				c.Curves = append(c.Curves, g.metricCurves(name, len(names) == 1, m, m.Actor, cell)...)
@@ -80,7 +81,7 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 			}
 		}
 		c.Curves = append(c.Curves, g.thresholds(m)...)
-		caption := m.legend()
+		caption := legend(m)
 		if len(out) == 0 { // said once, it holds for all
 			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + g.pastCaption() + caption)
 		}
@@ -95,7 +96,7 @@ func (g *gallery) curves(names []string) []world.Exhibit {
 
 // metricCurves are the curve of a metric or, of one with categories, the share of each. alone: there is
 // nothing else to tell these apart from.
-func (g *gallery) metricCurves(name string, alone bool, m Curve, actor string, cell int) []world.Curve {
+func (g *exhibitor) metricCurves(name string, alone bool, m record.Curve, actor string, cell int) []world.Curve {
 	if len(m.Categories) == 0 {
 		return []world.Curve{g.curve(name, point{m.Name, actor, cell, 0})}
 	}
@@ -105,16 +106,16 @@ func (g *gallery) metricCurves(name string, alone bool, m Curve, actor string, c
 		if alone {
 			label = category
 		}
-		out = append(out, g.curve(label, point{share(m.Name, category), actor, cell, 0}))
+		out = append(out, g.curve(label, point{record.CategoryScore(m.Name, category), actor, cell, 0}))
 	}
 	return out
 }
 
 // shares says whether what is shown of a metric is shares of episodes.
-func (c Curve) shares() bool { return c.Boolean || len(c.Categories) > 0 }
+func isShare(c record.Curve) bool { return c.Boolean || len(c.Categories) > 0 }
 
 // pastCaption says what of a fork counts once.
-func (g *gallery) pastCaption() string {
+func (g *exhibitor) pastCaption() string {
 	if g.past == 0 {
 		return ""
 	}
@@ -126,7 +127,7 @@ func (g *gallery) pastCaption() string {
 }
 
 // sharedCaption says of a fork what its totals have in common.
-func (g *gallery) sharedCaption() string {
+func (g *exhibitor) sharedCaption() string {
 	if g.past < 2 { // nothing was told yet
 		return ""
 	}
@@ -139,7 +140,7 @@ const few = 3
 
 // curve is a metric over the turns. Turns that fewer than few episodes came to are left
 // out; where no more were played at all, it is a line without a band.
-func (g *gallery) curve(name string, at point) world.Curve {
+func (g *exhibitor) curve(name string, at point) world.Curve {
 	c := world.Curve{Name: name}
 	for at.turn = 0; at.turn <= g.turns; at.turn++ {
 		s := g.points[at]
@@ -158,7 +159,7 @@ func (g *gallery) curve(name string, at point) world.Curve {
 }
 
 // thresholds are lines of their own, from the first turn to the last.
-func (g *gallery) thresholds(m Curve) []world.Curve {
+func (g *exhibitor) thresholds(m record.Curve) []world.Curve {
 	var out []world.Curve
 	for _, t := range []struct {
 		level string
@@ -178,7 +179,7 @@ func (g *gallery) thresholds(m Curve) []world.Curve {
 	return out
 }
 
-func (c Curve) axis() string {
+func axis(c record.Curve) string {
 	if len(c.Categories) > 0 {
 		return "share of episodes"
 	}
@@ -189,7 +190,7 @@ func (c Curve) axis() string {
 }
 
 // legend says what numbers stand for.
-func (c Curve) legend() string {
+func legend(c record.Curve) string {
 	switch {
 	case c.Boolean:
 		return "The share of episodes in which it is true."
@@ -199,12 +200,12 @@ func (c Curve) legend() string {
 	return ""
 }
 
-func (g *gallery) showEvents(names []string) world.Estimates {
+func (g *exhibitor) showEvents(names []string) world.Estimates {
 	return g.shares("event", names, g.events, g.fired)
 }
 
 // talk shows who wrote to whom, and who joined with whom.
-func (g *gallery) talk() []world.Exhibit {
+func (g *exhibitor) talk() []world.Exhibit {
 	var out []world.Exhibit
 	picture, spoke := newGraph(g.actors), false
 	heat := world.HeatMap{Row: "from", Column: "to", What: "messages in an episode", Rows: g.actors, Columns: g.actors}
@@ -234,7 +235,7 @@ func (g *gallery) talk() []world.Exhibit {
 	return out
 }
 
-func (g *gallery) showActors() world.Grid {
+func (g *exhibitor) showActors() world.Grid {
 	grid := world.Grid{Columns: []string{"actor", "decisions", "silences", "statements", "private messages", "goals added", "goals dropped"}}
 	for _, a := range g.actors {
 		c := g.conduct[a]
@@ -244,7 +245,7 @@ func (g *gallery) showActors() world.Grid {
 }
 
 // findings shows what checks found.
-func (g *gallery) findings() []world.Exhibit {
+func (g *exhibitor) findings() []world.Exhibit {
 	if len(g.checks) == 0 {
 		return nil
 	}
@@ -264,5 +265,5 @@ func (g *gallery) findings() []world.Exhibit {
 	for _, i := range g.issues {
 		list.Rows = append(list.Rows, []any{i.Severity, i.episode, i.Turn, strings.ReplaceAll(i.Check, "_", " "), i.Actor, i.Text})
 	}
-	return append(out, world.Exhibit{Name: "scenario-issues", Title: "The gravest issues", Show: list, Caption: fmt.Sprintf("At most %d; all of them are in the run file.", mostIssues)})
+	return append(out, world.Exhibit{Name: "scenario-issues", Title: "The gravest issues", Show: list, Caption: fmt.Sprintf("At most %d; all of them are in the run file.", maxIssues)})
 }

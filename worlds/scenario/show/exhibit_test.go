@@ -1,4 +1,4 @@
-package scenario
+package show
 
 import (
 	"encoding/json"
@@ -11,10 +11,11 @@ import (
 
 	"parley/internal/stats"
 	"parley/world"
+	"parley/worlds/scenario/record"
 )
 
-// over is an episode that ended, with a record.
-func over(t *testing.T, episode int, cell string, lineup map[string]string, failed string, r Record) world.Played {
+// over is an episode that ended, with a
+func over(t *testing.T, episode int, cell string, lineup map[string]string, failed string, r record.Outcome) world.Played {
 	t.Helper()
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -34,28 +35,28 @@ func values(all ...float64) []*float64 {
 }
 
 // record is a game of two in which a metric went as given; negative is unknown.
-func record(tension ...float64) Record {
+func recorded(tension ...float64) record.Outcome {
 	warning := 6.0
-	return Record{
+	return record.Outcome{
 		Name: "n", Turns: len(tension) - 1, Ended: "its last turn was played",
-		Metrics: []Curve{
+		Metrics: []record.Curve{
 			{Name: "tension", Unit: "points", Values: values(tension...), Warning: &warning},
 			{Name: "candour", Actor: "east", Values: values(tension...)}, {Name: "candour", Actor: "west", Values: values(tension...)},
 			{Name: "deal", Boolean: true, Values: values(0, 1)}, {Name: "mood", Categories: []string{"low", "high"}, Values: values(0, 1)},
 		},
-		Events: []Fired{{Turn: 1, Name: "storm"}, {Turn: 2, Name: "storm"}},
-		Actors: []Conduct{
+		Events: []record.Event{{Turn: 1, Name: "storm"}, {Turn: 2, Name: "storm"}},
+		Actors: []record.Conduct{
 			{Actor: "east", Decisions: 2, Statements: 1, Wrote: map[string]int{"west": 3}, GoalsAdded: 1}, {Actor: "west", Decisions: 1, Silences: 1},
 		},
-		Coalitions: []Proposal{{Turn: 1, Members: []string{"east", "west"}, Formed: true}, {Turn: 2, Members: []string{"east", "west"}}},
-		Checks:     []Tally{{Check: "world_state_coherence", Made: 4, Passed: 2, Unknown: 1}},
-		Issues:     []Issue{{Turn: 1, Check: "world_state_coherence", Severity: "low", Text: "small"}, {Turn: 2, Check: "world_state_coherence", Severity: "critical", Text: "grave"}},
+		Coalitions: []record.Proposal{{Turn: 1, Members: []string{"east", "west"}, Formed: true}, {Turn: 2, Members: []string{"east", "west"}}},
+		Checks:     []record.Tally{{Check: "world_state_coherence", Made: 4, Passed: 2, Unknown: 1}},
+		Issues:     []record.Issue{{Turn: 1, Check: "world_state_coherence", Severity: "low", Text: "small"}, {Turn: 2, Check: "world_state_coherence", Severity: "critical", Text: "grave"}},
 	}
 }
 
-// shown folds episodes, and returns the exhibits by name.
-func shown(episodes ...world.Played) map[string]world.Exhibit {
-	g := definition{}.Exhibitor()
+// shownBy folds episodes, and returns the exhibits by name.
+func shownBy(episodes ...world.Played) map[string]world.Exhibit {
+	g := Exhibitor()
 	for _, p := range episodes {
 		g.Add(p)
 	}
@@ -70,10 +71,10 @@ func TestExhibits(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
 	for i, first := range []float64{1, 2, 3} {
-		all = append(all, over(t, i, "", nil, "", record(first, 5)))
+		all = append(all, over(t, i, "", nil, "", recorded(first, 5)))
 	}
-	all = append(all, over(t, 3, "", nil, "halted", Record{Ended: "halted", Actors: []Conduct{{Actor: "east"}}, Turns: 1}))
-	got := shown(all...)
+	all = append(all, over(t, 3, "", nil, "halted", record.Outcome{Ended: "halted", Actors: []record.Conduct{{Actor: "east"}}, Turns: 1}))
+	got := shownBy(all...)
 	tension := got["scenario-metric-tension"].Show.(world.Curves)
 	if len(tension.Curves) != 2 || tension.Y != "points" || tension.Curves[1].Name != "warning threshold" || tension.Curves[1].Points[1].Sample.Estimate(0.95).Value != 6 {
 		t.Errorf("%+v", tension)
@@ -127,14 +128,14 @@ func TestFewEpisodesHaveNoBand(t *testing.T) {
 	for n, want := range map[int][]int{1: {1, 1, 1}, 2: {1, 1}, 4: {4, 4}} {
 		var all []world.Played
 		for i := range n {
-			r := record(1, 2)
+			r := recorded(1, 2)
 			if i == 0 {
-				r = record(1, 2, 3) // one went on for longer
+				r = recorded(1, 2, 3) // one went on for longer
 			}
 			all = append(all, over(t, i, "", nil, "", r))
 		}
 		var got []int
-		for _, p := range shown(all...)["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
+		for _, p := range shownBy(all...)["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
 			got = append(got, p.Sample.Episodes())
 		}
 		if !slices.Equal(got, want) {
@@ -155,11 +156,11 @@ func TestVariationNames(t *testing.T) {
 		{[]string{"set={}", `set={"turns":2}`}, `as written; set={"turns":2}`},
 		{[]string{"east=small, set={}", "east=small, set.turns=4, turns=3"}, "east=small; east=small, turns=4, turns=3"},
 	} {
-		if got := strings.Join((&gallery{cells: c.cells}).variations(), "; "); got != c.want {
+		if got := strings.Join((&exhibitor{cells: c.cells}).variations(), "; "); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
 	}
-	two := shown(over(t, 0, "a", nil, "", record(1, 2)), over(t, 1, "b", nil, "", record(3, 4)))
+	two := shownBy(over(t, 0, "a", nil, "", recorded(1, 2)), over(t, 1, "b", nil, "", recorded(3, 4)))
 	if c := two["scenario-metric-east-candour"].Show.(world.Curves).Curves; len(c) != 2 || c[0].Name != "a" || c[1].Points[0].Sample.Estimate(0.95).Value != 3 {
 		t.Errorf("%+v", c)
 	}
@@ -211,11 +212,11 @@ func TestCopiesCountOnce(t *testing.T) {
 	}{0: {[]int{repeats, repeats, repeats}, 2 * repeats}, 2: {[]int{1, repeats, repeats}, 2 * repeats}, 4: {[]int{1, 1, repeats}, 1 + repeats}, 5: {[]int{1, 1, 1}, 2}} {
 		var all []world.Played
 		for i := range repeats {
-			p := over(t, i, "", nil, "", record(1, 2, float64(3+i)))
+			p := over(t, i, "", nil, "", recorded(1, 2, float64(3+i)))
 			p.Past = past
 			all = append(all, p)
 		}
-		got := shown(all...)
+		got := shownBy(all...)
 		var n []int
 		for _, p := range got["scenario-metric-tension"].Show.(world.Curves).Curves[0].Points {
 			n = append(n, p.Sample.Episodes())

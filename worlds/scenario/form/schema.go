@@ -1,4 +1,8 @@
-package scenario
+// Package form has the schemas of answers in scenarios, and reads the answers.
+//
+// It also reads an answer that is not structured, if it has the expected sections. What models write is
+// cleaned and cut to a bounded length.
+package form
 
 import (
 	"encoding/json"
@@ -41,7 +45,7 @@ func written(v any) string {
 	return string(b)
 }
 
-func text(name, doc string) property {
+func word(name, doc string) property {
 	return property{name, map[string]any{"type": "string", "description": doc}}
 }
 
@@ -57,22 +61,21 @@ func choice(name, doc string, of []string) property {
 	return property{name, map[string]any{"type": "string", "enum": of, "description": doc}}
 }
 
-func listOf(name, doc string, most int, members ...property) property {
-	return property{name, map[string]any{"type": "array", "items": object(members...), "maxItems": most, "description": doc}}
+func listOf(name, doc string, limit int, members ...property) property {
+	return property{name, map[string]any{"type": "array", "items": object(members...), "maxItems": limit, "description": doc}}
 }
 
-// openingSchema has only the ways to speak that the scenario allows.
-func (g *game) openingSchema(who int) *llm.Schema {
+// OpeningSchema has only the ways to speak that the scenario allows, to the others.
+func OpeningSchema(talk script.Talk, others []string) *llm.Schema {
 	var members []property
-	others := g.others(who)
-	if g.Talk.Statements {
-		members = append(members, text("public_statement", "What you say in public, or an empty text."))
+	if talk.Statements {
+		members = append(members, word("public_statement", "What you say in public, or an empty text."))
 	}
-	if g.Talk.Bilateral && len(others) > 0 {
-		members = append(members, listOf("messages", "Private messages, at most one to each; none is fine.", g.Talk.Most,
-			choice("to", "Whom it is for.", others), text("text", "What you write.")))
+	if talk.Bilateral && len(others) > 0 {
+		members = append(members, listOf("messages", "Private messages, at most one to each; none is fine.", talk.Max,
+			choice("to", "Whom it is for.", others), word("text", "What you write.")))
 	}
-	if g.Talk.Coalitions {
+	if talk.Coalitions {
 		members = append(members, property{"coalition", map[string]any{
 			"type": "object", "description": "A coalition that you propose; without members if you propose none.", "additionalProperties": false,
 			"required": []string{"members", "purpose"},
@@ -85,51 +88,51 @@ func (g *game) openingSchema(who int) *llm.Schema {
 	return schemaOf(standin.FormOpening, members...)
 }
 
-func replySchema() *llm.Schema {
-	return schemaOf(standin.FormReply, text("reply", "What you write back; an empty text ends the exchange."))
+func ReplySchema() *llm.Schema {
+	return schemaOf(standin.FormReply, word("reply", "What you write back; an empty text ends the exchange."))
 }
 
-func inviteSchema() *llm.Schema {
-	return schemaOf(standin.FormInvitation, text("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
+func InviteSchema() *llm.Schema {
+	return schemaOf(standin.FormInvitation, word("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
 }
 
-func jointSchema() *llm.Schema {
+func JointSchema() *llm.Schema {
 	return schemaOf(standin.FormCoalition,
-		text("agreement", "What the members agreed on. Only they read it."),
-		text("joint_statement", "What the coalition says in public, or an empty text to keep it secret."))
+		word("agreement", "What the members agreed on. Only they read it."),
+		word("joint_statement", "What the coalition says in public, or an empty text to keep it secret."))
 }
 
-func (g *game) decisionSchema() *llm.Schema {
+func DecisionSchema(reflect bool) *llm.Schema {
 	members := []property{
-		text("reasoning", "Why you do it. Nobody else reads this."),
+		word("reasoning", "Why you do it. Nobody else reads this."),
 		texts("long_term_goals", "Your long-term goals as they are now: keep, change or drop them as the situation asks."),
 		texts("short_term_goals", "What matters most to you in the next turns."),
 	}
-	if g.Reflect {
-		members = append(members, text("reflection", "What you have learned so far, for yourself in later turns."))
+	if reflect {
+		members = append(members, word("reflection", "What you have learned so far, for yourself in later turns."))
 	}
-	return schemaOf(standin.FormDecision, append(members, text("action", "What you do in this turn: concrete, within your means."))...)
+	return schemaOf(standin.FormDecision, append(members, word("action", "What you do in this turn: concrete, within your means."))...)
 }
 
-func updateSchema(swan bool) *llm.Schema {
+func UpdateSchema(swan bool) *llm.Schema {
 	var members []property
 	if swan {
-		members = append(members, text("black_swan", "What happens that nobody foresaw."))
+		members = append(members, word("black_swan", "What happens that nobody foresaw."))
 	}
 	return schemaOf(standin.FormUpdate, append(members,
-		text("state", "The situation after the turn, complete: it takes the place of the one before."),
+		word("state", "The situation after the turn, complete: it takes the place of the one before."),
 		texts("key_changes", "What changed, a line each."),
 		texts("consequences", "What is likely to follow, a line each."),
 		texts("hidden", "What is true and not known in public, a line each: keep what still holds of the earlier ones."),
 	)...)
 }
 
-func summarySchema() *llm.Schema {
-	return schemaOf(standin.FormSummary, text("summary", "The summary, 200 to 400 words."))
+func SummarySchema() *llm.Schema {
+	return schemaOf(standin.FormSummary, word("summary", "The summary, 200 to 400 words."))
 }
 
-// metricSchema allows the values that a metric can have.
-func metricSchema(m *script.Metric) *llm.Schema {
+// MetricSchema allows the values that a metric can have.
+func MetricSchema(m *script.Metric) *llm.Schema {
 	value := property{"value", map[string]any{"description": "The value. Where it is not known, any."}}
 	switch m.Type {
 	case script.Categorical:
@@ -140,24 +143,13 @@ func metricSchema(m *script.Metric) *llm.Schema {
 		value.schema["type"], value.schema["minimum"], value.schema["maximum"] = "number", m.Range[0], m.Range[1]
 	}
 	return schemaOf(standin.FormMetric,
-		text("evidence", "What in the text shows it, in a sentence."),
+		word("evidence", "What in the text shows it, in a sentence."),
 		truth("known", "Whether the text says enough to tell."), value)
 }
 
-func checkSchema() *llm.Schema {
+func CheckSchema() *llm.Schema {
 	return schemaOf(standin.FormCheck,
-		text("explanation", "What you looked at, in a sentence or two."),
+		word("explanation", "What you looked at, in a sentence or two."),
 		listOf("issues", "What is wrong; no items if nothing is.", 10,
-			text("issue", "What is wrong, in a sentence."), choice("severity", "How bad it is.", script.Severities())))
-}
-
-// others lists the short names of all but one.
-func (g *game) others(who int) []string {
-	var all []string
-	for i, a := range g.cast {
-		if i != who {
-			all = append(all, a.ShortName)
-		}
-	}
-	return all
+			word("issue", "What is wrong, in a sentence."), choice("severity", "How bad it is.", script.Severities())))
 }
