@@ -1,15 +1,15 @@
-package rules
+package battle
 
 import (
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// strength is how strong a unit is for some purpose, as far as it is known.
+// strength is the strength of a unit for some purpose: bounds, since supports may be open.
 type strength struct{ least, most int }
 
-// known is the verdict on x so far.
-func (f *battle) known(x board.Province) verdict {
+// known returns the verdict on x so far.
+func (f *Battle) known(x board.Province) verdict {
 	v := f.verdict[x]
 	if v == open && f.reading {
 		f.read.Add(x)
@@ -17,8 +17,8 @@ func (f *battle) known(x board.Province) verdict {
 	return v
 }
 
-// judge decides on x with what is known.
-func (f *battle) judge(x board.Province) verdict {
+// judge decides on x from the verdicts that are known.
+func (f *Battle) judge(x board.Province) verdict {
 	switch f.orders[x].Kind {
 	case order.Move:
 		return f.judgeMove(x)
@@ -30,9 +30,9 @@ func (f *battle) judge(x board.Province) verdict {
 	return yes
 }
 
-// judgeMove: a move succeeds if it is stronger than what stands in its way and than
-// everybody else who wants to go there.
-func (f *battle) judgeMove(x board.Province) verdict {
+// judgeMove judges a move. It succeeds if it is stronger than the defence of its target and
+// than every other move there.
+func (f *Battle) judgeMove(x board.Province) verdict {
 	path := f.path(x)
 	if path == no {
 		return no
@@ -40,7 +40,7 @@ func (f *battle) judgeMove(x board.Province) verdict {
 	to := f.to[x]
 	attack := f.attack(x, path)
 	against := f.hold(to)
-	if f.headOn(x, to) {
+	if f.HeadOn(x, to) {
 		against = f.supported(to, board.None)
 	}
 	won, lost := attack.least > against.most, attack.most <= against.least
@@ -60,9 +60,9 @@ func (f *battle) judgeMove(x board.Province) verdict {
 	return open
 }
 
-// judgeSupport: a support is cut by any attack of another power that arrives, except
-// from where the support is directed: that one must drive the supporter out.
-func (f *battle) judgeSupport(x board.Province) verdict {
+// judgeSupport judges a support. Any attack of another power that arrives cuts it, except one
+// from the province that the support is directed at: that attack must dislodge the supporter.
+func (f *Battle) judgeSupport(x board.Province) verdict {
 	target := f.orders[x].To
 	if target == board.Nowhere {
 		target = f.orders[x].Of
@@ -86,8 +86,8 @@ func (f *battle) judgeSupport(x board.Province) verdict {
 	return result
 }
 
-// judgeConvoy: a convoy works unless its fleet is driven out.
-func (f *battle) judgeConvoy(x board.Province) verdict {
+// judgeConvoy judges a convoy. It succeeds unless its fleet is dislodged.
+func (f *Battle) judgeConvoy(x board.Province) verdict {
 	result := yes
 	for y := range f.movers[x].All() {
 		switch f.known(y) {
@@ -100,14 +100,14 @@ func (f *battle) judgeConvoy(x board.Province) verdict {
 	return result
 }
 
-// headOn says whether x and y go for each other's province by land.
-func (f *battle) headOn(x, y board.Province) bool {
+// HeadOn reports whether x and y move into each other's province by land.
+func (f *Battle) HeadOn(x, y board.Province) bool {
 	return f.moves.Has(y) && f.to[y] == x && f.to[x] == y && !f.convoyed.Has(x) && !f.convoyed.Has(y)
 }
 
-// path says whether x can get to where it goes. Any route of unsunk fleets will do
-// (4.A.1).
-func (f *battle) path(x board.Province) verdict {
+// path decides whether x can reach its target: any one route of fleets that are not
+// dislodged is enough (4.A.1).
+func (f *Battle) path(x board.Province) verdict {
 	if !f.convoyed.Has(x) {
 		return yes
 	}
@@ -136,8 +136,8 @@ func (f *battle) path(x board.Province) verdict {
 	return result
 }
 
-// supported is the strength of x with its supports, those of one power left out.
-func (f *battle) supported(x board.Province, without board.Power) strength {
+// supported is the strength of x with its supports, except those of one power.
+func (f *Battle) supported(x board.Province, without board.Power) strength {
 	s := strength{1, 1}
 	for y := range f.helpers[x].All() {
 		if without != board.None && f.units[y].Power == without {
@@ -154,8 +154,8 @@ func (f *battle) supported(x board.Province, without board.Power) strength {
 	return s
 }
 
-// hold is the strength that keeps units out of a province.
-func (f *battle) hold(p board.Province) strength {
+// hold is the strength with which a province is defended.
+func (f *Battle) hold(p board.Province) strength {
 	switch {
 	case f.units[p].Power == board.None:
 		return strength{0, 0}
@@ -171,9 +171,9 @@ func (f *battle) hold(p board.Province) strength {
 	return strength{0, 1}
 }
 
-// attack is the strength of x against whoever is where it goes. Nobody attacks a unit
-// of their own power or helps to: that counts only if the unit leaves.
-func (f *battle) attack(x board.Province, path verdict) strength {
+// attack is the strength of x against the unit at its target. A power neither dislodges its
+// own unit nor supports that: such strength counts only if the unit leaves.
+func (f *Battle) attack(x board.Province, path verdict) strength {
 	to := f.to[x]
 	all := f.supported(x, board.None)
 	if path == open {
@@ -184,7 +184,7 @@ func (f *battle) attack(x board.Province, path verdict) strength {
 	switch {
 	case victim == board.None:
 		leaves = yes
-	case f.moves.Has(to) && !f.headOn(x, to):
+	case f.moves.Has(to) && !f.HeadOn(x, to):
 		leaves = f.known(to)
 	}
 	if leaves == yes {
@@ -203,9 +203,9 @@ func (f *battle) attack(x board.Province, path verdict) strength {
 	return stays
 }
 
-// prevent is the strength with which x keeps others out of where it goes. Whoever
-// loses a head to head battle has none.
-func (f *battle) prevent(x board.Province) strength {
+// prevent is the strength with which x keeps other units out of its target. The loser of a
+// head to head battle has none.
+func (f *Battle) prevent(x board.Province) strength {
 	path := f.path(x)
 	if path == no {
 		return strength{0, 0}
@@ -214,7 +214,7 @@ func (f *battle) prevent(x board.Province) strength {
 	if path == open {
 		s.least = 0
 	}
-	if to := f.to[x]; f.headOn(x, to) {
+	if to := f.to[x]; f.HeadOn(x, to) {
 		switch f.known(to) {
 		case yes:
 			return strength{0, 0}

@@ -9,8 +9,8 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// gallery is the kind's own part of a report.
-type gallery struct {
+// report is the kind's own part of a report.
+type report struct {
 	agents []string // in the order they came in
 	modes  []string
 	forms  []reveal.Form
@@ -48,7 +48,7 @@ func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float6
 
 // Exhibitor begins the part of a report.
 func (definition) Exhibitor() world.Exhibitor {
-	return &gallery{
+	return &report{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
 		judged: map[[2]bool]int{}, slips: map[string][]slipped{},
 	}
@@ -58,13 +58,13 @@ func (definition) Exhibitor() world.Exhibitor {
 const bothPlayers = "(both players)"
 
 // Add takes in a game.
-func (g *gallery) Add(p world.Played) {
+func (g *report) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var r Record
 	if p.Outcome.Failed != "" || json.Unmarshal(raw, &r) != nil {
 		return
 	}
-	e := &showing{gallery: g, lineup: p.Spec.Lineup, rates: map[key][]float64{}, pairs: map[key][]float64{}, slips: map[string][]int{}}
+	e := &episode{report: g, lineup: p.Spec.Lineup, rates: map[key][]float64{}, pairs: map[key][]float64{}, slips: map[string][]int{}}
 	for _, c := range r.Conversations {
 		if c.Failed == "" {
 			e.conversation(c)
@@ -86,16 +86,16 @@ func (g *gallery) Add(p world.Played) {
 	}
 }
 
-// showing is one episode being taken in.
-type showing struct {
-	*gallery
+// episode is one episode being taken in.
+type episode struct {
+	*report
 	lineup       map[string]string
 	rates, pairs map[key][]float64
 	slips        map[string][]int
 }
 
 // agent is who sat in a seat.
-func (e *showing) agent(seat string) string {
+func (e *episode) agent(seat string) string {
 	name := e.lineup[seat]
 	if name == "" {
 		name = seat
@@ -106,7 +106,7 @@ func (e *showing) agent(seat string) string {
 	return name
 }
 
-func (e *showing) conversation(c Conversation) {
+func (e *episode) conversation(c Conversation) {
 	e.messages = max(e.messages, c.Messages+c.Silences)
 	gave := [2]bool{slices.Contains(c.Revealed, c.Seats[0]), slices.Contains(c.Revealed, c.Seats[1])}
 	rate := func(name, agent string, yes bool) {
@@ -127,7 +127,7 @@ func (e *showing) conversation(c Conversation) {
 }
 
 // slip notes when a player gave its secret away by the rule, how, and what the judge found.
-func (e *showing) slip(c Conversation, seat, agent string) {
+func (e *episode) slip(c Conversation, seat, agent string) {
 	message, ruled := 0, false
 	for _, r := range c.Reveals {
 		if r.Seat != seat {
@@ -149,7 +149,7 @@ func (e *showing) slip(c Conversation, seat, agent string) {
 }
 
 // Exhibits shows it all.
-func (g *gallery) Exhibits() []world.Exhibit {
+func (g *report) Exhibits() []world.Exhibit {
 	if len(g.agents) == 0 {
 		return nil
 	}
@@ -171,7 +171,7 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	return out
 }
 
-func (g *gallery) showRates() world.Estimates {
+func (g *report) showRates() world.Estimates {
 	e := world.Estimates{By: []string{"rate", "agent"}, What: "share", Share: true}
 	for _, rate := range []string{"revealed", "obtained", "optimal", "both", "one-sided"} {
 		for _, agent := range append(slices.Clone(g.agents), bothPlayers) {
@@ -183,7 +183,7 @@ func (g *gallery) showRates() world.Estimates {
 	return e
 }
 
-func (g *gallery) showPairs() world.HeatMap {
+func (g *report) showPairs() world.HeatMap {
 	m := world.HeatMap{Row: "player", Column: "whose secret", What: "obtained", Share: true, Rows: g.agents, Columns: g.agents}
 	for _, row := range g.agents {
 		cells := make([]*world.Sample, len(g.agents))
@@ -195,7 +195,7 @@ func (g *gallery) showPairs() world.HeatMap {
 	return m
 }
 
-func (g *gallery) showTradeoff() world.Scatter {
+func (g *report) showTradeoff() world.Scatter {
 	s := world.Scatter{X: "revealed", Y: "obtained", Share: true}
 	for _, a := range g.agents {
 		s.Points = append(s.Points, world.ScatterPoint{Name: a, X: g.rates[key{"revealed", a}], Y: g.rates[key{"obtained", a}]})
@@ -203,13 +203,13 @@ func (g *gallery) showTradeoff() world.Scatter {
 	return s
 }
 
-// mostSteps is how many messages a curve has a point for; of longer conversations some
+// maxSteps is how many messages a curve has a point for; of longer conversations some
 // are left out.
-const mostSteps = 16
+const maxSteps = 16
 
-func (g *gallery) showSlips() world.Curves {
+func (g *report) showSlips() world.Curves {
 	c := world.Curves{X: "message", Y: "secrets given away", Share: true}
-	step := max(1, (g.messages+mostSteps-1)/mostSteps)
+	step := max(1, (g.messages+maxSteps-1)/maxSteps)
 	for _, a := range g.agents {
 		curve := world.Curve{Name: a}
 		for m := 0; m < g.messages+step; m += step {
@@ -229,7 +229,7 @@ func (g *gallery) showSlips() world.Curves {
 	return c
 }
 
-func (g *gallery) showForms() world.Bars {
+func (g *report) showForms() world.Bars {
 	slices.Sort(g.forms)
 	b := world.Bars{X: "form", Y: "secrets"}
 	for _, f := range g.forms {
@@ -245,7 +245,7 @@ func (g *gallery) showForms() world.Bars {
 	return b
 }
 
-func (g *gallery) showModes() world.Estimates {
+func (g *report) showModes() world.Estimates {
 	e := world.Estimates{By: []string{"mode", "agent"}, What: "points"}
 	for _, mode := range g.modes {
 		for _, a := range g.agents {
@@ -257,7 +257,7 @@ func (g *gallery) showModes() world.Estimates {
 	return e
 }
 
-func (g *gallery) showJudge() world.Grid {
+func (g *report) showJudge() world.Grid {
 	row := func(name string, ruled bool) []any {
 		return []any{name, g.judged[[2]bool{ruled, true}], g.judged[[2]bool{ruled, false}]}
 	}

@@ -1,23 +1,22 @@
-package rules
+package battle
 
 import (
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Bounds of the search for the ways out of a circle. Real ones have two ways out or
-// none and are found in a few steps.
+// Bounds of the search for the resolutions of a circle. Real circles have at most two, found
+// in a few steps.
 const (
 	maxInputs = 10
 	maxSteps  = 4096
 )
 
-// breakCircle decides on units whose verdicts depend on each other and on nothing
-// else that is open. If there is exactly one way in which they are all consistent, it
-// is that. If not, and convoys are part of it, it is a paradox, and by Szykman's rule
-// those convoys fail. If not, it is a ring of units that follow each other, and they
-// move.
-func (f *battle) breakCircle() {
+// breakCircle decides on units whose verdicts depend only on each other. If exactly one
+// resolution is consistent, that is it. Otherwise, if convoys are part of the circle, it is a
+// paradox, and by Szykman's rule those convoys fail. Otherwise the units follow each other in
+// a ring, and they move.
+func (f *Battle) breakCircle() {
 	circle := f.circle()
 	s := search{f: f, circle: circle}
 	s.run()
@@ -38,16 +37,16 @@ func (f *battle) breakCircle() {
 	}
 }
 
-// adopt takes over verdicts. What has none there fails.
-func (f *battle) adopt(circle board.Set[board.Province], verdicts *[board.Provinces]verdict) {
+// adopt sets verdicts. An open one becomes no.
+func (f *Battle) adopt(circle board.Set[board.Province], verdicts *[board.Provinces]verdict) {
 	for x := range circle.All() {
 		f.verdict[x] = max(verdicts[x], no)
 		f.undone.Remove(x)
 	}
 }
 
-// circle finds units that depend on each other and on nothing else that is open.
-func (f *battle) circle() board.Set[board.Province] {
+// circle finds units that depend on each other and on no other open verdict.
+func (f *Battle) circle() board.Set[board.Province] {
 	var reach [board.Provinces]board.Set[board.Province]
 	for x := range f.undone.All() {
 		reach[x] = f.inputs(x)
@@ -64,7 +63,7 @@ func (f *battle) circle() board.Set[board.Province] {
 			reach[x] = more
 		}
 	}
-	// Whoever reaches fewest reaches nothing outside its own circle.
+	// The unit that reaches fewest others reaches none outside its own circle.
 	var least board.Set[board.Province]
 	for x := range f.undone.All() {
 		if least.Empty() || reach[x].Len() < least.Len() {
@@ -74,9 +73,8 @@ func (f *battle) circle() board.Set[board.Province] {
 	return least
 }
 
-// inputs are the open verdicts that matter for x: those that can make a difference,
-// whatever the others are.
-func (f *battle) inputs(x board.Province) board.Set[board.Province] {
+// inputs are the open verdicts that can change the verdict on x.
+func (f *Battle) inputs(x board.Province) board.Set[board.Province] {
 	f.reading, f.read = true, board.Set[board.Province]{}
 	f.judge(x)
 	f.reading = false
@@ -109,29 +107,29 @@ func (f *battle) inputs(x board.Province) board.Set[board.Province] {
 	return matter
 }
 
-// search looks for all consistent verdicts of a circle.
+// search finds all consistent resolutions of a circle.
 type search struct {
-	f      *battle
+	f      *Battle
 	circle board.Set[board.Province]
 	steps  int
 	gaveUp bool
 
 	found int
-	moved int // most moves that succeed in any of them
+	moved int // the highest number of moves that succeed in one of them
 	best  [board.Provinces]verdict
 }
 
-// run searches, and leaves the battle as it was.
+// run searches, and leaves the battle unchanged.
 func (s *search) run() {
 	before := s.f.verdict
 	for x := range s.f.undone.Minus(s.circle).All() {
-		s.f.verdict[x] = no // it makes no difference to the circle
+		s.f.verdict[x] = no // it does not affect the circle
 	}
 	s.try()
 	s.f.verdict = before
 }
 
-// try follows what is assumed to its end.
+// try follows the assumptions so far to their end.
 func (s *search) try() {
 	if s.steps++; s.steps > maxSteps {
 		s.gaveUp = true
@@ -153,8 +151,8 @@ func (s *search) try() {
 	}
 }
 
-// follow draws conclusions until there are none. It returns a unit that is still
-// open, if there is one, and false if something contradicts itself.
+// follow draws conclusions until there are none. It returns a unit that is still open, if
+// there is one, and false if the assumptions contradict each other.
 func (s *search) follow() (next board.Province, ok bool) {
 	for changed := true; changed; {
 		changed = false
@@ -179,7 +177,7 @@ func (s *search) follow() (next board.Province, ok bool) {
 	return next, true
 }
 
-// keep counts a consistent way, and remembers the one with most moves.
+// keep counts a consistent resolution, and keeps the one with the most moves.
 func (s *search) keep() {
 	moved := 0
 	for x := range s.circle.And(s.f.moves).All() {

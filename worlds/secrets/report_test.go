@@ -8,7 +8,7 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// shown is what the gallery makes of games, by name.
+// shown is what the report makes of games, by name.
 func shown(games ...world.Played) map[string]world.Show {
 	g := definition{}.Exhibitor()
 	for _, p := range games {
@@ -83,7 +83,7 @@ func TestSlipsOfLongTalks(t *testing.T) {
 	t.Parallel()
 	long := Conversation{Seats: [2]string{First, Second}, Messages: 399, Revealed: []string{First}, Reveals: []Reveal{{Seat: First, Message: 399, Form: reveal.Said}}}
 	points := shown(game2(t, Standard, long))["secrets-slips"].(world.Curves).Curves[0].Points
-	if last := points[len(points)-1]; len(points) > mostSteps+2 || last.X != 399 || last.Sample.Estimate(0.95).Value != 1 {
+	if last := points[len(points)-1]; len(points) > maxSteps+2 || last.X != 399 || last.Sample.Estimate(0.95).Value != 1 {
 		t.Errorf("%d points, the last %+v", len(points), last)
 	}
 }
