@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 
+	"parley/internal/batch/batcher"
 	"parley/internal/dispatch/limiter"
 	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
@@ -50,7 +51,7 @@ func (e *endpoint) ask(ctx context.Context, c *call) (*llm.Response, error) {
 
 func (e *endpoint) drain() {
 	for i := range e.groups {
-		e.groups[i].limit.Drain(drainError())
+		e.groups[i].limit.Drain(batcher.DrainError())
 	}
 }
 

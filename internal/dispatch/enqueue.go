@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
@@ -13,7 +14,7 @@ import (
 type enqueue struct {
 	queue   *batcher.Queue
 	guess   *tokens.Estimator
-	prices  *priceList
+	prices  *budget.Prices
 	stats   *Stats
 	notices *notices
 }
@@ -38,7 +39,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	t := p.bill(c)
 	if !s.UsesBatch(p.queue, req) {
 		if !t.affords() {
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		return live()
 	}
@@ -51,14 +52,14 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
 	for {
 		if !t.begin() {
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		f := s.Ask(ctx, item)
 		paid := t.end(req, &f)
-		p.notices.settled(t.known, req, t.held, paid)
+		p.notices.settled(t.model, req, t.held, paid)
 		switch {
 		case !f.Live:
-			p.count(req, f, paid, t.known.ok)
+			p.count(req, f, paid, t.model.OK)
 			if f.Err != nil {
 				return nil, f.Err
 			}
@@ -69,62 +70,62 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 		case t.affords():
 			return live()
 		case item.Insist:
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		item.Insist = true // alone in a batch it costs half
 	}
 }
 
 // bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
-// batched is known all the same, for the marks.
+// batched is known all the same, for the events.
 type bill struct {
-	known         *entry
-	account       *account
+	model         *budget.Model
+	account       *budget.Account
 	batched, live llm.Money
 	held          llm.Money // set aside for the line
 }
 
 func (p *enqueue) bill(c *call) *bill {
-	t := &bill{known: p.prices.look(c.req.Model), account: c.account}
-	if !t.known.ok {
+	t := &bill{model: p.prices.Look(c.req.Model), account: c.account}
+	if !t.model.OK {
 		return t
 	}
-	t.batched = t.known.terms(c.req, true).worst
-	if t.account.bounded() {
-		t.held, t.live = t.batched, t.known.terms(c.req, false).worst
+	t.batched = t.model.Terms(c.req, true).Worst
+	if t.account.Bounded() {
+		t.held, t.live = t.batched, t.model.Terms(c.req, false).Worst
 	}
 	return t
 }
 
 func (t *bill) begin() bool {
-	_, ok := t.account.begin(terms{worst: t.held})
+	_, ok := t.account.Begin(budget.Terms{Worst: t.held})
 	return ok
 }
 
 // affords makes room for the attempt at live prices.
-func (t *bill) affords() bool { return t.account.goLive(t.live) }
+func (t *bill) affords() bool { return t.account.GoLive(t.live) }
 
 // end settles what the line cost, and what it may have. An answer that cannot be accepted
 // becomes an error.
-func (t *bill) end(req *llm.Request, f *batcher.Result) (c charge) {
+func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 	if f.Response != nil || f.Err != nil {
-		one := attempt{req: req, price: t.known.price, batched: true}
+		one := budget.Attempt{Request: req, Price: t.model.Price, Batched: true}
 		if f.Asked {
-			one.worst = t.held
+			one.Worst = t.held
 		}
-		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
+		if c, f.Err = one.Settle(f.Response, f.Err); f.Err != nil {
 			f.Response = nil
 		}
 		if t.held > 0 {
-			t.known.observe(req, f.Response, c)
+			t.model.Observe(req, f.Response, c)
 		}
 	}
-	t.account.end(t.held, c)
+	t.account.End(t.held, c)
 	return c
 }
 
 // count counts an attempt that a provider had.
-func (p *enqueue) count(req *llm.Request, f batcher.Result, c charge, priced bool) {
+func (p *enqueue) count(req *llm.Request, f batcher.Result, c budget.Charge, priced bool) {
 	if !f.Asked {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -43,8 +44,8 @@ func TestMostIsNeverExceeded(t *testing.T) {
 		})
 		limit := rapid.SampledFrom([]llm.Money{0, llm.Dollar}).Draw(r, "budget")
 		d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
-			c.Budget, c.Prices = NewBudget(limit, 0), table
-			c.Retry.Base, c.Retry.Most = time.Nanosecond, time.Nanosecond
+			c.Budget, c.Prices = budget.New(limit, 0), table
+			c.Retry.Base, c.Retry.MaxPause = time.Nanosecond, time.Nanosecond
 		})
 		req := asked(1, 50, 50)[0]
 		req.Schema = &llm.Schema{Name: "any", JSON: []byte(`{"type":"object"}`)}

@@ -36,7 +36,7 @@ func (m *Model) befall(ctx context.Context, c *Case, first, total time.Duration)
 	default:
 		return nil
 	}
-	if !wait(ctx, after) {
+	if !Wait(ctx, after) {
 		return m.goneError(ctx)
 	}
 	return e

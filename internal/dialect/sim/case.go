@@ -103,9 +103,9 @@ func params(h hash, req *llm.Request) hash {
 // rand returns a generator for one purpose.
 func (c *Case) rand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(c.Digest, purpose)) }
 
-// Fate draws what befalls this try. It is to be called once for each try that the
-// limits let through, since it counts them.
-func (b *Brain) Fate(c *Case) {
+// DrawFault draws the fault of this try. Call it once for each try that the limits admit, since it
+// counts tries.
+func (b *Brain) DrawFault(c *Case) {
 	if len(b.live) == 0 && b.cfg.Latency.kind == fixed && b.cfg.FirstToken.kind == fixed {
 		return
 	}

@@ -55,7 +55,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 			return nil, m.fail(req, m.tooMuch(r))
 		}
 	}
-	m.brain.Fate(&c)
+	m.brain.DrawFault(&c)
 	return m.answer(ctx, &c, cost, start)
 }
 
@@ -81,12 +81,12 @@ func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time
 	if err := m.befall(ctx, c, first, total); err != nil {
 		return nil, m.fail(c.Request, err)
 	}
-	if !wait(ctx, first) {
+	if !Wait(ctx, first) {
 		return nil, m.gone(ctx, c.Request)
 	}
 	llm.Began(ctx)
 	m.brain.Keep(reading, start.Add(first))
-	if !wait(ctx, total-first) {
+	if !Wait(ctx, total-first) {
 		return nil, m.gone(ctx, c.Request)
 	}
 	r := m.response(c, &a)
@@ -150,8 +150,8 @@ func (m *Model) provider(req *llm.Request) string {
 	return "sim"
 }
 
-// wait returns after d, or with false when ctx is done before.
-func wait(ctx context.Context, d time.Duration) bool {
+// Wait waits for d, and reports false if ctx is done before.
+func Wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}

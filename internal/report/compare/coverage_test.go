@@ -22,14 +22,14 @@ import (
 	"parley/world/worldtest"
 )
 
-// setup is a way to make runs whose truth is known. A trial returns an interval as tables show
-// it, and the truth that it is to hold.
+// setup is a way to make runs with a known truth. A trial returns an interval as tables show
+// it, and the truth.
 type setup struct {
 	name, size string
 	trial      func(r *rand.Rand) (stats.Quantity, float64)
-	// why says why the interval holds the truth more often than in 97% of trials, or less often than in 93%.
+	// why explains why the interval holds the truth in more than 97% of trials, or in less than 93%.
 	why       string
-	low, high float64 // what is to be expected then, in percent
+	low, high float64 // the expected range then, in percent
 }
 
 // drawn is an episode of a setup.
@@ -39,7 +39,7 @@ type drawn struct {
 	value      float64
 }
 
-// scored makes a run of episodes, with a score that can be what bounds say.
+// scored returns a run of episodes, with a score that has these bounds.
 func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "drawn"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}}})
 	head := &journal.Head{

@@ -10,10 +10,10 @@ import (
 
 const confidence = view.Confidence
 
-// seed is what permutations are drawn from: the same in every comparison.
+// seed is the seed of all permutations.
 const seed = 1
 
-// judge tests a pairing, which is one of so many. No interval goes beyond what the score can be.
+// judge tests a pairing, which is one of so many. No interval goes beyond the bounds of the score.
 func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
 	c.N = min(len(p.a), len(p.b))
@@ -41,9 +41,9 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 	c.Difference = within.Difference().Quantity(c.Difference)
 }
 
-// flip tests differences. P from draws is never below one in their number, which must not
-// keep one of many comparisons from being found: where it comes near to that, more are
-// drawn. Of very many differences fewer are, since less is left to chance.
+// flip tests differences. P from n random draws is never below 1/n, which must not
+// prevent a finding among many comparisons: if P is close to that, flip draws more.
+// It draws less for very many differences, to bound the work.
 func flip(differences []float64, matches int) stats.Test {
 	const work = 400_000_000
 	n := max(1, len(differences))
@@ -55,7 +55,7 @@ func flip(differences []float64, matches int) stats.Test {
 	return t
 }
 
-// estimate is the mean of a group as every other table shows it.
+// estimate returns the mean of a group as every other table shows it.
 func estimate(all []observation, within world.Bounds) stats.Quantity {
 	sample := world.Sample{Bounds: within}
 	deals := map[view.Deal]int{}
@@ -74,7 +74,7 @@ func estimate(all []observation, within world.Bounds) stats.Quantity {
 		}
 		unit := world.Unit{Deal: deals[d], Play: all[0].play}
 		if len(all[0].from) > 0 {
-			unit.Deal = 0 // of a fork: all have one deal
+			unit.Deal = 0 // all episodes of a fork have the same deal
 		}
 		sample.Add(unit, values...)
 		all = all[n:]

@@ -25,6 +25,8 @@ import (
 
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
@@ -100,7 +102,7 @@ type Config struct {
 	// negative: not at all.
 	Unreachable time.Duration
 	// Outages is told when a provider cannot be reached, and when it is back: see dispatch.Config.
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
 	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
@@ -224,9 +226,9 @@ func (g *Gateway) openRecord(ctx context.Context) (state *ledger.State, err erro
 }
 
 func (g *Gateway) openDispatch(spent llm.Money) error {
-	budget := dispatch.NewBudget(g.cfg.Budget, spent)
+	spending := budget.New(g.cfg.Budget, spent)
 	if g.cfg.Budget > 0 {
-		budget.Expose = g.ledger.Expose
+		spending.Expose = g.ledger.Expose
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
 	for i, u := range g.order {
@@ -234,7 +236,7 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
-		Lanes: lanes, Prices: g.cfg.Prices, Budget: budget, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
+		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
 		// Deadlines are ours: a stream that has begun may take as long as it takes.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
 	})

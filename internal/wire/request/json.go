@@ -101,12 +101,14 @@ func Member(b []byte, name string) []byte {
 	return found
 }
 
-// Str returns a member that is a string, or "".
-func Str(b []byte, name string) string {
-	var s string
-	Text(Member(b, name), &s)
+// String returns the string v, or "" where v is not a string.
+func String(v []byte) (s string) {
+	Text(v, &s)
 	return s
 }
+
+// Str returns a member that is a string, or "".
+func Str(b []byte, name string) string { return String(Member(b, name)) }
 
 // Effort reads a name that is an effort's.
 func Effort(v []byte, to *llm.Effort) bool {
