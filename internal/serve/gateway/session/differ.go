@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,11 +12,11 @@ import (
 	"parley/llm"
 )
 
-// maxDifferences is how many differences of two requests are told.
+// maxDifferences is how many differences of two requests are reported.
 const maxDifferences = 3
 
-// differences says where two requests differ, or "". Models come last: the record has the
-// one that was really asked, by its provider's name, and a request may have an alias of it.
+// differences describes how two requests differ, or returns "". Models come last: the record has the model
+// that was asked, with its provider, and a request may have an alias.
 func differences(was, is *llm.Request, aliases map[string]string) string {
 	var all []string
 	for i := range min(len(was.Messages), len(is.Messages)) {
@@ -27,7 +28,7 @@ func differences(was, is *llm.Request, aliases map[string]string) string {
 		all = append(all, fmt.Sprintf("messages: there were %d, and are %d", len(was.Messages), len(is.Messages)))
 	}
 	a, b := fields(was), fields(is)
-	names := append(keysOf(a), keysOf(b)...)
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(names)
 	for _, key := range slices.Compact(names) {
 		if !bytes.Equal(a[key], b[key]) {
@@ -43,13 +44,12 @@ func differences(was, is *llm.Request, aliases map[string]string) string {
 	return strings.Join(all, "; ")
 }
 
-// sameModel says whether a client that asks for a model means the one that was asked, which
-// the record has with its provider's name.
+// sameModel reports whether a request for a model means the recorded one, which has its provider's name.
 func sameModel(was, is string, aliases map[string]string) bool {
 	return is == was || aliases[is] == was || strings.HasSuffix(was, "/"+is)
 }
 
-// differ says where two messages differ first, or "".
+// differ describes the first difference of two messages, or returns "".
 func differ(a, b *llm.Message) string {
 	if a.Role != b.Role {
 		return fmt.Sprintf(".role: it was %s, and is %s", a.Role, b.Role)
@@ -63,16 +63,16 @@ func differ(a, b *llm.Message) string {
 	return ""
 }
 
-// fields are what a request says beside its messages.
+// fields returns the members of a request except its messages.
 func fields(r *llm.Request) map[string]json.RawMessage {
 	c := *r
 	c.Messages, c.Model = nil, ""
 	extra := c.Extra
 	c.Extra = nil
 	out := map[string]json.RawMessage{}
-	_ = json.Unmarshal(marshal(c), &out) // what was just written can be read
+	_ = json.Unmarshal(marshal(c), &out) // just encoded
 	for name, v := range extra {
-		if !match.Personal(name) { // it may differ
+		if !match.Personal(name) { // it does not count
 			out[name] = v
 		}
 	}
@@ -87,16 +87,7 @@ func marshal(v any) []byte {
 	return b
 }
 
-func keysOf(m map[string]json.RawMessage) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// texts shows two texts from a little before where they part.
+// texts shows two texts from shortly before they differ.
 func texts(was, is string) string {
 	at := 0
 	for at < min(len(was), len(is)) && was[at] == is[at] {
@@ -107,10 +98,10 @@ func texts(was, is string) string {
 }
 
 func excerpt(s string, from int) string {
-	const most = 60
+	const limit = 60
 	s = s[min(from, len(s)):]
-	if len(s) > most {
-		return s[:most] + "…"
+	if len(s) > limit {
+		return s[:limit] + "…"
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package line
+package conn
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Listen returns a listener whose connections are Conns.
+// Listen returns a listener whose connections are of type *Conn.
 func Listen(ln net.Listener) net.Listener { return listener{ln} }
 
 type listener struct{ net.Listener }
@@ -22,30 +22,30 @@ func (l listener) Accept() (net.Conn, error) {
 	return &Conn{Conn: c}, nil
 }
 
-// Conn is a client's connection that can be watched while a request of it is answered.
+// Conn is a client's connection that can be watched while a request is answered.
 //
-// An http.Server watches it too, by reading one byte. It sees no more of a client that has
-// sent that byte, of its next request, and then leaves. A Conn reads on.
+// An http.Server watches a connection too, by reading one byte. It does not notice a client that sends this
+// byte, of its next request, and then goes away. A Conn keeps reading.
 type Conn struct {
 	net.Conn
 
 	mu      sync.Mutex
-	ahead   []byte        // what was read before anybody asked for it
-	byte1   bool          // the server's watch has got its byte
-	gone    func()        // told when the client goes; nil: nobody watches
-	reading chan struct{} // closed when the watch is over; nil: none has begun
-	all     *Lines        // who is to forget it when something comes; nil: nobody
+	ahead   []byte        // read and not yet asked for
+	byte1   bool          // the server's own watch has read its byte
+	gone    func()        // called when the client goes away; nil: nobody watches
+	reading chan struct{} // closed when the watch ends; nil: there is no watch
+	all     *Streams      // where it is forgotten when data arrives; may be nil
 	held    map[any]func()
 	closed  bool
 }
 
-// maxAhead is how much of its next requests a client may send while it waits for an answer.
-// Who sends more is not waiting for it.
+// maxAhead is how many bytes of its next requests a client may send while it waits for an answer. A client
+// that sends more is taken to be gone.
 const maxAhead = 64 << 10
 
 type connKey struct{}
 
-// Context returns a context by which Watch finds the connection: see http.Server.ConnContext.
+// Context returns a context from which Of and Watch get the connection: see http.Server.ConnContext.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if _, ok := c.(*Conn); !ok {
 		return ctx
@@ -53,14 +53,14 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// Of is the connection of a request, or nil.
+// Of returns the connection of a request, or nil.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c
 }
 
-// Hold has left called when the connection is closed. It is false where that is so already for
-// this key, or the connection is closed.
+// Hold calls left when the connection is closed. It returns false if it already does for this key, or if the
+// connection is closed.
 func (c *Conn) Hold(key any, left func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,9 +74,9 @@ func (c *Conn) Hold(key any, left func()) bool {
 	return true
 }
 
-// Watch calls gone when the client of a request that the server answers goes away after it has
-// sent something; that of one that sends nothing ends the request's context. The function that
-// it returns ends the watch and must be called before the request is over.
+// Watch calls gone when the client of a request that the server answers goes away after it has sent data. A
+// client that has sent nothing ends the request's context. The returned function ends the watch and must be
+// called before the request is over.
 func Watch(ctx context.Context, gone func()) (end func()) {
 	c := Of(ctx)
 	if c == nil {
@@ -91,7 +91,7 @@ func Watch(ctx context.Context, gone func()) (end func()) {
 	return c.unwatch
 }
 
-// Read reads first what was read before.
+// Read implements io.Reader.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	all := c.all
@@ -103,7 +103,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		n, err = c.Conn.Read(p)
 	}
 	if n > 0 && all != nil {
-		c.heard()
+		c.dataArrived()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,9 +113,9 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection.
+// Close implements io.Closer.
 func (c *Conn) Close() error {
-	c.heard()
+	c.dataArrived()
 	c.mu.Lock()
 	held := c.held
 	c.held, c.closed = nil, true
@@ -126,22 +126,21 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// unread puts what was read back.
+// unread puts data back.
 func (c *Conn) unread(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead = append(append([]byte(nil), b...), c.ahead...)
 }
 
-// giveBack makes it forgotten by all as soon as something comes: it is the server's own
-// matter then.
-func (c *Conn) giveBack(all *Lines) {
+// giveBack makes all forget the connection as soon as data arrives.
+func (c *Conn) giveBack(all *Streams) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all, c.byte1 = all, false
 }
 
-func (c *Conn) heard() {
+func (c *Conn) dataArrived() {
 	c.mu.Lock()
 	all := c.all
 	c.all = nil
@@ -151,7 +150,7 @@ func (c *Conn) heard() {
 	}
 }
 
-// watch reads until the client goes, which gone is told, or until unwatch.
+// watch reads until the client goes away, which calls gone, or until unwatch.
 func (c *Conn) watch(gone func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,7 +158,7 @@ func (c *Conn) watch(gone func()) {
 	c.begin()
 }
 
-// begin is called with the connection locked.
+// begin starts the watch. Conn.mu is held.
 func (c *Conn) begin() {
 	gone, done := c.gone, make(chan struct{})
 	c.reading = done
@@ -171,9 +170,9 @@ func (c *Conn) begin() {
 	}()
 }
 
-// readAhead keeps what the client sends, and says whether it went away.
+// readAhead keeps what the client sends. It reports whether the client went away.
 func (c *Conn) readAhead() bool {
-	var few [64]byte // most often nothing comes
+	var few [64]byte // usually nothing arrives
 	for {
 		n, err := c.Conn.Read(few[:])
 		c.mu.Lock()
@@ -198,7 +197,7 @@ func (c *Conn) unwatch() {
 	if reading == nil {
 		return
 	}
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // so that the read ends
+	_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // ends the read
 	<-reading
 	_ = c.Conn.SetReadDeadline(time.Time{})
 }

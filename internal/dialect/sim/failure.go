@@ -9,9 +9,9 @@ import (
 	"parley/llm"
 )
 
-// befall plays the fault of a case as a caller of the wire would see it, or
-// returns nil when the answer comes after all.
-func (m *Model) befall(ctx context.Context, c *Case, first, total time.Duration) *llm.Error {
+// injectFault waits and returns the error of a case's fault, as a client would see it. It returns nil
+// if the case has an answer.
+func (m *Model) injectFault(ctx context.Context, c *Case, first, total time.Duration) *llm.Error {
 	after := first
 	var e *llm.Error
 	switch c.Fault {
@@ -42,8 +42,8 @@ func (m *Model) befall(ctx context.Context, c *Case, first, total time.Duration)
 	return e
 }
 
-// tooMuch is the error of a request that the limits refuse.
-func (m *Model) tooMuch(r *quota.Refusal) *llm.Error {
+// limited returns the error of a request that exceeds a limit.
+func (m *Model) limited(r *quota.Refusal) *llm.Error {
 	e := &llm.Error{
 		Kind: llm.KindRateLimited, Status: 429, Code: "rate_limit_exceeded", RetryAfter: r.After, Final: r.TooLarge,
 		Message: fmt.Sprintf("limit of %s reached: limit %.0f, used %.0f, asked for %.0f", r.What, r.Limit, r.Used, r.Asked),
@@ -66,7 +66,7 @@ func (m *Model) gone(ctx context.Context, req *llm.Request) *llm.Error {
 	return m.fail(req, m.goneError(ctx))
 }
 
-// goneError is the error of a caller whose context is done.
+// goneError returns the error of a caller whose context is done.
 func (m *Model) goneError(ctx context.Context) *llm.Error {
 	e := llm.AsError(ctx.Err())
 	return &llm.Error{Kind: e.Kind, Message: e.Message, Err: context.Cause(ctx)}

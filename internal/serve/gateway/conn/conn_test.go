@@ -1,4 +1,4 @@
-package line
+package conn
 
 import (
 	"bufio"
@@ -17,27 +17,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a server that answers over lines wherever it can.
-type house struct {
-	lines Lines
-	srv   *http.Server
-	addr  string
-	wg    sync.WaitGroup
-	gone  chan struct{} // told when a client went away
-	// answer is how a request is answered; what is w is a Line if over says so.
-	answer func(h *house, w http.ResponseWriter, over bool)
+// testServer answers over a Stream wherever it can.
+type testServer struct {
+	streams Streams
+	srv     *http.Server
+	addr    string
+	wg      sync.WaitGroup
+	gone    chan struct{} // a client went away
+	// answer answers a request. over reports whether w is a Stream.
+	answer func(h *testServer, w http.ResponseWriter, over bool)
 }
 
-func open(t *testing.T, answer func(h *house, w http.ResponseWriter, over bool)) *house {
+func open(t *testing.T, answer func(h *testServer, w http.ResponseWriter, over bool)) *testServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{addr: ln.Addr().String(), gone: make(chan struct{}, 1), answer: answer}
+	h := &testServer{addr: ln.Addr().String(), gone: make(chan struct{}, 1), answer: answer}
 	h.srv = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		l, ok := h.lines.Take(w, r)
+		l, ok := h.streams.Take(w, r)
 		if !ok {
 			h.answer(h, w, false)
 			return
@@ -53,20 +53,20 @@ func open(t *testing.T, answer func(h *house, w http.ResponseWriter, over bool))
 	return h
 }
 
-// shut wants everything to end without being forced.
-func (h *house) shut(t *testing.T) {
+// shut checks that everything ends without force.
+func (h *testServer) shut(t *testing.T) {
 	t.Helper()
-	h.lines.Close(false)
+	h.streams.Close(false)
 	if err := h.srv.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
 	h.wg.Wait()
-	if len(h.lines.open) > 0 {
-		t.Errorf("%d connections are not accounted for", len(h.lines.open))
+	if len(h.streams.open) > 0 {
+		t.Errorf("%d connections are not accounted for", len(h.streams.open))
 	}
 }
 
-func pieces(_ *house, w http.ResponseWriter, _ bool) {
+func pieces(_ *testServer, w http.ResponseWriter, _ bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
 	rc := http.NewResponseController(w)
@@ -81,7 +81,7 @@ func request(proto, more string) string {
 	return "POST / " + proto + "\r\nHost: x\r\nContent-Length: 2\r\n" + more + "\r\nhi"
 }
 
-// read reads an answer, and wants it to be these words.
+// read reads an answer and compares its body.
 func read(t *testing.T, in *bufio.Reader, want string) (header http.Header) {
 	t.Helper()
 	res, err := http.ReadResponse(in, nil)
@@ -96,7 +96,7 @@ func read(t *testing.T, in *bufio.Reader, want string) (header http.Header) {
 	return res.Header
 }
 
-func dial(t *testing.T, h *house) (net.Conn, *bufio.Reader) {
+func dial(t *testing.T, h *testServer) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", h.addr)
 	if err != nil {
@@ -106,8 +106,7 @@ func dial(t *testing.T, h *house) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// TestAgain has one connection carry several answers, asked for one after the other, early,
-// and all at once.
+// TestAgain checks that one connection carries several answers: one after the other, early, and all at once.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t, pieces)
@@ -122,10 +121,10 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestWhole sends an answer that says its length.
+// TestWhole sends an answer with a length.
 func TestWhole(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(_ *house, w http.ResponseWriter, _ bool) {
+	h := open(t, func(_ *testServer, w http.ResponseWriter, _ bool) {
 		w.Header()["Content-Length"] = []string{"5"}
 		w.Header()["Content-Type"] = []string{"text/event-stream"}
 		w.Header()["X-Odd"] = []string{"a\r\nb: c"}
@@ -141,10 +140,10 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestLeaves leaves to the server what is not for a line.
+// TestLeaves checks that other versions of HTTP and closing clients stay with the server.
 func TestLeaves(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(h *house, w http.ResponseWriter, over bool) {
+	h := open(t, func(h *testServer, w http.ResponseWriter, over bool) {
 		if over {
 			t.Error("it was taken over")
 		}
@@ -160,11 +159,11 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestGone notices a client that goes away, before anything is sent and after.
+// TestGone checks that a client that goes away is noticed, before anything is sent and after.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{false, true} {
-		h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+		h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
 			if first {
 				pieces(h, w, true)
 			}
@@ -181,12 +180,12 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneAfterMore notices a client that sends some of its next request and then leaves: over
-// a line and, with what Watch adds, at the server.
+// TestGoneAfterMore checks that a client that sends a part of its next request and then goes away is noticed:
+// over a Stream and, with Watch, at the server.
 func TestGoneAfterMore(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"P", "POST / HTTP/1.1\r\n", strings.Repeat("x", maxAhead+100)} {
-		h := open(t, func(h *house, _ http.ResponseWriter, over bool) {
+		h := open(t, func(h *testServer, _ http.ResponseWriter, over bool) {
 			if !over {
 				t.Error("it was not taken over")
 			}
@@ -219,8 +218,8 @@ func TestGoneAfterMore(t *testing.T) {
 	wg.Go(func() { _ = srv.Serve(Listen(ln)) })
 	defer wg.Wait()
 	defer srv.Close()
-	c, in := dial(t, &house{addr: ln.Addr().String()})
-	// One that stays is answered, and then its next request, which it sent meanwhile in pieces.
+	c, in := dial(t, &testServer{addr: ln.Addr().String()})
+	// A client that stays is answered, and so is its next request, which it sent meanwhile in pieces.
 	next := request("HTTP/1.1", "Stay: 1\r\n")
 	fmt.Fprint(c, next)
 	<-asked
@@ -240,12 +239,12 @@ func TestGoneAfterMore(t *testing.T) {
 	<-gone
 }
 
-// TestDrop ends an answer so that it cannot be taken for whole.
+// TestDrop checks that a dropped answer cannot be taken for a whole one.
 func TestDrop(t *testing.T) {
 	t.Parallel()
-	h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+	h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
 		pieces(h, w, true)
-		w.(*Line).Drop()
+		w.(*Stream).Drop()
 	})
 	c, in := dial(t, h)
 	fmt.Fprint(c, request("HTTP/1.1", ""))
@@ -259,11 +258,11 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestClose closes a connection that waits, and one in use if told to.
+// TestClose checks that Close closes idle connections, and those in use only if asked to.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
-	h := open(t, func(h *house, w http.ResponseWriter, _ bool) {
+	h := open(t, func(h *testServer, w http.ResponseWriter, _ bool) {
 		pieces(h, w, true)
 		begun <- struct{}{}
 		<-h.gone
@@ -271,11 +270,11 @@ func TestClose(t *testing.T) {
 	c, in := dial(t, h)
 	fmt.Fprint(c, request("HTTP/1.1", ""))
 	<-begun
-	h.lines.Close(false)
+	h.streams.Close(false)
 	if _, err := in.ReadString('\n'); err != nil {
 		t.Error("it was in use")
 	}
-	h.lines.Close(true)
+	h.streams.Close(true)
 	if _, err := io.ReadAll(in); err != nil {
 		t.Error(err)
 	}
