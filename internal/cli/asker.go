@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
 	"parley/llm"
 )
 
@@ -42,7 +43,7 @@ func openApp(c app.Config) (asker, error) {
 }
 
 // outage writes that a provider cannot be reached and is waited for, or that it is back.
-func (s *State) outage(o dispatch.Outage) {
+func (s *State) outage(o outage.Outage) {
 	fmt.Fprintf(s.err, "parley: %s\n", cut(safe(oneLine(o.Text(time.Now()))), 400))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"parley/internal/store/sqlite"
 	"parley/world"
@@ -40,8 +39,8 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun), tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		lost, salvaging := store.Salvage(ctx)
-		if salvaging == nil && (c.Episode == nil || !slices.Contains(lost.Damaged, *c.Episode)) {
+		salvaging := store.Salvage(ctx)
+		if salvaging == nil && (c.Episode == nil || !store.Lost().Has(*c.Episode)) {
 			err = c.what(ctx, s, v)
 		}
 	}

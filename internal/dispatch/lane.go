@@ -13,6 +13,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -203,7 +204,7 @@ func (l *lanes) drain() {
 
 func (l *lane) drain() {
 	if l.reach != nil {
-		l.reach.drain()
+		l.reach.Drain(batcher.DrainError())
 	}
 	for _, e := range l.endpoints {
 		e.drain()
@@ -231,18 +232,18 @@ func (l *lanes) away(name string) bool {
 	if lane == nil || lane.reach == nil {
 		return false
 	}
-	_, away := lane.reach.outage()
+	_, away := lane.reach.Outage()
 	return away
 }
 
 // unreachable lists the outages of all lanes that are open, by provider.
-func (l *lanes) unreachable() []Outage {
+func (l *lanes) unreachable() []outage.Outage {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var all []Outage
+	var all []outage.Outage
 	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
 		if r := l.byName[name].reach; r != nil {
-			if o, ok := r.outage(); ok {
+			if o, ok := r.Outage(); ok {
 				all = append(all, o)
 			}
 		}

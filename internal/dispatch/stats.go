@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/limiter"
+	"parley/internal/sketch"
 	"parley/llm"
 )
 
@@ -59,10 +60,10 @@ type ModelStats struct {
 	Estimated int64     `json:"estimated"` // attempts charged without a usage from the provider
 	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
 
-	Latency   Sketch `json:"-"` // of attempts that were answered
-	FirstByte Sketch `json:"-"`
-	Waited    Sketch `json:"-"` // in the queue, of calls that were answered
-	Whole     Sketch `json:"-"` // of calls, from asked to answered, whatever it took
+	Latency   sketch.Sketch `json:"-"` // of attempts that were answered
+	FirstByte sketch.Sketch `json:"-"`
+	Waited    sketch.Sketch `json:"-"` // in the queue, of calls that were answered
+	Whole     sketch.Sketch `json:"-"` // of calls, from asked to answered, whatever it took
 
 	refusedCalls int64     // that were refused for the time being and are tried again
 	refusedSince time.Time // the first refusal after the last answer
@@ -124,10 +125,10 @@ func (t *ModelStats) add(m ModelStats) {
 	t.Usage = t.Usage.Plus(m.Usage)
 	t.Cost = t.Cost.Plus(m.Cost)
 	t.Uncertain = t.Uncertain.Plus(m.Uncertain)
-	t.Latency.merge(&m.Latency)
-	t.FirstByte.merge(&m.FirstByte)
-	t.Waited.merge(&m.Waited)
-	t.Whole.merge(&m.Whole)
+	t.Latency.Merge(&m.Latency)
+	t.FirstByte.Merge(&m.FirstByte)
+	t.Waited.Merge(&m.Waited)
+	t.Whole.Merge(&m.Whole)
 }
 
 // attempt counts an attempt that ended with resp or e and was charged c.
@@ -147,15 +148,6 @@ func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, 
 	}
 	t.refusedSince = time.Time{}
 	t.Usage = t.Usage.Plus(resp.Usage)
-}
-
-func (s *Sketch) merge(o *Sketch) {
-	for i, c := range o.counts {
-		s.counts[i] += c
-	}
-	s.n += o.n
-	s.sum += o.sum
-	s.max = max(s.max, o.max)
 }
 
 // count changes the counts of a model.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"parley/internal/dispatch"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
+	"parley/internal/sketch"
 	"parley/internal/view"
 )
 
@@ -80,7 +80,7 @@ func span(seconds float64) page.Cell {
 	return page.Seconds(time.Duration(seconds * float64(time.Second)))
 }
 
-func quantileMarks(s *dispatch.Sketch) []chart.Mark {
+func quantileMarks(s *sketch.Sketch) []chart.Mark {
 	return []chart.Mark{{X: s.Quantile(0.5).Seconds(), Name: "median"}, {X: s.Quantile(0.99).Seconds(), Name: "99%"}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/planner"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -124,7 +125,7 @@ func stratumOf(factors *view.Factors) func(world.Spec, string) stratum {
 		case cells:
 		case variations:
 			if !whose && !params {
-				at.cell = strings.TrimPrefix(spec.Cell, world.VariationOf(spec.Cell))
+				at.cell = strings.TrimPrefix(spec.Cell, planner.VariationOf(spec.Cell))
 			}
 		case files:
 			at.cell = spec.Cell
