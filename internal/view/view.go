@@ -36,11 +36,11 @@ type Run struct {
 	File string
 	Head *journal.Head // its Begun is set
 
-	State    string
-	Reason   string
+	State     string
+	Reason    string
 	Processes int
-	Played   time.Duration // by all processes
-	Episodes Counts
+	Played    time.Duration // by all processes
+	Episodes  Counts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
