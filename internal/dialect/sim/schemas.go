@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"parley/internal/dialect/sim/jsongen"
+	"parley/internal/dialect/sim/token"
 )
 
-// maxSchemas bounds how many compiled schemas are kept.
+// maxSchemas is the maximum number of compiled schemas that are kept.
 const maxSchemas = 1024
 
-// compiled is a schema made ready, with what is to be known of its text.
+// compiled is a compiled schema, with a digest and the token count of its text.
 type compiled struct {
 	schema *jsongen.Schema // nil for a tool without parameters
 	digest uint64          // of the text without white space
@@ -42,7 +43,7 @@ func (s *schemas) compile(raw json.RawMessage) (*compiled, error) {
 	if err := json.Compact(&b, raw); err != nil {
 		return nil, err
 	}
-	c = &compiled{schema: schema, digest: hash(0).str(b.String()).end(), tokens: CountTokens(b.String())}
+	c = &compiled{schema: schema, digest: hash(0).str(b.String()).end(), tokens: token.Count(b.String())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil || len(s.seen) >= maxSchemas {

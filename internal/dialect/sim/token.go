@@ -1,134 +1,27 @@
 package sim
 
 import (
-	"iter"
 	"slices"
 
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
 
-// A token is a word of at most eight letters with the space before it, at most
-// three digits, a run of white space, a punctuation mark, or a character beyond
-// ASCII. Answers and prompts are counted in the same tokens, so that a prompt's
-// ids begin with the ids of the prompt and the answer it goes on from.
-
-// Ids of tokens that are no text. Those of text begin at firstTextID.
+// IDs of tokens that are not text. Those of text begin at firstTextID.
 const (
 	idSystem = iota + 1
 	idUser
 	idAssistant
 	idTool
 	idEnd
-	idOther // a token of a schema, a tool or an image
+	idOther // part of a schema, a tool or an image
 
 	firstTextID = 256
 	textIDs     = 100_000
 )
 
-// endToken is how the token after an answer is written, which no text has.
+// endToken is the text of the token after an answer.
 const endToken = "<|end|>"
-
-type class uint8
-
-const (
-	punct class = iota
-	letter
-	digit
-	space
-	more // the rest of a character beyond ASCII
-	high // its beginning
-)
-
-func classOf(c byte) class {
-	switch {
-	case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80:
-		return letter
-	case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-		return space
-	case '0' <= c && c <= '9':
-		return digit
-	case c >= 0xc0:
-		return high
-	case c >= 0x80:
-		return more
-	default:
-		return punct
-	}
-}
-
-// tokenEnd returns where the token of s that begins at i ends.
-func tokenEnd(s string, i int) int {
-	if s[i] == ' ' && i+1 < len(s) && classOf(s[i+1]) == letter {
-		i++
-	}
-	switch k := classOf(s[i]); k {
-	case letter:
-		return run(s, i, letter, 8)
-	case digit:
-		return run(s, i, digit, 3)
-	case space:
-		end := run(s, i, space, 16)
-		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classOf(s[end]) == letter {
-			end-- // the last space belongs to the word
-		}
-		return end
-	case high, more:
-		return run(s, i+1, more, 3)
-	default:
-		return i + 1
-	}
-}
-
-func run(s string, i int, k class, most int) int {
-	end := min(len(s), i+most)
-	for i < end && classOf(s[i]) == k {
-		i++
-	}
-	return i
-}
-
-// CountTokens returns the number of tokens of s.
-func CountTokens(s string) int {
-	n := 0
-	for i := 0; i < len(s); n++ {
-		i = tokenEnd(s, i)
-	}
-	return n
-}
-
-// Pieces cuts s into its tokens.
-func Pieces(s string) []string {
-	out := make([]string, 0, len(s)/4+1)
-	for i := 0; i < len(s); {
-		end := tokenEnd(s, i)
-		out = append(out, s[i:end])
-		i = end
-	}
-	return out
-}
-
-// Chunks cuts s into pieces of n tokens.
-func Chunks(s string, n int) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for s != "" {
-			piece, _ := cutTokens(s, max(1, n))
-			if !yield(piece) {
-				return
-			}
-			s = s[len(piece):]
-		}
-	}
-}
-
-// cutTokens returns the first n tokens of s, and how many there were.
-func cutTokens(s string, n int) (string, int) {
-	i, k := 0, 0
-	for i < len(s) && k < n {
-		i = tokenEnd(s, i)
-		k++
-	}
-	return s[:i], k
-}
 
 // TokenID returns the id of a token.
 func TokenID(piece string) int { return firstTextID + int(hash(0).str(piece).end()%textIDs) }
@@ -148,14 +41,14 @@ func roleID(r llm.Role) int {
 
 func appendIDs(dst []int, s string) []int {
 	for i := 0; i < len(s); {
-		end := tokenEnd(s, i)
+		end := token.End(s, i)
 		dst = append(dst, TokenID(s[i:end]))
 		i = end
 	}
 	return dst
 }
 
-// PromptIDs returns the token ids of a case's prompt, as many as its Input.
+// PromptIDs returns the token IDs of a case's prompt. Their number is Input.
 func (c *Case) PromptIDs() []int {
 	ids := make([]int, 0, c.Input)
 	for range c.preamble {
@@ -180,7 +73,7 @@ func (c *Case) PromptIDs() []int {
 	return append(ids, idAssistant)
 }
 
-// IDs returns the token ids of an answer without its thoughts.
+// IDs returns the token IDs of an answer, without its thoughts.
 func (a *Answer) IDs() []int {
 	ids := appendIDs(make([]int, 0, a.Output), a.Text)
 	for _, t := range a.ToolCalls {
@@ -192,14 +85,13 @@ func (a *Answer) IDs() []int {
 	return ids
 }
 
-// Logprobs returns the tokens of an answer's text with made up log probabilities,
-// and top alternatives each. Where token ids are asked for, it is all tokens of IDs, as
-// inference engines have it.
+// Logprobs returns the tokens of an answer's text with made-up log probabilities, each with top
+// alternatives. If the request wants token IDs it returns all tokens of IDs, as inference engines do.
 func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
-	pieces := Pieces(a.Text)
+	pieces := token.Pieces(a.Text)
 	if c.Request.TokenIDs {
 		for _, t := range a.ToolCalls {
-			pieces = slices.Concat(pieces, Pieces(t.Name), Pieces(t.Arguments))
+			pieces = slices.Concat(pieces, token.Pieces(t.Name), token.Pieces(t.Arguments))
 		}
 		if a.Finish != llm.FinishLength {
 			pieces = append(pieces, endToken)
