@@ -198,7 +198,7 @@ func (c *askCmd) prompt(s *State, g *gate) (string, error) {
 
 // askFile asks every question of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config, defs defaults, path string) error {
-	in, err := openJSONL(s, path, defs, g.shut)
+	in, err := openJSONL(s.Stdin, path, defs, g.shut)
 	if err != nil {
 		return err
 	}
@@ -260,18 +260,6 @@ func (c *askCmd) report(s *State, n counts, st dispatch.Snapshot, budget llm.Mon
 	case !c.Quiet:
 		fmt.Fprintln(s.Stderr, sum.line(budget, took, st))
 	}
-}
-
-// verdict is the run's error: the reason it was stopped, or that some requests failed.
-func (m *many) verdict() error {
-	code, err := m.gate.reason()
-	if err != nil {
-		return &exitError{code: code, err: err}
-	}
-	if n := m.tally.now(); code == ExitOK && n.Failed+n.Rejected > 0 {
-		code = ExitFailed
-	}
-	return silent(code)
 }
 
 // answerText is what a person wants to see of an answer. What is not an answer, a

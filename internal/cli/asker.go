@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/dispatch"
 	"parley/llm"
 )
@@ -30,24 +28,4 @@ type asker interface {
 type waiter interface {
 	// Waits lists what calls wait for at now, such as a provider that cannot be reached.
 	Waits(now time.Time) []string
-}
-
-// openApp puts together what c describes. Whatever it objects to is the user's to change.
-func openApp(c app.Config) (asker, error) {
-	a, err := app.Open(c)
-	if err != nil {
-		return nil, asUsage(err)
-	}
-	return a, nil
-}
-
-// outage writes that a provider cannot be reached and is waited for, or that it is back.
-func (s *State) outage(o dispatch.Outage) {
-	fmt.Fprintf(s.err, "parley: %s\n", cut(safe(oneLine(o.Text(time.Now()))), 400))
-}
-
-// notice writes what somebody who pays should know of a model. Not even a quiet verb keeps
-// that to itself.
-func (s *State) notice(n dispatch.Notice) {
-	fmt.Fprintf(s.err, "parley: warning: %s\n", cut(safe(oneLine(n.Text)), 400))
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"parley/internal/app"
 	"parley/internal/config"
@@ -314,17 +313,6 @@ func (c *checkCmd) next(e *app.Estimate) string {
 		return "start " + e.Servers[i].Server + ", then " + command.String()
 	}
 	return command.String()
-}
-
-// shellWord quotes a word that a shell would take for more than one, or for something else.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./=:@%+,", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // ranged writes an interval as "low to high", or one number where both read the same.

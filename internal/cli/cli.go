@@ -221,8 +221,8 @@ func fill(s *State) {
 	if s.open == nil {
 		s.open = openApp
 	}
-	s.Stdout = newStream(s.Stdout, s)
-	s.err = newStream(s.Stderr, s)
+	s.Stdout = newStream(s.Stdout, s.Env, s.Terminal)
+	s.err = newStream(s.Stderr, s.Env, s.Terminal)
 	s.Stderr = s.err
 }
 

@@ -122,23 +122,3 @@ func (v *playView) printCommands(w io.Writer, sum *app.Summary, resumable bool) 
 		fmt.Fprintf(w, "to have what came of it as files:\n    parley export %s --format folder --out %s\n", shellWord(sum.File), shellWord(folder))
 	}
 }
-
-// playAgain is the command line args, for a run of the same plan into another file than file. Where
-// args do not name the plan, as those of resume, the word PLAN stands for it.
-func playAgain(args []string, plan, file string) string {
-	ext := filepath.Ext(file)
-	out := strings.TrimSuffix(file, ext) + "-again" + ext
-	words := []string{"run", "PLAN"}
-	if plan != "" {
-		words = nil
-		for i := 0; i < len(args); i++ {
-			switch {
-			case args[i] == "--out":
-				i++
-			case !strings.HasPrefix(args[i], "--out="):
-				words = append(words, args[i])
-			}
-		}
-	}
-	return commandOf(append(words, "--out", out))
-}

@@ -98,7 +98,7 @@ type verified struct {
 
 // verify reads a whole run file and says what of it is damaged.
 func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	v := verified{File: c.Plan}
 	found, err := verifyFile(ctx, c.Plan)

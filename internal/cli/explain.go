@@ -2,10 +2,8 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	"parley/internal/config"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
 	"parley/world"
 )
 
@@ -94,43 +91,4 @@ func playError(file string, err error) error {
 func named(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok
-}
-
-// ours finds the name of the package that noticed something.
-var ours = regexp.MustCompile(`(^|: |\n)(?:app|cli|config|engine|journal|price|sqlite): `)
-
-// again finds the system's words for what was just said in ours.
-var again = regexp.MustCompile(`(?m)(no such run file.*|exists already.*): file (?:does not exist|already exists)$`)
-
-// plainly is an error as its reader needs it: without the packages it came through, and
-// without saying a thing twice.
-func plainly(text string) string {
-	return again.ReplaceAllString(ours.ReplaceAllString(text, "$1"), "$1")
-}
-
-// mostKinds is how many kinds of failures are listed in a line.
-const mostKinds = 6
-
-// failureLines say how calls failed, what the commonest failure said, and what can be done about it.
-func failureLines(failures []view.Failure, calls int) []string {
-	if len(failures) == 0 {
-		return nil
-	}
-	failed := 0
-	var parts []string
-	for i, f := range failures {
-		failed += f.Calls
-		if i < mostKinds {
-			parts = append(parts, safe(f.String()))
-		}
-	}
-	if more := len(failures) - mostKinds; more > 0 {
-		parts = append(parts, several(more, "other sort", "other sorts"))
-	}
-	first := failures[0]
-	lines := []string{fmt.Sprintf("%s of %s failed: %s", number(failed), several(calls, "call", "calls"), strings.Join(parts, ", "))}
-	if first.Example != "" {
-		lines = append(lines, "most often: "+quoted(first.Example))
-	}
-	return append(lines, "what to do: "+quoted(first.Remedy))
 }

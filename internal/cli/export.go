@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"parley/internal/export"
@@ -61,7 +60,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	runs, err := c.runs(ctx, s, stores)
 	if err != nil {
@@ -250,26 +249,6 @@ func (c *exportCmd) folder() error {
 		return usage("--out: %s is a file: --table all writes into a folder", c.Out)
 	}
 	return nil
-}
-
-// interruptible ends the context at the first signal: there is nothing to finish. The
-// caller must call end.
-func interruptible(ctx context.Context, s *State) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-			cancel(&exitError{code: ExitInterrupted, err: errors.New("interrupted")})
-		case <-over:
-		}
-	})
-	return ctx, func() {
-		close(over)
-		wg.Wait()
-		cancel(context.Canceled)
-	}
 }
 
 // pipeEnd is err, unless it says that nobody reads on: that is how head ends what it reads.

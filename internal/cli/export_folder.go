@@ -38,7 +38,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	var w *folderWriter
 	left := readRest(ctx, s, store, func() error {

@@ -44,7 +44,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	if c.Out == "" {
 		got, err := inspect.Write(ctx, s.Stdout, store, s.kindOf(about.Begun))

@@ -203,3 +203,15 @@ func (m *many) put(slot int, r *record) {
 		m.gate.close(ExitBroken, err)
 	}
 }
+
+// verdict is the run's error: the reason it was stopped, or that some requests failed.
+func (m *many) verdict() error {
+	code, err := m.gate.reason()
+	if err != nil {
+		return &exitError{code: code, err: err}
+	}
+	if n := m.tally.now(); code == ExitOK && n.Failed+n.Rejected > 0 {
+		code = ExitFailed
+	}
+	return silent(code)
+}

@@ -130,10 +130,3 @@ func (k known) print(w io.Writer) error {
 	fmt.Fprintf(t, "\nDollars for a million tokens, as of %s.\n", k.AsOf)
 	return t.Flush()
 }
-
-func orDash(s string, none bool) string {
-	if none {
-		return "-"
-	}
-	return s
-}

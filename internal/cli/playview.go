@@ -202,9 +202,6 @@ func (v *playView) waits() string {
 	return quoted(v.waiting())
 }
 
-// quoted is what somebody outside said, for a line about something else.
-func quoted(text string) string { return cut(safe(oneLine(text)), 200) }
-
 // batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
 // 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
 func batched(p batcher.Progress, now time.Time) []string {
@@ -251,24 +248,6 @@ func (v *playView) timeLeft(now time.Time) string {
 	return text
 }
 
-// roughly writes a time with the digits that matter.
-func roughly(d time.Duration) string {
-	unit := time.Second
-	for _, step := range []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 6 * time.Hour} {
-		if d >= 10*step {
-			unit = step
-		}
-	}
-	text := d.Round(unit).String()
-	if short, ok := strings.CutSuffix(text, "m0s"); ok {
-		text = short + "m"
-	}
-	if short, ok := strings.CutSuffix(text, "h0m"); ok {
-		text = short + "h"
-	}
-	return text
-}
-
 // kinds lists failures as "3 timeout, 1 server".
 func kinds(n map[llm.Kind]int) string {
 	parts := make([]string, 0, len(n))
@@ -277,12 +256,4 @@ func kinds(n map[llm.Kind]int) string {
 	}
 	sort.Strings(parts)
 	return strings.Join(parts, ", ")
-}
-
-// several says how many of what there are.
-func several(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
 }

@@ -55,7 +55,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 func TestWaitingIsSaid(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := &playView{out: newStream(&out, &State{Env: func(string) (string, bool) { return "", false }, Terminal: func(any) int { return 0 }})}
+	v := &playView{out: newStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
 	v.begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }

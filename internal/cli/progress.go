@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,12 +61,6 @@ func (t *tally) now() counts {
 	return t.n
 }
 
-// How often the progress is shown: in a terminal, and as plain lines.
-const (
-	refreshEvery = 200 * time.Millisecond
-	lineEvery    = 10 * time.Second
-)
-
 // progress shows how a run goes.
 type progress struct {
 	out    *stream
@@ -89,40 +81,6 @@ func (p *progress) show() (end func()) {
 	p.began = time.Now()
 	p.last = p.began
 	return ticking(p.out, p.line)
-}
-
-// ticking shows what line says of each moment, in parts of which the first matter most:
-// over and over in the last row of a terminal, as many as fit; now and then as a line of
-// its own elsewhere. The caller must call end, which waits.
-func ticking(out *stream, line func(now time.Time) []string) (end func()) {
-	every := lineEvery
-	if out.escapes {
-		every = refreshEvery
-	}
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				if out.escapes {
-					out.refresh(line(time.Now()))
-					continue
-				}
-				// A progress line that cannot be written is no reason to fail.
-				_, _ = io.WriteString(out, strings.Join(line(time.Now()), ", ")+"\n")
-			case <-over:
-				return
-			}
-		}
-	})
-	return func() {
-		close(over)
-		wg.Wait()
-		out.clear()
-	}
 }
 
 // line describes the moment: what is done, what it cost, what is in flight, how fast.
@@ -151,50 +109,6 @@ func (p *progress) line(now time.Time) []string {
 		parts = append(parts, number(int(l.RateLimited))+" rate-limited")
 	}
 	return parts
-}
-
-// reasons says what calls wait for. waits may be nil.
-func reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
-	if waits == nil {
-		return nil
-	}
-	for _, why := range waits(now) {
-		parts = append(parts, quoted(why))
-	}
-	return parts
-}
-
-// cost writes what was spent, and says so where that is not all, or not known at all.
-func cost(c, budget llm.Money, s dispatch.Snapshot) string {
-	text := c.String()
-	if budget > 0 {
-		text += " of " + budget.String()
-	}
-	switch {
-	case s.Unpriced == 0:
-		return text
-	case s.Unpriced == s.Attempts && c == 0:
-		return "unpriced"
-	default:
-		return text + " and what is unpriced"
-	}
-}
-
-// speed writes a rate with two digits at most behind the point.
-func speed(v float64) string {
-	if v >= 10 {
-		return number(int(v + 0.5))
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64)
-}
-
-// number writes n with commas between the thousands.
-func number(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // askSummary is what came of a file of requests.
@@ -232,12 +146,4 @@ func (n askSummary) line(budget llm.Money, took time.Duration, s dispatch.Snapsh
 	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
 		number(n.Usage.Input), number(n.Usage.Output), cost(n.counts.Cost, budget, s), took.Round(10*time.Millisecond))
 	return text + unpricedNote(n.Unpriced)
-}
-
-// unpricedNote says, on a line of its own, which models have no known price.
-func unpricedNote(models []string) string {
-	if len(models) == 0 {
-		return ""
-	}
-	return "\nno price is known for " + strings.Join(models, ", ") + ": what they cost is not counted; a file of prices can say"
 }

@@ -118,8 +118,8 @@ func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 			return err
 		}
 	} else {
-		p := newPage(s)
-		p.document(d)
+		p := newPage(s.Stdout)
+		printDocument(p, d)
 		if err := p.flush(); err != nil {
 			return err
 		}

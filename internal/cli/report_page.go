@@ -9,48 +9,48 @@ import (
 	"parley/internal/stats"
 )
 
-// document adds what of a report is for the terminal: facts, words, and tables that are
+// printDocument adds what of a report is for the terminal: facts, words, and tables that are
 // not too long. What it leaves out of what the kind shows is named.
-func (p *page) document(d *doc.Document) {
+func printDocument(p *page, d *doc.Document) {
 	for _, s := range d.Sections {
-		b := page{out: p.out}
+		b := p.part()
 		var left []string
 		for _, block := range s.Blocks {
 			empty := block.Title == "" || block.Table != nil && len(block.Table.Rows) == 0
-			if !b.block(block) && s.ID == report.KindSection && !empty {
+			if !printBlock(b, block) && s.ID == report.KindSection && !empty {
 				left = append(left, oneLine(block.Title))
 			}
 		}
 		if len(left) > 0 {
-			if b.b.Len() > 0 {
+			if !b.empty() {
 				b.line()
 			}
 			b.put(inkFaint, "(shown on the page only, with --html: "+strings.Join(left, "; ")+"; --json and --csv have the numbers)\n")
 		}
-		if b.b.Len() == 0 && len(s.Blocks) > 0 {
+		if b.empty() && len(s.Blocks) > 0 {
 			continue // it is for the page only
 		}
-		if p.b.Len() > 0 {
+		if !p.empty() {
 			p.line()
 		}
 		p.put(inkHead, s.Title+"\n")
-		if b.b.Len() == 0 {
+		if b.empty() {
 			p.line(s.Text)
 		}
-		p.b.WriteString(b.b.String()) // made harmless where it was put
+		p.add(b)
 	}
 }
 
-// block adds a block, unless there is nothing in it for the terminal.
-func (p *page) block(b doc.Block) (shown bool) {
+// printBlock adds a block, unless there is nothing in it for the terminal.
+func printBlock(p *page, b doc.Block) (shown bool) {
 	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
-		if p.b.Len() > 0 {
+		if !p.empty() {
 			p.line()
 		}
 		if b.Title != "" {
 			p.put(inkFaint, b.Title+"\n")
 		}
-		p.report(t)
+		printTable(p, t)
 		return true
 	}
 	lines := b.List
@@ -60,7 +60,7 @@ func (p *page) block(b doc.Block) (shown bool) {
 	if len(lines) == 0 {
 		return false
 	}
-	if p.b.Len() > 0 {
+	if !p.empty() {
 		p.line()
 	}
 	if b.Title != "" {
@@ -72,15 +72,15 @@ func (p *page) block(b doc.Block) (shown bool) {
 	return true
 }
 
-// report adds a table of a report. Where it is too
+// printTable adds a table of a report. Where it is too
 // wide for the terminal, intervals are.
-func (p *page) report(t *doc.Table) {
+func printTable(p *page, t *doc.Table) {
 	t = t.Trimmed()
 	rows := reportRows(t, false)
-	if width := p.out.width(); t.Sketch && (width == 0 || tableWidth(rows)+sketchWidth+2 <= width) {
+	if width := p.width(); t.Sketch && (width == 0 || tableWidth(rows)+sketchWidth+2 <= width) {
 		rows = sketched(t, rows)
 	}
-	if width := p.out.width(); width > 0 && tableWidth(rows) > width {
+	if width := p.width(); width > 0 && tableWidth(rows) > width {
 		short := reportRows(t, true)
 		if tableWidth(short) < tableWidth(rows) {
 			rows = short

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -179,15 +178,4 @@ func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return s, nil
-}
-
-// marshal writes v as JSON without changing < > & into escapes.
-func marshal(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

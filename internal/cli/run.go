@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/engine"
@@ -105,7 +107,7 @@ func (c *runCmd) load(ctx context.Context, s *State, g *gate, sets []string) (*c
 
 // loadPlan reads a plan and the files it names, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal that came at the last moment counts: who plays the plan would wait for another
 	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
@@ -204,4 +206,24 @@ func playCode(sum *app.Summary) int {
 	default:
 		return ExitOK
 	}
+}
+
+// playAgain is the command line args, for a run of the same plan into another file than file. Where
+// args do not name the plan, as those of resume, the word PLAN stands for it.
+func playAgain(args []string, plan, file string) string {
+	ext := filepath.Ext(file)
+	out := strings.TrimSuffix(file, ext) + "-again" + ext
+	words := []string{"run", "PLAN"}
+	if plan != "" {
+		words = nil
+		for i := 0; i < len(args); i++ {
+			switch {
+			case args[i] == "--out":
+				i++
+			case !strings.HasPrefix(args[i], "--out="):
+				words = append(words, args[i])
+			}
+		}
+	}
+	return commandOf(append(words, "--out", out))
 }

@@ -4,8 +4,6 @@ import (
 	"io"
 	"sync"
 	"unicode/utf8"
-
-	"parley/world"
 )
 
 // stream is a standard stream that several goroutines may write to. To a terminal
@@ -23,15 +21,15 @@ type stream struct {
 	shown bool // a refreshed line stands in the terminal's last row
 }
 
-// newStream makes a stream of w. A terminal gets escapes, unless NO_COLOR is set or it is
-// a dumb one.
-func newStream(w io.Writer, s *State) *stream {
+// newStream returns a stream that writes to w. terminal returns the width of w if it is a terminal,
+// and 0 if it is not. A terminal gets escapes, unless NO_COLOR is set or TERM is dumb.
+func newStream(w io.Writer, env func(string) (string, bool), terminal func(stream any) int) *stream {
 	if w == nil {
 		return &stream{w: io.Discard, width: func() int { return 0 }}
 	}
-	none, _ := s.Env("NO_COLOR")
-	term, _ := s.Env("TERM")
-	width := func() int { return s.Terminal(w) }
+	none, _ := env("NO_COLOR")
+	term, _ := env("TERM")
+	width := func() int { return terminal(w) }
 	return &stream{w: w, width: width, escapes: width() > 0 && none == "" && term != "dumb"}
 }
 
@@ -84,14 +82,6 @@ func fitting(parts []string, width int) string {
 	return row
 }
 
-// cut shortens a text to so many characters, with … for what is left out.
-func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	return string([]rune(text)[:max(0, width-1)]) + "…"
-}
-
 // clear takes a refreshed line away.
 func (s *stream) clear() {
 	s.mu.Lock()
@@ -102,5 +92,15 @@ func (s *stream) clear() {
 	}
 }
 
-// safe writes what a terminal could obey as \u001b and the like.
-func safe(text string) string { return world.Visible(text) }
+// obey writes what is to reach the terminal as it is: text that was made harmless, and
+// our own codes.
+func (s *stream) obey(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shown {
+		s.shown = false
+		text = wipe + text
+	}
+	_, err := io.WriteString(s.w, text)
+	return err
+}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"parley/internal/store/sqlite"
-	"parley/world"
 )
 
 // showCmd shows a run file: its episodes, a transcript, or a call.
@@ -30,7 +30,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	store, about, err := openRun(ctx, c.File)
 	if err != nil {
@@ -55,13 +55,30 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 func (c *showCmd) what(ctx context.Context, s *State, v *shower) error {
 	switch {
 	case c.Call != "":
-		return c.call(ctx, s, v)
+		r, err := v.call(ctx, *c.Episode, c.Call)
+		if err != nil {
+			return err
+		}
+		return c.show(s, r, r.printWhole)
 	case c.Story:
-		return c.story(ctx, s, v)
+		told, err := v.story(ctx, *c.Episode)
+		if err != nil {
+			return err
+		}
+		return c.show(s, told, told.print)
 	case c.Board != "":
-		return c.board(ctx, s, v)
+		svg, err := v.board(ctx, *c.Episode, c.Board)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(s.Stdout, svg)
+		return err
 	case c.Episode != nil:
-		return c.transcript(ctx, s, v)
+		t, err := v.said(ctx, *c.Episode, c.Seat, c.Failed)
+		if err != nil {
+			return err
+		}
+		return c.show(s, t, t.print)
 	default:
 		return c.list(ctx, s, v)
 	}
@@ -100,7 +117,7 @@ func (c *showCmd) show(s *State, v any, print func(*page)) error {
 		_, err = fmt.Fprintln(s.Stdout, safe(string(b)))
 		return err
 	}
-	p := newPage(s)
+	p := newPage(s.Stdout)
 	print(p)
 	return p.flush()
 }
@@ -121,13 +138,4 @@ func (c *showCmd) list(ctx context.Context, s *State, v *shower) error {
 		return usage("--from %d: %s has %s episodes, from 0 on", want.From, c.File, number(n))
 	}
 	return c.show(s, run, run.print)
-}
-
-// shower reads what is shown of a run.
-type shower struct {
-	store *sqlite.Store
-	about sqlite.Outline
-	file  string
-	kind  world.Kind // as far as it is known
-	tell  func(text string)
 }

@@ -67,37 +67,38 @@ func (c *shownCall) who() string {
 
 var callRE = regexp.MustCompile(`^((?:[0-9]+\.[0-9]+/)*[0-9]+)(:[0-9]+)?$`)
 
-func (c *showCmd) call(ctx context.Context, s *State, v *shower) error {
-	m := callRE.FindStringSubmatch(c.Call)
+// call finds a call of an episode by its name, such as 3:0.
+func (v *shower) call(ctx context.Context, episode int, want string) (*shownCall, error) {
+	m := callRE.FindStringSubmatch(want)
 	if m == nil {
-		return usage("--call %q: write it TURN:INDEX, as 3:0, or 4.2/0:1 in a strand: --episode %d shows which there are", c.Call, *c.Episode)
+		return nil, usage("--call %q: want TURN:INDEX, such as 3:0, or 4.2/0:1 in a strand; --episode %d lists the calls", want, episode)
 	}
 	name := m[1] + m[2]
 	if m[2] == "" {
 		name += ":0"
 	}
-	t, err := v.transcript(ctx, *c.Episode)
+	t, err := v.transcript(ctx, episode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var names []string
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
 			if r.Call == name {
-				return c.show(s, r, r.printWhole)
+				return r, nil
 			}
 			names = append(names, r.Call)
 		}
 	}
 	if len(names) == 0 {
-		return usage("--call %s: episode %d has no calls yet", name, *c.Episode)
+		return nil, usage("--call %s: episode %d has no calls yet", name, episode)
 	}
 	const most = 12
 	there := strings.Join(names, ", ")
 	if len(names) > most {
 		there = strings.Join(names[:most], ", ") + ", … " + names[len(names)-1]
 	}
-	return usage("--call %s: episode %d has no such call with a reply: it has %s", name, *c.Episode, there)
+	return nil, usage("--call %s: episode %d has no such call with a reply; it has %s", name, episode, there)
 }
 
 // printWhole writes the call with the exact request and all that is known of the reply.
@@ -150,7 +151,7 @@ func (c *shownCall) printRequest(p *page) {
 			p.put(inkFaint, " answers "+m.ToolCallID)
 		}
 		p.line()
-		p.thoughts(m.Thoughts)
+		printThoughts(p, m.Thoughts)
 		for _, part := range m.Parts {
 			if part.Image != nil {
 				p.put(inkFaint, "  image "+oneLine(imageText(part.Image)))
@@ -159,7 +160,7 @@ func (c *shownCall) printRequest(p *page) {
 			}
 			p.quote("  ", part.Text)
 		}
-		p.toolCalls(m.ToolCalls)
+		printToolCalls(p, m.ToolCalls)
 	}
 }
 
@@ -170,7 +171,7 @@ func imageText(i *llm.Image) string {
 	return i.URL
 }
 
-func (p *page) thoughts(thoughts []llm.Thought) {
+func printThoughts(p *page, thoughts []llm.Thought) {
 	for _, t := range thoughts {
 		p.put(inkFaint, "  thought")
 		p.line()
@@ -178,7 +179,7 @@ func (p *page) thoughts(thoughts []llm.Thought) {
 	}
 }
 
-func (p *page) toolCalls(calls []llm.ToolCall) {
+func printToolCalls(p *page, calls []llm.ToolCall) {
 	for _, t := range calls {
 		p.put(inkFaint, "  calls ")
 		p.line(oneLine(t.Name+" "+t.Arguments), " (", t.ID, ")")
@@ -189,7 +190,7 @@ func (c *shownCall) printAnswer(p *page) {
 	r := c.Response
 	p.put(inkHead, "answer")
 	p.line()
-	p.thoughts(r.Thoughts)
+	printThoughts(p, r.Thoughts)
 	if r.Text != "" {
 		p.quote("  ", r.Text)
 	}
@@ -204,7 +205,7 @@ func (c *shownCall) printAnswer(p *page) {
 		p.put(inkBad, "  refused: "+oneLine(r.Refusal))
 		p.line()
 	}
-	p.toolCalls(r.ToolCalls)
+	printToolCalls(p, r.ToolCalls)
 	if c.Kind != "ask" {
 		return
 	}
@@ -214,8 +215,8 @@ func (c *shownCall) printAnswer(p *page) {
 	if len(r.Dropped) > 0 {
 		p.fact("dropped", strings.Join(r.Dropped, ", "))
 	}
-	p.ids(r.ID, r.RequestID)
-	p.spent(r.Usage, r.Metadata)
+	printIDs(p, r.ID, r.RequestID)
+	printSpent(p, r.Usage, r.Metadata)
 }
 
 func (c *shownCall) printFailure(p *page) {
@@ -235,11 +236,11 @@ func (c *shownCall) printFailure(p *page) {
 	if e.Uncertain {
 		p.fact("paid", "the provider may have done the work, and may bill it")
 	}
-	p.ids("", e.RequestID)
-	p.spent(e.Usage, e.Metadata)
+	printIDs(p, "", e.RequestID)
+	printSpent(p, e.Usage, e.Metadata)
 }
 
-func (p *page) ids(answer, request string) {
+func printIDs(p *page, answer, request string) {
 	if answer != "" {
 		p.fact("id", answer)
 	}
@@ -249,7 +250,7 @@ func (p *page) ids(answer, request string) {
 }
 
 // spent says what a call took.
-func (p *page) spent(u llm.Usage, t llm.Metadata) {
+func printSpent(p *page, u llm.Usage, t llm.Metadata) {
 	p.fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", number(u.Input), number(u.Cached), number(u.Output), number(u.Reasoning)))
 	cost := t.Cost.String()
 	if t.Estimated {

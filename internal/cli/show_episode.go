@@ -18,6 +18,15 @@ import (
 	"parley/world"
 )
 
+// shower reads what is shown of a run.
+type shower struct {
+	store *sqlite.Store
+	about sqlite.Outline
+	file  string
+	kind  world.Kind // as far as it is known
+	tell  func(text string)
+}
+
 // shownTranscript is an episode with everything that happened in it: its last attempt,
 // where there were several.
 type shownTranscript struct {
@@ -50,26 +59,28 @@ type shownOutcome struct {
 	Stack  string          `json:"stack,omitempty"`
 }
 
-func (c *showCmd) transcript(ctx context.Context, s *State, v *shower) error {
-	t, err := v.transcript(ctx, *c.Episode)
+// said is the transcript of an episode without the requests, which --call shows. If seat is given, only that seat is
+// kept; if failed is set, only calls that failed.
+func (v *shower) said(ctx context.Context, episode int, seat string, failed bool) (*shownTranscript, error) {
+	t, err := v.transcript(ctx, episode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, isRecord := world.As[world.Recorded](v.kind); isRecord {
 		t.hear()
 	}
 	if err := t.mark(v.kind); err != nil {
-		s.tell(err.Error())
+		v.tell(err.Error())
 	}
-	if err := t.keep(c.Seat, c.Failed); err != nil {
-		return err
+	if err := t.keep(seat, failed); err != nil {
+		return nil, err
 	}
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
-			r.Request = nil // a transcript is what was said; --call has the rest
+			r.Request = nil
 		}
 	}
-	return c.show(s, t, t.print)
+	return t, nil
 }
 
 func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error) {

@@ -28,13 +28,26 @@ type page struct {
 	b   strings.Builder
 }
 
-func newPage(s *State) *page {
-	out, ok := s.Stdout.(*stream)
+// newPage returns an empty page for out. An out that is not a stream is not a terminal.
+func newPage(out io.Writer) *page {
+	s, ok := out.(*stream)
 	if !ok {
-		out = newStream(s.Stdout, s)
+		s = &stream{w: out, width: func() int { return 0 }}
 	}
-	return &page{out: out}
+	return &page{out: s}
 }
+
+// part returns an empty page for the same output, to be added later.
+func (p *page) part() *page { return &page{out: p.out} }
+
+// add adds a part.
+func (p *page) add(part *page) { p.b.WriteString(part.b.String()) }
+
+// empty says whether nothing was put on the page.
+func (p *page) empty() bool { return p.b.Len() == 0 }
+
+// width is that of the terminal, and 0 if there is none.
+func (p *page) width() int { return p.out.width() }
 
 // put adds a piece of text.
 func (p *page) put(i ink, text string) {
@@ -79,19 +92,6 @@ func (p *page) flush() error {
 		return err
 	}
 	return p.out.obey(text)
-}
-
-// obey writes what is to reach the terminal as it is: text that was made harmless, and
-// our own codes.
-func (s *stream) obey(text string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shown {
-		s.shown = false
-		text = wipe + text
-	}
-	_, err := io.WriteString(s.w, text)
-	return err
 }
 
 // cell is a piece of a table.
@@ -168,6 +168,3 @@ func narrow(widths []int, number []bool, width int) {
 		widths[widest]--
 	}
 }
-
-// oneLine puts a text on one line.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

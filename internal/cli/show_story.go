@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -33,18 +32,18 @@ type shownExhibit struct {
 }
 
 // story tells an episode part by part, without the pictures.
-func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, *c.Episode)
+func (v *shower) story(ctx context.Context, episode int) (*shownStory, error) {
+	kind, played, read, err := v.played(ctx, episode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, ok := world.As[world.Storyteller](kind); !ok {
-		return usage("--story: %s does not tell its episodes: leave it away for the transcript", played.Spec.Kind)
+		return nil, usage("--story: the kind %s has no stories; leave --story out to see the transcript", played.Spec.Kind)
 	}
 	told := &shownStory{File: v.file, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []shownExhibit{}}
 	story, err := read.Story(kind, played)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, e := range story {
 		b, ok := report.Exhibit(e)
@@ -61,7 +60,7 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 		told.Frames = append(told.Frames, shown.frames...)
 		told.Exhibits = append(told.Exhibits, shown)
 	}
-	return c.show(s, told, told.print)
+	return told, nil
 }
 
 // played is an episode as its kind wants it to show it.
@@ -85,16 +84,16 @@ func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	return v.kind, p, read, nil
 }
 
-// board writes the picture of a phase.
-func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
-	kind, played, read, err := v.played(ctx, *c.Episode)
+// board returns the picture of a phase as SVG.
+func (v *shower) board(ctx context.Context, episode int, phase string) (svg string, err error) {
+	kind, played, read, err := v.played(ctx, episode)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var names []string
 	files, err := read.Files(kind, played)
 	if err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if stem, ok := strings.CutSuffix(name, ".svg"); ok {
@@ -102,18 +101,17 @@ func (c *showCmd) board(ctx context.Context, s *State, v *shower) error {
 		}
 	}
 	if len(names) == 0 {
-		return usage("--board: %s has no pictures of episode %d", played.Spec.Kind, played.Episode)
+		return "", usage("--board: %s has no pictures of episode %d", played.Spec.Kind, played.Episode)
 	}
 	pick := names[len(names)-1]
-	if c.Board != "last" {
-		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "-"+c.Board) })
+	if phase != "last" {
+		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "-"+phase) })
 		if i < 0 {
-			return usage("--board %s: there is no such phase; there are %s", c.Board, strings.Join(names, ", "))
+			return "", usage("--board %s: no such phase; there are %s", phase, strings.Join(names, ", "))
 		}
 		pick = names[i]
 	}
-	_, err = io.WriteString(s.Stdout, files[pick+".svg"])
-	return err
+	return files[pick+".svg"], nil
 }
 
 func (t *shownStory) print(p *page) {
@@ -122,21 +120,21 @@ func (t *shownStory) print(p *page) {
 	p.line()
 	for _, e := range t.Exhibits {
 		if e.frames == nil {
-			p.exhibit(e)
+			printExhibit(p, e)
 		}
 		for _, f := range e.frames {
 			p.line()
 			p.put(inkHead, oneLine(f.Title))
 			p.line()
 			for _, l := range f.Lines {
-				p.told(l)
+				printFrameLine(p, l)
 			}
 		}
 	}
 }
 
 // exhibit writes a part of a story that is no replay.
-func (p *page) exhibit(e shownExhibit) {
+func printExhibit(p *page, e shownExhibit) {
 	p.line()
 	p.put(inkHead, oneLine(e.Title))
 	p.line()
@@ -148,12 +146,12 @@ func (p *page) exhibit(e shownExhibit) {
 		p.quote("  ", e.Text)
 	}
 	if e.Table != nil && len(e.Table.Rows) > 0 {
-		p.report(e.Table)
+		printTable(p, e.Table)
 	}
 }
 
 // told writes somebody's words in a frame: the first line behind the name, others below it.
-func (p *page) told(l world.FrameLine) {
+func printFrameLine(p *page, l world.FrameLine) {
 	who := l.Who
 	if l.To != "" {
 		who += " to " + l.To

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"parley/internal/dialect/sim"
@@ -157,21 +156,4 @@ func faultNames() string {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
-}
-
-// untilSignal ends the context at the first signal. The caller must call end.
-func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		cancel(context.Canceled)
-		wg.Wait()
-	}
 }

@@ -33,10 +33,10 @@ type jsonl struct {
 	read atomic.Int64 // bytes so far, for the progress line
 }
 
-// openJSONL opens a file of requests, or standard input for "-".
-func openJSONL(s *State, path string, defs defaults, stop <-chan struct{}) (*jsonl, error) {
+// openJSONL opens a file of requests, or stdin for "-".
+func openJSONL(stdin io.Reader, path string, defs defaults, stop <-chan struct{}) (*jsonl, error) {
 	if path == "-" {
-		r := newPatientReader(s.Stdin, stop)
+		r := newPatientReader(stdin, stop)
 		return &jsonl{
 			name: "stdin", lines: newLineReader(r, maxLine), defs: defs,
 			close: func() error { return nil },

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -238,4 +239,22 @@ func (s *survival) beyond(calls int) float64 {
 		from, here = s.at[i], s.alive[i]
 	}
 	return (sum + here*s.tail) / alive
+}
+
+// roughly writes a time with the digits that matter.
+func roughly(d time.Duration) string {
+	unit := time.Second
+	for _, step := range []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 6 * time.Hour} {
+		if d >= 10*step {
+			unit = step
+		}
+	}
+	text := d.Round(unit).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
 }

@@ -118,12 +118,3 @@ func listOr(names []string, none string) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-func printJSON(w io.Writer, v any) error {
-	b, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(w, string(b))
-	return err
-}
