@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/worlds"
 )
 
@@ -95,7 +96,7 @@ func TestServersRefuseWebPages(t *testing.T) {
 					t.Errorf("Host %s, %s: %d %s", good.host, good.header, status, body)
 				}
 			}
-			stop().want(t, ExitOK)
+			stop().want(t, exit.OK)
 		})
 	}
 }
@@ -134,9 +135,9 @@ func TestServersStayOnThisMachine(t *testing.T) {
 	for verb, c := range servers(t) {
 		args := append([]string{verb}, c.args...)
 		for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "0:0"} {
-			parley(t, State{}, append(args, "--addr", addr)...).want(t, ExitUsage).wantErr(t, "would serve other machines", "--open")
+			parley(t, State{}, append(args, "--addr", addr)...).want(t, exit.Misuse).wantErr(t, "would serve other machines", "--open")
 		}
-		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-host", "*")...).want(t, ExitUsage).wantErr(t, "--allow-host", "NAME:PORT")
-		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-origin", "*")...).want(t, ExitUsage).wantErr(t, "--allow-origin", "SCHEME://NAME")
+		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-host", "*")...).want(t, exit.Misuse).wantErr(t, "--allow-host", "NAME:PORT")
+		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-origin", "*")...).want(t, exit.Misuse).wantErr(t, "--allow-origin", "SCHEME://NAME")
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
@@ -23,7 +25,7 @@ import (
 func misused(err error, args []string, kinds []world.Kind) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parse.Context == nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	verb := parse.Context.Selected()
 	if verb == nil {
@@ -36,27 +38,27 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if _, got, ok := strings.Cut(problem, ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
 		problem += "; there is a command of that name: parley " + strings.TrimSuffix(got, `"`)
 	}
-	return usage("%s: %s\nusage: parley %s\n       parley %s --help says more", verb.Name, problem, verb.Summary(), verb.Name)
+	return exit.Usagef("%s: %s\nusage: parley %s\n       parley %s --help says more", verb.Name, problem, verb.Summary(), verb.Name)
 }
 
 // noVerb says what the first word may have been meant for.
 func noVerb(err error, args, verbs []string) error {
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
-		return usage("%w\nusage: parley COMMAND; parley --help lists the commands", err)
+		return exit.Usagef("%w\nusage: parley COMMAND; parley --help lists the commands", err)
 	}
-	word := shellWord(args[i])
+	word := terminal.ShellWord(args[i])
 	switch {
 	case isPlan(args[i]):
-		return usage("unknown command %s; to run a plan: parley run %s", word, word)
+		return exit.Usagef("unknown command %s; to run a plan: parley run %s", word, word)
 	case filepath.Ext(args[i]) == ".parley":
-		return usage("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
+		return exit.Usagef("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
 	hint := ""
 	if n := near.Name(args[i], verbs); n != "" {
 		hint = "; did you mean " + n + "?"
 	}
-	return usage("unknown command %s%s\nthe commands: %s; parley --help explains them", word, hint, strings.Join(verbs, ", "))
+	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, hint, strings.Join(verbs, ", "))
 }
 
 // isPlan says whether a file is a plan, by its name.
@@ -70,18 +72,18 @@ func playError(file string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
-		return usage("%s is a plan, not a run file: parley run %s plays it, and parley check %s says what it takes", file, shellWord(file), shellWord(file))
+		return exit.Usagef("%s is a plan, not a run file: parley run %s plays it, and parley check %s says what it takes", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
 		if n := near.Path(file); n != "" {
-			return usage("%s; did you mean %s?", plainly(err.Error()), n)
+			return exit.Usagef("%s; did you mean %s?", exit.Plain(err.Error()), n)
 		}
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	if errors.Is(err, engine.ErrDiverged) {
-		return usage("%w (parley run PLAN --out FILE)", err)
+		return exit.Usagef("%w (parley run PLAN --out FILE)", err)
 	}
 	if _, ok := errors.AsType[config.Errors](err); ok || app.IsUsage(err) {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	return err
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 )
 
@@ -21,7 +24,7 @@ func (c *initCmd) Run(s *State) error {
 	all := s.Kinds
 	kind, err := config.Kind(all, c.Kind)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	schema, err := config.Schema(all)
 	if err != nil {
@@ -33,14 +36,14 @@ func (c *initCmd) Run(s *State) error {
 	}
 	beside := filepath.Join(filepath.Dir(plan), config.SchemaName)
 	if filepath.Base(plan) == config.SchemaName {
-		return usage("--out: %s is the name of the schema that is written beside the plan", config.SchemaName)
+		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", config.SchemaName)
 	}
-	files := []initFile{{plan, config.Init(kind)}, {beside, schema}}
+	files := []output.Template{{Path: plan, Text: config.Init(kind)}, {Path: beside, Text: schema}}
 	for _, name := range slices.Sorted(maps.Keys(kind.ExampleFiles)) {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
-		files = append(files, initFile{path, []byte(kind.ExampleFiles[name])})
+		files = append(files, output.Template{Path: path, Text: []byte(kind.ExampleFiles[name])})
 	}
-	kept, err := writeFiles(files, c.Force)
+	kept, err := output.WriteTemplates(files, c.Force)
 	for _, k := range kept { // also where the rest could not be written
 		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it: it is kept as %s\n", k[0], k[1])
 	}
@@ -48,6 +51,6 @@ func (c *initCmd) Run(s *State) error {
 		return err
 	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n%s\n"+
-		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, pathList(files[2:]), shellWord(plan), shellWord(plan))
+		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, output.PathList(files[2:]), terminal.ShellWord(plan), terminal.ShellWord(plan))
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/llm"
 )
 
@@ -26,7 +28,7 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 40)
 	synctest.Test(t, func(t *testing.T) {
-		got := parley(t, slow().state(), "ask", in, "--budget", "2").want(t, ExitOK)
+		got := parley(t, slow().state(), "ask", in, "--budget", "2").want(t, exit.OK)
 		golden(t, "progress-lines", got.stderr)
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -39,10 +41,10 @@ func TestProgress(t *testing.T) {
 			}
 			return 0
 		}
-		if code := mainWith(t.Context(), s); code != ExitOK {
+		if code := mainWith(t.Context(), s); code != exit.OK {
 			t.Fatal(code, stderr.String())
 		}
-		rows := strings.Split(stderr.String(), wipe)
+		rows := strings.Split(stderr.String(), terminal.Wipe)
 		if len(rows) < 70 || !strings.HasPrefix(rows[len(rows)-1], "40 answered; 120 tokens in, 80 out; ") {
 			t.Errorf("%d rows: %q", len(rows), rows[len(rows)-1])
 		}
@@ -53,10 +55,10 @@ func TestProgress(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		if got := parley(t, slow().state(), "ask", in, "--quiet").want(t, ExitOK); got.stderr != "" {
+		if got := parley(t, slow().state(), "ask", in, "--quiet").want(t, exit.OK); got.stderr != "" {
 			t.Errorf("not quiet: %s", got.stderr)
 		}
-		got := parley(t, slow().state(), "ask", in, "--quiet", "--json").want(t, ExitOK)
+		got := parley(t, slow().state(), "ask", in, "--quiet", "--json").want(t, exit.OK)
 		golden(t, "summary-json", got.stderr)
 	})
 }
@@ -68,9 +70,9 @@ func TestProgressWithoutEscapes(t *testing.T) {
 	in := requests(t, 40)
 	for _, env := range []map[string]string{{"TERM": "dumb"}, {"NO_COLOR": "1"}} {
 		synctest.Test(t, func(t *testing.T) {
-			s := terminal(env)
+			s := atTerminal(env)
 			s.open = slow().state().open
-			got := parley(t, s, "ask", in).want(t, ExitOK).stderr
+			got := parley(t, s, "ask", in).want(t, exit.OK).stderr
 			if strings.ContainsAny(got, "\x1b\r") || strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "24 answered, 82% of the input") {
 				t.Errorf("%v: %q", env, got)
 			}

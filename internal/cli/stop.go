@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"parley/internal/cli/exit"
 )
 
 // oneSignal is how long a second signal counts as the first: timeout(1) signals a process
@@ -49,7 +51,7 @@ func enforce(s *State) (end func()) {
 				return
 			}
 		}
-		s.Exit(ExitInterrupted) // without words: a full pipe may be what the verb waits for
+		s.Exit(exit.Interrupted) // without words: a full pipe may be what the verb waits for
 	})
 	return func() {
 		close(over)
@@ -59,7 +61,7 @@ func enforce(s *State) (end func()) {
 
 // listen shuts the gate at the first signal and ends the context at the second. The
 // caller must call end.
-func listen(ctx context.Context, s *State, g *gate) (_ context.Context, end func()) {
+func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
 	var wg sync.WaitGroup
@@ -67,13 +69,13 @@ func listen(ctx context.Context, s *State, g *gate) (_ context.Context, end func
 		select {
 		case <-s.Signals:
 		case <-ctx.Done():
-			g.close(ExitInterrupted, context.Cause(ctx))
+			g.Close(exit.Interrupted, context.Cause(ctx))
 			return
 		case <-over:
 			return
 		}
 		first := time.Now()
-		g.close(ExitInterrupted, nil)
+		g.Close(exit.Interrupted, nil)
 		fmt.Fprintln(s.Stderr, "parley: stopping: finishing what is in flight; once more to abort")
 		for {
 			select {
@@ -81,7 +83,7 @@ func listen(ctx context.Context, s *State, g *gate) (_ context.Context, end func
 				if time.Since(first) < oneSignal {
 					continue
 				}
-				cancel(errAborted)
+				cancel(exit.ErrAborted)
 				if s.Exit != nil {
 					fmt.Fprintf(s.Stderr, "parley: aborting; what has not stopped within %v is cut off, at once if you press once more\n", abortGrace)
 				}
@@ -106,7 +108,7 @@ func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) 
 	wg.Go(func() {
 		select {
 		case <-s.Signals:
-			cancel(&exitError{code: ExitInterrupted, err: errors.New("interrupted")})
+			cancel(&exit.Error{Code: exit.Interrupted, Err: errors.New("interrupted")})
 		case <-over:
 		}
 	})
