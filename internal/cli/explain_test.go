@@ -31,7 +31,7 @@ func TestKindWords(t *testing.T) {
 	}{
 		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, check", "parley --help"}},
 		"a misspelled command":  {[]string{"rseume", run}, []string{"unknown command rseume; did you mean resume?"}},
-		"a plan and no verb":    {[]string{plan}, []string{"to play a plan: parley run " + plan}},
+		"a plan and no verb":    {[]string{plan}, []string{"to run a plan: parley run " + plan}},
 		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},
 		"no plan":               {[]string{"run"}, []string{"run: <plan> is missing", "usage: parley run <plan> [flags]", "parley run --help"}},
 		"no file":               {[]string{"resume"}, []string{"resume: <file> is missing", "usage: parley resume <file> [flags]"}},
