@@ -21,7 +21,7 @@ func TestDocsAreExamples(t *testing.T) {
 	for _, body := range bodies(t, string(src)) {
 		examples[body] = true
 	}
-	for _, doc := range []string{"README.md", "docs/how-to/library.md"} {
+	for _, doc := range []string{"docs/how-to/library.md"} {
 		text, err := os.ReadFile(doc)
 		if err != nil {
 			t.Fatal(err)

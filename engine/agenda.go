@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
 )
@@ -117,7 +118,7 @@ func sameStage(kind world.Kind, was, is journal.Staged) error {
 	if was.Specs.Len() != is.Specs.Len() {
 		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())
 	}
-	ids := world.NewCellIDs(kind)
+	ids := planner.NewCellIDs(kind)
 	i := is.Specs.Diff(was.Specs, func(now, then world.Spec) bool {
 		return now.Deal == then.Deal && now.Cell == then.Cell && ids.Of(now) == ids.Of(then)
 	})

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Clone returns a copy of r that shares nothing with it that can be written to.
+// Clone returns a deep copy of r.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = cloneMessages(r.Messages)
@@ -29,7 +29,7 @@ func (r *Request) Clone() *Request {
 	return &c
 }
 
-// cloneMessages copies messages. The parts of all of them are in one piece, since conversations are long.
+// cloneMessages copies messages. All parts are in one allocation, since conversations are long.
 func cloneMessages(ms []Message) []Message {
 	n := 0
 	for i := range ms {

@@ -7,16 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"maps"
 	"math"
 	"slices"
 )
 
-// Digest is a fingerprint of a question: equal for two requests exactly when
-// everything that can change the answer is equal, the sample number included. It
-// is the same on every machine and in every later version.
+// Digest returns a fingerprint of a request. It is equal for two requests exactly if everything that can change the
+// answer is equal, including the sample number. It is the same on every machine and in every later version.
 func (r *Request) Digest() [32]byte {
 	h := sha256.New()
-	d := digester{hash: h, b: make([]byte, 0, gathered)}
+	d := digester{hash: h, b: make([]byte, 0, buffered)}
 	r.write(&d)
 	d.spill()
 	var sum [32]byte
@@ -24,8 +24,8 @@ func (r *Request) Digest() [32]byte {
 	return sum
 }
 
-// AppendDigested appends to b what Digest is made of: for who needs a fingerprint of another
-// make. It fails where the request has a value that JSON cannot hold: nothing can send or keep that.
+// AppendDigested appends the input of Digest to b, for other kinds of fingerprints. It fails if the request has a value
+// that JSON cannot hold, which nothing can send or store.
 func (r *Request) AppendDigested(b []byte) ([]byte, error) {
 	d := digester{b: b}
 	r.write(&d)
@@ -76,19 +76,18 @@ func (r *Request) write(d *digester) {
 	d.extra(r.Extra)
 }
 
-// digester writes values one after another so that no two sequences look alike:
-// every string is led by its length. What is short is gathered before it is hashed, since
-// prompts are long and their pieces many.
+// digester writes values so that no two sequences look alike: every string follows its length. It buffers short values,
+// since prompts consist of many pieces.
 type digester struct {
-	hash hash.Hash // nil: all is gathered
+	hash hash.Hash // nil: everything is buffered
 	b    []byte
 	err  error // a value that JSON cannot hold
 }
 
-// gathered is about how much is hashed at once.
-const gathered = 1024
+// buffered is about how much is hashed at once.
+const buffered = 1024
 
-// spill hands on what was gathered.
+// spill hashes the buffer.
 func (d *digester) spill() {
 	_, _ = d.hash.Write(d.b) // never fails
 	d.b = d.b[:0]
@@ -101,14 +100,14 @@ func (d *digester) bytes(s []byte) { d.str(string(s)) }
 
 func (d *digester) str(s string) {
 	d.num(len(s))
-	if d.hash == nil || len(d.b)+len(s) <= gathered {
+	if d.hash == nil || len(d.b)+len(s) <= buffered {
 		d.b = append(d.b, s...)
 		return
 	}
 	d.spill()
-	for len(s) > gathered {
-		d.b = append(d.b, s[:gathered]...)
-		s = s[gathered:]
+	for len(s) > buffered {
+		d.b = append(d.b, s[:buffered]...)
+		s = s[buffered:]
 		d.spill()
 	}
 	d.b = append(d.b, s...)
@@ -132,7 +131,7 @@ func (d *digester) flag(v bool) {
 	d.b = append(d.b, 0)
 }
 
-// raw writes JSON without the white space that means nothing.
+// raw writes JSON without insignificant white space.
 func (d *digester) raw(j json.RawMessage) {
 	if c, err := compact(j); err == nil {
 		j = c
@@ -144,12 +143,7 @@ func (d *digester) raw(j json.RawMessage) {
 
 func (d *digester) extra(m map[string]json.RawMessage) {
 	d.num(len(m))
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if len(m[k]) == 0 && m[k] != nil {
 			d.err = fmt.Errorf("extra %q is empty", k)
 		}

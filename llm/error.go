@@ -8,30 +8,29 @@ import (
 	"time"
 )
 
-// Kind is a family of failures: what a caller branches on.
+// Kind is the kind of a failure, for callers to branch on.
 type Kind string
 
-// The kinds. They are decided once, by the dialect that saw the wire.
+// The kinds. The dialect that saw the wire decides.
 const (
 	KindRateLimited Kind = "rate_limited" // our quota is used up for now (429)
-	KindOverloaded  Kind = "overloaded"   // the provider is short of capacity (503, 529, flex 429): not our quota
+	KindOverloaded  Kind = "overloaded"   // the provider lacks capacity (503, 529, flex 429); not our quota
 	KindTimeout     Kind = "timeout"      // no answer, or no progress, in time
 	KindTransport   Kind = "transport"    // the connection failed: refused, reset, cut off
 	KindServer      Kind = "server"       // the provider failed (500, 502, …)
-	KindMalformed   Kind = "malformed"    // an answer came that is not one: HTML, half a JSON, a stream without an end
-	KindInvalid     Kind = "invalid"      // a whole answer that does not follow the Schema, repairs included
-	KindCutOff      Kind = "cut_off"      // an answer to a Schema that ended at the limit of output tokens before it was whole
-	KindRefused     Kind = "refused"      // the provider will not answer this (policy)
+	KindMalformed   Kind = "malformed"    // the answer is broken: HTML, half a JSON, a stream without an end
+	KindInvalid     Kind = "invalid"      // a complete answer that does not follow the Schema, even after repairs
+	KindCutOff      Kind = "cut_off"      // an answer to a Schema that reached the limit of output tokens before its end
+	KindRefused     Kind = "refused"      // the provider does not answer this (policy)
 	KindTooLong     Kind = "too_long"     // prompt and answer do not fit the model's context window
 	KindBadRequest  Kind = "bad_request"  // the request is wrong; asking again cannot help
-	KindAuth        Kind = "auth"         // the key is missing, wrong or not allowed this
+	KindAuth        Kind = "auth"         // the key is missing, wrong or lacks a permission
 	KindQuota       Kind = "quota"        // the account is out of credit: final until somebody pays
 	KindBudget      Kind = "budget"       // our own budget has no room; nothing was sent
-	KindCanceled    Kind = "canceled"     // the caller went away
+	KindCanceled    Kind = "canceled"     // the caller canceled the call
 )
 
-// ErrMaxCost is in the error, of KindBudget, of a call that would have cost more than its
-// Request allows.
+// ErrMaxCost is wrapped by the error, of KindBudget, of a call that would cost more than Request.MaxCost.
 var ErrMaxCost = errors.New("llm: the call may cost no more")
 
 // Kinds lists every Kind.
@@ -42,7 +41,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Retryable says whether the same request may well succeed a little later.
+// Retryable reports whether the same request may succeed a little later.
 func (k Kind) Retryable() bool {
 	switch k {
 	case KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed:
@@ -52,42 +51,41 @@ func (k Kind) Retryable() bool {
 	}
 }
 
-// Error is how a Model fails. Its text never holds a key.
+// Error is the error of a Model. Its text never contains a key.
 type Error struct {
 	Kind     Kind   `json:"kind"`
 	Message  string `json:"message"`
-	Status   int    `json:"status,omitempty"` // of HTTP, where there was one
+	Status   int    `json:"status,omitempty"` // of HTTP, if there was one
 	Code     string `json:"code,omitempty"`   // the provider's own
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 
 	RequestID string `json:"request_id,omitempty"`
-	// RetryAfter is how long the server asks us to wait; 0 when it does not say.
+	// RetryAfter is how long the server asks us to wait; 0 if it does not say.
 	RetryAfter time.Duration `json:"retry_after,omitempty"`
 	// Final means that the server said not to try again, whatever the kind.
 	Final bool `json:"final,omitempty"`
-	// Uncertain means that the provider may have done, and may bill, the work.
+	// Uncertain means that the provider may have done the work, and may bill it.
 	Uncertain bool `json:"uncertain,omitempty"`
-	// Unreachable means that the server was not there, or said that it is not ready yet: it may
-	// well answer once it has started.
+	// Unreachable means that the server did not respond, or said that it is not ready yet: it may answer once it has
+	// started.
 	Unreachable bool `json:"-"`
-	// Caller means that the failure is about the key or the account of whoever asked, and not
-	// about one that all calls to the provider share: others may well be answered.
+	// Caller means that the failure is about the caller's own key or account, which other calls to the provider do not
+	// share: those may succeed.
 	Caller bool `json:"-"`
-	// Usage is what the failed try is known to have cost, such as an answer that was
-	// whole but not of its Schema.
+	// Usage is the known usage of the failed attempt, such as that of a complete answer that does not follow its Schema.
 	Usage Usage `json:"usage,omitzero"`
-	// Received is how many bytes of the answer's content came before it failed.
+	// Received is how many bytes of content arrived before the failure.
 	Received int `json:"-"`
-	// Rate is what the server said of its limits, or nil.
+	// Rate is what the server reported about its limits, or nil.
 	Rate *Rate `json:"-"`
 	// Metadata says what was tried.
 	Metadata Metadata `json:"trail,omitzero"`
 
-	Err error `json:"-"` // underneath, or nil
+	Err error `json:"-"` // the wrapped error, or nil
 }
 
-// Error writes "provider/model: kind (status code): message".
+// Error returns "provider/model: kind (status code): message".
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Provider != "" || e.Model != "" {
@@ -110,17 +108,17 @@ func statusText(status int) string {
 	return fmt.Sprint(status)
 }
 
-// Unserved says that the server certainly did nothing for the call: nobody took the connection,
-// or all that came was that the server is not ready yet.
+// Unserved reports whether the server certainly did nothing for the call: it did not accept the connection, or only
+// said that it is not ready yet.
 func (e *Error) Unserved() bool {
 	return e.Unreachable && !e.Uncertain && (e.Kind == KindTransport || e.Kind == KindOverloaded)
 }
 
-// Unwrap returns the error underneath.
+// Unwrap returns the wrapped error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// AsError returns err as an *Error. One that is none is taken for a failure of
-// transport, unless it comes of a context that is done.
+// AsError returns err as an *Error. Any other error becomes one of KindTransport, unless it is from a context that is
+// done.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
@@ -138,8 +136,8 @@ func AsError(err error) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Err: err}
 }
 
-// ContextError returns what a call fails with whose context is done: the cause, if that
-// is an *Error; otherwise KindTimeout or KindCanceled, with the cause's words.
+// ContextError returns the error of a call whose context is done: the cause, if that is an *Error; otherwise KindTimeout
+// or KindCanceled, with the cause's text.
 func ContextError(ctx context.Context) *Error {
 	cause := context.Cause(ctx)
 	if e, ok := errors.AsType[*Error](cause); ok {

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Role says whose words a message holds.
+// Role is the author of a message.
 type Role string
 
-// The four roles. Dialects translate: some have no tool role, some take the
-// system's words beside the messages.
+// The four roles. Dialects translate: some have no tool role, some take system messages separately.
 const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
@@ -19,23 +18,23 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Message is one turn of a conversation. Its JSON form is that of OpenAI's chat
-// completions, which is what most data sets and tools already hold.
+// Message is one turn of a conversation. Its JSON form is that of OpenAI's chat completions, which most datasets and
+// tools use.
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Thoughts are what the model thought before these words, as it gave them; some
-	// providers want them back to go on from a tool call.
+	// Thoughts are the model's reasoning before these words, unchanged. Some providers want them back to continue after a
+	// tool call.
 	Thoughts []Thought
-	// ToolCalls are what an assistant's message asks to have called.
+	// ToolCalls are the calls that an assistant's message asks for.
 	ToolCalls []ToolCall
-	// ToolCallID names the call that a tool's message answers.
+	// ToolCallID is the call that a tool's message answers.
 	ToolCallID string
-	// ToolFailed marks a tool's message as the report of a failure.
+	// ToolFailed marks a tool's message as a failure.
 	ToolFailed bool
 }
 
-// Part is a piece of a message: text, or an image when Image is set.
+// Part is a piece of a message: text, or an image if Image is set.
 type Part struct {
 	Text  string
 	Image *Image
@@ -46,11 +45,10 @@ type Image struct {
 	URL       string // http(s) address; empty when Data is set
 	MediaType string // of Data: image/png, image/jpeg, image/gif, image/webp
 	Data      []byte
-	Detail    string // low, high, auto; where the provider knows it
+	Detail    string // low, high, auto; if the provider knows it
 }
 
-// Thought is a piece of reasoning. Signature and Opaque are the provider's, to be
-// handed back unread.
+// Thought is a piece of reasoning. Signature and Opaque are the provider's, to be sent back unchanged.
 type Thought struct {
 	Text      string `json:"text,omitempty"`
 	ID        string `json:"id,omitempty"`
@@ -58,30 +56,30 @@ type Thought struct {
 	Opaque    string `json:"opaque,omitempty"`
 }
 
-// ToolCall is a model's wish to have a tool called.
+// ToolCall is a model's request to call a tool.
 type ToolCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
-	Arguments string `json:"arguments"` // JSON, as the model wrote it; it may be malformed
+	Arguments string `json:"arguments"` // JSON as the model wrote it; it may be malformed
 }
 
-// System makes a message with the words that set the scene.
+// System returns a system message.
 func System(text string) Message { return Text(RoleSystem, text) }
 
-// User makes a message of the one who asks.
+// User returns a message of the user.
 func User(text string) Message { return Text(RoleUser, text) }
 
-// Assistant makes a message of the model's own words.
+// Assistant returns a message of the model.
 func Assistant(text string) Message { return Text(RoleAssistant, text) }
 
-// ToolResult makes the message that answers tool call id.
+// ToolResult returns the message that answers the tool call id.
 func ToolResult(id, text string) Message {
 	m := Text(RoleTool, text)
 	m.ToolCallID = id
 	return m
 }
 
-// Text makes a message of one text part; an empty text makes a message without parts.
+// Text returns a message of one text part, or without parts for an empty text.
 func Text(role Role, text string) Message {
 	if text == "" {
 		return Message{Role: role}
@@ -89,7 +87,7 @@ func Text(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Text: text}}}
 }
 
-// Text returns the text parts of m joined together.
+// Text returns the joined text parts of m.
 func (m Message) Text() string {
 	if len(m.Parts) == 1 {
 		return m.Parts[0].Text
@@ -109,7 +107,7 @@ func (i *Image) DataURL() string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// ImageFrom makes an Image of an http(s) address or a data: URL.
+// ImageFrom makes an Image from an http(s) address or a data: URL.
 func ImageFrom(url string) (*Image, error) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
@@ -155,7 +153,7 @@ type wireToolCall struct {
 	} `json:"function"`
 }
 
-// MarshalJSON writes m as OpenAI's chat completions write a message.
+// MarshalJSON writes m as OpenAI's chat completions do.
 func (m Message) MarshalJSON() ([]byte, error) {
 	w := wireMessage{Role: m.Role, Thoughts: m.Thoughts, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
 	var err error
@@ -177,7 +175,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// isEmpty says whether parts say nothing, however they are written.
+// isEmpty reports whether parts have no content.
 func isEmpty(parts []Part) bool {
 	return len(parts) == 0 || len(parts) == 1 && parts[0] == (Part{})
 }
@@ -194,8 +192,8 @@ func toWireParts(parts []Part) []wirePart {
 	return out
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. The developer role of newer OpenAI
-// models is read as system. A role or part it does not know is an error.
+// UnmarshalJSON reads what MarshalJSON writes. It reads the developer role of newer OpenAI models as system. An unknown
+// role or part is an error.
 func (m *Message) UnmarshalJSON(b []byte) error {
 	if plain, ok := plainMessage(b); ok {
 		*m = plain

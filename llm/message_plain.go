@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// plainMessage reads a message that is a role and a text and nothing else: most are, and prompts
-// of environments are full of them. encoding/json would go through the text seven times.
-// ok is false for everything it is not sure of, which is then read the long way.
+// plainMessage reads a message that has only a role and a text: most do, and encoding/json would read the text seven
+// times. ok is false for everything else, which takes the slow path.
 func plainMessage(b []byte) (m Message, ok bool) {
 	r := plainReader{b}
 	var role, text []byte
@@ -59,7 +58,7 @@ func plainMessage(b []byte) (m Message, ok bool) {
 	return m, true
 }
 
-// plainReader goes through JSON.
+// plainReader reads JSON.
 type plainReader struct{ rest []byte }
 
 func (r *plainReader) skip() { r.rest = bytes.TrimLeft(r.rest, " \t\r\n") }
@@ -72,7 +71,7 @@ func (r *plainReader) take(c byte) bool {
 	return true
 }
 
-// text takes a string, and says whether anything in it is escaped.
+// text reads a string, and reports whether it contains escapes.
 func (r *plainReader) text() (raw []byte, escaped, ok bool) {
 	if !r.take('"') {
 		return nil, false, false

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Money is an amount of US dollars in whole billionths, so that sums are exact
-// and equal in any order. One token at $0.05 a million is 50.
+// Money is an amount of US dollars in whole billionths, so that sums are exact in any order. One token at $0.05 per
+// million is 50.
 type Money int64
 
 // Dollar is one dollar.
 const Dollar Money = 1_000_000_000
 
-// Dollars returns the amount nearest to d dollars. What is too much for Money, some
-// nine billion dollars, is cut to the most it holds; not a number is nothing.
+// Dollars returns the amount nearest to d dollars. An amount beyond the range of Money, some nine billion dollars, is cut
+// to the range. NaN is 0.
 func Dollars(d float64) Money {
 	switch n := math.Round(d * float64(Dollar)); {
 	case n != n:
@@ -30,12 +30,11 @@ func Dollars(d float64) Money {
 	}
 }
 
-// Plus returns m + n. A sum that is too large or too small for Money is the most or the
-// least it holds: an amount never wraps around to another sign. All sums of money whose
-// parts come from outside go through Plus, Minus and Times.
+// Plus returns m + n. A sum out of range becomes the largest or smallest Money: an amount never wraps around. Use Plus,
+// Minus and Times for all amounts from outside.
 func (m Money) Plus(n Money) Money { return Money(plus(int64(m), int64(n))) }
 
-// Minus returns m - n, bounded as Plus is.
+// Minus returns m - n, limited like Plus.
 func (m Money) Minus(n Money) Money {
 	if n == math.MinInt64 {
 		return m.Plus(math.MaxInt64).Plus(1)
@@ -43,13 +42,13 @@ func (m Money) Minus(n Money) Money {
 	return m.Plus(-n)
 }
 
-// Times returns m * n, bounded as Plus is.
+// Times returns m * n, limited like Plus.
 func (m Money) Times(n int) Money { return Money(times(int64(m), int64(n))) }
 
 // Dollars returns m as a number of dollars.
 func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
 
-// String writes m in dollars: at least two decimals, and as many as it needs up to six.
+// String writes m in dollars, with two to six decimals.
 func (m Money) String() string {
 	sign, n := m.split()
 	n = (n + 500) / 1000
@@ -60,7 +59,7 @@ func (m Money) String() string {
 	return s
 }
 
-// MarshalJSON writes m as a number of dollars, exactly.
+// MarshalJSON writes m as an exact number of dollars.
 func (m Money) MarshalJSON() ([]byte, error) {
 	sign, n := m.split()
 	s := fmt.Sprintf("%s%d.%09d", sign, n/uint64(Dollar), n%uint64(Dollar))
@@ -88,8 +87,7 @@ func (m *Money) UnmarshalJSON(b []byte) error {
 		*m = Dollars(d)
 		return nil
 	}
-	// A float holds less than a Money does, and what got here is short enough to be
-	// read exactly.
+	// A float has less precision than Money, and this number is short enough to be read exactly.
 	r, ok := new(big.Rat).SetString(string(b))
 	if !ok {
 		return bad

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Response is a whole answer.
+// Response is a complete answer.
 type Response struct {
 	Text      string     `json:"text"`
-	Refusal   string     `json:"refusal,omitempty"` // the model's words for not answering
+	Refusal   string     `json:"refusal,omitempty"` // the model's explanation for not answering
 	Thoughts  []Thought  `json:"thoughts,omitempty"`
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	Finish    Finish     `json:"finish"`
 	Usage     Usage      `json:"usage"`
 
-	// JSON is the answer to a request with a Schema, validated; nil otherwise.
+	// JSON is the validated answer to a request with a Schema; nil otherwise.
 	JSON json.RawMessage `json:"json,omitempty"`
 
-	// Model is the model that answered, as the server names it; Provider is ours.
+	// Model is the model that answered, as the server names it. Provider is our name.
 	Model     string `json:"model,omitempty"`
 	Provider  string `json:"provider,omitempty"`
 	ID        string `json:"id,omitempty"`         // of the answer
@@ -25,33 +25,33 @@ type Response struct {
 	Tier      string `json:"tier,omitempty"`       // the service tier that was used
 
 	Logprobs       []Logprob `json:"logprobs,omitempty"`
-	TokenIDs       []int     `json:"token_ids,omitempty"`        // of the answer, where the server gives them
-	PromptTokenIDs []int     `json:"prompt_token_ids,omitempty"` // of the prompt, where the server gives them
-	WeightVersion  string    `json:"weight_version,omitempty"`   // of the model's weights, where the server gives it
+	TokenIDs       []int     `json:"token_ids,omitempty"`        // of the answer, if the server reports them
+	PromptTokenIDs []int     `json:"prompt_token_ids,omitempty"` // of the prompt, if the server reports them
+	WeightVersion  string    `json:"weight_version,omitempty"`   // of the model's weights, if the server reports it
 
-	// Dropped names request parameters that were not sent since this model refuses them.
+	// Dropped names request parameters that were not sent, since this model refuses them.
 	Dropped []string `json:"dropped,omitempty"`
 
-	// Rate is what the server said of its limits, or nil.
+	// Rate is what the server reported about its limits, or nil.
 	Rate *Rate `json:"-"`
-	// Metadata says how the answer was come by.
+	// Metadata says how the answer was obtained.
 	Metadata Metadata `json:"trail"`
 }
 
 // Finish is why the model stopped.
 type Finish string
 
-// The reasons to stop. A provider's own other reasons are mapped to the nearest.
+// The reasons to stop. Other reasons of a provider are mapped to the nearest.
 const (
-	FinishStop    Finish = "stop"       // it was done, or met a stop sequence
+	FinishStop    Finish = "stop"       // the model was done, or reached a stop sequence
 	FinishLength  Finish = "length"     // MaxTokens or the context window was reached
-	FinishTools   Finish = "tool_calls" // it wants tools called
-	FinishRefused Finish = "refused"    // it would not answer, or a filter cut it off
-	FinishAborted Finish = "aborted"    // the server cut it off (a weight update, a pause)
+	FinishTools   Finish = "tool_calls" // the model wants to call tools
+	FinishRefused Finish = "refused"    // the model would not answer, or a filter cut the answer off
+	FinishAborted Finish = "aborted"    // the server cut the answer off (a weight update, a pause)
 )
 
-// Usage counts tokens. Input is all of the prompt: Cached and the two CacheWrite
-// counts are parts of it. Output is all that was produced: Reasoning is a part of it.
+// Usage counts tokens. Input is the whole prompt, including Cached and the two CacheWrite counts. Output is the whole
+// answer, including Reasoning.
 type Usage struct {
 	Input          int `json:"input"`
 	Cached         int `json:"cached,omitempty"`           // read from the provider's prompt cache
@@ -61,7 +61,7 @@ type Usage struct {
 	Reasoning      int `json:"reasoning,omitempty"`
 }
 
-// Plus returns the sum of u and v. Like every sum of AddTokens it never wraps around.
+// Plus returns the sum of u and v. Like AddTokens it never wraps around.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{
 		Input: AddTokens(u.Input, v.Input), Cached: AddTokens(u.Cached, v.Cached),
@@ -70,8 +70,8 @@ func (u Usage) Plus(v Usage) Usage {
 	}
 }
 
-// Max returns what u and v report at most: the larger prompt with its parts, and the larger
-// answer. Where one of them has a count below zero it is that one.
+// Max returns the larger prompt with its parts, and the larger answer, of u and v. If one of them has a negative count, it
+// returns that one.
 func (u Usage) Max(v Usage) Usage {
 	switch {
 	case u.negative():
@@ -97,41 +97,39 @@ func (u Usage) Total() int { return AddTokens(u.Input, u.Output) }
 // Logprob is an output token with its log probability.
 type Logprob struct {
 	Token   string    `json:"token"`
-	ID      int       `json:"id,omitempty"` // where the server gives it
+	ID      int       `json:"id,omitempty"` // if the server reports it
 	Logprob float64   `json:"logprob"`
 	Top     []Logprob `json:"top,omitempty"`
 }
 
-// Metadata is how an answer was come by. Dispatch writes it; a dialect writes only the times.
+// Metadata says how an answer was obtained. Dispatch sets it; a dialect sets only the times.
 type Metadata struct {
-	Attempts  int    `json:"attempts,omitempty"`  // tries it took, repairs and hedges included
-	Cached    bool   `json:"cached,omitempty"`    // answered from our own cache: nothing was paid
-	Coalesced bool   `json:"coalesced,omitempty"` // shared the answer of an equal call in flight: nothing was paid
-	Hedged    bool   `json:"hedged,omitempty"`    // a second try overtook the first
+	Attempts  int    `json:"attempts,omitempty"`  // including repairs and hedges
+	Cached    bool   `json:"cached,omitempty"`    // from our own cache: nothing was paid
+	Coalesced bool   `json:"coalesced,omitempty"` // shared with an equal call in flight: nothing was paid
+	Hedged    bool   `json:"hedged,omitempty"`    // a second attempt overtook the first
 	Parsed    string `json:"parsed,omitempty"`    // how the structured answer was read: native, tolerant, repaired
 
-	Cost      Money         `json:"cost,omitempty"`       // of every try together
-	Estimated bool          `json:"estimated,omitempty"`  // some of Cost is an estimate: the provider reported no usage
-	FirstByte time.Duration `json:"first_byte,omitempty"` // from sending the last try to its first event or byte
-	Latency   time.Duration `json:"latency,omitempty"`    // of the last try, sent to whole
-	Waited    time.Duration `json:"waited,omitempty"`     // in queues and pauses, over all tries
+	Cost      Money         `json:"cost,omitempty"`       // of all attempts together
+	Estimated bool          `json:"estimated,omitempty"`  // a part of Cost is an estimate: the provider reported no usage
+	FirstByte time.Duration `json:"first_byte,omitempty"` // from sending the last attempt to its first event or byte
+	Latency   time.Duration `json:"latency,omitempty"`    // of the last attempt, until its end
+	Waited    time.Duration `json:"waited,omitempty"`     // in queues and pauses, over all attempts
 }
 
-// Rate is what a server said of its limits in the headers of an answer or error.
-// A zero Window was not mentioned.
+// Rate is what a server reported about its limits in the headers of an answer or error.
 type Rate struct {
 	Requests, Tokens, Input, Output Window
 }
 
-// Window is one limit: how much it allows in all, how much is left, and how long
-// until all of it is back.
+// Window is one limit: its size, what is left of it, and the time until it is fully available again.
 type Window struct {
 	Limit, Remaining float64
 	Reset            time.Duration
-	Known            bool
+	Known            bool // the server reported it
 }
 
-// Result is a Response or an error, for many at once.
+// Result is a Response or an error.
 type Result struct {
 	Response *Response
 	Err      error

@@ -2,19 +2,17 @@ package llm
 
 import "math"
 
-// AddTokens returns a + b. A sum that is too large or too small for an int is the most or
-// the least it holds.
+// AddTokens returns a + b. A sum out of the range of int becomes the nearest int.
 func AddTokens(a, b int) int {
 	return int(max(math.MinInt, min(math.MaxInt, plus(int64(a), int64(b)))))
 }
 
-// MulTokens returns a * b, bounded as AddTokens is.
+// MulTokens returns a * b, limited like AddTokens.
 func MulTokens(a, b int) int {
 	return int(max(math.MinInt, min(math.MaxInt, times(int64(a), int64(b)))))
 }
 
-// LargerTokens returns the larger of a and b, or the smaller where that is below zero and so no
-// count at all.
+// LargerTokens returns the larger of a and b, or the smaller one if it is negative and so not a count.
 func LargerTokens(a, b int) int {
 	if min(a, b) < 0 {
 		return min(a, b)
@@ -22,7 +20,7 @@ func LargerTokens(a, b int) int {
 	return max(a, b)
 }
 
-// plus returns a + b, or the extreme that the sum is beyond.
+// plus returns a + b, limited to the range of int64.
 func plus(a, b int64) int64 {
 	sum := a + b
 	switch {
@@ -34,7 +32,7 @@ func plus(a, b int64) int64 {
 	return sum
 }
 
-// times returns a * b, or the extreme that the product is beyond.
+// times returns a * b, limited to the range of int64.
 func times(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0

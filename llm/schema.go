@@ -5,17 +5,16 @@ import (
 	"fmt"
 )
 
-// The largest JSON Schema that is taken. The work of compiling one grows with the square of
-// its objects and of its depth, so all three are bounded. OpenAI takes 5000 properties, 10 deep.
+// The largest JSON Schema that is accepted. The work of compiling one grows with the square of its objects and of its
+// depth, so all three are limited. OpenAI accepts 5000 properties, 10 deep.
 const (
 	MaxSchemaBytes   = 1 << 20
-	MaxSchemaDepth   = 64   // objects and lists inside each other
+	MaxSchemaDepth   = 64   // nested objects and lists
 	MaxSchemaObjects = 6000 // in all
 )
 
-// CheckSchema refuses a JSON Schema that is too large to compile: one of more bytes, objects or
-// levels than allowed. It reads every byte once at most, stops at the first fault, and does not
-// check that the text is JSON.
+// CheckSchema refuses a JSON Schema that is too large to compile. It reads every byte at most once, stops at the first
+// error, and does not check that the text is JSON.
 func CheckSchema(schema json.RawMessage) error {
 	if len(schema) > MaxSchemaBytes {
 		return fmt.Errorf("%d bytes are more than the %d allowed", len(schema), MaxSchemaBytes)
@@ -45,7 +44,7 @@ func CheckSchema(schema json.RawMessage) error {
 	return nil
 }
 
-// stringEnd returns the index of the quote that ends the string at i, or that of the last byte.
+// stringEnd returns the index of the quote that ends the string at i, or of the last byte.
 func stringEnd(b []byte, i int) int {
 	for i++; i < len(b) && b[i] != '"'; i++ {
 		if b[i] == '\\' {

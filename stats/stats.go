@@ -1,7 +1,7 @@
-// Package stats is the values that statistics are told in: a number with its interval, and the result of a test.
+// Package stats has the values that statistics are reported in: a number with its interval, and the result of a test.
 //
-// What it promises: the values are plain data; what is not known is NaN or an infinite end, never a number made up, and
-// JSON writes it as null. It is not for computing anything: package world does, with Sample and Paired.
+// The values are plain data. An unknown number is NaN and an unknown end of an interval is infinite; JSON writes both
+// as null. This package computes nothing: package world does, with Sample and Paired.
 package stats
 
 import (
@@ -10,19 +10,19 @@ import (
 	"math"
 )
 
-// Interval is a range that holds the true value with the confidence asked for. An end
-// nothing is known about is infinite, which JSON writes as null.
+// Interval is a range that holds the true value with the confidence asked for. An unknown
+// end is infinite, which JSON writes as null.
 type Interval struct {
 	Low, High float64
 }
 
-// Everything is the interval of which nothing is known.
+// Everything returns the interval without bounds.
 func Everything() Interval { return Interval{Low: math.Inf(-1), High: math.Inf(1)} }
 
 // Half returns half of the interval's width: the number after ±.
 func (i Interval) Half() float64 { return (i.High - i.Low) / 2 }
 
-// Holds says whether x is within the interval, ends included. Where the interval of a
+// Holds reports whether x is within the interval, ends included. If the interval of a
 // difference holds 0, the data do not show which side is ahead.
 func (i Interval) Holds(x float64) bool { return i.Low <= x && x <= i.High }
 
@@ -41,26 +41,25 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Quantity is a number with its interval: every estimate is one, so that all can be
-// shown in one way.
+// Quantity is a number with its interval. Every estimate is one.
 type Quantity struct {
-	Value    float64 // NaN where it is not known
-	Interval         // all that it could be where it is not known
-	N        int     // how many independent observations it rests on: episodes, pairs, clusters
-	Method   string  // what the interval is, in a word or two: "wilson", "t"
+	Value    float64 // NaN if unknown
+	Interval         // the whole possible range if unknown
+	N        int     // the number of independent observations: episodes, pairs, clusters
+	Method   string  // how the interval was computed: "wilson", "t"
 }
 
-// Unknown is a quantity that n observations say nothing about.
+// Unknown returns a quantity without a value, from n observations.
 func Unknown(n int, method string) Quantity {
 	return Quantity{Value: math.NaN(), Interval: Everything(), N: n, Method: method}
 }
 
-// Known says whether there is a value. Its interval may still be unbounded.
+// Known reports whether there is a value. Its interval may still be unbounded.
 func (q Quantity) Known() bool { return !math.IsNaN(q.Value) }
 
 // MarshalJSON writes {"value": …, "low": …, "high": …, "n": …, "method": …}, with null
-// for what is not known. It is a reason not to embed a Quantity in a struct that is
-// written as JSON: give it a name there.
+// for what is unknown. Do not embed a Quantity in a struct that is written as JSON,
+// because the struct would inherit this method.
 func (q Quantity) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Value  *float64 `json:"value"`
@@ -84,15 +83,15 @@ func (q Quantity) String() string {
 
 // Test is the result of a test of "there is no difference".
 type Test struct {
-	P      float64 // how often chance alone does as much; NaN where it is not known
-	N      int     // how many independent observations it rests on
+	P      float64 // the probability of a difference this large by chance; NaN if unknown
+	N      int     // the number of independent observations
 	Method string
 }
 
-// Known says whether there is a P.
+// Known reports whether P is known.
 func (t Test) Known() bool { return !math.IsNaN(t.P) }
 
-// MarshalJSON writes {"p": …, "n": …, "method": …}, with null for a P that is not known.
+// MarshalJSON writes {"p": …, "n": …, "method": …}, with null for an unknown P.
 func (t Test) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		P      *float64 `json:"p"`

@@ -8,30 +8,29 @@ import (
 	"strings"
 )
 
-// ErrUnread is wrapped by what a kind says of params whose files were not read.
+// ErrUnread is wrapped by errors about params whose files were not read.
 var ErrUnread = errors.New("was not read")
 
-// Complaints gathers what is wrong with the params of a kind, so that all of it is reported at
-// once, each at its key. The zero value with a kind's name is empty.
+// Complaints collects errors in the params of a kind, so that all of them are reported at once, each at
+// its key. Set Kind to the kind's name before use.
 type Complaints struct {
 	Kind string
 	errs []error
 }
 
-// Say puts down what is wrong with a param, which is named as in a plan file: pool.timeout,
-// servers[0].
+// Say reports an error in a param, which is named as in a plan file: pool.timeout, servers[0].
 func (c *Complaints) Say(param, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("%s: params.%s: %w", c.Kind, param, fmt.Errorf(format, args...)))
 }
 
-// Add puts down an error that names its param itself. Nil is nothing.
+// Add adds an error that names its param itself. It ignores nil.
 func (c *Complaints) Add(err error) {
 	if err != nil {
 		c.errs = append(c.errs, err)
 	}
 }
 
-// Whole wants a number from low to high. math.MaxInt32 is no bound.
+// Whole reports n if it is not between low and high. math.MaxInt32 means no upper bound.
 func (c *Complaints) Whole(param string, n, low, high int) {
 	switch {
 	case n >= low && n <= high:
@@ -42,21 +41,21 @@ func (c *Complaints) Whole(param string, n, low, high int) {
 	}
 }
 
-// Between wants a number from low to high. NaN is not.
+// Between reports x if it is not between low and high, or is NaN.
 func (c *Complaints) Between(param string, x, low, high float64) {
 	if !(x >= low && x <= high) {
 		c.Say(param, "%v: want %v to %v", x, low, high)
 	}
 }
 
-// OneOf wants a value that is allowed.
+// OneOf reports a value that is not allowed.
 func (c *Complaints) OneOf(param, value string, allowed []string) {
 	if !slices.Contains(allowed, value) {
 		c.Say(param, "%.40q: want one of %s", value, strings.Join(allowed, ", "))
 	}
 }
 
-// Each wants values that are allowed, each once.
+// Each reports values that are not allowed or are repeated.
 func (c *Complaints) Each(param string, values, allowed []string) {
 	for i, v := range values {
 		switch {
@@ -68,7 +67,7 @@ func (c *Complaints) Each(param string, values, allowed []string) {
 	}
 }
 
-// Braces wants the marks of a text, such as {question}, in single braces.
+// Braces reports placeholders of a text, such as {question}, that are in double braces.
 func (c *Complaints) Braces(param, text string, marks ...string) {
 	for _, mark := range marks {
 		if twice := "{" + mark + "}"; strings.Contains(text, twice) {
@@ -77,5 +76,5 @@ func (c *Complaints) Braces(param, text string, marks ...string) {
 	}
 }
 
-// Err is all of it, nil where nothing is wrong.
+// Err returns all errors, or nil.
 func (c *Complaints) Err() error { return errors.Join(c.errs...) }

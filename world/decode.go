@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// DecodeStrict reads exactly one JSON object into the struct that v points to, as a line of input may be. A field that v does not
-// know is an error, and errors say in which column or field something is wrong and what is known.
+// DecodeStrict decodes exactly one JSON object into the struct that v points to. A field that v does not
+// have is an error. Errors name the column or the field, and say what is allowed.
 func DecodeStrict(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -25,7 +25,7 @@ func DecodeStrict(data []byte, v any) error {
 	return nil
 }
 
-// explain turns an error of encoding/json into words for the one who wrote the line.
+// explain rewords an error of encoding/json for the author of the line.
 func explain(err error, v any) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, e)
@@ -45,7 +45,7 @@ func explain(err error, v any) error {
 	return err
 }
 
-// fieldPath is the path of a field as it is written: without the embedded structs of v.
+// fieldPath returns the path of a field as it is written: without the embedded structs of v.
 func fieldPath(path string, v any) string {
 	for f := range reflect.TypeOf(v).Elem().Fields() {
 		if f.Anonymous {
@@ -55,8 +55,8 @@ func fieldPath(path string, v any) string {
 	return path
 }
 
-// FieldNames lists the JSON names of a struct's fields, those of embedded structs
-// included, in alphabetical order.
+// FieldNames lists the JSON names of a struct's fields, including those of embedded structs, in
+// alphabetical order.
 func FieldNames(v any) []string {
 	var names []string
 	for _, f := range reflect.VisibleFields(reflect.TypeOf(v).Elem()) {

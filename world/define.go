@@ -8,34 +8,34 @@ import (
 	"reflect"
 )
 
-// Kind is a family of worlds: what Define makes of a definition. Its methods have the names of the parts in this
-// package, and return nothing where the definition lacks the part. As returns the parts that take no params.
+// Kind is a family of worlds, made by Define. Its methods have the names of the parts in this package, and
+// return nothing if the definition lacks the part. As returns parts that take no params.
 //
-// The zero Kind stands for a kind that is not known: it can be asked everything, and has no seats and no worlds.
+// The zero Kind is an unknown kind: all methods work, and it has no seats and no worlds.
 type Kind struct {
 	About
-	definition any     // what Define was given
-	params     untyped // its parts that take params; nil: not known
-	// Which parts it has, where that cannot be seen from what they return.
+	definition any     // the argument of Define
+	params     untyped // the parts that take params; nil: an unknown kind
+	// The parts it has, if their results do not show it.
 	casts, plans, external bool
 	bots                   map[string]Bot
 	outside                []string
 }
 
-// Params are the params of one kind, made by its Defaults or Read.
+// Params are the params of a kind, made by its Defaults or Read.
 type Params struct {
 	pointer any
-	err     error // why there are none
+	err     error // why there are no params
 }
 
-// Pointer returns the pointer to the kind's own struct. It is for those who handle the params of any kind as data,
-// by reflection: the decoder of plan files, and the maker of schemas.
+// Pointer returns the pointer to the kind's params struct, for code that handles the params of any kind by
+// reflection.
 func (p Params) Pointer() any { return p.pointer }
 
-// Define makes a Kind of its definition, with all the optional parts that the definition has. It panics where the
-// definition has an exported method that no part of a kind has, or one with another signature: the compiler cannot
-// know that such a method was meant as one. It also panics on a name that is not a word in lower case, a version below
-// 1, and params that a run file cannot hold: fields that are not exported, or have no json tag or one that is taken.
+// Define makes a Kind of a definition and of the optional parts that the definition has. It panics if the
+// definition has an exported method that belongs to no part or has another signature, since the compiler cannot
+// find that. It also panics on a name that is not a lower-case word, a version below 1, and params that a run
+// file cannot hold: fields that are not exported, or have no json tag or a repeated one.
 func Define[P any](d Definition[P]) Kind {
 	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
 	for _, err := range []error{checkAbout(k.About), checkMethods[P](d), checkParams(reflect.TypeFor[P]())} {
@@ -54,7 +54,7 @@ func Define[P any](d Definition[P]) Kind {
 	return k
 }
 
-// As returns a part of a kind that does not depend on its params, such as a Storyteller, a StandIn or a Commander.
+// As returns a part of a kind that does not depend on params, such as a Storyteller, a StandIn or a Commander.
 func As[T any](k Kind) (T, bool) {
 	part, ok := k.definition.(T)
 	return part, ok
@@ -68,10 +68,10 @@ func (k Kind) typeless() untyped {
 	return k.params
 }
 
-// Defaults returns new params, as they are where a plan file says nothing.
+// Defaults returns new params with the values that apply if a plan file sets nothing.
 func (k Kind) Defaults() Params { return k.typeless().defaults() }
 
-// Read returns params that were recorded. What raw leaves out is as Defaults has it.
+// Read decodes recorded params. Fields that raw leaves out have their default.
 func (k Kind) Read(raw json.RawMessage) (Params, error) {
 	p := k.Defaults()
 	if p.err != nil {
@@ -89,58 +89,58 @@ func (k Kind) Seats(p Params) ([]string, error) { return k.typeless().seats(p) }
 // World makes the world of one episode.
 func (k Kind) World(p Params, lineup Lineup) (World, error) { return k.typeless().world(p, lineup) }
 
-// Measures declares what outcomes may score. Nil: it is not known beforehand.
+// Measures declares the scores of outcomes. Nil: they are not known in advance.
 func (k Kind) Measures(p Params) []Measure { return k.typeless().measures(p) }
 
-// Bots are the kind's agents without a model, by name. The map is shared: do not write to it.
+// Bots returns the kind's agents without a model, by name. Do not modify the map.
 func (k Kind) Bots() map[string]Bot { return k.bots }
 
-// Load puts what the files say that params name into params. See Loader.
+// Load reads the files that params name into params. See Loader.
 func (k Kind) Load(p Params, files Files) (advice []string, err error) {
 	return k.typeless().load(p, files)
 }
 
-// Casts says whether the kind is a Caster: seats that a plan leaves empty may get a model by Models.
+// Casts reports whether the kind is a Caster: Models may fill seats that a plan leaves empty.
 func (k Kind) Casts() bool { return k.casts }
 
-// Models returns seat to provider/model, as the files that were loaded ask for them.
+// Models maps seats to provider/model, as the loaded files ask for.
 func (k Kind) Models(p Params) map[string]string { return k.typeless().models(p) }
 
-// Plans says whether the kind is a Planner. If not, each spec of a plan is one episode.
+// Plans reports whether the kind is a Planner. If not, each spec of a plan is one episode.
 func (k Kind) Plans() bool { return k.plans }
 
-// Plan decides which episodes are played. It is for kinds that plan: see Planner.
+// Plan decides which episodes to play, for a kind that is a Planner.
 func (k Kind) Plan(p Params, cell Spec, seed uint64) (Plan, error) {
 	return k.typeless().plan(p, cell, seed)
 }
 
-// Forecast says what Plan may ask for before anything of it is played.
+// Forecast describes what Plan may ask for.
 func (k Kind) Forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
 	return k.typeless().forecast(p, cell, seed)
 }
 
-// Uniform says whether Plan makes the same of every deal, but for the deals of its specs.
+// Uniform reports whether Plan makes the same of every deal, except for the deals of its specs.
 func (k Kind) Uniform(p Params) bool { return k.typeless().uniform(p) }
 
-// Dealt names what params put before the seats of an episode, beside chance. See Dealer.
+// Dealt names what params put before the seats of an episode, apart from chance. See Dealer.
 func (k Kind) Dealt(p Params) (what string, whole bool) { return k.typeless().dealt(p) }
 
-// Status says how a run with these params goes while it is played. Nil: nothing but the number of episodes.
+// Status returns the progress of a run with these params. Nil: only the number of episodes is known.
 func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
 
-// External says whether the kind has an Environment.
+// External reports whether the kind has an Environment.
 func (k Kind) External() bool { return k.external }
 
-// Actor connects to the outside for one run, which has this id. It is for kinds that are External.
+// Actor connects to the outside for the run with this id. The kind must be External.
 func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }
 
-// Local says whether all that params need is within this process. It is where nothing is outside.
+// Local reports whether everything that params need is within this process.
 func (k Kind) Local(p Params) bool { return k.typeless().local(p) }
 
-// Probe asks every server that the params name.
+// Probe asks every server that params name.
 func (k Kind) Probe(ctx context.Context, p Params) []Presence { return k.typeless().probe(ctx, p) }
 
-// Identity is params without those that are outside of play: what makes two plans the same.
+// Identity returns params without those of Environment.Outside: two plans with equal identities are the same.
 func (k Kind) Identity(params json.RawMessage) json.RawMessage {
 	var all map[string]json.RawMessage
 	if len(k.outside) == 0 || json.Unmarshal(params, &all) != nil {
@@ -156,7 +156,7 @@ func (k Kind) Identity(params json.RawMessage) json.RawMessage {
 	return b
 }
 
-// unknown is the definition of a kind that is not known.
+// unknown is the definition of an unknown kind.
 type unknown struct{}
 
 var errUnknown = errors.New("world: the kind is not known")

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checkMethods wants every exported method of a definition to be one of a part of a kind.
+// checkMethods returns an error unless every exported method of a definition belongs to a part of a kind.
 func checkMethods[P any](d Definition[P]) error {
 	parts := []reflect.Type{
 		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](),
@@ -48,7 +48,7 @@ func hasMethod(t reflect.Type, name string) bool {
 	return has
 }
 
-// meantOr says which method was probably meant, or what to do with one of another purpose.
+// meantOr suggests a similar method, or what to do with one of another purpose.
 func meantOr(name string, all []string) string {
 	if near := Nearest(name, all); near != "" {
 		return "did you mean " + near + "?"
@@ -56,7 +56,7 @@ func meantOr(name string, all []string) string {
 	return "make it a function, or do not export it"
 }
 
-// signatures lists the methods of an interface as they must be.
+// signatures lists the methods of an interface.
 func signatures(part reflect.Type) string {
 	var all []string
 	for m := range part.Methods() {

@@ -11,7 +11,7 @@ import (
 
 var kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-// checkAbout wants a name that plan files can use, and a version.
+// checkAbout checks the name and the version of a kind.
 func checkAbout(a About) error {
 	switch {
 	case !kindName.MatchString(a.Name):
@@ -22,8 +22,8 @@ func checkAbout(a About) error {
 	return nil
 }
 
-// checkParams wants params that plan files and run files can hold: a struct of exported fields, each with a JSON
-// name of its own. What a run file does not hold is lost when the run is resumed.
+// checkParams checks that plan files and run files can hold params: a struct of exported fields, each with its
+// own JSON name. Other fields would be lost when the run is resumed.
 func checkParams(params reflect.Type) error {
 	if readsItself(params) {
 		return nil
@@ -34,7 +34,7 @@ func checkParams(params reflect.Type) error {
 	return checkFields(params, "params", map[reflect.Type]bool{})
 }
 
-// checkFields checks the fields of a struct, and of those within it. path is how errors call the struct.
+// checkFields checks the fields of a struct and of the structs within it. path names the struct in errors.
 func checkFields(t reflect.Type, path string, seen map[reflect.Type]bool) error {
 	if seen[t] {
 		return nil
@@ -64,8 +64,8 @@ func checkFields(t reflect.Type, path string, seen map[reflect.Type]bool) error 
 	return nil
 }
 
-// shadowed says whether a field of an embedded struct is hidden, or within one that has a JSON name and is checked
-// as that.
+// shadowed reports whether a field of an embedded struct is hidden, or is within a struct with a JSON name,
+// which is checked under that name.
 func shadowed(t reflect.Type, f reflect.StructField) bool {
 	for i := 1; i < len(f.Index); i++ {
 		if name, _, _ := strings.Cut(t.FieldByIndex(f.Index[:i]).Tag.Get("json"), ","); name != "" {
@@ -76,13 +76,13 @@ func shadowed(t reflect.Type, f reflect.StructField) bool {
 	return !ok || len(seen.Index) != len(f.Index)
 }
 
-// readsItself says whether values of a type are read from JSON by a method of their own.
+// readsItself reports whether a type has its own method to decode JSON.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// elem is the type of the values in lists, maps and pointers.
+// elem returns the type of the values in lists, maps and pointers.
 func elem(t reflect.Type) reflect.Type {
 	for {
 		switch t.Kind() {

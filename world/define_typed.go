@@ -39,10 +39,10 @@ type untypedOutside interface {
 	probe(ctx context.Context, p Params) []Presence
 }
 
-// typed is the definition behind untyped. A part that it lacks returns nothing.
+// typed implements untyped. A part that the definition lacks returns nothing.
 type typed[P any] struct{ Definition[P] }
 
-// of returns params as the definition's own.
+// of returns params as the definition's type.
 func (t typed[P]) of(p Params) (*P, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -54,7 +54,7 @@ func (t typed[P]) of(p Params) (*P, error) {
 	return own, nil
 }
 
-// try calls a part with the definition's own params. A panic is an error that names the part.
+// try calls a part with params of the definition's type. It turns a panic into an error that names the part.
 func try[P, T any](t typed[P], p Params, name string, part func(own *P) (T, error)) (out T, err error) {
 	own, err := t.of(p)
 	if err != nil {
@@ -64,7 +64,7 @@ func try[P, T any](t typed[P], p Params, name string, part func(own *P) (T, erro
 	return part(own)
 }
 
-// give does the same with a part that cannot fail: it gives nothing of params of another kind.
+// give calls a part that cannot fail. It returns nothing for params of another kind.
 func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
 	own, err := t.of(p)
 	if err != nil {
@@ -73,7 +73,7 @@ func give[P, T any](t typed[P], p Params, part func(own *P) T) (none T) {
 	return part(own)
 }
 
-// caught makes an error of a panic. It is to be deferred.
+// caught turns a panic into an error. Defer it.
 func (t typed[P]) caught(part string, err *error) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("kind %s: %s panicked: %v", t.About().Name, part, v)
@@ -87,7 +87,7 @@ func (t typed[P]) defaults() (p Params) {
 	return p
 }
 
-// seats also tries Measures and Models, which return no error: a plan whose params make them panic is refused.
+// seats also tries Measures and Models, which return no error: params that make them panic are refused.
 func (t typed[P]) seats(p Params) ([]string, error) {
 	seats, err := try(t, p, "Seats", t.Seats)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t typed[P]) seats(p Params) ([]string, error) {
 	return seats, err
 }
 
-// world lets a panic through: whoever plays the world takes it for one of the world.
+// world does not catch a panic: the caller handles it as a panic of the world.
 func (t typed[P]) world(p Params, lineup Lineup) (World, error) {
 	own, err := t.of(p)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t typed[P]) models(p Params) map[string]string {
 }
 
 func (t typed[P]) measures(p Params) []Measure {
-	declared, _ := t.measured(p) // of params that a plan has, it does not fail: seats tries it
+	declared, _ := t.measured(p) // it does not fail for params of a plan: seats has tried it
 	return declared
 }
 

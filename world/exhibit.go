@@ -1,43 +1,41 @@
 package world
 
-// Exhibitor makes a kind's own part of a report. What it makes depends on nothing but the
-// episodes that it is given. It is made anew for every report and used by one goroutine.
+// Exhibitor makes a kind's part of a report. Its exhibits depend only on the episodes that it is given. Each report
+// has its own, used by one goroutine.
 type Exhibitor interface {
-	// Add takes in an episode that ended. They come in episode order, those that failed too.
-	// Data that is not what it should be is passed over: a run file may come from anywhere.
+	// Add takes an episode that ended, in episode order, including those that failed. It ignores malformed data:
+	// a run file may be from anywhere.
 	Add(p Played)
 	// Exhibits is called once, after the last Add.
 	Exhibits() []Exhibit
 }
 
-// Exhibit is one thing to look at.
+// Exhibit is one table, chart or text.
 type Exhibit struct {
-	Name    string // what its table is called in files: lower case, words joined by -
+	Name    string // of its table in files: lower case, words joined by -
 	Title   string
 	Caption string // how to read it, in a sentence or two
 	Show    Show
 }
 
-// Show is what an exhibit shows. It is one of
+// Show is the content of an exhibit. It is one of
 //
-//   - Estimates: numbers with intervals, a row each
+//   - Estimates: numbers with intervals, one per row
 //   - HeatMap: a number for every row and column
-//   - Curves: lines over something that grows
+//   - Curves: lines over an axis
 //   - Scatter: named points
 //   - Bars: counts by label
 //   - Grid: any other table
 //   - Text: paragraphs
 //   - Figure: an SVG picture
 //   - Replay: an episode to step through
-//
-// and nothing else.
 type Show interface{ show() }
 
-// Estimates are numbers with intervals, a row each.
+// Estimates are numbers with intervals, one per row.
 type Estimates struct {
-	By    []string // what the labels of a row are: agent, mode
-	What  string   // what is estimated: share of conversations, points
-	Share bool     // from 0 to 1: the axis shows all of it
+	By    []string // the names of the labels: agent, mode
+	What  string   // the quantity: share of conversations, points
+	Share bool     // values are from 0 to 1, and the axis shows all of it
 	Rows  []Estimated
 }
 
@@ -47,19 +45,19 @@ type Estimated struct {
 	Sample *Sample
 }
 
-// HeatMap is a number for every row and column, such as who did what to whom. Its colours go
-// over what the numbers can be, as far as the bounds of its samples say.
+// HeatMap has a number for every row and column, such as who did what to whom. The bounds of its samples set the
+// range of its colours.
 type HeatMap struct {
-	Row, Column   string // what rows and columns are: agent, opponent
+	Row, Column   string // the names of rows and columns: agent, opponent
 	What          string
 	Share         bool
 	Rows, Columns []string
-	Cells         [][]*Sample // by row and column; nil: nothing is known
+	Cells         [][]*Sample // by row and column; nil: unknown
 }
 
-// Curves are lines over something that grows, with bands.
+// Curves are lines with bands.
 type Curves struct {
-	X, Y   string // what the axes are
+	X, Y   string // the names of the axes
 	Share  bool
 	Curves []Curve
 }
@@ -68,19 +66,19 @@ type Curves struct {
 type Curve struct {
 	Name   string
 	Points []CurvePoint // from left to right
-	// Level means that it is no series but a value to compare with, such as a threshold.
+	// Level means that it is a value to compare with, such as a threshold.
 	Level bool
 }
 
-// CurvePoint is a place on a curve.
+// CurvePoint is a point of a curve.
 type CurvePoint struct {
 	X      float64
 	Sample *Sample
-	// Given means that it was known beforehand, such as a start: it has no interval.
+	// Given means that it was known in advance, such as a start: it has no interval.
 	Given bool
 }
 
-// Scatter is named points, with intervals in both directions.
+// Scatter is named points with intervals in both directions.
 type Scatter struct {
 	X, Y   string
 	Share  bool // of both
@@ -93,36 +91,34 @@ type ScatterPoint struct {
 	X, Y *Sample
 }
 
-// Bars are counts by label, or a histogram where labels are ranges. With several series,
-// the bars of a label stand beside each other.
+// Bars are counts by label, or a histogram if the labels are ranges. With several series, the bars of a label are
+// side by side.
 type Bars struct {
 	X, Y   string
 	Labels []string
 	Series []BarSeries
 }
 
-// BarSeries is a bar for every label.
+// BarSeries has a bar for every label.
 type BarSeries struct {
 	Name   string
-	Values []float64 // as many as there are labels
+	Values []float64 // one per label
 }
 
-// Grid is a table: rows of cells. A cell is a string, an int, a float64 or a *Sample, which is
-// shown as its mean with the interval.
+// Grid is a table. A cell is a string, an int, a float64 or a *Sample, shown as its mean with the interval.
 type Grid struct {
 	Columns []string
 	Rows    [][]any
 }
 
-// Text is paragraphs, separated by empty lines. Pre keeps lines and spaces as they are,
-// for diffs and maps made of letters.
+// Text is paragraphs, separated by empty lines. Pre keeps lines and spaces, for diffs and maps made of letters.
 type Text struct {
 	Body string
 	Pre  bool
 }
 
-// Figure is a picture of the kind's own making. What in it could fetch or do anything is
-// taken out, so words of models may be in its texts.
+// Figure is a picture that the kind draws. Everything in it that could fetch or run something is removed, so it may
+// contain text of models.
 type Figure struct {
 	SVG string
 	Alt string // the same in words
@@ -130,8 +126,8 @@ type Figure struct {
 
 // Replay is an episode to step through, frame by frame.
 type Replay struct {
-	// Base is an SVG picture that stays, such as an empty board, and Frame.SVG what is put
-	// over it, in the same coordinates. Both may be empty.
+	// Base is a fixed SVG picture, such as an empty board. Frame.SVG is drawn over it, in the same coordinates. Both
+	// may be empty.
 	Base   string
 	Frames []Frame
 }
@@ -140,13 +136,13 @@ type Replay struct {
 type Frame struct {
 	Title string
 	SVG   string
-	Lines []FrameLine // what was said and done, in order
+	Lines []FrameLine // statements and actions, in order
 }
 
-// FrameLine is somebody's words in a frame.
+// FrameLine is a statement in a frame.
 type FrameLine struct {
 	Who  string // a seat; empty: the world
-	To   string // whom it was said to; empty: everybody
+	To   string // the addressee; empty: everybody
 	Text string
 }
 

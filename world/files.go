@@ -5,38 +5,35 @@ import (
 	"iter"
 )
 
-// Files are the files that the params of a plan may name. Names are those of the plan
-// file: relative to its folder, with slashes. Those of a plan file are also a RowReader, a FolderLister and a
-// journal.Opener; those of a test need not be.
+// Files gives access to the files that params may name. Names are relative to the plan file's folder, with slashes.
+// The Files of a plan file also implement RowReader, FolderLister and journal.Opener; those of a test need not.
 type Files interface {
-	// Match lists the files that a pattern such as talks/actors/*.yaml matches, in order.
+	// Match lists the files that match a pattern such as talks/actors/*.yaml, in order.
 	Match(pattern string) []string
 	// Text returns the whole of a file, which must be UTF-8 text.
 	Text(name string) (string, error)
-	// YAML decodes a file into the struct that v points to, as strictly as params are: a
-	// key that the struct does not have and a value of another type are errors. Fields are
-	// described by the tags that params have: json, doc, oneof. The Document is nil only
-	// where the file could not be read as YAML at all.
+	// YAML decodes a file into the struct that v points to, as strictly as params: an unknown key and a value of
+	// another type are errors. Tags describe the fields as in params: json, doc, oneof. The Document is nil only if
+	// the file is not YAML.
 	YAML(name string, v any) (Document, error)
 }
 
-// RowReader reads data sets.
+// RowReader reads datasets.
 type RowReader interface {
-	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON, one after the other. It ends with the
-	// first error.
+	// Rows returns the rows of a json, jsonl, yaml or parquet file, each as JSON. It ends with the first error.
 	Rows(name string) iter.Seq2[json.RawMessage, error]
 }
 
-// FolderLister lists folders, for errors that say what was meant.
+// FolderLister lists folders, for errors that suggest a name.
 type FolderLister interface {
 	// Folders returns the names of the folders in a folder.
 	Folders(in string) []string
 }
 
-// Document is a file that was decoded, for what its keys mean together.
+// Document is a decoded file, for errors about keys that do not fit together.
 type Document interface {
-	// Place says where a key such as metrics[2].range stands, or would: file:line:column: key.
+	// Place returns the position of a key such as metrics[2].range, or of its mapping: file:line:column: key.
 	Place(key string) string
-	// Fault returns an error about the value of a key. It names the place and shows the line.
+	// Fault returns an error about the value of a key, with its position and its line.
 	Fault(key, format string, args ...any) error
 }

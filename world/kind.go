@@ -8,196 +8,193 @@ import (
 	"parley/llm"
 )
 
-// This file is everything that a kind can bring, in the order in which an author meets it. Definition is what
-// every kind has. All else is optional: a definition that also has the methods of one of these interfaces brings
-// what it is for, and Define finds it. To have the compiler check a method, write
+// This file holds everything that a kind can have, in the order in which an author meets it. Every kind has a
+// Definition. Everything else is optional: if a definition also has the methods of one of these interfaces, Define
+// finds them. To have the compiler check a method, write
 //
 //	var _ world.Measurer[Params] = definition{}
 
-// About says what a kind is.
+// About describes a kind.
 type About struct {
-	// Name is how plan files call the kind: a word in lower case.
+	// Name is the kind's name in plan files: a lower-case word.
 	Name string
-	// Version changes when episodes that were recorded before would go on differently.
+	// Version changes when recorded episodes would continue differently.
 	Version int
-	// Doc is one line that says what is played.
+	// Doc says in one line what is played.
 	Doc string
-	// Example is a plan file with every param and a comment on it: parley init writes it.
+	// Example is a plan file with every param and a comment on it. parley init writes it.
 	Example string
-	// ExampleFiles are the files that Example names, by name: they are written beside it.
+	// ExampleFiles are the files that Example names, by name. parley init writes them beside it.
 	ExampleFiles map[string]string
 }
 
-// Definition is what a kind cannot do without. P is the struct of its params: a plan file's params are decoded
-// into it, its json tags are their names, and its doc tags describe them in schemas, docs and errors.
+// Definition is the required part of a kind. P is the struct of its params: params of a plan file are decoded into
+// it, its json tags are their names, and its doc tags describe them in schemas, docs and errors.
 type Definition[P any] interface {
 	About() About
-	// Defaults returns new params, as they are where a plan file says nothing.
+	// Defaults returns new params with the values that apply if a plan file sets nothing.
 	Defaults() *P
-	// Seats checks params and lists the seats they make.
+	// Seats checks params and lists the seats.
 	Seats(params *P) ([]string, error)
 	// World makes the world of one episode.
 	World(params *P, lineup Lineup) (World, error)
 }
 
-// Measurer declares what outcomes may score, so that plans, reports and intervals know it beforehand.
+// Measurer declares the scores of outcomes, so that plans, reports and intervals know them in advance.
 type Measurer[P any] interface {
-	// Measures lists the scores. Nil: they are not known beforehand.
+	// Measures lists the scores. Nil: they are not known in advance.
 	Measures(params *P) []Measure
 }
 
-// BotBringer brings agents without a model, by name.
+// BotBringer has agents without a model, by name.
 type BotBringer interface {
 	Bots() map[string]Bot
 }
 
-// StandIn plays the kind's worlds for the simulated provider, so that they can be tried without a model.
+// StandIn plays the kind's worlds for the simulated provider, so that you can try them without a model.
 type StandIn interface {
-	// StandIn answers a request of the kind's worlds. ok is false for any other request. It must be a pure
-	// function: model is the simulated model's name without its provider, and seed is for varied answers.
+	// StandIn answers a request of the kind's worlds. ok is false for any other request. It must be a pure function.
+	// model is the simulated model's name without its provider, and seed varies answers.
 	StandIn(model string, req *llm.Request, seed uint64) (text string, ok bool)
 }
 
 // Loader reads files that params name.
 type Loader[P any] interface {
-	// Load puts what the files say into params, so that a run is complete without them. It is called when a plan
-	// file is read, and never for a recorded plan, whose params hold it all. advice is what to write differently
-	// in the files, though it is understood.
+	// Load copies the content of the files into params, so that a run is complete without them. It is called when a
+	// plan file is read, and never for a recorded plan. advice lists things to write differently in the files.
 	Load(params *P, files Files) (advice []string, err error)
 }
 
 // Caster names models for seats that a plan file leaves empty.
 type Caster[P any] interface {
-	// Models returns seat to provider/model, as the files that were loaded ask for them.
+	// Models maps seats to provider/model, as the loaded files ask for.
 	Models(params *P) map[string]string
 }
 
-// Planner decides which episodes are played, stage by stage, where a kind does so itself: an evolution breeds what
-// it tries next.
+// Planner decides which episodes to play, stage by stage. An evolution is an example: it breeds what it tries next.
 type Planner[P any] interface {
-	// Plan is called for each episode that a plan file asks for, with its params, its spec, and the run's seed.
-	// The plans it returns are played beside each other. Specs it asks for need not be like cell, but have its Cell.
+	// Plan is called for each episode that a plan file asks for, with its params, its spec and the run's seed. The
+	// plans that it returns are played beside each other. Its specs may differ from cell, but have its Cell.
 	Plan(params *P, cell Spec, seed uint64) (Plan, error)
-	// Forecast says what such a plan may ask for before anything of it is played. It is called with the same.
-	// No parts: all that can be foreseen is the first stage.
+	// Forecast describes what Plan with the same arguments may ask for. No parts: only the first stage is known.
 	Forecast(params *P, cell Spec, seed uint64) ([]Part, error)
 }
 
-// UniformPlanner is a Planner that may be asked once for a cell instead of once for each deal.
+// UniformPlanner is a Planner that can be asked once for a cell instead of once for each deal.
 type UniformPlanner[P any] interface {
-	// Uniform says whether Plan makes the same of every deal, but for the deals of its specs.
+	// Uniform reports whether Plan makes the same of every deal, except for the deals of its specs.
 	Uniform(params *P) bool
 }
 
-// Dealer names what params put before the seats of an episode, beside chance: a problem, a set of them. Episodes are
-// compared pair by pair only where it is the same.
+// Dealer names what params put before the seats of an episode, apart from chance: a problem, a set of problems.
+// Episodes are compared in pairs only if it is the same.
 type Dealer[P any] interface {
-	// Dealt returns its name. whole: it is all there is, so that the seed and the deal do not count. "": nothing.
+	// Dealt returns its name. whole means that nothing else matters, not even the seed and the deal. "": nothing.
 	Dealt(params *P) (what string, whole bool)
 }
 
-// StatusMaker says how a run goes while it is played, beyond the number of episodes.
+// StatusMaker reports the progress of a run, beyond the number of episodes.
 type StatusMaker[P any] interface {
 	Status(params *P) Status
 }
 
-// Reporter makes the kind's own part of a report.
+// Reporter makes the kind's part of a report.
 type Reporter interface {
-	// Exhibitor begins a report.
+	// Exhibitor starts a report.
 	Exhibitor() Exhibitor
 }
 
-// Storyteller makes what there is to look at of one episode, beside its transcript.
+// Storyteller makes exhibits of one episode, shown beside its transcript.
 type Storyteller interface {
-	// Story is given all that was noted, asked and done, in the order of a transcript. NotesOf picks the notes.
-	Story(p Played, told []TranscriptEntry) []Exhibit
+	// Story is given the transcript: notes, asks and acts in order. NotesOf returns the notes.
+	Story(p Played, transcript []TranscriptEntry) []Exhibit
 }
 
 // FileMaker makes files of one episode, for people and other programs.
 type FileMaker interface {
-	// Files returns them by name: Markdown texts, and tables that end in .csv and have a line of column names.
+	// Files returns files by name: Markdown texts, and tables that end in .csv and have a header line.
 	Files(p Played, notes []Note) map[string]string
 }
 
-// Marker points out words of replies in transcripts.
+// Marker highlights words of replies in transcripts.
 type Marker interface {
-	// Mark finds what a note says about the words of a reply of its seat: the words, and in short what they do,
-	// as "gives its secret away". "": nothing.
+	// Mark returns the words of a reply that a note is about, and a short description of what they do, as "gives its
+	// secret away". "": nothing.
 	Mark(n Note) (words, mark string)
 }
 
-// Recorded is for kinds whose episodes nobody plays: they are the record of what other programs asked. No world
-// notes what its seats are told, so transcripts show what is new in each request. Reports list the episodes as
-// sessions, and exports take in those that have not ended.
+// Recorded is for kinds whose episodes are not played but recorded from the requests of other programs. No world
+// makes notes, so transcripts show what is new in each request. Reports list the episodes as sessions, and exports
+// include those that have not ended.
 type Recorded interface {
-	// Hidden reports whether transcripts leave a note out.
+	// Hidden reports whether transcripts leave out a note.
 	Hidden(n Note) bool
-	// Closed says why an episode ended, for a reader; "" where nobody said.
+	// Closed says why an episode ended; "" if it is not known.
 	Closed(o Outcome) string
 }
 
-// Painter gives seats the colours that they have by custom.
+// Painter sets the colours of seats.
 type Painter interface {
-	// Colours are light and dark, as #233f92, by seat. Charts and transcripts use them.
+	// Colours returns a light and a dark colour, as #233f92, by seat. Charts and transcripts use them.
 	Colours() map[string][2]string
 }
 
-// Environment carries out acts, for worlds that act on something outside of them. An unfinished episode of such a
-// kind starts again as a new attempt when its run is resumed, since the outside has forgotten it.
+// Environment carries out acts, for worlds that act on something outside. When a run is resumed, an unfinished
+// episode starts again as a new attempt, since the outside has lost its state.
 type Environment[P any] interface {
-	// Actor connects to the outside for one run, which has this id. It is closed when the run stops.
+	// Actor connects to the outside for the run with this id. It is closed when the run stops.
 	Actor(params *P, run string) (Actor, error)
-	// Outside names params that say where and how fast episodes are played, and never change what comes of them:
-	// they may be others when a run is resumed.
+	// Outside names params that say where and how fast episodes are played, and never change their outcomes. They
+	// may differ when a run is resumed.
 	Outside() []string
 }
 
-// Prober says whether the outside can be reached, for those who check a plan.
+// Prober reports whether the outside can be reached.
 type Prober[P any] interface {
-	// Local says whether all of the outside is within this process: a check may then play it.
+	// Local reports whether all of the outside is within this process, so that a check may play it.
 	Local(params *P) bool
-	// Probe asks every server that the params name. It returns none where Local is true.
+	// Probe asks every server that params name. It returns nothing if Local is true.
 	Probe(ctx context.Context, params *P) []Presence
 }
 
-// Presence is what a Prober learned of one server.
+// Presence is a Prober's result for one server.
 type Presence struct {
 	Server  string `json:"server"`
 	Answers bool   `json:"answers"`
-	// Why is why it does not answer.
+	// Why says why it does not answer.
 	Why string `json:"why,omitempty"`
 }
 
-// Actor carries out acts. An error that is not an *llm.Error is one of transport. One that holds something for
-// episodes is also a Leaver and a Closer, one that lets acts wait a Drainer and a Waiter, one that has only so much
-// room Roomy.
+// Actor carries out acts. An error that is not an *llm.Error is a transport error. An Actor may also implement
+// Leaver and Closer if it keeps state for episodes, Drainer and Waiter if acts can wait, and Roomy if its room is
+// limited.
 type Actor interface {
 	Act(ctx context.Context, turn TurnID, index int, seat string, act Act) (*llm.Response, error)
 }
 
-// TurnID names one turn of a run: which episode and which attempt at it, which strand, and the number of the turn in it.
+// TurnID identifies a turn of a run: its episode and attempt, its strand, and its number in the strand.
 type TurnID struct {
 	Episode, Attempt int
 	Strand           string
 	Turn             int
 }
 
-// Closer gives everything back when a run stops. No act is being carried out then.
+// Closer releases everything when a run stops. No act is in progress then.
 type Closer interface {
 	Close(ctx context.Context)
 }
 
-// Leaver is told of episodes that end before their world does, by a panic or a budget.
+// Leaver is notified of episodes that end before their world does, by a panic or a budget.
 type Leaver interface {
 	Leave(ctx context.Context, episode int)
 }
 
-// Drainer answers acts that nothing was done for with llm.KindCanceled, from now on.
+// Drainer makes waiting and later acts fail with llm.KindCanceled if nothing was done for them.
 type Drainer interface {
 	Drain()
 }
 
-// Waiter says what acts wait for, if they cannot go on; "" if they can.
+// Waiter says what acts are waiting for; "" if they are not waiting.
 type Waiter interface {
 	Waiting() string
 }
@@ -207,57 +204,56 @@ type Roomy interface {
 	Room() int
 }
 
-// Commander brings verbs to the command line.
+// Commander adds commands to the command line.
 type Commander interface {
 	Commands() []Command
 }
 
-// Command is a verb that a kind brings to the command line.
+// Command is a command that a kind adds to the command line.
 type Command struct {
 	Name string // a word in lower case
 	Doc  string // one line for the help
-	// Verb is a pointer to a struct. Its exported fields are the flags and arguments: the tags help, arg, name,
-	// default, placeholder, optional, enum, group and negatable describe them, as those of package kong do. A command
-	// that plays plans embeds PlayFlags.
+	// Verb is a pointer to a struct. Its exported fields are the flags and arguments, described by the tags help,
+	// arg, name, default, placeholder, optional, enum, group and negatable, as in package kong. A command that plays
+	// plans embeds PlayFlags.
 	Verb Verb
 }
 
-// Verb is what a command does.
+// Verb carries out a command.
 type Verb interface {
-	// Run carries it out. ctx ends it at once. A UsageError is about flags and arguments.
+	// Run runs the command. ctx ends it at once. A UsageError is about flags and arguments.
 	Run(ctx context.Context, p *Program) error
 }
 
-// Program is the program that a command is part of: what it may use of the outside, beside files that its arguments
+// Program is the program that runs a command. It gives access to everything outside, except files that the arguments
 // name.
 type Program struct {
-	// Env looks up a variable of the environment.
+	// Env looks up an environment variable.
 	Env   func(name string) (value string, ok bool)
 	Stdin io.Reader
-	// Stdout and Stderr show a terminal no control characters, whatever is written: a model's words cannot harm it.
+	// Stdout and Stderr remove control characters if they lead to a terminal, so a model's text cannot harm it.
 	Stdout, Stderr io.Writer
-	// Width is how wide the terminal is that Stdout leads to; 0: it leads elsewhere.
+	// Width returns the width of the terminal behind Stdout; 0: it is not a terminal.
 	Width func() int
-	// Stop is done when the user wants the command to begin nothing more and finish: after the first Ctrl-C. Reads of
-	// Stdin then end with io.EOF. A command that leaves something undone returns context.Cause(Stop): the program
-	// ends with the exit code for an interruption.
-	Stop context.Context //nolint:containedctx // a signal of its own, beside that of Run
-	// Write writes a file whole or not at all. It refuses to write over a file that is there, unless Force is set, and
-	// over a run file in any case.
+	// Stop is done when the command should start nothing more and finish: after the first Ctrl-C. Reads of Stdin then
+	// return io.EOF. A command that leaves something undone returns context.Cause(Stop): the program ends with the
+	// exit code for an interruption.
+	Stop context.Context //nolint:containedctx // a signal, beside the context of Run
+	// Write writes a whole file or nothing. It does not overwrite a file unless Force is set, and never a run file.
 	Write func(o Output, write func(io.Writer) error) error
 	// Runs plays plans and reads run files.
 	Runs Runs
 }
 
-// Output is a file that a command writes where the user says.
+// Output is a file that a command writes.
 type Output struct {
-	Flag   string   // that names it, such as --out
-	Path   string   // where the user wants it
-	Force  bool     // it may be written over what is there
+	Flag   string   // the flag that names it, such as --out
+	Path   string   // its path
+	Force  bool     // overwrite an existing file
 	Inputs []string // the run files that the command reads
 }
 
-// UsageError is an error about the flags and arguments of a command: the program ends with the exit code for that.
+// UsageError is an error about flags and arguments. The program ends with the exit code for that.
 type UsageError struct{ Err error }
 
 // Error returns the text of Err.
@@ -266,6 +262,6 @@ func (e UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e UsageError) Unwrap() error { return e.Err }
 
-// ErrReported is returned by a command that has written what failed itself: the program ends with the exit code for
+// ErrReported is returned by a command that has printed its errors itself. The program ends with the exit code for
 // failures and prints nothing more.
 var ErrReported = errors.New("what failed has been reported")

@@ -2,6 +2,5 @@ package world
 
 import "parley/internal/near"
 
-// Nearest returns the one of names that somebody probably meant who wrote name, or "": for
-// what a kind says of params and files that hold a slip.
+// Nearest returns the one of names that was probably meant by name, or "", for errors about misspelled names.
 func Nearest(name string, names []string) string { return near.Name(name, names) }

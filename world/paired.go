@@ -5,11 +5,10 @@ import (
 	"parley/stats"
 )
 
-// Paired compares two sides that did the same things, such as solved the same problems:
-// by how much a is above b on average, with its interval, and how often chance alone makes
-// as much of a difference. Where all that was done succeeded or not (1 or 0) these are
-// Newcombe's interval and McNemar's test; elsewhere Student's and a test by flipping signs,
-// which draws from the seed. Where they are not of one length nothing is known.
+// Paired compares two sides that did the same things, such as solve the same problems. It returns the mean difference
+// a-b with its interval, and a test of how often chance alone makes such a difference. If all values are 0 or 1,
+// these are Newcombe's interval and McNemar's test; otherwise Student's and a sign-flip test, which draws from the
+// seed. If the lengths differ, the result is unknown.
 func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, stats.Test) {
 	if len(a) == len(b) && zeroOne(a) && zeroOne(b) {
 		var p calc.Pairs

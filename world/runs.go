@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Runs plays plans into run files, as the command run does. It is also a journal.Opener, which reads run files. A
-// server that plays a plan for its clients is written with it.
+// Runs plays plans into run files, as the command run does. It also implements journal.Opener, which reads run files.
+// Use it to write a server that plays a plan for its clients.
 type Runs interface {
-	// Open reads a plan file and finds the run file that the plan is played into. The user is asked now where the keys may
-	// go that the plan needs, and never later: who starts the run may be somebody else.
+	// Open reads a plan file and finds its run file. It asks the user now which hosts may receive the plan's keys, and
+	// never later: somebody else may start the run.
 	Open(ctx context.Context, flags PlayFlags) (Run, error)
 }
 
-// PlayFlags are the flags of a command that plays a plan: embed it in a Verb.
+// PlayFlags are the flags of a command that plays a plan. Embed it in a Verb.
 type PlayFlags struct {
 	Plan        string         `arg:"" placeholder:"PLAN" help:"The plan file."`
 	Out         string         `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
@@ -23,7 +23,7 @@ type PlayFlags struct {
 	ReachFlags
 }
 
-// TrustFlags allow keys to go where a plan sends them.
+// TrustFlags allow keys to be sent where a plan sends them.
 type TrustFlags struct {
 	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443. Repeatable."`
 }
@@ -33,21 +33,21 @@ type ReachFlags struct {
 	AllowFiles []string `sep:"none" placeholder:"DIR" help:"Allow the plan, and the files that it names, to use files in this folder. Without it, all files must be in the plan's folder. Repeatable."`
 }
 
-// Run is a plan with the run file that it is played into.
+// Run is a plan with its run file.
 type Run interface {
 	// File returns the path of the run file.
 	File() string
-	// Plan says what the plan file asks for.
+	// Plan summarizes the plan file.
 	Plan() PlanSummary
-	// Recorded says what the run file holds now.
+	// Recorded summarizes the run file.
 	Recorded(ctx context.Context) (RecordedRun, error)
-	// Prepare makes the plan ready to be played. overrides change it, as "episodes=3" or "params.group=4"; they may be a
-	// client's, so they can name no file that the plan file does not name. Without any, a run that the file holds goes on
-	// as it was recorded.
+	// Prepare makes the plan ready to play. overrides change it, as "episodes=3" or "params.group=4". They may be a
+	// client's, so they cannot name files that the plan file does not name. Without overrides, a run in the file
+	// continues as recorded.
 	Prepare(ctx context.Context, overrides ...string) (Prepared, error)
 }
 
-// PlanSummary says what a plan asks for.
+// PlanSummary summarizes a plan.
 type PlanSummary struct {
 	Kind     string
 	Seed     uint64
@@ -55,25 +55,25 @@ type PlanSummary struct {
 	Params   json.RawMessage // with all defaults
 }
 
-// RecordedRun says what a run file holds.
+// RecordedRun summarizes a run file.
 type RecordedRun struct {
-	Kind     string // of the run; empty: the file holds none, or does not exist
+	Kind     string // of the run; empty: the file has no run, or does not exist
 	Complete bool   // nothing is left to play
 }
 
-// Prepared is a plan that is ready to be played.
+// Prepared is a plan that is ready to play.
 type Prepared struct {
 	PlanSummary
-	// Play plays until the run is complete, or until drain is done and what has begun has ended; ctx aborts. It calls
-	// begun when play begins, and ended whenever an episode has ended and its outcome is durable. An error without a call
-	// of begun means that nothing was played.
+	// Play plays until the run is complete, or until drain is done and the episodes in progress have ended; ctx aborts.
+	// It calls begun when play starts, and ended whenever an episode has ended and its outcome is durable. If it returns
+	// an error without having called begun, nothing was played.
 	Play func(ctx, drain context.Context, begun, ended func()) (Ending, error)
 }
 
-// Ending is how playing a plan ended.
+// Ending says how playing a plan ended.
 type Ending struct {
-	// State is complete, stopped or failed. One that was stopped can be resumed.
+	// State is complete, stopped or failed. A stopped run can be resumed.
 	State string
-	// Reason is why it stopped or failed.
+	// Reason says why it stopped or failed.
 	Reason string
 }

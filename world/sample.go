@@ -7,29 +7,27 @@ import (
 	"parley/stats"
 )
 
-// Unit says what an observation depends on. Observations with the same Deal, or with the same
-// Play, are not independent of each other.
+// Unit says which other observations an observation depends on: those with the same Deal or the same Play.
 type Unit struct {
 	// Deal identifies what the episode was dealt. 0: no other episode was dealt the same.
 	Deal int
-	// Play identifies what was said in the episode, where another episode with the same words
-	// is a copy and not a second observation: see journal.Ended. 0: no other is.
+	// Play identifies what was said in the episode. Another episode with the same words is a copy and not a second
+	// observation: see journal.Ended. 0: there is no copy.
 	Play int
 }
 
-// Sample is what episodes gave of one number. It is the only place where a mean and its interval
-// are computed: every table, chart, plan and comparison shows what Estimate returns. The zero
-// value is empty.
+// Sample holds the values of one number, by episode. It is the only place where a mean and its interval are
+// computed: every table, chart, plan and comparison uses Estimate. The zero value is empty.
 type Sample struct {
-	// Bounds are what the number can be: no interval goes beyond them. Default: anything.
+	// Bounds are the possible values: no interval exceeds them. Default: anything.
 	Bounds Bounds
 
 	values []float64 // one for each episode
-	deals  []int     // of values, by Unit.Deal; nil: none has one
-	plays  []int     // of values, by Unit.Play; nil: none has one
+	deals  []int     // Unit.Deal of each value; nil: none has one
+	plays  []int     // Unit.Play of each value; nil: none has one
 }
 
-// Add takes in what one episode gave. An episode counts once: of several values, by their mean.
+// Add adds an episode. If it has several values, their mean counts.
 func (s *Sample) Add(u Unit, values ...float64) {
 	if len(values) == 0 {
 		return
@@ -43,7 +41,7 @@ func (s *Sample) Add(u Unit, values ...float64) {
 	s.values = append(s.values, sum/float64(len(values)))
 }
 
-// mark appends the cluster of a value. A list without clusters is not kept.
+// mark appends the cluster of a value. A list without clusters stays nil.
 func (s *Sample) mark(list []int, id int) []int {
 	if list == nil && id == 0 {
 		return nil
@@ -54,7 +52,7 @@ func (s *Sample) mark(list []int, id int) []int {
 	return append(list, id)
 }
 
-// Episodes is how many episodes gave something. A nil sample has none.
+// Episodes returns the number of episodes. It is 0 for a nil sample.
 func (s *Sample) Episodes() int {
 	if s == nil {
 		return 0
@@ -62,20 +60,19 @@ func (s *Sample) Episodes() int {
 	return len(s.values)
 }
 
-// SD is the standard deviation of what episodes gave; 0 for fewer than two.
+// SD returns the standard deviation of the values; 0 for fewer than two.
 func (s *Sample) SD() float64 { return calc.Mean(s.values, 0.5).SD }
 
-// Estimate is the mean over episodes with its interval. Its N is the number of independent
-// units that it rests on.
+// Estimate returns the mean over episodes with its interval. Its N is the number of independent units.
 //
-//   - Where every value is 0 or 1, and can be nothing else, the interval is Wilson's.
-//   - Where the number has a lowest and a highest value, it is Wilson's between these, for as
-//     many zeros and ones as would vary as much: it never leaves the bounds.
-//   - Elsewhere, and of differences, it is Student's, cut to the bounds. Where all values are the same it is unknown: they do not tell
-//     how much others would vary.
-//   - Where several episodes share a deal or are copies of one play, they form clusters, and
-//     the variance is cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey).
-//     Where there are shared deals and copies too, the wider of the two intervals counts.
+//   - If every value is 0 or 1, and can be nothing else, the interval is Wilson's.
+//   - If the number has a lowest and a highest value, it is Wilson's between these, for as many zeros and ones as
+//     would vary as much: it never leaves the bounds.
+//   - Otherwise, and for differences, it is Student's, cut to the bounds. If all values are the same it is unknown:
+//     they do not show how much others would vary.
+//   - If several episodes share a deal or are copies of one play, they form clusters, and the variance is
+//     cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
+//     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
 	q := s.clustered(s.deals, confidence)
 	if repeated(s.plays) {
@@ -87,7 +84,7 @@ func (s *Sample) Estimate(confidence float64) stats.Quantity {
 	return s.Bounds.Quantity(q)
 }
 
-// repeated says whether several values belong to one cluster.
+// repeated reports whether several values belong to one cluster.
 func repeated(ids []int) bool {
 	seen := make(map[int]bool, len(ids))
 	return slices.ContainsFunc(ids, func(id int) bool {
@@ -117,7 +114,7 @@ func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
 	}
 }
 
-// binary says whether values are only ever 0 or 1.
+// binary reports whether values are only 0 or 1, and can be nothing else.
 func (s *Sample) binary() bool {
 	if s.Bounds.difference || !s.Bounds.Any() && s.Bounds != Share() {
 		return false
@@ -125,7 +122,7 @@ func (s *Sample) binary() bool {
 	return !slices.ContainsFunc(s.values, func(v float64) bool { return v != 0 && v != 1 })
 }
 
-// within says whether all values are what they can be.
+// within reports whether all values are within the bounds.
 func (s *Sample) within() bool {
 	return !slices.ContainsFunc(s.values, func(v float64) bool { return !(v >= s.Bounds.Low && v <= s.Bounds.High) })
 }
@@ -134,14 +131,14 @@ func (s *Sample) constant() bool {
 	return !slices.ContainsFunc(s.values, func(v float64) bool { return v != s.values[0] })
 }
 
-// hopeless says whether more episodes like these are not going to narrow the interval: all are
-// copies of one play, or nothing varies and nothing bounds it.
-func (s *Sample) hopeless() bool {
+// Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
+// varies and there are no bounds.
+func (s *Sample) Hopeless() bool {
 	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int) bool { return p == 0 || p != s.plays[0] })
 	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }
 
-// clusters gathers values with the same id. One with 0 stands for itself.
+// clusters groups values with the same id. A value with id 0 is its own cluster.
 func (s *Sample) clusters(ids []int) *calc.Clusters {
 	c := &calc.Clusters{}
 	if ids == nil {

@@ -9,25 +9,24 @@ import (
 	"sort"
 )
 
-// MaxEpisodes is the most episodes that a run can have.
+// MaxEpisodes is the largest number of episodes of a run.
 const MaxEpisodes = math.MaxInt32
 
-// Specs is a sequence of specs. It is held in blocks, so a million episodes that differ in
-// their deal only take as much memory as one. It cannot be changed, and the zero value is empty.
+// Specs is an immutable sequence of specs. It is stored in blocks, so a million episodes that differ only in their
+// deal take as much memory as one. The zero value is empty.
 //
 // Specs is also a Plan: it plays all of them in one stage.
 type Specs struct {
 	blocks []block
 }
 
-// Group is specs that are all the same, one after the other.
+// Group is a number of equal specs, one after the other.
 type Group struct {
 	Spec Spec `json:"spec"`
 	Size int  `json:"size"`
 }
 
-// Block is groups that are repeated: a round is all groups in order, and the deals of each
-// round are one higher than those of the round before.
+// Block is repeated groups: a round is all groups in order, and each round adds 1 to the deals.
 type Block struct {
 	Groups []Group `json:"groups"`
 	Rounds int     `json:"rounds"`
@@ -35,12 +34,12 @@ type Block struct {
 
 type block struct {
 	Block
-	ends []int // in a round, of each group; nil: each has one spec
+	ends []int // of each group in a round; nil: each has one spec
 	size int   // of a round
 	end  int   // of the block in the sequence
 }
 
-// List returns specs as a sequence.
+// List returns a sequence of specs.
 func List(specs ...Spec) Specs {
 	if len(specs) == 0 {
 		return Specs{}
@@ -52,22 +51,22 @@ func List(specs ...Spec) Specs {
 	return Specs{[]block{{Block{groups, 1}, nil, len(groups), len(groups)}}}
 }
 
-// Repeat returns n specs like s that differ in their deal only: 0 and up.
+// Repeat returns n specs like s with the deals 0 to n-1.
 func Repeat(s Spec, n int) Specs {
 	if n <= 0 {
 		return Specs{}
 	}
-	return Specs{[]block{{Block{[]Group{{s.dealt(0), 1}}, n}, nil, 1, n}}}
+	return Specs{[]block{{Block{[]Group{{s.WithDeal(0), 1}}, n}, nil, 1, n}}}
 }
 
-// dealt returns s with another deal. Both have the same lineup.
-func (s Spec) dealt(deal int) Spec {
+// WithDeal returns s with another deal. Both share the lineup.
+func (s Spec) WithDeal(deal int) Spec {
 	s.Deal = deal
 	return s
 }
 
-// Blocks makes a sequence of blocks. What they say may come from anywhere: a block that makes no
-// sense, or more than MaxEpisodes in all, is an error. The sequence keeps the groups.
+// Blocks makes a sequence of blocks, which may be from anywhere. An invalid block, or more than MaxEpisodes in all, is
+// an error. The sequence keeps the groups.
 func Blocks(blocks ...Block) (Specs, error) {
 	s := Specs{make([]block, 0, len(blocks))}
 	for i, b := range blocks {
@@ -84,7 +83,7 @@ func Blocks(blocks ...Block) (Specs, error) {
 	return s, nil
 }
 
-// checked makes the block of a sequence that has no other.
+// checked returns b as the only block of a sequence.
 func (b Block) checked() (block, error) {
 	made := block{Block: b}
 	if len(b.Groups) == 0 || b.Rounds < 1 || b.Rounds > MaxEpisodes {
@@ -114,20 +113,20 @@ func (b Block) checked() (block, error) {
 	return made, nil
 }
 
-// Join returns the specs of several sequences, one after the other.
+// Join concatenates sequences.
 func Join(parts ...Specs) Specs {
 	var all Specs
 	for _, p := range parts {
 		before := all.Len()
 		for _, b := range p.blocks {
-			b.end += min(before, math.MaxInt-b.end) // one that is too long is refused when it is played
+			b.end += min(before, math.MaxInt-b.end) // a sequence that is too long is refused when it is played
 			all.blocks = append(all.blocks, b)
 		}
 	}
 	return all
 }
 
-// Cut returns the specs from one place up to and without another.
+// Cut returns the specs with the indexes from, up to but not including to.
 func (s Specs) Cut(from, to int) Specs {
 	var out Specs
 	for _, b := range s.blocks {
@@ -146,7 +145,7 @@ func (s Specs) Cut(from, to int) Specs {
 			first++
 		}
 		if first < last {
-			whole := Specs{[]block{b}}.Map(func(s Spec) Spec { return s.dealt(s.Deal + first) })
+			whole := Specs{[]block{b}}.Map(func(s Spec) Spec { return s.WithDeal(s.Deal + first) })
 			whole.blocks[0].Rounds, whole.blocks[0].end = last-first, b.size*(last-first)
 			out = Join(out, whole)
 		}
@@ -155,7 +154,7 @@ func (s Specs) Cut(from, to int) Specs {
 	return out
 }
 
-// round is a part of one round of a block, as a sequence.
+// round returns a part of one round of a block, as a sequence.
 func (b block) round(round, from, to int) Specs {
 	made := Block{Rounds: 1}
 	at := 0
@@ -167,13 +166,12 @@ func (b block) round(round, from, to int) Specs {
 	}
 	specs, err := Blocks(made)
 	if err != nil {
-		return Specs{} // not reached, unless it is empty: it is part of a block
+		return Specs{} // not reached unless it is empty: it is part of a block
 	}
 	return specs
 }
 
-// Map returns the sequence with what f makes of each spec. f must not depend on the deal, but may
-// add a number to it.
+// Map returns the sequence with f applied to each spec. f must not depend on the deal, but may add a number to it.
 func (s Specs) Map(f func(Spec) Spec) Specs {
 	out := Specs{slices.Clone(s.blocks)}
 	for i := range out.blocks {
@@ -186,7 +184,7 @@ func (s Specs) Map(f func(Spec) Spec) Specs {
 	return out
 }
 
-// Len returns how many specs there are.
+// Len returns the number of specs.
 func (s Specs) Len() int {
 	if len(s.blocks) == 0 {
 		return 0
@@ -194,13 +192,13 @@ func (s Specs) Len() int {
 	return s.blocks[len(s.blocks)-1].end
 }
 
-// At returns the spec at place i, from 0. It panics if there is none, as an index does.
+// At returns the spec at index i. It panics if i is out of range.
 func (s Specs) At(i int) Spec {
 	b, round, g, _ := s.place(i)
 	return b.spec(g, round)
 }
 
-// Group returns the places of the group that place i is in: from one up to and without another.
+// Group returns the range of the group that contains index i.
 func (s Specs) Group(i int) (from, to int) {
 	b, _, g, in := s.place(i)
 	if b.ends == nil {
@@ -210,7 +208,7 @@ func (s Specs) Group(i int) (from, to int) {
 	return to - b.Groups[g].Size, to
 }
 
-// place finds what is at place i: the group of a block, its round, and the place in that.
+// place finds index i: its block, the round, the group, and the index in the round.
 func (s Specs) place(i int) (b *block, round, group, in int) {
 	n := 0
 	if len(s.blocks) > 1 {
@@ -228,14 +226,14 @@ func (s Specs) place(i int) (b *block, round, group, in int) {
 	return b, round, sort.Search(len(b.ends), func(n int) bool { return in < b.ends[n] }), in
 }
 
-// spec is that of a group in a round.
+// spec returns the spec of a group in a round.
 func (b *Block) spec(group, round int) Spec {
 	s := b.Groups[group].Spec
 	s.Deal += round
 	return s
 }
 
-// All gives every spec with its place.
+// All yields every spec with its index.
 func (s Specs) All() iter.Seq2[int, Spec] {
 	return func(yield func(int, Spec) bool) {
 		i := 0
@@ -255,8 +253,8 @@ func (s Specs) All() iter.Seq2[int, Spec] {
 	}
 }
 
-// Distinct gives the spec of every group with its first place: specs that are left out differ
-// from one of these in their deal at most.
+// Distinct yields the spec of every group with its first index: all other specs differ from one of these only in
+// their deal, if at all.
 func (s Specs) Distinct() iter.Seq2[int, Spec] {
 	return func(yield func(int, Spec) bool) {
 		for _, b := range s.blocks {
@@ -271,7 +269,7 @@ func (s Specs) Distinct() iter.Seq2[int, Spec] {
 	}
 }
 
-// Blocks gives the blocks that the sequence is held in. They must not be written to.
+// Blocks yields the blocks of the sequence. Do not modify them.
 func (s Specs) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for _, b := range s.blocks {
@@ -287,7 +285,7 @@ func (s Specs) MarshalJSON() ([]byte, error) {
 	return json.Marshal(slices.AppendSeq([]Block{}, s.Blocks()))
 }
 
-// Next returns the whole sequence, once.
+// Next returns the whole sequence the first time, and then nothing.
 func (s Specs) Next(last []Played) Specs {
 	if len(last) > 0 {
 		return Specs{}
@@ -295,8 +293,8 @@ func (s Specs) Next(last []Played) Specs {
 	return s
 }
 
-// Diff returns the first place at which two sequences of the same length have specs that are
-// not the same, or -1. same must not depend on deals but on whether they are equal.
+// Diff returns the first index at which two sequences of the same length differ, or -1. same may compare deals only
+// for equality.
 func (s Specs) Diff(t Specs, same func(a, b Spec) bool) int {
 	places := s.All()
 	if slices.EqualFunc(s.blocks, t.blocks, (block).shaped) {
@@ -310,7 +308,7 @@ func (s Specs) Diff(t Specs, same func(a, b Spec) bool) int {
 	return -1
 }
 
-// shaped says whether blocks have groups of the same sizes, as often.
+// shaped reports whether two blocks have groups of the same sizes and as many rounds.
 func (b block) shaped(o block) bool {
 	return b.Rounds == o.Rounds && b.size == o.size && slices.Equal(b.ends, o.ends)
 }

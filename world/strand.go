@@ -6,26 +6,24 @@ import (
 	"runtime/debug"
 )
 
-// Strand is one line of play of an episode, seen from outside: whoever drives a world
-// resumes its strands and gives them replies. It is a coroutine: nothing runs but in
-// Next, and Next may be called from any goroutine, one at a time for a whole episode.
+// Strand is one line of play of an episode, as its driver sees it: the driver resumes strands and gives them replies.
+// It is a coroutine: world code runs only in Next. Any goroutine may call Next, one at a time for a whole episode.
 type Strand struct {
-	// Path names the strand within its episode: "" is the first, "4.2/" the third strand of
-	// the fork that is turn 4 of the first.
+	// Path names the strand within its episode: "" is the first, "4.2/" the third strand of the fork in turn 4 of the
+	// first.
 	Path string
 
 	deal    Deal
-	asks    *Unanswered // of the whole episode; acts are not counted
+	asks    *Unanswered // asks of the whole episode, without acts
 	next    func() (struct{}, bool)
 	stop    func()
 	turn    Turn
 	replies []Reply
-	turns   int  // that ended: the number of the one being played
+	turns   int  // finished turns: the number of the current one
 	playing bool // in Next
 }
 
-// Turn is what a strand does between two rests: it notes, and then asks, or forks, or
-// is done.
+// Turn is what a strand does between two pauses: it makes notes, and then asks, forks or ends.
 type Turn struct {
 	Number int // from 0, in its strand
 	Notes  []Note
@@ -33,10 +31,10 @@ type Turn struct {
 	Calls []Call
 	// Forks are the strands it waits for.
 	Forks []*Strand
-	// Done means that it has ended. Outcome is then set for the first strand of an episode.
+	// Done means that it has ended. The first strand of an episode then has an Outcome.
 	Done    bool
 	Outcome Outcome
-	// Panic is what the world panicked with, and Stack where.
+	// Panic is the value of a panic of the world, and Stack its stack trace.
 	Panic string
 	Stack string
 }
@@ -54,7 +52,7 @@ func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outco
 		defer func() {
 			switch p := recover().(type) {
 			case nil:
-				if !returned { // Pull passes a Goexit on to whoever drives the strand, but not one that panics
+				if !returned { // Pull passes a Goexit on to the caller of Next, but not a panic
 					panic(exited{string(debug.Stack())})
 				}
 			case stopped:
@@ -68,10 +66,10 @@ func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outco
 	return s
 }
 
-// exited is what a strand panics with whose world ended its goroutine.
+// exited is the panic value of a strand whose world ended its goroutine.
 type exited struct{ stack string }
 
-// exit takes it for a panic of the world. It is to be deferred.
+// exit turns it into a panic of the world. Defer it.
 func (s *Strand) exit() {
 	switch p := recover().(type) {
 	case nil:
@@ -82,14 +80,14 @@ func (s *Strand) exit() {
 	}
 }
 
-// Next plays on until the strand rests again. replies answer the calls of the turn
-// before, in their order; after a fork they are nil, and the forks must be done.
+// Next resumes the strand until it pauses again. replies answer the calls of the turn before, in order; after a fork
+// they are nil, and the forks must be done.
 func (s *Strand) Next(replies []Reply) Turn {
 	s.turn = Turn{}
 	s.replies = replies
 	s.playing = true
 	if !s.resume() {
-		s.turn.Done = true // it ended, or was stopped before
+		s.turn.Done = true // it ended, or had been stopped
 	}
 	s.playing = false
 	t := s.turn
@@ -99,14 +97,14 @@ func (s *Strand) Next(replies []Reply) Turn {
 	return t
 }
 
-// resume says whether the strand rests again.
+// resume reports whether the strand paused again.
 func (s *Strand) resume() (rests bool) {
 	defer s.exit()
 	_, rests = s.next()
 	return rests
 }
 
-// Stop ends the strand where it is and frees what it holds. It does not stop its forks.
+// Stop ends the strand and frees its resources. It does not stop its forks.
 func (s *Strand) Stop() {
 	defer s.exit()
 	s.stop()

@@ -8,15 +8,14 @@ import (
 	"math/rand/v2"
 )
 
-// Table is what a world plays at. Each strand has its own, and only the strand it was
-// made for may use it.
+// Table is the world's interface to its driver. Each strand has its own, and only that strand may use it.
 type Table struct {
 	strand *Strand
 	yield  func(struct{}) bool
 	rand   *rand.Rand
 }
 
-// Ask makes calls at once and returns their replies in the same order when all are there.
+// Ask makes calls at once, waits for all replies, and returns them in the same order.
 func (t *Table) Ask(calls ...Call) []Reply {
 	t.check("Ask")
 	if len(calls) == 0 {
@@ -37,9 +36,8 @@ func (t *Table) Ask(calls ...Call) []Reply {
 // One makes one call and returns its reply.
 func (t *Table) One(call Call) Reply { return t.Ask(call)[0] }
 
-// Fork plays n strands, each by play with its own number and table, and returns when
-// all are done. They do not wait for each other. They may read whatever they like and
-// write only what is theirs, such as element i of a slice.
+// Fork plays n strands, each with its own number and table, and returns when all are done. They do not wait for each
+// other. They may read any data, but may write only their own, such as element i of a slice.
 func (t *Table) Fork(n int, play func(i int, t *Table)) {
 	t.check("Fork")
 	if n <= 0 {
@@ -55,7 +53,7 @@ func (t *Table) Fork(n int, play func(i int, t *Table)) {
 	t.pause()
 }
 
-// Rand is the strand's own source of chance: the same on every play.
+// Rand returns the strand's source of chance. It is the same on every play.
 func (t *Table) Rand() *rand.Rand {
 	t.check("Rand")
 	if t.rand == nil {
@@ -74,26 +72,25 @@ func (t *Table) Note(kind, seat string, v any) {
 	t.strand.turn.Notes = append(t.strand.turn.Notes, Note{Kind: kind, Seat: seat, Data: b})
 }
 
-// check makes sure that the strand at the table is the one being played: not one that
-// waits for its forks, nor another of the same fork, nor one that is done.
+// check panics unless the table's strand is being played: not one that waits for its forks, nor another of the same
+// fork, nor one that is done.
 func (t *Table) check(what string) {
 	if !t.strand.playing {
 		panic("world: " + what + " at the table of another strand: a fork plays at the table it is given, and at no other")
 	}
 }
 
-// pause hands the turn to whoever drives the strand and waits to be resumed.
+// pause gives the turn to the driver of the strand and waits to be resumed.
 func (t *Table) pause() {
 	if !t.yield(struct{}{}) {
 		panic(stopped{})
 	}
 }
 
-// stopped unwinds a world that is not played on.
+// stopped unwinds a world that is not resumed.
 type stopped struct{}
 
-// Deal is what an episode's chance depends on: two episodes with the same deal draw the
-// same, whoever plays.
+// Deal determines the chance of an episode: two episodes with the same deal draw the same, whatever the agents do.
 type Deal struct {
 	Seed   uint64 // of the run
 	Number int    // of the deal

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Visible writes what a terminal or an editor could obey, or hide text behind, as \u001b and
-// the like, which is also how JSON writes it: control characters, changes of direction, tags.
-// Ends of lines and tabs stay.
+// Visible replaces characters that a terminal or an editor could obey, or that can hide text, by escapes such as
+// \u001b, which JSON uses too: control characters, changes of direction, tags. It keeps newlines and tabs.
 func Visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, hostile) {
 		return text
@@ -33,7 +32,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// hostile says whether a terminal may obey r, or hide text behind it.
+// hostile reports whether a terminal may obey r, or text may hide behind it.
 func hostile(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -44,17 +43,16 @@ func hostile(r rune) bool {
 		return true
 	case r == 0x2028, r == 0x2029, r == 0xfeff: // line and paragraph ends, byte order mark
 		return true
-	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r >= 0xe0000 && r <= 0xe007f: // nothing to see: tags hide whole prompts
+	case r == 0x200b, r >= 0x2060 && r <= 0x2064, r >= 0xe0000 && r <= 0xe007f: // invisible; tags can hide whole prompts
 		return true
 	default:
 		return false
 	}
 }
 
-// Markdown writes a text that others wrote so that a reader of Markdown shows it as it is:
-// no HTML, no image or link, no heading, rule or block of code comes of it, and nothing is
-// fetched. What Visible makes visible is visible here too. It stays readable as it stands,
-// and taking the escapes away gives the text back.
+// Markdown escapes a text of others so that Markdown shows it unchanged: it makes no HTML, image, link, heading, rule
+// or code block, and nothing is fetched. It also applies Visible. The result stays readable, and removing the escapes
+// returns the text.
 func Markdown(text string) string {
 	text = Visible(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
 	var b strings.Builder
@@ -72,7 +70,7 @@ func Markdown(text string) string {
 	return b.String()
 }
 
-// markdownLine escapes what means something anywhere in a line.
+// markdownLine escapes characters that have a meaning anywhere in a line.
 func markdownLine(b *strings.Builder, line string) {
 	for i := range len(line) {
 		next := line[i+1:]
@@ -83,7 +81,7 @@ func markdownLine(b *strings.Builder, line string) {
 			b.WriteString("&amp;")
 		case strings.IndexByte("\\`[]#$", c) >= 0,
 			c == '~' && strings.HasPrefix(next, "~~"),
-			c == ':' && strings.HasPrefix(next, "//"), // addresses become links by themselves
+			c == ':' && strings.HasPrefix(next, "//"), // addresses become links
 			c == '.' && i >= 3 && strings.EqualFold(line[i-3:i], "www"):
 			b.WriteByte('\\')
 			b.WriteByte(c)
@@ -95,12 +93,12 @@ func markdownLine(b *strings.Builder, line string) {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// maxFileName is how long a name may be, in bytes, so that every system takes it.
+// maxFileName is the largest length of a file name, in bytes, that works on every system.
 const maxFileName = 120
 
-// FileName makes a name that every system takes for a file in a folder: no path, no sign
-// that means something, no name that Windows keeps for devices, not hidden and not too long.
-// A name that is already so stays as it is; others do not become the same by being cut.
+// FileName makes a file name that works on every system: no path, no special character, no device name of Windows,
+// not hidden and not too long. It does not change a name that is already valid. Different names stay different when
+// they are cut.
 func FileName(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if hostile(r) || r == utf8.RuneError || strings.ContainsRune("<>:\"/\\|?*\n\t", r) {
@@ -123,7 +121,7 @@ func FileName(name string) string {
 	return out
 }
 
-// reserved says whether Windows keeps a name for a device, whatever it ends in.
+// reserved reports whether Windows uses a name for a device, with any extension.
 func reserved(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))

@@ -9,14 +9,13 @@ import (
 	"parley/llm"
 )
 
-// Unanswered counts calls by whether they were answered, and by how they failed. The zero
-// value counts none.
+// Unanswered counts calls, and failed calls by kind. The zero value counts none.
 type Unanswered struct {
 	calls  int
 	failed []failures
 }
 
-// failures is how many calls failed in one way.
+// failures is the number of calls that failed with one kind.
 type failures struct {
 	kind  llm.Kind
 	calls int
@@ -37,7 +36,7 @@ func (u *Unanswered) Add(r Reply) {
 	u.failed = append(u.failed, failures{r.Failed, 1})
 }
 
-// All says whether there were calls and each of them failed.
+// All reports whether there were calls and all of them failed.
 func (u *Unanswered) All() bool {
 	failed := 0
 	for _, f := range u.failed {
@@ -46,8 +45,8 @@ func (u *Unanswered) All() bool {
 	return u.calls > 0 && failed == u.calls
 }
 
-// String lists how calls failed, the commonest first: "too_long (10 of 15 calls), invalid (5)".
-// It is empty where none failed.
+// String lists the failures, the most frequent first: "too_long (10 of 15 calls), invalid (5)". It is empty if no call
+// failed.
 func (u *Unanswered) String() string {
 	sorted := u.sorted()
 	parts := make([]string, len(sorted))
@@ -60,15 +59,14 @@ func (u *Unanswered) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// sorted lists the failures, the commonest first. The order in which strands were resumed makes
-// no difference.
+// sorted lists the failures, the most frequent first. It does not depend on the order in which strands were resumed.
 func (u *Unanswered) sorted() []failures {
 	return slices.SortedFunc(slices.Values(u.failed), func(a, b failures) int {
 		return cmp.Or(cmp.Compare(b.calls, a.calls), cmp.Compare(a.kind, b.kind))
 	})
 }
 
-// Because adds to what went wrong how calls failed, where some did.
+// Because appends the failures, if there are any, to what went wrong.
 func (u *Unanswered) Because(what string) string {
 	if len(u.failed) == 0 {
 		return what
@@ -76,9 +74,8 @@ func (u *Unanswered) Because(what string) string {
 	return what + ": " + u.String()
 }
 
-// settle makes an outcome of an episode in which no ask was answered a failed one without
-// scores: nothing was measured. The reason names the commonest failure, unless the world's
-// own does.
+// settle makes the outcome of an episode in which no ask was answered a failed one without scores: nothing was
+// measured. The reason names the most frequent failure, unless the world's reason does.
 func (u *Unanswered) settle(o Outcome) Outcome {
 	if !u.All() {
 		return o

@@ -1,22 +1,19 @@
-// Package world holds the words of play: what a world is and asks (World, Table,
-// Call, Reply, Outcome), who plays it (Seat, Agent, Lineup), and what is played
-// (Kind, Spec, Plan).
+// Package world holds the vocabulary of play: the rules and what they ask (World, Table, Call, Reply, Outcome), who
+// plays (Agent, Lineup), and what is played (Kind, Spec, Plan).
 //
-// A world is written as straight-line Go: it asks through its Table and goes on when the
-// replies are there. Its state is not saved. To resume an episode, its world is played again
-// from the beginning with the replies that were recorded, until these are used up: then it
-// is where it was. This is what a pure fold over replies means in this module. Resuming,
-// replaying and forking an episode all work this way, on any machine.
+// A world is straight-line Go: it asks through its Table and continues when the replies have arrived. Its state is not
+// saved. To resume an episode, its world is played again from the beginning with the recorded replies, until these are
+// used up. This is what a pure fold over replies means in this module. Resuming, replaying and forking an episode all
+// work this way, on any machine.
 //
-// So what a world does may depend on nothing but its params, its replies and Table.Rand. It
-// does no I/O, reads no clock, starts no goroutine, and does not depend on the order of a map.
+// So a world may depend only on its params, its replies and Table.Rand. It does no I/O, reads no clock, starts no
+// goroutine, and does not depend on the order of a map.
 //
-// What the package promises: replies come in the order of their calls; a strand of an episode
-// never runs at the same time as another of the same episode; two plays with the same Deal
-// and the same replies have the same calls, notes and outcome.
+// What the package promises: replies are in the order of their calls; strands of one episode never run at the same
+// time; two plays with the same Deal and the same replies have the same calls, notes and outcome.
 //
-// What it is not for: it calls no model and keeps no record. Whoever drives a world (the
-// engine, worldtest) does that through Strand.
+// The package calls no model and keeps no record. The driver of a world (the engine, worldtest) does that through
+// Strand.
 package world
 
 import (
@@ -31,65 +28,59 @@ type World interface {
 	Play(t *Table) Outcome
 }
 
-// Func makes a World of a function.
+// Func is a function that implements World.
 type Func func(t *Table) Outcome
 
 // Play calls f.
 func (f Func) Play(t *Table) Outcome { return f(t) }
 
-// Call is one thing a world waits for: an ask of a seat or, when Act is set, an act on
-// the outside.
+// Call is one thing that a world waits for: an ask of a seat or, if Act is set, an act on the outside.
 type Call struct {
-	// Seat is whose agent is asked, or on whose behalf something is done.
+	// Seat is the seat whose agent is asked, or for which something is done.
 	Seat string
-	// Label says what the call is for, in a word or two: message, orders. Statistics are
-	// kept by it.
+	// Label says in a word or two what the call is for: message, orders. Statistics are kept by label.
 	Label string
-	// Ask is the question. The agent in the seat adds its model, its system prompt and
-	// its parameters where Ask leaves them open.
+	// Ask is the request. The agent in the seat adds its model, its system prompt, and the parameters that Ask leaves
+	// open.
 	Ask llm.Request
 	// Act is something done on the outside, such as a step of an environment. Nil: an ask.
 	Act *Act
 }
 
-// Act is something done on the outside by an actor.
+// Act is something that an Actor does on the outside.
 type Act struct {
 	Name string          `json:"name"` // reset, step, …
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
-// Reply is the answer to a Call. A failure is a reply too: Failed is then its kind
-// and everything else is empty. Its text stays in the journal, so that it can never be
-// taken for an answer or a message.
+// Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else is empty. The text
+// of the failure stays in the journal, so that nobody can take it for an answer.
 type Reply struct {
 	Text      string          `json:"text,omitempty"`
-	JSON      json.RawMessage `json:"json,omitempty"` // the answer to a Schema, valid; or what an act returned
+	JSON      json.RawMessage `json:"json,omitempty"` // the valid answer to a Schema, or the result of an act
 	ToolCalls []llm.ToolCall  `json:"tool_calls,omitempty"`
 	Thoughts  []llm.Thought   `json:"thoughts,omitempty"`
 	Finish    llm.Finish      `json:"finish,omitempty"`
 	Failed    llm.Kind        `json:"failed,omitempty"`
-	// Weights is the version of the weights that answered, where the server gives it.
+	// Weights is the version of the weights that answered, if the server reports it.
 	Weights string `json:"weights,omitempty"`
 }
 
-// OK says whether the call was answered.
+// OK reports whether the call was answered.
 func (r Reply) OK() bool { return r.Failed == "" }
 
-// Outcome is the result of an episode. What was not measured has no score: 0 is a measurement,
-// and unknown is not. An episode in which no ask was answered is made a failed one without
-// scores, whatever its world returns.
+// Outcome is the result of an episode. What was not measured has no score: 0 is a measurement. An episode in which no
+// ask was answered becomes a failed one without scores, whatever its world returns.
 type Outcome struct {
-	// Scores are what is counted, in an order of the world's choosing.
+	// Scores are in an order that the world chooses.
 	Scores []Score `json:"scores,omitempty"`
-	// Data is the world's own record, for its report. It must marshal to JSON the same way
-	// each time.
+	// Data is the world's record for its report. It must always marshal to the same JSON.
 	Data any `json:"data,omitempty"`
-	// Failed is why the episode could not be finished, or "". An outcome that failed has no
-	// scores.
+	// Failed says why the episode could not be finished, or is "". A failed outcome has no scores.
 	Failed string `json:"failed,omitempty"`
 }
 
-// Score is one number about one seat, or about the whole episode where Seat is "".
+// Score is a number about one seat, or about the whole episode if Seat is "".
 type Score struct {
 	Seat  string  `json:"seat,omitempty"`
 	Name  string  `json:"name"`
@@ -99,13 +90,13 @@ type Score struct {
 // TranscriptEntry is an entry of a transcript: a note, or a call with its reply.
 type TranscriptEntry struct {
 	Note *Note // nil: a call
-	// Seat is whose call it was, Agent who sat there, and Label what it was for.
+	// Seat is the seat of the call, Agent who sat there, and Label its purpose.
 	Seat, Agent, Label string
 	Act                *Act // nil: an ask, or the call of a bot
 	Reply              Reply
 }
 
-// Note is something a world says for readers. It has no effect on play.
+// Note is a world's remark for readers. It has no effect on play.
 type Note struct {
 	Kind string          `json:"kind"` // message, board, metric, …
 	Seat string          `json:"seat,omitempty"`
@@ -113,9 +104,9 @@ type Note struct {
 }
 
 // NotesOf returns the notes of a transcript, in order.
-func NotesOf(told []TranscriptEntry) []Note {
+func NotesOf(transcript []TranscriptEntry) []Note {
 	var notes []Note
-	for _, t := range told {
+	for _, t := range transcript {
 		if t.Note != nil {
 			notes = append(notes, *t.Note)
 		}

@@ -48,7 +48,7 @@ func (a auction) Play(t *world.Table) world.Outcome {
 	return o
 }
 
-// question is what a bidder is told. The stand-in reads it by the same format.
+// question is the prompt of a bidder. The stand-in parses it with the same format.
 const question = "Something is for sale that is worth %d to you. The highest bid wins and pays the second highest. Your bid?"
 
 // ask returns the request for a bid.
@@ -81,7 +81,7 @@ func Kind() world.Kind { return world.Define(definition{}) }
 //go:embed auction.yaml
 var example string
 
-// definition is everything that the kind brings.
+// definition implements the parts of the kind.
 type definition struct{}
 
 // About says what the kind is. Raise Version when prompts or rules change.
@@ -91,7 +91,7 @@ func (definition) About() world.About {
 	}
 }
 
-// Defaults are the params that a plan file leaves out.
+// Defaults returns the params that apply if a plan file sets nothing.
 func (definition) Defaults() *Params { return &Params{Bidders: 2, Rounds: 4} }
 
 // Seats checks the params and lists bidder1, bidder2 and so on.
@@ -115,7 +115,7 @@ func (d definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	return auction{seats: seats, rounds: p.Rounds}, err
 }
 
-// Measures declares the score: what a bidder can win and lose, and that bidders compete for it.
+// Measures declares the score: its range, and that bidders compete for it.
 func (d definition) Measures(p *Params) []world.Measure {
 	seats, err := d.Seats(p)
 	if err != nil {
@@ -125,8 +125,8 @@ func (d definition) Measures(p *Params) []world.Measure {
 	return []world.Measure{{Name: "profit", Seats: seats, Rivals: true, Bounds: bounds}}
 }
 
-// StandIn bids for the simulated provider. The model large bids what the thing is worth, which is the best
-// strategy; any other is off by up to 20.
+// StandIn bids for the simulated provider. The model large bids the true worth, which is the best strategy; any other is
+// off by up to 20.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
 	var worth int
 	if len(req.Messages) == 0 {

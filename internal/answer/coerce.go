@@ -10,9 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// coerce changes the strings in v that err complains of into what the schema wants
-// there, where nothing is lost by it: "12" into 12, "true" into true, "{…}" into the
-// object in it. It says whether it changed anything.
+// coerce converts the strings in v that err is about to what the schema wants, if nothing is lost: "12" to 12,
+// "true" to true, "{…}" to the object in it. It reports whether it changed anything.
 func coerce(v *any, err *jsonschema.ValidationError) bool {
 	changed := false
 	for _, leaf := range leaves(err) {
@@ -30,7 +29,7 @@ func coerce(v *any, err *jsonschema.ValidationError) bool {
 	return changed
 }
 
-// leaves returns the findings at the bottom of err.
+// leaves returns the innermost errors of err.
 func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	if len(err.Causes) == 0 {
 		return []*jsonschema.ValidationError{err}
@@ -42,7 +41,7 @@ func leaves(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-// convert returns what s says in the form that the schema wants.
+// convert returns the value of s in the form that the schema wants.
 func convert(s string, wanted jsonschema.ErrorKind) (any, bool) {
 	switch k := wanted.(type) {
 	case *kind.Enum:
@@ -55,7 +54,7 @@ func convert(s string, wanted jsonschema.ErrorKind) (any, bool) {
 	return nil, false
 }
 
-// among returns the allowed value that s is the text of.
+// among returns the allowed value whose text is s.
 func among(s string, allowed []any) (any, bool) {
 	for _, a := range allowed {
 		switch a.(type) {
@@ -84,15 +83,15 @@ func convertType(s string, types []string) (any, bool) {
 	return nil, false
 }
 
-// place is a value inside another, and how to change it.
-type place struct {
+// slot is a value inside another, and how to change it.
+type slot struct {
 	value any
 	set   func(any)
 }
 
-// locate returns the place at path in v, or nil.
-func locate(v *any, path []string) *place {
-	at := &place{value: *v, set: func(to any) { *v = to }}
+// locate returns the value at path in v, or nil.
+func locate(v *any, path []string) *slot {
+	at := &slot{value: *v, set: func(to any) { *v = to }}
 	for _, step := range path {
 		switch in := at.value.(type) {
 		case map[string]any:
@@ -100,13 +99,13 @@ func locate(v *any, path []string) *place {
 			if !ok {
 				return nil
 			}
-			at = &place{value: e, set: func(to any) { in[step] = to }}
+			at = &slot{value: e, set: func(to any) { in[step] = to }}
 		case []any:
 			i, err := strconv.Atoi(step)
 			if err != nil || i < 0 || i >= len(in) {
 				return nil
 			}
-			at = &place{value: in[i], set: func(to any) { in[i] = to }}
+			at = &slot{value: in[i], set: func(to any) { in[i] = to }}
 		default:
 			return nil
 		}

@@ -9,24 +9,24 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Error is an answer that could not be used, in words that a model can repair it by.
+// Error describes an unusable answer, in words that help a model to repair it.
 type Error struct {
-	// Truncated means that the answer ended before its value did. Asking for the same
-	// with more room may help; asking for a correction will not.
+	// Truncated means that the answer ended before its value did. Asking again with more room may help; asking for
+	// a correction does not.
 	Truncated bool
-	// Findings say where, what was expected and what was found: a few, each short.
+	// Findings say where, what was expected and what was found. They are few and short.
 	Findings []string
 	// More is the number of findings left out.
 	More int
 }
 
-// Bounds of what an Error says.
+// The limits of an Error.
 const (
 	maxFindings = 5
 	maxFinding  = 240
 )
 
-// Error writes all of e on one line.
+// Error returns e on one line.
 func (e *Error) Error() string { return "answer: " + e.what() }
 
 func (e *Error) what() string {
@@ -40,13 +40,13 @@ func (e *Error) what() string {
 	return s
 }
 
-// failure returns the error for a text in which nothing follows the schema. problem is
-// what was wrong with the largest whole value, or nil.
+// failure returns the error for a text without a value that follows the schema. problem describes the largest
+// complete value, or is nil.
 func (s *scan) failure(problem *Error) *Error {
 	switch {
 	case s.cut:
 		return &Error{Truncated: true}
-	case problem != nil && (s.syntax == nil || s.most == 0):
+	case problem != nil && (s.syntax == nil || s.members == 0):
 		return problem
 	case s.syntax != nil:
 		return &Error{Findings: []string{clip("not valid JSON: "+s.syntax.what+s.near(), maxFinding)}}
@@ -55,7 +55,7 @@ func (s *scan) failure(problem *Error) *Error {
 	}
 }
 
-// near quotes what stands before the mistake.
+// near quotes the text before the syntax error.
 func (s *scan) near() string {
 	before := strings.ToValidUTF8(s.in[max(0, s.syntax.at-30):s.syntax.at], "")
 	if strings.TrimSpace(before) == "" {
@@ -64,8 +64,7 @@ func (s *scan) near() string {
 	return " after " + quoted(before, 60)
 }
 
-// newError puts a finding of the validator into words. Its order of findings changes
-// from call to call; ours does not.
+// newError describes the errors of the validator. The validator's order changes from call to call; ours does not.
 func newError(err *jsonschema.ValidationError, v any) *Error {
 	var all []string
 	for _, leaf := range relevant(err) {
@@ -81,8 +80,7 @@ func newError(err *jsonschema.ValidationError, v any) *Error {
 	return e
 }
 
-// relevant returns the findings worth telling: of alternatives, those of the one that
-// came nearest.
+// relevant returns the errors to report: among alternatives, those of the one that failed deepest.
 func relevant(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	switch k := err.ErrorKind.(type) {
 	case *kind.AnyOf:
@@ -105,8 +103,8 @@ func relevant(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return all
 }
 
-// nearest returns the findings of the alternative that failed deepest in the answer.
-// Where all failed by the type of the whole, the types are told together.
+// nearest returns the errors of the alternative that failed deepest in the answer. If all failed by the type of the
+// whole answer, it joins the types.
 func nearest(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	var best []*jsonschema.ValidationError
 	var types kind.Type
@@ -133,7 +131,7 @@ func nearest(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return best
 }
 
-// where writes a path as people do: orders[0].unit.
+// where writes a path: orders[0].unit.
 func where(v any, path []string) string {
 	if len(path) == 0 {
 		return "the answer"

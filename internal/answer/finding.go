@@ -12,7 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// finding says what was expected at one place and what was found.
+// finding says what was expected at one position and what was found.
 func finding(err *jsonschema.ValidationError, v any) string {
 	found := "found nothing"
 	if at := locate(&v, err.InstanceLocation); at != nil {
@@ -44,7 +44,7 @@ func finding(err *jsonschema.ValidationError, v any) string {
 	return "expected what " + strings.Join(err.ErrorKind.KeywordPath(), "/") + " in the schema asks for, " + found
 }
 
-// bound puts the limits of sizes and numbers into words.
+// bound describes limits of sizes and numbers.
 func bound(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.MinItems:
@@ -80,7 +80,7 @@ func number(r *big.Rat) string {
 	return fmt.Sprint(f)
 }
 
-// describe names a value shortly: the number 5, the string "abc", an array of 3.
+// describe describes a value: the number 5, the string "abc", an array of 3.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -99,7 +99,7 @@ func describe(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// allowed writes allowed values as JSON, as many as fit.
+// allowed lists allowed values as JSON, up to a limit.
 func allowed(values []any) string {
 	var out []string
 	for i, v := range values {
@@ -112,7 +112,7 @@ func allowed(values []any) string {
 	return strings.Join(out, ", ")
 }
 
-// names quotes property names in order, as many as fit.
+// names lists property names in order, up to a limit.
 func names(all []string) string {
 	all = slices.Sorted(slices.Values(all))
 	var out []string
@@ -126,7 +126,7 @@ func names(all []string) string {
 	return strings.Join(out, ", ")
 }
 
-// oneLine makes s fit for a line of text: hostile text may hold terminal commands.
+// oneLine replaces characters that are not printable: hostile text may hold terminal commands.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

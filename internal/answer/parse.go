@@ -8,32 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-// parser reads one JSON value, tolerantly, and writes it as strict JSON.
+// parser reads one JSON value tolerantly and writes it as strict JSON.
 //
-// It takes what has one meaning only: comments, trailing commas, single and curly
-// quotes, keys without quotes, True, False, None, raw line breaks in strings, unknown
-// escapes. It does not take what would have to be guessed: missing commas or values,
-// NaN, an ellipsis.
+// It accepts what has only one meaning: comments, trailing commas, single and curly quotes, keys without quotes,
+// True, False, None, raw line breaks in strings, unknown escapes. It does not guess: it refuses missing commas or
+// values, NaN, and an ellipsis.
 type parser struct {
 	in  string
 	pos int
 	out []byte
 
 	depth   int
-	members int  // whole members and items read so far
-	number  bool // the last value was a number, which may go on
-	closed  bool // a closing fence stood in for the brackets still open
-	// closable says that the text ended where nothing was missing but the last }.
+	members int  // complete members and items so far
+	number  bool // the last value is a number, which may be incomplete
+	closed  bool // a closing fence ended the value before its brackets
+	// closable means that only the last } is missing at the end of the text.
 	closable bool
 }
 
-// maxDepth is how deep an answer may nest.
+// maxDepth limits how deep an answer may be nested.
 const maxDepth = 64
 
-// errCut says that the text ended inside the value.
+// errCut means that the text ended inside the value.
 var errCut = errors.New("cut off")
 
-// syntaxError says where and why the text is no JSON value.
+// syntaxError says where and why the text is not a JSON value.
 type syntaxError struct {
 	at    int
 	depth int // of objects and arrays open there
@@ -56,7 +55,7 @@ func (p *parser) value() error {
 	case c == '{':
 		return p.nested('}', p.member)
 	case c == '[':
-		return p.nested(']', p.item)
+		return p.nested(']', p.value)
 	case c == '-' || c == '+' || c == '.' || isDigit(c):
 		p.number = true
 		return p.numeral()
@@ -67,7 +66,7 @@ func (p *parser) value() error {
 	return p.word()
 }
 
-// nested reads an object or array, whose parts are read by part.
+// nested reads an object or array; part reads one member or item.
 func (p *parser) nested(end byte, part func() error) error {
 	if p.depth++; p.depth > maxDepth {
 		return p.fail("nested more than %d deep", maxDepth)
@@ -94,8 +93,7 @@ func (p *parser) nested(end byte, part func() error) error {
 	}
 }
 
-// ends reads what stands between two parts and says whether the object or array ends
-// there. n parts were read before.
+// ends reads the text between two parts and reports whether the object or array ends there, after n parts.
 func (p *parser) ends(end byte, n int) (bool, error) {
 	p.space()
 	comma := false
@@ -111,7 +109,7 @@ func (p *parser) ends(end byte, n int) (bool, error) {
 	case p.peek() == end:
 		p.pos++
 	case n > 0 && strings.HasPrefix(p.in[p.pos:], fence):
-		p.closed = true // the model went on after the value: it had ended
+		p.closed = true // the model continued after the value
 	case n > 0 && !comma:
 		return false, p.fail("expected , or %c, found %s", end, p.found())
 	default:
@@ -120,8 +118,6 @@ func (p *parser) ends(end byte, n int) (bool, error) {
 	p.out = append(p.out, end)
 	return true, nil
 }
-
-func (p *parser) item() error { return p.value() }
 
 func (p *parser) member() error {
 	if err := p.key(); err != nil {
@@ -165,7 +161,7 @@ func (p *parser) name() string {
 	return rest[:end]
 }
 
-// words are the literals: JSON's and Python's.
+// words maps the literals of JSON and Python to those of JSON.
 func words() map[string]string {
 	return map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 }
@@ -175,7 +171,7 @@ func (p *parser) word() error {
 	strict, ok := words()[name]
 	if !ok {
 		if name != "" && p.pos+len(name) == len(p.in) {
-			return errCut // it may have become one
+			return errCut // it may be incomplete
 		}
 		return p.fail("expected a value, found %s", p.found())
 	}
@@ -184,7 +180,7 @@ func (p *parser) word() error {
 	return nil
 }
 
-// numeral reads a number, +1, .5 and 5. included.
+// numeral reads a number, including +1, .5 and 5.
 func (p *parser) numeral() error {
 	i := p.pos
 	digits := func() string {
@@ -231,8 +227,7 @@ func (p *parser) numeral() error {
 	return nil
 }
 
-// isNumeral says whether the pieces make a number that loses nothing as JSON. 007 is
-// more likely a name than a number.
+// isNumeral reports whether the pieces make a number that loses nothing as JSON. 007 is more likely a name.
 func isNumeral(whole, part, power string) bool {
 	if whole == "" && part == "" || len(whole) > 1 && whole[0] == '0' {
 		return false
@@ -240,7 +235,7 @@ func isNumeral(whole, part, power string) bool {
 	return power == "" || isDigit(power[len(power)-1])
 }
 
-// goesOn says whether what was read up to i is only the beginning of a word.
+// goesOn reports whether the text up to i is only the beginning of a word.
 func (p *parser) goesOn(i int) bool {
 	r, _ := utf8.DecodeRuneInString(p.in[i:])
 	return r == '_' || r == '.' || r == '%' || unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -274,7 +269,7 @@ func (p *parser) space() {
 	}
 }
 
-// skipTo moves behind the next end, or to the end of the text.
+// skipTo moves after the next end, or to the end of the text.
 func (p *parser) skipTo(end string) {
 	if i := strings.Index(p.in[p.pos:], end); i >= 0 {
 		p.pos += i + len(end)
@@ -283,7 +278,7 @@ func (p *parser) skipTo(end string) {
 	p.pos = len(p.in)
 }
 
-// found shows what stands at pos.
+// found quotes the text at pos.
 func (p *parser) found() string {
 	rest := p.in[p.pos:min(len(p.in), p.pos+64)]
 	if i := strings.IndexAny(rest, " \t\r\n,:{}[]"); i > 0 {

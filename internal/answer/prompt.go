@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Instruct returns the words that ask a model without native structured output for a
-// value of the schema. They are to end the system's or the user's message.
+// Instruct returns the instruction for a model without native structured output to answer with a value of the
+// schema. Put it at the end of the system message or the user's message.
 func Instruct(schema json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, schema) != nil {
@@ -20,8 +20,7 @@ func Instruct(schema json.RawMessage) string {
 		"no words before or after it, no code fence, no comments.\n\n" + b.String()
 }
 
-// Repair returns the words that ask a model to correct an answer that Read refused
-// with err.
+// Repair returns the instruction for a model to correct an answer that Read refused with err.
 func Repair(err error) string {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -43,15 +42,14 @@ func more(n int) string {
 	return "\n- and more of the same kind"
 }
 
-// Ignores says whether an answer shows that a server did not hold it to a schema that it was sent
-// natively: it is not JSON, or not the object with the members that the schema requires. Whoever
-// holds answers to a schema sees to this at least.
+// Ignores reports whether an answer shows that a server ignored a schema that it was sent natively: the answer is not
+// JSON, or not an object with the required members. A server that enforces schemas ensures at least this.
 func Ignores(schema json.RawMessage, text string) bool {
 	var want struct {
 		Type     any      `json:"type"`
 		Required []string `json:"required"`
 	}
-	_ = json.Unmarshal(schema, &want) // a schema that says something else asks for less
+	_ = json.Unmarshal(schema, &want) // a schema of another form requires less
 	if want.Type != "object" {
 		return !json.Valid([]byte(text))
 	}

@@ -17,15 +17,14 @@ type How string
 
 // The ways to read an answer.
 const (
-	Native   How = "native"   // strict JSON, as it is
-	Tolerant How = "tolerant" // it needed help
+	Native   How = "native"   // strict JSON
+	Tolerant How = "tolerant" // by the tolerant parser, or with conversions
 )
 
 // Read returns the answer in text as strict JSON that follows s. The error is an *Error.
 //
-// Of several values in a text, the last that follows the schema is the answer, those
-// in code fences before all others: models correct themselves, and give examples
-// before they give the answer.
+// If a text has several values, the last one that follows the schema is the answer, and those in code fences come
+// before all others: models correct themselves, and give examples before the answer.
 func (s *Schema) Read(text string) (json.RawMessage, How, error) {
 	clean := strings.ToValidUTF8(text, "\ufffd")
 	strict := strings.Trim(clean, " \t\r\n")
@@ -39,12 +38,11 @@ func (s *Schema) Read(text string) (json.RawMessage, How, error) {
 		}
 		return value, how, nil
 	}
-	text = clean
-	text = strings.TrimPrefix(text, "\ufeff")
+	text = strings.TrimPrefix(clean, "\ufeff")
 	at := afterThoughts(text)
 	value, err := s.search(text[at:])
 	if err != nil && at > 0 {
-		// The tag may have been a part of the answer.
+		// The tag may be a part of the answer.
 		if v, e := s.search(text); e == nil {
 			value, err = v, nil
 		}
@@ -103,8 +101,7 @@ func (s *Schema) search(text string) (json.RawMessage, *Error) {
 	return nil, found.failure(problem)
 }
 
-// close reads an object that lacks nothing but its last bracket. That it was not cut
-// off is sure only when every property that the schema names is there.
+// close reads an object without its last bracket. It is complete only if it has every property that the schema names.
 func (s *Schema) close(object []byte) (json.RawMessage, bool) {
 	var has map[string]json.RawMessage
 	if json.Unmarshal(object, &has) != nil || len(s.properties) == 0 {
@@ -119,8 +116,7 @@ func (s *Schema) close(object []byte) (json.RawMessage, bool) {
 	return value, err == nil
 }
 
-// word reads an answer to a schema of single values: quoted by other means, or as the
-// bare words of a string.
+// word reads an answer to a schema of single values: in other quotes, or as the bare words of a string.
 func (s *Schema) word(text string) (json.RawMessage, *Error) {
 	p := parser{in: text}
 	err := p.value()
@@ -139,8 +135,7 @@ func (s *Schema) word(text string) (json.RawMessage, *Error) {
 	return value, problem
 }
 
-// accept returns a strict JSON text if it follows the schema, as it is or with single
-// values read from strings.
+// accept returns a strict JSON text if it follows the schema, unchanged or with strings converted.
 func (s *Schema) accept(text []byte) (value json.RawMessage, coerced bool, problem *Error) {
 	v, problem := decode(text)
 	if problem != nil {
@@ -151,7 +146,7 @@ func (s *Schema) accept(text []byte) (value json.RawMessage, coerced bool, probl
 		return text, false, nil
 	}
 	problem = newError(err, v)
-	for range 3 { // what was read from a string may hold strings to be read
+	for range 3 { // a converted string may contain strings to convert
 		if !coerce(&v, err) {
 			break
 		}
@@ -184,8 +179,8 @@ func decode(text []byte) (any, *Error) {
 	return v, nil
 }
 
-// shallow says whether JSON nests no deeper than maxDepth: the work of validating a value
-// against a schema that refers to itself grows with the square of its depth, or faster.
+// shallow reports whether JSON is nested at most maxDepth deep: validating a value against a recursive schema takes
+// time that grows with the square of its depth, or faster.
 func shallow(text []byte) bool {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -213,13 +208,13 @@ func encode(v any) json.RawMessage {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return json.RawMessage("null") // cannot be: v came from JSON
+		return json.RawMessage("null") // not reached: v is from JSON
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// insane says whether v holds a number that exact arithmetic would choke on:
-// validation turns 1e999999999 into a number of a billion digits.
+// insane reports whether v holds a number that exact arithmetic cannot handle: validation would expand 1e999999999
+// to a billion digits.
 func insane(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -248,7 +243,7 @@ func isSane(number string) bool {
 	return err == nil && n >= -400 && n <= 400
 }
 
-// isNumber says whether s is a JSON number and nothing else.
+// isNumber reports whether s is exactly a JSON number.
 func isNumber(s string) bool {
 	return s != "" && (s[0] == '-' || isDigit(s[0])) && utf8.ValidString(s) && isSane(s) && isDigit(s[len(s)-1]) && json.Valid([]byte(s))
 }

@@ -13,28 +13,28 @@ type candidate struct {
 	fenced bool // in a code fence
 }
 
-// scan looks through a text for the objects and arrays in it.
+// scan finds the objects and arrays in a text.
 type scan struct {
 	in      string
 	pos     int
-	budget  int // bytes that may still be parsed, so that hostile text costs linear time
+	budget  int // bytes that may still be parsed, so that hostile text takes linear time
 	inFence bool
 
-	found  []candidate  // in order, the last maxFound of them
-	cut    bool         // the text ends inside a value or a thought
-	almost []byte       // the value it ends in, closed, where only the last } was missing
-	syntax *syntaxError // of the value that was read furthest
-	most   int          // members of that value
-	plain  strings.Builder
+	found   []candidate  // in order, the last maxFound of them
+	cut     bool         // the text ends inside a value or a thought
+	almost  []byte       // the last value, closed, if only its last } is missing
+	syntax  *syntaxError // of the value that was parsed furthest
+	members int          // of that value
+	plain   strings.Builder
 }
 
-// maxFound bounds the values looked at; what a model means is among the last.
+// maxFound limits the values to check; the intended one is among the last.
 const maxFound = 256
 
-// newScan looks through all of text.
+// newScan scans text.
 func newScan(text string) *scan {
 	s := &scan{in: text, budget: 16*len(text) + 4096}
-	from := 0 // of the text outside thoughts not yet in plain
+	from := 0 // start of the text that is not yet in plain
 	for s.pos < len(s.in) && s.budget > 0 {
 		i := strings.IndexAny(s.in[s.pos:], "{[`<")
 		if i < 0 {
@@ -58,7 +58,7 @@ func newScan(text string) *scan {
 	return s
 }
 
-// backtick reads a fence, or anything else in backticks.
+// backtick reads a fence or other backticks.
 func (s *scan) backtick() {
 	if strings.HasPrefix(s.in[s.pos:], fence) {
 		s.inFence = !s.inFence
@@ -68,8 +68,8 @@ func (s *scan) backtick() {
 	}
 }
 
-// thought skips a block of thoughts and says whether there was one. One that does not
-// end takes the rest of the text: the answer was never begun.
+// thought skips a block of thoughts and reports whether there was one. One without an end takes the rest of the text:
+// the answer never began.
 func (s *scan) thought() bool {
 	name, closing, size := thoughtTag(s.in[s.pos:])
 	if size == 0 || closing {
@@ -91,7 +91,7 @@ func (s *scan) thought() bool {
 	return true
 }
 
-// thoughtTag reads a tag such as <think> or </think>; size is 0 when there is none.
+// thoughtTag reads a tag such as <think> or </think>; size is 0 if there is none.
 func thoughtTag(s string) (name string, closing bool, size int) {
 	head, _, ok := strings.Cut(s[:min(len(s), len("</reasoning>"))], ">")
 	if !ok {
@@ -105,8 +105,8 @@ func thoughtTag(s string) (name string, closing bool, size int) {
 	return "", false, 0
 }
 
-// afterThoughts returns where the answer begins in a text whose thoughts end with a tag
-// but begin without one, as some chat templates make them; else 0.
+// afterThoughts returns where the answer begins in a text whose thoughts have an end tag but no start tag, as some chat
+// templates produce; otherwise 0.
 func afterThoughts(text string) int {
 	at, open := 0, false
 	for i := 0; i < len(text); i++ {
@@ -144,8 +144,8 @@ func (s *scan) value() {
 			s.found = s.found[1:]
 		}
 	case errors.As(err, &syntax):
-		if s.syntax == nil || p.members > s.most {
-			s.syntax, s.most = syntax, p.members
+		if s.syntax == nil || p.members > s.members {
+			s.syntax, s.members = syntax, p.members
 		}
 		s.pos = start + 1
 		if p.members > 0 {
@@ -159,8 +159,7 @@ func (s *scan) value() {
 	}
 }
 
-// skipBroken returns where a value with a mistake in it ends, by its brackets: what
-// stands inside is a part of an answer and not an answer.
+// skipBroken returns where a value with a syntax error ends, by its brackets: values inside it are not answers.
 func (s *scan) skipBroken(e *syntaxError) int {
 	depth := e.depth
 	for i := e.at; i < len(s.in); i++ {
@@ -181,8 +180,7 @@ func (s *scan) skipBroken(e *syntaxError) int {
 	return len(s.in)
 }
 
-// bare returns the text outside thoughts with what commonly wraps a single word taken
-// off: a fence, backticks, asterisks.
+// bare returns the text outside thoughts without the usual wrapping of a single word: a fence, backticks, asterisks.
 func (s *scan) bare() string {
 	text := strings.TrimSpace(s.plain.String())
 	if _, after, ok := strings.Cut(text, fence); ok {

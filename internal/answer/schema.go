@@ -1,19 +1,14 @@
-// Package answer reads structured answers: text of a model that should be a JSON
-// value of a given JSON Schema.
+// Package answer reads structured answers: text of a model that should be a JSON value of a given JSON Schema.
 //
-// Strict JSON that follows the schema is taken as it is. Everything else goes
-// through one tolerant parser (code fences, prose around the value, thoughts,
-// trailing commas, comments, Python's words, …), and what comes out must follow the
-// schema too. What does not is an *Error whose words a model can repair its answer by.
+// Strict JSON that follows the schema is returned unchanged. Everything else goes through one tolerant parser (code
+// fences, prose around the value, thoughts, trailing commas, comments, Python's words, …), and the result must follow
+// the schema too. Otherwise the error is an *Error with findings that help a model to repair its answer.
 //
-// What it promises: nothing is made up, so an answer that was cut off is reported as
-// such, and a number is read from a string only where nothing is lost by it. A value
-// that Read returned is read again as Native. Time and memory grow with the length of
-// the text, however hostile it is, and nothing panics. Pure functions: the same text
-// gives the same value and the same words.
+// What it promises: nothing is made up, so a truncated answer is reported as such, and a number is read from a string
+// only if nothing is lost. Read returns its own results as Native. Time and memory grow linearly with the length of
+// the text, however hostile it is, and nothing panics. The same text gives the same value and the same findings.
 //
-// What it is not for: it asks nobody again (package dispatch does), and it loads no
-// schema from elsewhere.
+// It does not ask again (package dispatch does), and it loads no schema from elsewhere.
 package answer
 
 import (
@@ -32,18 +27,17 @@ import (
 	"parley/llm"
 )
 
-// Schema is a compiled JSON Schema. It may be used from any number of goroutines.
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
 type Schema struct {
 	compiled   *jsonschema.Schema
-	scalar     bool     // only strings, numbers, booleans or null can follow it
-	properties []string // that the schema names for the whole answer
+	scalar     bool     // only strings, numbers, booleans or null follow it
+	properties []string // the properties that the schema names for the whole answer
 }
 
-// here is the address a schema is compiled under: one that nothing can be loaded from.
+// here is the address of a schema for the compiler. Nothing can be loaded from it.
 const here = "answer:///schema"
 
-// Compile makes a Schema of a JSON Schema. References to other documents are refused, and so is
-// what llm.CheckSchema refuses.
+// Compile compiles a JSON Schema. It refuses references to other documents, and what llm.CheckSchema refuses.
 func Compile(schema json.RawMessage) (s *Schema, err error) {
 	if err := llm.CheckSchema(schema); err != nil {
 		return nil, fmt.Errorf("answer: schema: %w", err)
@@ -60,8 +54,7 @@ func Compile(schema json.RawMessage) (s *Schema, err error) {
 	if insane(doc) {
 		return nil, fmt.Errorf("answer: schema: a number in it is far out of range")
 	}
-	// The compiler is not ours and a schema may come from a plan file: a bug in the one
-	// must not let the other end the program.
+	// The compiler is a library, and a schema may be from a plan file: a bug in the library must not end the program.
 	defer func() {
 		if r := recover(); r != nil {
 			s, err = nil, fmt.Errorf("answer: schema: cannot be compiled: %v", r)
@@ -88,7 +81,7 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("references to other documents are not followed: %s", url)
 }
 
-// isScalar says whether a schema can only be followed by a value that holds no others.
+// isScalar reports whether only a value without others in it can follow a schema.
 func isScalar(root map[string]any) bool {
 	if v, ok := root["const"]; ok {
 		return !isContainer(v)
@@ -113,12 +106,12 @@ func isContainer(v any) bool {
 	return false
 }
 
-// Compiler compiles schemas and keeps the last ones used. The zero value is ready; it
-// may be used from any number of goroutines.
+// Compiler compiles schemas and caches the ones used last. The zero value is ready to use. It is safe for concurrent
+// use.
 type Compiler struct {
 	mu    sync.Mutex
 	kept  map[[32]byte]*list.Element // of *entry
-	order list.List                  // last used first
+	order list.List                  // the one used last first
 	bytes int
 }
 
@@ -128,13 +121,13 @@ type entry struct {
 	schema *Schema
 }
 
-// A Compiler keeps this many schemas, of this many bytes together.
+// A Compiler keeps at most this many schemas and bytes.
 const (
 	maxKept  = 512
 	maxBytes = 16 << 20
 )
 
-// Compile is the function Compile, which remembers schemas by content.
+// Compile returns the compiled schema from the cache, or compiles it.
 func (c *Compiler) Compile(schema json.RawMessage) (*Schema, error) {
 	key := sha256.Sum256(schema)
 	if s := c.lookup(key); s != nil {
@@ -166,7 +159,7 @@ func (c *Compiler) keep(e *entry) {
 		c.kept = map[[32]byte]*list.Element{}
 	}
 	if _, ok := c.kept[e.key]; ok {
-		return // somebody else compiled the same at the same time
+		return // another call compiled the same schema
 	}
 	c.kept[e.key] = c.order.PushFront(e)
 	c.bytes += e.size

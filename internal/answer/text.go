@@ -52,8 +52,7 @@ func (p *parser) text(end rune) error {
 	return errCut
 }
 
-// isApostrophe says whether the quote at i is the one in it's: it stands between two
-// letters, and so ends nothing.
+// isApostrophe reports whether the quote at i is between two letters, as in it's, and so does not end the string.
 func isApostrophe(s string, i int, quote rune) bool {
 	if quote == '"' || quote == '”' {
 		return false
@@ -63,8 +62,8 @@ func isApostrophe(s string, i int, quote rune) bool {
 	return unicode.IsLetter(before) && unicode.IsLetter(after)
 }
 
-// unescape reads the escape that s begins with. Size 0 means that s ends inside it. An
-// escape that JSON does not know, such as \d or \_, stands for itself.
+// unescape reads the escape at the start of s. Size 0 means that s ends inside it. An escape that JSON does not know,
+// such as \d or \_, stands for itself.
 func unescape(s string) (text string, size int, ok bool) {
 	if len(s) < 2 {
 		return "", 0, false
@@ -83,7 +82,7 @@ func unescape(s string) (text string, size int, ok bool) {
 	return s[:1+n], 1 + n, true
 }
 
-// unescapeUnicode reads \u0041, and a pair of them where the first is half a letter.
+// unescapeUnicode reads \u0041, or a surrogate pair.
 func unescapeUnicode(s string) (string, int, bool) {
 	if len(s) < 6 {
 		return "", 0, false
@@ -132,7 +131,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// quoted shows s in an error, at most n bytes of it and on one line.
+// quoted quotes at most n bytes of s on one line, for an error.
 func quoted(s string, n int) string {
 	if s == "" {
 		return "nothing"
@@ -140,7 +139,7 @@ func quoted(s string, n int) string {
 	return strconv.Quote(clip(s, n))
 }
 
-// clip cuts s to at most n bytes and an ellipsis, between letters.
+// clip cuts s to at most n bytes and an ellipsis, at a rune boundary.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -25,6 +25,8 @@ import (
 	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -50,10 +52,10 @@ type Config struct {
 
 	// Concurrency is the most calls in flight at one provider. Default: what it bears.
 	Concurrency int
-	// Batch, Batches and Mark are dispatch's.
+	// Batch, Batches and Record are dispatch's.
 	Batch   batcher.Policy
 	Batches []batch.Open
-	Mark    func(ctx context.Context, m batch.Mark) error
+	Record  func(ctx context.Context, e batch.Event) error
 
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
@@ -64,7 +66,7 @@ type Config struct {
 	AttemptTimeout time.Duration
 	// Rests, Outages and Notices are dispatch's.
 	Rests   func(replica.Rest)
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
@@ -105,10 +107,10 @@ func Open(c Config) (*App, error) {
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
 		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
-		Budget: dispatch.NewBudget(c.Budget, c.Spent),
+		Budget: budget.New(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
-		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
+		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
 		Hedge:   c.Hedge,
 		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Outages: c.Outages, Notices: c.Notices,
 	})

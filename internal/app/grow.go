@@ -13,6 +13,7 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/jsondiff"
+	"parley/internal/planner"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
@@ -119,7 +120,7 @@ func grow(was, is *config.Plan, head *journal.Head) (*chosen, error) {
 	}
 	c := &chosen{plan: is, stages: stages}
 	g, err := goOn(is.Kind, head, stages)
-	missing, lost := errors.AsType[*world.MissingError](err)
+	missing, lost := errors.AsType[*planner.MissingError](err)
 	switch {
 	case err == nil:
 		c.stages = g.Plan
@@ -130,7 +131,7 @@ func grow(was, is *config.Plan, head *journal.Head) (*chosen, error) {
 		return nil, fmt.Errorf("app: %w: %w", engine.ErrDiverged, missing)
 	case errors.Is(err, errFork):
 		c.stages = head.Stages[0].Specs
-	case !errors.Is(err, world.ErrCannotGrow):
+	case !errors.Is(err, planner.ErrCannotGrow):
 		return nil, err
 	}
 	if larger != nil && g.Recorded > 0 && g.New != 0 {
@@ -155,7 +156,7 @@ func grow(was, is *config.Plan, head *journal.Head) (*chosen, error) {
 var errFork = errors.New("a fork plays the episodes that it was made with")
 
 // goOn makes a plan of stages that goes on from what is recorded.
-func goOn(kind world.Kind, head *journal.Head, stages world.Plan) (*world.Grown, error) {
+func goOn(kind world.Kind, head *journal.Head, stages world.Plan) (*planner.Grown, error) {
 	var recorded []world.Specs
 	for _, st := range head.Stages {
 		recorded = append(recorded, st.Specs)
@@ -163,11 +164,11 @@ func goOn(kind world.Kind, head *journal.Head, stages world.Plan) (*world.Grown,
 	if head.Begun.Fork != nil && len(recorded) > 0 {
 		return nil, errFork
 	}
-	return world.Grow(kind, recorded, stages)
+	return planner.Grow(kind, recorded, stages)
 }
 
 // begin is how the run is played from now on.
-func (c *chosen) begin(was *journal.Begun, g *world.Grown) *journal.Begun {
+func (c *chosen) begin(was *journal.Begun, g *planner.Grown) *journal.Begun {
 	b := *was
 	b.Plan, b.Agents = c.plan.JSON(), c.plan.Agents
 	if g == nil {
@@ -255,7 +256,7 @@ func differs(was, is []planPart) *changedError {
 
 // untilDiffers returns what makes an until plan stop elsewhere than it did: all but a smaller
 // width and a larger max.
-func untilDiffers(was, is *config.Until) *changedError {
+func untilDiffers(was, is *planner.Until) *changedError {
 	if was == nil {
 		return differs([]planPart{{"plan.until", was}}, []planPart{{"plan.until", is}})
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
@@ -51,7 +52,7 @@ type Play struct {
 	// Rests is told when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
 	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
-	Outages func(dispatch.Outage)
+	Outages func(outage.Outage)
 	// PlanFile is what Plan was read from, for questions and errors about its keys.
 	PlanFile string
 	// Trust says which keys may go where. It is asked before anything is opened. Default: as
@@ -212,8 +213,8 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Mark: w.mark, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
-		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o dispatch.Outage) { p.outage(o, changed.Load()) },
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {
 		return nil, err
@@ -303,7 +304,7 @@ func modelsOf(plan *config.Plan) []string {
 }
 
 // outage passes on that a provider cannot be reached, or is back.
-func (p Play) outage(o dispatch.Outage, changed *func()) {
+func (p Play) outage(o outage.Outage, changed *func()) {
 	if p.Outages != nil {
 		p.Outages(o)
 	}

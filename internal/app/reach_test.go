@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/simhttp"
-	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -24,9 +24,9 @@ func TestServerRestarts(t *testing.T) {
 	addr := dies.srv.Listener.Addr().String()
 	again := newRig(t, simhttp.Config{}, nil)
 	var mu sync.Mutex
-	var told []dispatch.Outage
+	var told []outage.Outage
 	var started *http.Server
-	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o dispatch.Outage) {
+	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o outage.Outage) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, o)

@@ -16,7 +16,7 @@ import (
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
 	"parley/internal/command"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
@@ -54,7 +54,7 @@ func commandsOf(k world.Kind, by map[string]string) (list []world.Command, err e
 	if !ok {
 		return nil, nil
 	}
-	if err := view.CallPart(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
+	if err := optional.Call(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
 		return nil, err
 	}
 	return list, command.All(k.Name, list, by)
@@ -97,7 +97,7 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
 	var err error
-	if failed := view.CallPart(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
+	if failed := optional.Call(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
 		err = failed
 	}
 	err = pipeEnd(err)

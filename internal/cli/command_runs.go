@@ -40,7 +40,7 @@ func (r *programRuns) OpenRun(name string) (journal.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.files = append(r.files, store)
-	return sqlite.File{Store: store}, nil
+	return store, nil
 }
 
 // opened lists the files that were opened.

@@ -25,7 +25,7 @@ import (
 func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() error) error {
 	err := do()
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		if _, salvaging := store.Salvage(ctx); salvaging == nil {
+		if salvaging := store.Salvage(ctx); salvaging == nil {
 			err = do()
 		}
 	}

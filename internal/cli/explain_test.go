@@ -50,7 +50,7 @@ func TestKindWords(t *testing.T) {
 		"a folder as a plan":    {[]string{"run", dir}, []string{dir + ": is a directory: name the plan file in it"}},
 		"a folder as a run":     {[]string{"resume", dir}, []string{dir + " is a folder: name a run file in it"}},
 		"nothing in it":         {[]string{"run", put("empty.yaml", "")}, []string{"empty.yaml: is empty", "parley init KIND"}},
-		"no text":               {[]string{"run", put("b.yaml", strings.Repeat("\x7fELF\x02\x01\x00", 40))}, []string{"b.yaml: is no text"}},
+		"no text":               {[]string{"run", put("b.yaml", strings.Repeat("\x7fELF\x02\x01\x00", 40))}, []string{"b.yaml: is not text"}},
 		"tabs":                  {[]string{"run", put("tabs.yaml", "kind: secrets\nagents:\n\ta: sim/small\n")}, []string{"tabs.yaml:3:1: a tab cannot indent: use spaces"}},
 		"no folder for the run": {[]string{"run", plan, "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},
 		"nor for the fork":      {[]string{"fork", run, "--episode", "0", "--turn", "0", "--out", filepath.Join(nowhere, "x.parley")}, []string{"the folder " + nowhere + " does not exist"}},

@@ -128,7 +128,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 	}
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
-		if _, salvaging := store.Salvage(ctx); salvaging == nil {
+		if salvaging := store.Salvage(ctx); salvaging == nil {
 			about, err = store.Outline(ctx)
 		}
 	}
@@ -187,7 +187,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	if errors.Is(err, sqlite.ErrDamaged) {
 		var salvaging error
 		for _, r := range runs {
-			_, one := r.Store.Salvage(ctx)
+			one := r.Store.Salvage(ctx)
 			salvaging = errors.Join(salvaging, one)
 		}
 		if salvaging == nil {

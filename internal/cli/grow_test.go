@@ -28,7 +28,7 @@ func TestGrow(t *testing.T) {
 		t.Error(again.stderr)
 	}
 	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "grown", ", from 4 episodes")
-	parley(t, State{}, "report", file).want(t, exit.OK).wantOut(t, "This run was given a larger plan: it had 4 episodes until ", "and has 6 now.")
+	parley(t, State{}, "report", file).want(t, exit.OK).wantOut(t, "The plan of this run was enlarged: it had 4 episodes until ", "and has 6 now.")
 	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, exit.OK).wantOut(t, "run would refuse the plan: "+file+": seed was 5, and is 9 in the plan")
 	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, exit.Misuse).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
 	if sum, _ := summed(t, exit.OK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
@@ -81,7 +81,7 @@ func TestMergedReport(t *testing.T) {
 		}
 	}
 	parley(t, State{}, "report", a, b, c).want(t, exit.OK).wantOut(t,
-		"3 runs are read as one: episodes 0 to 15 are of a.parley, episodes 16 to 23 are of b.parley, all episodes of copy.parley are in another.",
+		"3 runs are merged: episodes 0 to 15 are from a.parley, episodes 16 to 23 are from b.parley, all episodes of copy.parley are in another run.",
 		"8 episodes are in both a.parley and b.parley; they count once.", "16 episodes are in both a.parley and copy.parley; they count once.")
 	if apart := parley(t, State{}, "report", a, b, "--separate").want(t, exit.OK).stdout; strings.Contains(apart, "read as one") || !strings.Contains(apart, "RUN") {
 		t.Error(apart)
@@ -111,7 +111,7 @@ func TestMergeConflicts(t *testing.T) {
 		b := duel(t, "b.parley", "plan.matrix.repeat=2", set)
 		got := parley(t, State{}, "report", a, b).want(t, exit.OK)
 		if want == "" {
-			got.wantOut(t, "2 runs are read as one: episodes 0 to 3 are of a.parley, episodes 4 to 7 are of b.parley.")
+			got.wantOut(t, "2 runs are merged: episodes 0 to 3 are from a.parley, episodes 4 to 7 are from b.parley.")
 			continue
 		}
 		got.wantErr(t, "parley: the runs are shown side by side: "+want)

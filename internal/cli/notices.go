@@ -9,6 +9,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
 )
 
 // openApp puts together what c describes. Whatever it objects to is the user's to change.
@@ -21,7 +22,7 @@ func openApp(c app.Config) (bulk.Asker, error) {
 }
 
 // outage writes that a provider cannot be reached and is waited for, or that it is back.
-func (s *State) outage(o dispatch.Outage) {
+func (s *State) outage(o outage.Outage) {
 	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(o.Text(time.Now()))), 400))
 }
 

@@ -18,6 +18,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
 	"parley/journal"
 	"parley/llm"
 )
@@ -64,7 +65,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
 	v.Calls = func(now time.Time) []string {
-		return []string{dispatch.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}
+		return []string{outage.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}
 	}
 	if first := v.Line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
 		t.Error(first)

@@ -42,7 +42,7 @@ func readRuns(ctx context.Context, s *State, files []string, do func([]report.So
 		return open, err
 	}
 	for _, store := range open {
-		if _, salvaging := store.Salvage(ctx); salvaging != nil {
+		if salvaging := store.Salvage(ctx); salvaging != nil {
 			return open, err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
@@ -43,8 +42,8 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	v := &show.Reader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		lost, salvaging := store.Salvage(ctx)
-		if salvaging == nil && (c.Episode == nil || !slices.Contains(lost.Damaged, *c.Episode)) {
+		salvaging := store.Salvage(ctx)
+		if salvaging == nil && (c.Episode == nil || !store.Lost().Has(*c.Episode)) {
 			err = c.what(ctx, s, v)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/planner"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/journal"
@@ -213,7 +214,7 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 			}
 		})
 		for width, ends := range map[float64]bool{half * 1.001: true, half * 0.999: false} {
-			plan, err := world.Until{
+			plan, err := planner.Until{
 				Cells: []world.Spec{played[0].Spec}, Score: s.Score, Bounds: run.Bounds[s.Score], Width: width, Confidence: view.Confidence, Min: len(played), Max: 10 * len(played),
 			}.Plan()
 			if err != nil {

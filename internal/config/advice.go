@@ -9,7 +9,7 @@ import (
 	"parley/internal/provider"
 )
 
-// adviseVersion tells of addresses of the plan that most servers would not answer at.
+// adviseVersion adds advice about base URLs that name no API version.
 func (r *resolver) adviseVersion(p provider.Provider) {
 	here := path{"providers", p.Name}
 	at := map[string]path{p.BaseURL: here.to("base_url")}
@@ -18,7 +18,7 @@ func (r *resolver) adviseVersion(p provider.Provider) {
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
 		if r.tree.has(at[u]) && provider.Unversioned(u) {
-			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: it names no version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}
 }

@@ -1,29 +1,29 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 )
 
-// Balance says how evenly the lineups of a matrix put agents into seats.
+// Balance reports how evenly the lineups of a matrix put agents into seats.
 type Balance struct {
 	Lineups int `json:"lineups"`
-	// Seats means that every agent sits in every seat equally often, Meetings that every two
-	// agents are in one lineup equally often, and Neighbours that every agent follows every other
-	// one equally often, in the order of the kind's seats.
+	// Seats: every agent sits in every seat equally often. Meetings: every two agents share a lineup
+	// equally often. Neighbours: every agent follows every other one equally often, in the order of seats.
 	Seats      bool `json:"seats"`
 	Meetings   bool `json:"meetings"`
 	Neighbours bool `json:"neighbours"`
-	// Uneven says of what is not balanced who has most and who has least of it.
+	// Uneven lists what is not balanced: the pairs with the highest and the lowest count.
 	Uneven []string `json:"uneven,omitempty"`
 }
 
-// mostBalanced is up to how many agents it is looked at who meets whom.
-const mostBalanced = 500
+// maxBalanced is the largest number of agents for which Balance counts pairs.
+const maxBalanced = 500
 
-// Balance returns the balance of the matrix; nil where it does not move agents between seats, or
-// has more agents than mostBalanced.
+// Balance returns the balance of the matrix. It is nil if the matrix does not move agents between
+// seats, or has more than maxBalanced agents.
 func (p *Plan) Balance() *Balance {
 	if p.Matrix == nil {
 		return nil
@@ -32,7 +32,7 @@ func (p *Plan) Balance() *Balance {
 	seats := slices.DeleteFunc(slices.Clone(p.Seats), func(seat string) bool {
 		return !slices.ContainsFunc(lineups, func(l map[string]string) bool { return l[seat] != lineups[0][seat] })
 	})
-	if len(seats) < 2 || len(p.Agents) > mostBalanced {
+	if len(seats) < 2 || len(p.Agents) > maxBalanced {
 		return nil
 	}
 	return balance(seats, lineups)
@@ -59,10 +59,10 @@ func balance(seats []string, lineups []map[string]string) *Balance {
 		}
 	}
 	agents := slices.Sorted(maps.Keys(known))
-	var places, pairs, orders [][2]string
+	var placements, pairs, orders [][2]string
 	for i, a := range agents {
 		for _, seat := range seats {
-			places = append(places, [2]string{a, seat})
+			placements = append(placements, [2]string{a, seat})
 		}
 		for j, b := range agents {
 			if i < j {
@@ -74,29 +74,23 @@ func balance(seats []string, lineups []map[string]string) *Balance {
 		}
 	}
 	b := &Balance{Lineups: len(lineups)}
-	b.Seats = b.even(sits, places, "%s sits in %s %d times, and %s in %s %d times")
+	b.Seats = b.even(sits, placements, "%s sits in %s %d times, and %s in %s %d times")
 	b.Meetings = b.even(meets, pairs, "%s meets %s %d times, and %s meets %s %d times")
 	b.Neighbours = b.even(follows, orders, "%s follows %s %d times, and %s follows %s %d times")
 	return b
 }
 
-// even says whether all of the keys were counted equally often, and else notes which were not.
+// even reports whether all keys have the same count, and otherwise adds to Uneven.
 func (b *Balance) even(counts map[[2]string]int, keys [][2]string, format string) bool {
 	if len(keys) == 0 {
 		return true
 	}
-	most, least := keys[0], keys[0]
-	for _, k := range keys {
-		if counts[k] > counts[most] {
-			most = k
-		}
-		if counts[k] < counts[least] {
-			least = k
-		}
-	}
-	if counts[most] == counts[least] {
+	byCount := func(a, b [2]string) int { return cmp.Compare(counts[a], counts[b]) }
+	// The first of equal counts, as a reader would find it.
+	high, low := slices.MaxFunc(keys, byCount), slices.MinFunc(keys, byCount)
+	if counts[high] == counts[low] {
 		return true
 	}
-	b.Uneven = append(b.Uneven, fmt.Sprintf(format, most[0], most[1], counts[most], least[0], least[1], counts[least]))
+	b.Uneven = append(b.Uneven, fmt.Sprintf(format, high[0], high[1], counts[high], low[0], low[1], counts[low]))
 	return false
 }

@@ -85,10 +85,10 @@ func (b *builder) alias(out *node, n *ast.AliasNode, p path, depth int) *node {
 	target, known := b.anchors[name]
 	switch {
 	case !known:
-		b.rep.add(out.at, p, "*%s points to nothing: no &%s stands before it", name, name)
+		b.rep.add(out.at, p, "*%s refers to nothing: there is no &%s before it", name, name)
 		return out
 	case b.open[name]:
-		b.rep.add(out.at, p, "*%s stands within &%s itself", name, name)
+		b.rep.add(out.at, p, "*%s is inside &%s itself", name, name)
 		return out
 	}
 	return b.follow(name, target, p, depth)
@@ -216,7 +216,7 @@ func (b *builder) scalar(out *node, n ast.Node) {
 		out.decimal(n.GetToken().Value)
 	default:
 		out.form = broken
-		b.rep.add(out.at, nil, "is not something that can stand here")
+		b.rep.add(out.at, nil, "this value is not allowed here")
 	}
 }
 

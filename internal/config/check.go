@@ -12,16 +12,15 @@ import (
 	"parley/internal/near"
 )
 
-// checker holds nodes against shapes. It reports everything that does not fit and goes on.
+// checker compares nodes with shapes. It reports everything that does not fit and continues.
 type checker struct {
 	*report
-	root *shape // where to look for keys that stand in the wrong place
-	// meant are the keys that misspelled ones are taken for: they are not missing as well.
+	root *shape // where to look for keys that are in the wrong mapping
+	// meant holds the keys that misspelled ones probably mean: they are not reported as missing.
 	meant map[string]bool
 }
 
-// value returns n as the value encoding/json would make of it. What does not fit s is
-// reported, and left out.
+// value returns n as encoding/json would decode it. It reports what does not fit s and leaves it out.
 func (c *checker) value(n *node, s *shape, p path) (any, bool) {
 	if n.form == broken {
 		return nil, false
@@ -66,7 +65,7 @@ func (c *checker) value(n *node, s *shape, p path) (any, bool) {
 	return nil, false
 }
 
-// at is where to point for a value: a value that is not there has only its key.
+// at returns the position to report for n: a missing value has only its key.
 func at(n *node) place {
 	if n.form == nothing {
 		return n.key
@@ -74,7 +73,7 @@ func at(n *node) place {
 	return n.at
 }
 
-// advice says how to write it, where that can be told from what was found.
+// advice suggests how to write the value, if n shows it.
 func advice(n *node, s *shape) string {
 	switch {
 	case n.form == nothing:
@@ -82,7 +81,7 @@ func advice(n *node, s *shape) string {
 	case s.form == text && (n.form == integer || n.form == number):
 		return ": put it in quotes"
 	case s.form == text && n.form == boolean:
-		if slices.Contains([]string{"false", "False", "FALSE"}, n.text) {
+		if strings.EqualFold(n.text, "false") {
 			return ": put it in quotes, or leave the key out"
 		}
 		return ": put it in quotes"
@@ -115,7 +114,7 @@ func (c *checker) mapping(n *node, s *shape, p path) map[string]any {
 	return out
 }
 
-// complete reports keys that are missing, and two that exclude each other.
+// complete reports missing keys, and keys that exclude each other.
 func (c *checker) complete(n *node, s *shape, p path) {
 	for _, k := range s.keys {
 		if k.needed && n.field(k.name) == nil && !c.meant[p.to(k.name).String()] {
@@ -131,13 +130,13 @@ func (c *checker) complete(n *node, s *shape, p path) {
 	one, other := s.apart[0], s.apart[1]
 	switch has := n.field(other); {
 	case has != nil && n.field(one) != nil:
-		c.add(has.key, p.to(other), "stands beside %s: give one of them", one)
+		c.add(has.key, p.to(other), "cannot be combined with %s: give one of them", one)
 	case has == nil && n.field(one) == nil && s.either && !c.meant[p.to(one).String()] && !c.meant[p.to(other).String()]:
 		c.add(n.key, p, "wants %s or %s; %s: %s", one, other, one, s.key(one).doc)
 	}
 }
 
-// inside says what stands in a mapping, as "of matrix, until".
+// inside describes what a mapping contains, as "of matrix, until".
 func (s *shape) inside() string {
 	if s.free != "" {
 		return s.free + " with its value"
@@ -145,7 +144,7 @@ func (s *shape) inside() string {
 	return "of " + anyOf(s.names())
 }
 
-// unknown reports a key that s does not have: what may be meant, and what is allowed.
+// unknown reports a key that s does not have, with the likely meaning and the allowed keys.
 func (c *checker) unknown(f field, s *shape, p path) {
 	if c.full() {
 		return
@@ -177,7 +176,7 @@ func orSemicolon(hint string) string {
 	return hint + ";"
 }
 
-// home returns where in the table a key of that name stands, or "": nearest to the root.
+// home returns the path nearest to the root at which a key of that name is allowed, or "".
 func home(root *shape, name string) string {
 	type level struct {
 		shape *shape
@@ -262,7 +261,7 @@ func (c *checker) duration(n *node, s *shape, p path) (any, bool) {
 	return json.Number(strconv.FormatInt(int64(d), 10)), true
 }
 
-// anything takes a value whose shape only its reader knows.
+// anything accepts a value that only its reader can check.
 func (c *checker) anything(n *node, p path) (any, bool) {
 	switch n.form {
 	case mapping:

@@ -1,19 +1,15 @@
-// Package config reads plan files: what to play, who plays, with which accounts and
-// under which limits.
+// Package config reads plan files: which episodes to play, with which agents, accounts and limits.
 //
-// A plan file is one YAML document, read strictly: a key that is not known, a value of
-// the wrong type, a seat nobody sits in are errors, and each names its file, line,
-// column and key, says what is allowed, and shows the line. Everything that can be found
-// wrong is reported at once. What a plan may hold stands in one table (keys.go) that
-// also makes the JSON Schema and the reference in docs/reference/plan-file.md.
+// A plan file is one YAML document, read strictly: an unknown key, a value of the wrong type and an
+// empty seat are errors. Each error names its file, line, column and key, says what is allowed, and
+// shows the line. All errors are reported at once. One table (keys.go) defines what a plan may hold;
+// the JSON Schema and the reference in docs/reference/plan-file.md come from it.
 //
-// What it promises: nothing in a file makes it panic, recurse or grow without bound; no
-// error shows what may be a secret; a Plan holds no secret, only the names of the
-// environment variables that do; Plan.JSON is itself a valid plan file, from which
-// FromJSON makes an equal Plan.
+// What it promises: no file makes it panic, recurse or grow without bound; no error shows what may
+// be a secret; a Plan holds no secret, only the names of environment variables; Plan.JSON is a valid
+// plan file, from which FromJSON makes an equal Plan.
 //
-// It is not for starting anything: it reads the file it is given and, for a kind that asks
-// for them, those that its params name (files.go), and no environment variable.
+// It starts nothing. It reads the plan file and the files that params name, and no environment variable.
 package config
 
 import (
@@ -23,65 +19,64 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )
 
-// maxEpisodes is the most that a run can have.
+// maxEpisodes is the largest number of episodes of a run.
 const maxEpisodes = world.MaxEpisodes
 
-// MaxDistinct bounds what a kind makes of a plan itself: specs that differ in more than their deal,
-// and plans of its own, are held in memory.
+// MaxDistinct is the largest number of plans, and of specs that differ in more than their deal, that
+// a kind may make of a plan: they are held in memory.
 const MaxDistinct = 1_000_000
 
-// Plan is a plan file, resolved: nothing is left to a default but what only a run can
-// find out, such as what a provider bears.
+// Plan is a resolved plan file: defaults are filled in, except those that only a run can find out,
+// such as a provider's limits.
 type Plan struct {
 	Kind world.Kind
-	// Seed is what all chance depends on. Default: 1.
+	// Seed determines all chance. Default: 1.
 	Seed uint64
-	// Episodes is how many to play of the lineup. It is 0 where Matrix or Until is set.
+	// Episodes is how many episodes to play with the lineup. It is 0 if Matrix or Until is set.
 	Episodes int
-	// Matrix and Until are what the plan key says. Default: nil.
+	// Matrix and Until come from the plan key. Default: nil.
 	Matrix *Matrix
-	Until  *Until
-	// Agents are those that have a seat, sorted by name.
+	Until  *planner.Until
+	// Agents are the agents that have a seat, sorted by name.
 	Agents []world.Agent
-	// Lineup is seat to the name of an agent. A Matrix fills the seats it leaves out.
+	// Lineup maps seats to names of agents. A Matrix fills the seats it leaves out.
 	Lineup map[string]string
-	// Seats are the kind's, in its order.
+	// Seats are the kind's seats, in its order.
 	Seats []string
-	// Outside are the files outside the plan's folder that the user allowed it to name, without
-	// symbolic links. It is not recorded.
+	// Outside are the files outside the plan's folder that the user allowed, with symbolic links
+	// resolved. It is not recorded.
 	Outside []string
-	// Advice is what to write differently in the plan and in the files that params name, though
-	// it is understood. It is not recorded.
+	// Advice lists things to write differently in the plan or in the files that params name. It is not recorded.
 	Advice []string
-	// Params are the kind's, with all that the file says; ParamsJSON is the same with nothing
-	// left to a default.
+	// Params are the kind's params. ParamsJSON is the same with all defaults.
 	Params     world.Params
 	ParamsJSON json.RawMessage
-	// Providers are those the file lists and the presets that its models name, sorted by name.
+	// Providers are the listed providers and the presets that models name, sorted by name.
 	Providers []provider.Provider
-	// Places says where the providers that the file lists say which key they send where, as
+	// Places says where each listed provider names its key or address, as
 	// plan.yaml:5:12: providers.lab.key_env. It is not recorded.
 	Places map[string]string
-	// Budget is the most the run may cost. 0: no budget.
+	// Budget limits the cost of the run. 0: no limit.
 	Budget llm.Money
-	// EpisodeBudget is the most an episode may cost. 0: no budget.
+	// EpisodeBudget limits the cost of an episode. 0: no limit.
 	EpisodeBudget llm.Money
 	// Cache is the path of the cache. Empty: off.
 	Cache string
 	// Pace is free or wave. Default: free.
 	Pace string
-	// Batch is how waves go over batch APIs.
+	// Batch says how waves use batch APIs.
 	Batch Batch
-	// Unreachable is how long a provider that cannot be reached is waited for. 0: not at all.
+	// Unreachable is how long to wait for a provider that cannot be reached. 0: do not wait.
 	Unreachable time.Duration
-	// Concurrency is the most calls in flight. 0: what the providers bear.
+	// Concurrency limits the calls in flight. 0: what the providers allow.
 	Concurrency int
-	// Live is the most episodes begun and not ended. 0: the engine's default.
+	// Live limits the episodes in progress. 0: the engine's default.
 	Live int
 	// Prices is the path of a file of prices. Empty: the built-in ones.
 	Prices string
@@ -89,10 +84,10 @@ type Plan struct {
 	Out string
 }
 
-// DefaultUnreachable is how long a run waits for a provider that cannot be reached.
+// DefaultUnreachable is how long a run waits for a provider that cannot be reached by default.
 const DefaultUnreachable = 10 * time.Minute
 
-// Batch is how waves go over the providers' batch APIs. Zero means the default of package
+// Batch says how waves use the providers' batch APIs. A zero field means the default of package
 // batch/batcher.
 type Batch struct {
 	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
@@ -102,11 +97,10 @@ type Batch struct {
 	Cancel   bool          `json:"cancel,omitempty"`
 }
 
-// Load reads the plan file at path. kinds are those that can be played, and sets are
-// overrides written a.b=c, with c in YAML; a.b= takes the key out. The files that a plan names,
-// or that these name, lie in its folder or within reach: others are not opened. An error is of type
-// Errors, or the cause of the context where that has ended: a plan may name large files; or
-// says which folder within reach there is not.
+// Load reads the plan file at path. kinds are the kinds that the plan may name. sets are overrides
+// such as a.b=c, with c in YAML; a.b= removes the key. The plan may name files in its own folder and
+// within reach. An error is of type Errors, the cause of the context if that has ended, or an
+// error about a folder of reach that does not exist.
 func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
 	b, err := read(context.WithoutCancel(ctx), path, "plan file", maxSize) // it is small
 	if err != nil {
@@ -120,8 +114,8 @@ func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, r
 	return settled(ctx, plan, err, beside)
 }
 
-// Written makes a Plan of a plan file in JSON that a program wrote. It is Load for a plan in the current folder: its
-// errors name keys, and no file and no lines.
+// Written makes a Plan of a plan in JSON that a program wrote, as Load does for a plan file in the
+// current folder. Its errors name keys, but no file and no lines.
 func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
 	beside, err := besides(ctx, "plan", reach)
 	if err != nil {
@@ -131,7 +125,7 @@ func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets
 	return settled(ctx, made, err, beside)
 }
 
-// settled is a plan that was read, with the paths of its files, or what it was not read for.
+// settled makes the paths of a plan's files relative to the current folder.
 func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -147,7 +141,7 @@ func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, e
 	return plan, nil
 }
 
-// Parse reads a plan file that is at hand. Errors call it name.
+// Parse reads a plan file from memory. Errors call it name.
 func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
 	beside, err := besides(context.Background(), name, Reach{})
 	if err != nil {
@@ -168,11 +162,10 @@ func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, besid
 	return resolve(rep, root, kinds, sets, beside)
 }
 
-// FromJSON makes a Plan of what Plan.JSON returned, such as the one recorded with a run.
-// sets are overrides as for Load.
+// FromJSON makes a Plan from the result of Plan.JSON, such as the plan recorded with a run. sets are
+// overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	// What its files said is recorded with it.
-	return fromJSON(&source{name: "recorded plan", recorded: true}, recorded, kinds, sets, files{})
+	return fromJSON(&source{name: "recorded plan", recorded: true}, recorded, kinds, sets, files{}) // the content of its files is in it
 }
 
 func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
@@ -185,7 +178,7 @@ func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []stri
 		return nil, rep.err()
 	}
 	if !src.recorded {
-		root.move(place{set: src.name}) // whoever wrote it answers for it, as for an override
+		root.move(place{set: src.name}) // the program that wrote it is responsible, as for an override
 	}
 	rep.src.conceal(secretsOf(root))
 	return resolve(rep, root, kinds, sets, beside)

@@ -10,17 +10,17 @@ import (
 	"parley/internal/view"
 )
 
-// Variation is settings that belong together, in a matrix.
+// Variation is a group of settings of a matrix.
 type Variation struct {
-	// Params are put over those of the plan; mappings are merged. Default: none.
+	// Params override those of the plan; mappings are merged. Default: none.
 	Params map[string]any `json:"params,omitempty"`
-	// Lineup is put over that of the plan: seat to agent. Default: none.
+	// Lineup overrides that of the plan: seat to agent. Default: none.
 	Lineup map[string]string `json:"lineup,omitempty"`
-	// Tags are what to group scores by. Default: none.
+	// Tags group scores. Default: none.
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// variations lists the names of the variations, sorted; one without a name where there are none.
+// variations lists the names of the variations, sorted. Without variations it is one empty name.
 func (m *Matrix) variations() []string {
 	if len(m.Variations) == 0 {
 		return []string{""}
@@ -28,39 +28,39 @@ func (m *Matrix) variations() []string {
 	return slices.Sorted(maps.Keys(m.Variations))
 }
 
-// ownSeats are the seats that Lineup, Lineups or Variations fill.
+// ownSeats returns the seats that Lineup, Lineups or Variations fill.
 func (m *Matrix) ownSeats() map[string]bool {
 	seats := map[string]bool{}
-	for seat := range m.Lineup {
-		seats[seat] = true
-	}
-	for _, l := range m.Lineups {
+	for _, l := range append(slices.Clone(m.Lineups), m.variationLineups()...) {
 		for seat := range l {
 			seats[seat] = true
 		}
 	}
-	for _, v := range m.Variations {
-		for seat := range v.Lineup {
-			seats[seat] = true
-		}
+	for seat := range m.Lineup {
+		seats[seat] = true
 	}
 	return seats
 }
 
-// agentsNamed lists the agents that the matrix puts into seats, as often as it names them.
+// variationLineups lists the lineups of the variations, in no order.
+func (m *Matrix) variationLineups() (all []map[string]string) {
+	for _, v := range m.Variations {
+		all = append(all, v.Lineup)
+	}
+	return all
+}
+
+// agentsNamed lists the agents that the matrix puts into seats, with repetitions.
 func (m *Matrix) agentsNamed() []string {
 	names := slices.Concat(m.Agents, slices.Concat(slices.Collect(maps.Values(m.Lineup))...))
-	for _, l := range m.Lineups {
+	for _, l := range append(slices.Clone(m.Lineups), m.variationLineups()...) {
 		names = slices.AppendSeq(names, maps.Values(l))
-	}
-	for _, v := range m.Variations {
-		names = slices.AppendSeq(names, maps.Values(v.Lineup))
 	}
 	return names
 }
 
-// merged is base with over put over it: mappings key by key, all else as a whole. Neither is
-// changed.
+// merged returns base with over on top: mappings are merged by key, other values replaced. It
+// changes neither.
 func merged(base, over any) any {
 	b, ok := base.(map[string]any)
 	o, ok2 := over.(map[string]any)
@@ -81,7 +81,7 @@ func merged(base, over any) any {
 }
 
 // rotated lists the lineups of Lineups, or those that put Agents into Seats by the rows of a
-// square, at most maxCells and one, none twice.
+// square, without duplicates. It stops after maxCells+1.
 func (m *Matrix) rotated(order []string) []map[string]string {
 	var all []map[string]string
 	for _, l := range m.Lineups {
@@ -133,11 +133,11 @@ func lineupText(l map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// square returns rows of the numbers below n, each with so many places, in which every number
-// stands in every place equally often: a Latin square, or as much of it as there are places. It
-// is the one of Williams (1949), whose rows are 0, 1, n-1, 2, n-2 … moved up by a number each:
-// for an even n every number follows every other one equally often. For an odd n it takes the
-// rows in reverse too, which both adds.
+// square returns rows of the numbers below n, each with the given number of places, in which every
+// number is in every place equally often: a Latin square, or its first columns. It is the square of
+// Williams (1949): the first row is 0, 1, n-1, 2, n-2 …, and each next row adds 1. For an even n
+// every number follows every other one equally often. For an odd n that also needs the rows in
+// reverse, which both adds.
 func square(n, places int, both bool) (rows [][]int) {
 	if n == 0 {
 		return nil
@@ -170,7 +170,7 @@ func square(n, places int, both bool) (rows [][]int) {
 	return rows
 }
 
-// tagName is what can stand in --by and as the head of a column.
+// tagName matches names that work in --by and as the head of a column.
 var tagName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_-]{0,63}$`)
 
 // tags checks the tags of an agent or a variation.
@@ -220,20 +220,20 @@ func (r *resolver) design(m *Matrix, here path) {
 	}
 }
 
-// matrixLineups checks the explicit lineups: all fill the same seats, each a different way.
+// matrixLineups checks the explicit lineups: all fill the same seats, and no two are the same.
 func (r *resolver) matrixLineups(m *Matrix, here path) {
 	if len(m.Lineups) == 0 {
 		return
 	}
 	if len(m.Agents) > 0 || len(m.Seats) > 0 {
-		r.complain(here, "stands beside agents or seats, which make lineups too: leave these out or lineups")
+		r.complain(here, "cannot be combined with agents or seats: remove these, or remove lineups")
 	}
 	seen := map[string]bool{}
 	for i, l := range m.Lineups {
 		at := here.to(index(i))
 		for _, seat := range slices.Sorted(maps.Keys(l)) {
 			if r.matrixSeat(seat, at.to(seat)) && m.Lineup[seat] != nil {
-				r.complainOfKey(at.to(seat), "stands under lineup too: leave it out there or here")
+				r.complainOfKey(at.to(seat), "is also in lineup: remove it there or here")
 			}
 			r.agentKnown(l[seat], at.to(seat))
 		}
@@ -252,7 +252,7 @@ func (r *resolver) rotation(m *Matrix, here path) {
 	switch {
 	case m.Rotate == "":
 	case len(m.Agents) == 0 && len(m.Lineups) == 0:
-		r.complain(here, "moves agents or lineups round the seats, and there are none: name agents or lineups")
+		r.complain(here, "moves agents or lineups round the seats, and the matrix has none: name agents or lineups")
 	case !m.Swap:
 		r.complain(path{"plan", "matrix", "swap"}, "is false, and rotate moves agents to other seats: leave one of them out")
 	case m.Rotate == "williams" && (len(m.Lineups) > 0 || len(m.Agents) < len(m.Seats)):
@@ -260,7 +260,7 @@ func (r *resolver) rotation(m *Matrix, here path) {
 	}
 }
 
-// variationSeats checks who a variation puts where.
+// variationSeats checks the lineup of a variation.
 func (r *resolver) variationSeats(m *Matrix, v Variation, here path) {
 	for _, seat := range slices.Sorted(maps.Keys(v.Lineup)) {
 		at := here.to(seat)

@@ -9,29 +9,29 @@ import (
 	"unicode/utf8"
 )
 
-// maxErrors is how many errors are shown: more than a screen helps nobody. maxKept is how
-// many are looked for, so that a file with nothing but errors takes no time.
+// maxErrors is how many errors are shown. maxKept is how many are kept: it bounds the work for a
+// file with many errors.
 const (
 	maxErrors = 40
 	maxKept   = 200
 )
 
-// Error is one thing wrong with a plan file.
+// Error is one error in a plan file.
 type Error struct {
-	// File is the plan file's name, or the override (--set a.b=c) that brought it.
+	// File is the plan file's name, or the override (--set a.b=c) that caused the error.
 	File string
-	// Line and Column count from 1, in characters; both are 0 for an override and for
-	// what is wrong with the file as a whole.
+	// Line and Column count from 1, in characters. Both are 0 for an override and for an error in
+	// the file as a whole.
 	Line, Column int
-	// Key is where in the plan: agents.bold.temprature. Empty: no key in particular.
+	// Key is the path of the key: agents.bold.temprature. Empty: no key in particular.
 	Key string
 	// Problem says what is wrong and what is allowed.
 	Problem string
-	// Excerpt is the source line, without what may be a secret. Empty: none.
+	// Excerpt is the source line with secrets hidden. Empty: none.
 	Excerpt string
 }
 
-// Error is the place and the problem on one line, and the excerpt with a caret below.
+// Error returns the position and the problem on one line, and the excerpt with a caret below.
 func (e *Error) Error() string {
 	s := e.File
 	if e.Line > 0 {
@@ -49,10 +49,10 @@ func (e *Error) Error() string {
 	return s + "\n" + number + " | " + text + "\n" + strings.Repeat(" ", len(number)) + " | " + caret
 }
 
-// Errors is everything that was found wrong with a plan file, in order of place.
+// Errors are all errors in a plan file, in order of position.
 type Errors []*Error
 
-// Error puts each on a line of its own, at most 40 of them.
+// Error joins the first errors, each on its own line.
 func (e Errors) Error() string {
 	lines := make([]string, 0, len(e))
 	for i, one := range e {
@@ -69,7 +69,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the errors one by one.
+// Unwrap returns the errors.
 func (e Errors) Unwrap() []error {
 	all := make([]error, len(e))
 	for i, one := range e {
@@ -78,8 +78,8 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
-// window cuts a long line down to what stands around the column, and puts a caret
-// below it. Control characters, tabs too, become spaces so that the caret stays true.
+// window cuts a long line to the part around the column, and makes the caret line below it. Control
+// characters and tabs become spaces, so that the caret is in the right place.
 func window(line string, column int) (text, caret string) {
 	const before, width = 60, 100
 	runes := []rune(line)
@@ -100,19 +100,19 @@ func window(line string, column int) (text, caret string) {
 	return lead + string(runes[from:to]) + tail, strings.Repeat(" ", at-from+utf8.RuneCountInString(lead)) + "^"
 }
 
-// place is where something stands: in the file, or in an override.
+// place is a position in the file, or an override.
 type place struct {
 	set          string // the override, as --set a.b=c
 	line, column int
 }
 
-// report gathers what is wrong with one source.
+// report collects the errors of one source.
 type report struct {
 	src  *source
 	errs Errors
 }
 
-// add puts down a problem with the key named by p, at a place.
+// add reports a problem with the key p at a position.
 func (r *report) add(at place, p path, format string, args ...any) {
 	if r.full() {
 		return
@@ -130,20 +130,20 @@ func (r *report) add(at place, p path, format string, args ...any) {
 	r.errs = append(r.errs, e)
 }
 
-// full says that there are as many as are kept.
+// full reports whether no more errors are kept.
 func (r *report) full() bool { return len(r.errs) >= maxKept }
 
-// err returns what was gathered, in order of place, free of secrets; nil if nothing was.
+// err returns the errors in order of position, with secrets hidden; nil if there are none.
 func (r *report) err() error {
 	if len(r.errs) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(r.errs, func(a, b *Error) int {
-		// Overrides have no line and come last, since they were given last.
+		// Overrides have no line and are last, since they are applied last.
 		return cmp.Or(cmp.Compare(b2i(a.Line == 0), b2i(b.Line == 0)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	for _, e := range r.errs {
-		// What a problem names may be anybody's text: it must not move the cursor.
+		// A problem may quote any text: it must not move the cursor.
 		e.File, e.Problem = oneLine(r.src.hide(e.File), 1000), oneLine(r.src.hide(e.Problem), 2000)
 		e.Excerpt = r.src.hide(e.Excerpt)
 	}
@@ -157,11 +157,10 @@ func b2i(b bool) int {
 	return 0
 }
 
-// quote shows a text of the source. Secrets are hidden first: cut or escaped, they would
-// not be found again.
+// quote quotes a text of the source. It hides secrets first: once cut or escaped they would not be found.
 func (r *report) quote(s string) string { return quote(r.src.hide(s)) }
 
-// found says what a node is, as `the text "ten"`.
+// found describes a node, as `the text "ten"`.
 func (r *report) found(n *node) string {
 	switch n.form {
 	case nothing:
@@ -181,10 +180,10 @@ func (r *report) found(n *node) string {
 // path names a key of a plan: agents, bold, stop, [0].
 type path []string
 
-// to returns the path one step further, leaving p as it is.
+// to returns p with one more step. It does not change p.
 func (p path) to(step string) path { return append(slices.Clone(p), step) }
 
-// String writes agents.bold.stop[0]; a step that is no plain word stands in quotes.
+// String writes agents.bold.stop[0]. A step that is not a plain word is quoted.
 func (p path) String() string {
 	var b strings.Builder
 	for i, step := range p {
@@ -208,7 +207,7 @@ func plainStep(step string) bool {
 	})
 }
 
-// quote shows a text from outside: in quotes, on one line, cut to a length.
+// quote quotes a text from outside, on one line, cut to a length.
 func quote(s string) string {
 	if runes := []rune(s); len(runes) > 60 {
 		s = string(runes[:60]) + "…"

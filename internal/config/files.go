@@ -21,11 +21,10 @@ import (
 	"parley/world"
 )
 
-// maxBeside bounds what is read of all the files beside a plan together. Rows of datasets
-// have bounds of their own.
+// maxBeside limits the size of all files that a plan names together. Rows of datasets have their own limits.
 const maxBeside = 256 << 20
 
-// files are those beside a plan file, while that is read.
+// files gives access to the files beside a plan file while the plan is read.
 type files struct {
 	ctx  context.Context //nolint:containedctx // of the call of Load that it is made for
 	dir  string
@@ -34,13 +33,13 @@ type files struct {
 	foreign bool // overrides are not the user's
 }
 
-// besides makes the files that a plan file may name.
+// besides returns the files that a plan file may name.
 func besides(ctx context.Context, plan string, reach Reach) (files, error) {
 	b, err := bounded(plan, reach)
 	return files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, foreign: reach.Foreign}, err
 }
 
-// path is where a file is that a plan names. Whoever opens it calls may instead.
+// path returns the path of a file that a plan names. To open it, call may instead.
 func (f files) path(name string) string {
 	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
 		return filepath.Clean(name) // as it is checked
@@ -48,22 +47,22 @@ func (f files) path(name string) string {
 	return filepath.Join(f.dir, name)
 }
 
-// may is path, for a file that the plan may name. All that is opened comes through here.
+// may returns the path of a file if the plan may name it. Every file that is opened is checked here.
 func (f files) may(name string) (string, error) {
 	path := f.path(name)
 	return path, f.check(path)
 }
 
-// Match looks into one folder: only the last part of a pattern is one. Hidden files, such
-// as editors leave behind, match nothing.
+// Match looks into one folder: only the last part of a pattern may have wildcards. Hidden files, such
+// as editors leave behind, do not match.
 func (f files) Match(pattern string) []string {
 	dir, last := slash.Split(pattern)
 	all := dir
 	if !isPattern(last) {
-		all = pattern // its folder may be out of reach where it is not
+		all = pattern // it may be within reach although its folder is not
 	}
 	if _, err := f.may(all); err != nil {
-		return nil // load reports it
+		return nil // load reports the error
 	}
 	entries, err := os.ReadDir(f.path(dir))
 	if err != nil {
@@ -78,7 +77,7 @@ func (f files) Match(pattern string) []string {
 	return names
 }
 
-// Text returns a file whose text is nobody's business but the kind's.
+// Text returns the text of a file. Only the kind knows its format.
 func (f files) Text(name string) (string, error) {
 	rep, err := f.open(name, maxText)
 	if err != nil {
@@ -108,7 +107,7 @@ func (f files) Folders(in string) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		// A link may lead to a folder: its own entry does not tell.
+		// A link may lead to a folder, and its own entry does not say so.
 		if there, err := os.Stat(filepath.Join(at, e.Name())); err == nil && there.IsDir() {
 			names = append(names, e.Name())
 		}
@@ -132,7 +131,7 @@ func (f files) open(name string, most int) (*report, error) {
 	return rep, rep.err()
 }
 
-// YAML reads a file against the shape of v, as a plan is read against its keys.
+// YAML decodes a file into v, as strictly as a plan is decoded.
 func (f files) YAML(name string, v any) (world.Document, error) {
 	rep, err := f.open(name, maxSize)
 	if err != nil {
@@ -155,13 +154,13 @@ func (f files) YAML(name string, v any) (world.Document, error) {
 	return d, rep.err()
 }
 
-// document is a file that was decoded.
+// document is a decoded file.
 type document struct {
 	checker
 	tree *node
 }
 
-// Place says where a key stands, or what it would stand in.
+// Place says where a key is, or in which mapping it would be.
 func (d *document) Place(key string) string {
 	e := &Error{File: d.src.name, Key: keyPath(key).String()}
 	where := d.tree.find(keyPath(key)).key
@@ -171,8 +170,8 @@ func (d *document) Place(key string) string {
 	return e.File + ": " + e.Key
 }
 
-// Fault reports a problem with a key. What was reported at that key or below it, or is
-// missing since it was misspelt, is not reported again: Fault is then nil.
+// Fault reports a problem with a key. It returns nil if an error at that key or below it was
+// reported before, or if the key is missing because it was misspelled.
 func (d *document) Fault(key, format string, args ...any) error {
 	p := keyPath(key)
 	name := p.String()
@@ -191,17 +190,16 @@ func (d *document) Fault(key, format string, args ...any) error {
 	}
 	one := &report{src: d.src}
 	one.add(where, p, format, args...)
-	d.errs = append(d.errs, &Error{Key: name}) // so that it is not said twice
+	d.errs = append(d.errs, &Error{Key: name}) // so that it is not reported again
 	return one.err()
 }
 
 var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
-// keyPath reads a path as path.String writes it, of plain words.
+// keyPath parses a path of plain words, as path.String writes it.
 func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 
-// load fills params in with what the files say that they name. It reports what is wrong
-// with those files as they say it.
+// load fills params with the content of the files that they name, and reports errors in those files.
 func (r *resolver) load(beside files) bool {
 	if r.src.recorded {
 		return true
@@ -235,10 +233,10 @@ func (r *resolver) load(beside files) bool {
 	return false
 }
 
-// joined is an error that was made of several, as by errors.Join.
+// joined is an error made of several, as by errors.Join.
 type joined interface{ Unwrap() []error }
 
-// leaves lists the errors that an error was joined of.
+// leaves lists the errors that err joins.
 func leaves(err error) []error {
 	if _, ok := err.(*Error); ok {
 		return []error{err}
@@ -253,7 +251,7 @@ func leaves(err error) []error {
 	return []error{err}
 }
 
-// err returns what was found wrong with the plan and with the files it names.
+// err returns the errors in the plan and in the files that it names.
 func (r *resolver) err() error {
 	all, _ := r.report.err().(Errors)
 	if all = append(slices.Clip(all), r.beside...); len(all) == 0 {
@@ -262,8 +260,8 @@ func (r *resolver) err() error {
 	return all
 }
 
-// seatModels puts the models that the files ask for into seats that the plan leaves
-// empty, as agents named after them.
+// seatModels puts the models that the files name into seats that the plan leaves empty, as agents
+// with the names of the models.
 func (r *resolver) seatModels() {
 	if !r.plan.Kind.Casts() || !r.seated {
 		return
@@ -271,7 +269,7 @@ func (r *resolver) seatModels() {
 	var varied []string // seats of the matrix
 	if p := r.file.Plan; p != nil && p.Matrix != nil {
 		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
-			return // it fills every seat that is empty
+			return // the matrix fills every empty seat
 		}
 		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.ownSeats()))
 	}
@@ -297,7 +295,7 @@ func (r *resolver) seatModels() {
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// notInAgentName is what agentName refuses.
+// notInAgentName matches the characters that agentName refuses.
 var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
 
 func cut(s string, most int) string {

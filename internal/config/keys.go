@@ -9,8 +9,8 @@ import (
 	"parley/llm"
 )
 
-// keys is the table of everything a plan file may hold. params is what the kind's
-// params may be, since only the kind knows. The order is that of the reference.
+// keys is the table of everything a plan file may hold. params is the shape of the kind's params.
+// The order is that of the reference.
 func keys(kinds []string, params *shape) *shape {
 	s := record(
 		key{name: "kind", shape: words(kinds...), needed: true, doc: "What is played. `parley worlds` lists the kinds.", also: []string{"world", "game", "type"}},

@@ -7,7 +7,7 @@ import (
 	"parley/world"
 )
 
-// Kind returns the kind of that name. The error names those there are, and the nearest.
+// Kind returns the kind of that name. The error lists the kinds and suggests the nearest.
 func Kind(kinds []world.Kind, name string) (world.Kind, error) {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -19,10 +19,10 @@ func Kind(kinds []world.Kind, name string) (world.Kind, error) {
 	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", quote(name), orSemicolon(meant(name, names)), anyOf(names))
 }
 
-// Param is one of the params of a kind.
+// Param is a param of a kind.
 type Param struct {
 	Name string `json:"name"`
-	// Holds is what it may be, as "a whole number".
+	// Holds describes the allowed values, as "a whole number".
 	Holds   string          `json:"holds"`
 	Default json.RawMessage `json:"default,omitempty"`
 	Doc     string          `json:"doc,omitempty"`

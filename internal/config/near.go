@@ -6,7 +6,7 @@ import (
 	"parley/internal/near"
 )
 
-// meant returns ", did you mean x?" for the nearest of names, or "".
+// meant returns "; did you mean x?" for the nearest of names, or "".
 func meant(name string, names []string) string {
 	if n := near.Name(name, names); n != "" {
 		return "; did you mean " + n + "?"
@@ -14,7 +14,7 @@ func meant(name string, names []string) string {
 	return ""
 }
 
-// anyOf lists names for an error: all of them up to a number that can be read.
+// anyOf lists names for an error, up to a readable number.
 func anyOf(names []string) string {
 	const most = 30
 	if len(names) > most {

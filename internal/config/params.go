@@ -11,9 +11,9 @@ import (
 	"parley/world"
 )
 
-// paramsShape reads from a kind's params struct what its params may be: names from
-// json tags, defaults from the values that Defaults sets. A field may say more about
-// itself in tags: doc (what it means) and oneof (the texts it allows, with commas).
+// paramsShape makes the shape of a kind's params from their struct: names from json tags, defaults
+// from the values that Defaults sets. The tag doc describes a field, and oneof lists the texts it
+// allows, separated by commas.
 func paramsShape(k world.Kind) *shape {
 	v := reflect.ValueOf(k.Defaults().Pointer())
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
@@ -25,8 +25,7 @@ func paramsShape(k world.Kind) *shape {
 	return shapeOf(v.Type(), v, 0)
 }
 
-// grid returns the shape of lists of values for each of params, and for what stands
-// within them.
+// grid returns the shape of a mapping from params, or paths within params, to lists of values.
 func grid(params *shape) *shape {
 	if params.free != "" {
 		return dict("PARAM", &shape{form: list, elem: params.elem, least: 1})
@@ -40,11 +39,10 @@ func grid(params *shape) *shape {
 	return s
 }
 
-// shapeOf returns the shape of values of a Go type. preset holds the defaults of a
-// struct, where there are any.
+// shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
 func shapeOf(t reflect.Type, preset reflect.Value, depth int) *shape {
 	if reads := reflect.PointerTo(t); depth > maxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return whatever() // it says itself what is wrong, when it is read
+		return whatever() // its own method reports errors when it is read
 	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return words()
 	}
@@ -102,7 +100,7 @@ func structShape(t reflect.Type, preset reflect.Value, depth int) *shape {
 	return s
 }
 
-// shown writes a default as a reader sees it: short values only.
+// shown writes a default for a reader. It omits long values.
 func shown(v reflect.Value) string {
 	if !v.IsValid() || !v.CanInterface() || v.IsZero() && v.Kind() != reflect.Bool && v.Kind() != reflect.Int && v.Kind() != reflect.Float64 {
 		return ""
@@ -114,8 +112,8 @@ func shown(v reflect.Value) string {
 	return strings.Trim(string(b), `"`)
 }
 
-// decodeParams decodes values, checked against the kind's shape, over the kind's defaults. It
-// returns them also as JSON that leaves nothing to a default.
+// decodeParams decodes values, which the kind's shape has checked, over the kind's defaults. It also
+// returns them as JSON with all defaults.
 func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMessage, error) {
 	given, err := json.Marshal(values)
 	if err != nil {
@@ -133,7 +131,7 @@ func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMe
 	return params, resolved, err
 }
 
-// canonical is params with what was given and their JSON leaves out.
+// canonical adds to the JSON of params what was given and omitempty left out.
 func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, error) {
 	var resolved any
 	if err := unmarshal(params, &resolved); err != nil {
@@ -142,8 +140,8 @@ func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, e
 	return json.Marshal(overlay(resolved, given))
 }
 
-// overlay adds what was given and is missing in resolved: a field marked omitempty that
-// was set to zero would otherwise come back as its default.
+// overlay adds to resolved what was given and is missing: a field marked omitempty that was set to
+// zero would otherwise get its default again.
 func overlay(resolved, given any) any {
 	r, ok := resolved.(map[string]any)
 	g, ok2 := given.(map[string]any)

@@ -86,8 +86,8 @@ providers:
 		t.Fatal(err)
 	}
 	want := []string{
-		file + `:4:36: providers.lab.base_url: it names no version: most servers answer at http://localhost:8000/v1`,
-		file + `:5:55: providers.two.base_urls[1]: it names no version: most servers answer at http://b:1/v1`,
+		file + `:4:36: providers.lab.base_url: the address names no API version: most servers answer at http://localhost:8000/v1`,
+		file + `:5:55: providers.two.base_urls[1]: the address names no API version: most servers answer at http://b:1/v1`,
 	}
 	if !slices.Equal(p.Advice, want) {
 		t.Errorf("%q\nwant %q", p.Advice, want)

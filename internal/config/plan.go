@@ -7,42 +7,43 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
-// maxCells bounds a matrix.
+// maxCells is the largest number of cells of a matrix.
 const maxCells = 100_000
 
-// Matrix is every way to put agents into seats, with every setting of params.
+// Matrix plays agents in seats in every way, with every combination of params.
 type Matrix struct {
-	// Agents are those to put into seats. Default: none; the lineup stays as it is.
+	// Agents are put into seats. Default: none; the lineup does not change.
 	Agents []string `json:"agents,omitempty"`
-	// Seats are those to put them into. Default: those that the lineup leaves empty.
+	// Seats are the seats for Agents. Default: those that the lineup leaves empty.
 	Seats []string `json:"seats,omitempty"`
-	// Lineup are agents to try in a seat, by seat, whatever sits elsewhere. Default: none.
+	// Lineup lists agents to try in a seat, by seat, independent of other seats. Default: none.
 	Lineup map[string][]string `json:"lineup,omitempty"`
-	// Lineups are those to play, in the place of Agents: seat to agent. Default: none.
+	// Lineups are the lineups to play, instead of Agents: seat to agent. Default: none.
 	Lineups []map[string]string `json:"lineups,omitempty"`
-	// Self is whether an agent may sit in several of the seats. Default: false.
+	// Self allows an agent in several of the seats. Default: false.
 	Self bool `json:"self"`
-	// Swap is whether the same agents are also played in other seats. Default: true.
+	// Swap also plays the same agents in other seats. Default: true.
 	Swap bool `json:"swap"`
-	// Rotate is latin or williams: see rotated. Default: every order, or one, as Swap says.
+	// Rotate is latin or williams: see rotated. Default: every order, or one, depending on Swap.
 	Rotate string `json:"rotate,omitempty"`
-	// Params are values to try, by param. Default: none.
+	// Params lists values to try, by param. Default: none.
 	Params map[string][]any `json:"params,omitempty"`
-	// Variations are settings that belong together, by name. Default: none.
+	// Variations are groups of settings, by name. Default: none.
 	Variations map[string]Variation `json:"variations,omitempty"`
-	// Repeat is how many episodes to play of each cell. Default: 1; 0 under Until.
+	// Repeat is the number of episodes of each cell. Default: 1; 0 under Until.
 	Repeat int `json:"repeat,omitempty"`
 }
 
-// seats says whether it puts anybody into a seat; else it varies params alone.
+// seats reports whether the matrix fills any seat. Otherwise it varies only params.
 func (m *Matrix) seats() bool {
 	return m != nil && (len(m.Agents) > 0 || len(m.Seats) > 0 || len(m.ownSeats()) > 0)
 }
 
-// UnmarshalJSON sets what is not false or 0 by default.
+// UnmarshalJSON sets the defaults that are not zero.
 func (m *Matrix) UnmarshalJSON(b []byte) error {
 	type plain Matrix
 	v := plain{Swap: true}
@@ -53,25 +54,8 @@ func (m *Matrix) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Until plays on until a score is known well enough.
-type Until struct {
-	Score string `json:"score"`
-	// Seat or Agent is whose score. Default: that of the whole episode.
-	Seat  string `json:"seat,omitempty"`
-	Agent string `json:"agent,omitempty"`
-	// Width is half the width of the interval to reach.
-	Width float64 `json:"width"`
-	// Confidence of the interval. Default: 0.95.
-	Confidence float64 `json:"confidence"`
-	// Min and Max bound the episodes of a cell, and Step is how many more to play at a
-	// time. Default: 30, 1,000 and Min.
-	Min  int `json:"min"`
-	Max  int `json:"max"`
-	Step int `json:"step"`
-}
-
-// World makes the plan that the engine plays, new for each run or resume: what the plan file
-// asks for, or what the kind makes of it. A Plan that was loaded makes no error.
+// World makes the plan that the engine plays, a new one for each run or resume: the plan of the file,
+// or the plan that the kind makes of it. It cannot fail for a Plan that was loaded.
 func (p *Plan) World() (world.Plan, error) {
 	plan, err := p.Asked()
 	if err != nil || p.Until != nil || !p.Kind.Plans() {
@@ -80,7 +64,7 @@ func (p *Plan) World() (world.Plan, error) {
 	return p.own(plan.Next(nil))
 }
 
-// Asked makes the plan that the plan file asks for.
+// Asked makes the plan of the plan file.
 func (p *Plan) Asked() (world.Plan, error) {
 	spec := world.Spec{Kind: p.Kind.Name, Params: p.ParamsJSON, Lineup: maps.Clone(p.Lineup)}
 	cells := []world.Spec{spec}
@@ -97,16 +81,15 @@ func (p *Plan) Asked() (world.Plan, error) {
 			return nil, err
 		}
 	}
-	if u := p.Until; u != nil {
-		return world.Until{
-			Cells: cells, Score: u.Score, Seat: u.Seat, Agent: u.Agent, Width: u.Width,
-			Bounds: p.bounds(u.Score, cells), Confidence: u.Confidence, Min: u.Min, Max: u.Max, Step: u.Step,
-		}.Plan()
+	if p.Until != nil {
+		u := *p.Until
+		u.Cells, u.Bounds = cells, p.bounds(u.Score, cells)
+		return u.Plan()
 	}
 	return plan, nil
 }
 
-// bounds are what a score can be in all of the cells.
+// bounds returns the bounds of a score that hold in all cells.
 func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
 	for i, c := range cells {
 		params, err := p.Kind.Read(c.Params)
@@ -128,8 +111,7 @@ func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
 	return out
 }
 
-// own lets the kind make a plan of each spec. Where it makes the same of every deal, it is asked
-// once for each cell, however many deals there are.
+// own lets the kind make a plan of each spec. A uniform kind is asked only once for each cell.
 func (p *Plan) own(specs world.Specs) (world.Plan, error) {
 	var blocks []world.Block
 	for b := range specs.Blocks() {
@@ -164,19 +146,19 @@ func (p *Plan) own(specs world.Specs) (world.Plan, error) {
 	return all, nil
 }
 
-// beside lets the kind make a plan of each spec, and plays them beside each other. What they come
-// to is bounded, since a number in params multiplies it.
+// beside lets the kind make a plan of each spec, and plays these plans beside each other. The number
+// of their episodes is limited, since a number in params multiplies it.
 func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	var plans []world.Plan
 	var lists []world.Specs
 	var params world.Params
-	var of json.RawMessage // what params were read from
+	var of json.RawMessage // the JSON of params
 	if specs.Len() > MaxDistinct {
 		return nil, tooMany(MaxDistinct, "plans of its kind's own")
 	}
 	episodes, distinct := 0, 0
 	for _, spec := range specs.All() {
-		// Params that made a list are used again: nothing holds them.
+		// Params that made a list are used again: nothing keeps a reference to them.
 		if of == nil || len(lists) < len(plans) || string(of) != string(spec.Params) {
 			if params, err = p.Kind.Read(spec.Params); err != nil {
 				return nil, fmt.Errorf("config: %w", err)
@@ -205,16 +187,16 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	if len(lists) == len(plans) {
 		return world.Join(lists...), nil
 	}
-	return world.Beside(plans...), nil
+	return planner.Beside(plans...), nil
 }
 
 func tooMany(most int, what string) error {
 	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", most, what)
 }
 
-// worldMatrix says the matrix in the words of package world.
-func (p *Plan) worldMatrix() (world.Matrix, error) {
-	m := world.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
+// worldMatrix converts the matrix to that of package world.
+func (p *Plan) worldMatrix() (planner.Matrix, error) {
+	m := planner.Matrix{Kind: p.Kind.Name, Seats: p.Seats, Repetitions: p.Matrix.Repeat}
 	for _, seating := range p.Matrix.seatings(p.Seats) {
 		lineup := maps.Clone(p.Lineup)
 		if lineup == nil {
@@ -230,20 +212,20 @@ func (p *Plan) worldMatrix() (world.Matrix, error) {
 			if err != nil {
 				return m, fmt.Errorf("config: plan.matrix: %w", err)
 			}
-			m.Variants = append(m.Variants, world.Variant{Variation: name, Name: label(p.Matrix.varied(change)), Params: params, Lineup: v.Lineup})
+			m.Variants = append(m.Variants, planner.Variant{Variation: name, Name: label(p.Matrix.varied(change)), Params: params, Lineup: v.Lineup})
 		}
 	}
 	return m, nil
 }
 
-// vary resolves the params with what a variation sets, and then some of them changed.
+// vary resolves params with the changes of a variation and then those of a combination.
 func (p *Plan) vary(own, change map[string]any) (world.Params, json.RawMessage, error) {
 	values := map[string]any{}
 	if err := unmarshal(p.ParamsJSON, &values); err != nil {
 		return world.Params{}, nil, err
 	}
 	values, _ = merged(values, own).(map[string]any)
-	// A path with dots changes what the whole param was set to, so shorter names go first.
+	// A path with dots changes a part of a whole param, so shorter names are applied first.
 	shape := paramsShape(p.Kind)
 	for _, name := range slices.Sorted(maps.Keys(change)) {
 		vary(values, shape, name, change[name])
@@ -251,7 +233,7 @@ func (p *Plan) vary(own, change map[string]any) (world.Params, json.RawMessage, 
 	return decodeParams(p.Kind, values)
 }
 
-// vary sets a param, or what stands at a path within one, which is copied before.
+// vary sets a param, or a value at a path within one, in a copy of that param.
 func vary(values map[string]any, s *shape, name string, value any) {
 	head, rest, dotted := strings.Cut(name, ".")
 	if !dotted || s == nil || s.free != "" || s.key(name) != nil {
@@ -266,18 +248,23 @@ func vary(values map[string]any, s *shape, name string, value any) {
 	values[head] = inner
 }
 
-// seatings lists the ways to put the agents into the seats, at most maxCells and one.
-// Without Swap the agents keep their order; without Self each sits once. order is that of the
-// kind's seats.
+// seatings lists the ways to put the agents into the seats. It stops after maxCells+1. Without Swap
+// the agents keep their order; without Self each sits once. order is the order of the kind's seats.
 func (m *Matrix) seatings(order []string) []map[string]string {
 	var all []map[string]string
 	if m.Rotate != "" || len(m.Lineups) > 0 {
 		all = m.rotated(order)
-		for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
-			all = m.seatIn(seat, all)
-		}
-		return all
+	} else {
+		all = m.arranged()
 	}
+	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
+		all = m.seatIn(seat, all)
+	}
+	return all
+}
+
+// arranged lists the ways to put Agents into Seats without a rotation.
+func (m *Matrix) arranged() (all []map[string]string) {
 	chosen := make([]int, len(m.Seats))
 	var choose func(seat int)
 	choose = func(seat int) {
@@ -300,13 +287,10 @@ func (m *Matrix) seatings(order []string) []map[string]string {
 		}
 	}
 	choose(0)
-	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
-		all = m.seatIn(seat, all)
-	}
 	return all
 }
 
-// seatIn tries each of a seat's own agents with each of the lineups.
+// seatIn combines each of the lineups with each agent that Lineup lists for a seat.
 func (m *Matrix) seatIn(seat string, lineups []map[string]string) []map[string]string {
 	var all []map[string]string
 	for _, lineup := range lineups {
@@ -322,8 +306,8 @@ func (m *Matrix) seatIn(seat string, lineups []map[string]string) []map[string]s
 	return all
 }
 
-// combinations lists every choice of one value for each param; the last by name changes
-// fastest. Without params it is one that changes nothing.
+// combinations lists every choice of one value for each param; the last param by name changes
+// fastest. Without params it is one empty choice.
 func (m *Matrix) combinations() []map[string]any {
 	all := []map[string]any{{}}
 	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
@@ -340,20 +324,20 @@ func (m *Matrix) combinations() []map[string]any {
 	return all
 }
 
-// varied leaves out what has one value only, and so tells no cells apart.
+// varied leaves out params with one value, which do not distinguish cells.
 func (m *Matrix) varied(change map[string]any) map[string]any {
 	change = maps.Clone(change)
 	maps.DeleteFunc(change, func(name string, _ any) bool { return len(m.Params[name]) < 2 })
 	return change
 }
 
-// label names a combination, as "messages=4, mode=standard".
+// label describes a combination, as "messages=4, mode=standard".
 func label(change map[string]any) string {
 	parts := make([]string, 0, len(change))
 	for _, name := range slices.Sorted(maps.Keys(change)) {
 		b, err := json.Marshal(change[name])
 		if err != nil {
-			b = fmt.Append(nil, change[name]) // not reached: it came from JSON
+			b = fmt.Append(nil, change[name]) // not reached: the value is from JSON
 		}
 		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
 	}

@@ -4,9 +4,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"parley/internal/planner"
 )
 
-// matrix checks the matrix, and fills in its defaults.
+// matrix checks the matrix and fills in its defaults.
 func (r *resolver) matrix() {
 	if r.file.Plan == nil || r.file.Plan.Matrix == nil {
 		return
@@ -24,7 +26,7 @@ func (r *resolver) matrix() {
 	r.design(m, here)
 	switch {
 	case r.file.Plan.Until != nil && m.Repeat > 0:
-		r.complain(here.to("repeat"), "stands beside until, which decides how many to play: leave it out")
+		r.complain(here.to("repeat"), "cannot be combined with until, which decides how many to play: leave it out")
 	case r.file.Plan.Until == nil && m.Repeat == 0:
 		m.Repeat = 1
 	}
@@ -34,18 +36,18 @@ func (r *resolver) matrix() {
 	r.cells(m, here)
 }
 
-// matrixLineup checks the agents that are to be tried in seats of their own.
+// matrixLineup checks the agents to try in single seats.
 func (r *resolver) matrixLineup(m *Matrix, here path) {
 	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
 		at := here.to(seat)
 		if r.matrixSeat(seat, at) && slices.Contains(m.Seats, seat) {
-			r.complainOfKey(at, "stands under seats too: leave it out there or here")
+			r.complainOfKey(at, "is also in seats: remove it there or here")
 		}
 		r.distinct(m.Lineup[seat], at, r.agentKnown)
 	}
 }
 
-// matrixSeats makes sure that every seat is filled, and that something is varied.
+// matrixSeats checks that every seat is filled and that something varies.
 func (r *resolver) matrixSeats(m *Matrix, here path) {
 	empty := r.unfilled(m)
 	switch {
@@ -61,7 +63,7 @@ func (r *resolver) matrixSeats(m *Matrix, here path) {
 	case len(m.Agents) == 0:
 		return
 	case len(m.Seats) == 0 && len(empty) == 0:
-		r.complain(here, "has no seat to fill: take those it shall fill out of lineup; the seats are %s", anyOf(r.plan.Seats))
+		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", anyOf(r.plan.Seats))
 	case len(m.Seats) == 0:
 		m.Seats = empty
 	}
@@ -70,8 +72,8 @@ func (r *resolver) matrixSeats(m *Matrix, here path) {
 	}
 }
 
-// unfilled are the seats that the plan's lineup leaves empty, and so does the matrix unless agents
-// are put there: a seat that a variation fills is left empty by one that does not.
+// unfilled lists the seats that neither the plan's lineup nor the matrix fills, unless agents are put
+// there. A seat that only some variations fill is one of them.
 func (r *resolver) unfilled(m *Matrix) []string {
 	return slices.DeleteFunc(r.emptySeats(), func(s string) bool {
 		always := len(m.Variations) > 0
@@ -82,7 +84,7 @@ func (r *resolver) unfilled(m *Matrix) []string {
 	})
 }
 
-// cells counts the cells of a matrix and tries each setting of its params.
+// cells counts the cells of a matrix and checks each setting of its params.
 func (r *resolver) cells(m *Matrix, here path) {
 	cells := min(len(m.seatings(r.plan.Seats))*max(1, len(m.Variations)), maxCells+1)
 	for _, values := range m.Params {
@@ -112,7 +114,7 @@ func (r *resolver) cells(m *Matrix, here path) {
 	}
 }
 
-// variant checks one setting of the params: the kind must take it, with the same seats.
+// variant checks one setting of the params: the kind must accept it and have the same seats.
 func (r *resolver) variant(own, change map[string]any, here path) {
 	params, _, err := r.plan.vary(own, change)
 	if err != nil {
@@ -129,7 +131,7 @@ func (r *resolver) variant(own, change map[string]any, here path) {
 	}
 }
 
-// distinct checks a list of names: each known, none twice.
+// distinct checks that each name of a list is known and none is repeated.
 func (r *resolver) distinct(names []string, here path, known func(string, path) bool) {
 	for i, name := range names {
 		if at := here.to(index(i)); known(name, at) && slices.Contains(names[:i], name) {
@@ -138,7 +140,7 @@ func (r *resolver) distinct(names []string, here path, known func(string, path) 
 	}
 }
 
-// matrixSeat checks a seat that a matrix is to fill.
+// matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here path) bool {
 	if !r.seatKnown(seat) {
 		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(seat), orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
@@ -150,7 +152,7 @@ func (r *resolver) matrixSeat(seat string, here path) bool {
 	return true
 }
 
-// until checks until, and fills in its defaults.
+// until checks until and fills in its defaults.
 func (r *resolver) until() {
 	if r.file.Plan == nil || r.file.Plan.Until == nil {
 		return
@@ -169,36 +171,22 @@ func (r *resolver) until() {
 		r.agentKnown(u.Agent, here.to("agent"))
 	}
 	r.score(u, here)
-	if u.Confidence == 0 {
-		u.Confidence = 0.95
-	}
-	if u.Min == 0 {
-		u.Min = 30
-		if u.Max > 0 {
-			u.Min = min(u.Min, u.Max)
-		}
-	}
-	if u.Max == 0 {
-		u.Max = max(1000, u.Min)
-	}
-	if u.Step == 0 {
-		u.Step = u.Min
-	}
+	*u = u.WithDefaults()
 	if u.Max < u.Min {
 		r.complain(here.to("max"), "is less than min, which is %d", u.Min)
 	}
 	if len(r.errs) > 0 {
 		return
 	}
-	// Whatever else package world asks of a plan.
+	// Package world checks the rest.
 	if _, err := r.plan.World(); err != nil {
 		r.complain(here, "%v", err)
 	}
 }
 
-// score checks that a score is one that the kind declares, of whom it is wanted. A kind that
-// declares none is found out when it is played.
-func (r *resolver) score(u *Until, here path) {
+// score checks that the kind declares the score, for the seat or agent that is wanted. If a kind
+// declares no scores, a wrong name is found during play.
+func (r *resolver) score(u *planner.Until, here path) {
 	all := r.plan.Kind.Measures(r.plan.Params)
 	if all == nil || len(r.errs) > 0 {
 		return

@@ -11,32 +11,31 @@ import (
 	inputs "parley/internal/files"
 )
 
-// Reach says which files a plan may name, besides those in its own folder.
+// Reach says which files a plan may name, other than those in its own folder.
 type Reach struct {
-	// Folders are those that the user allows.
+	// Folders are the folders that the user allows.
 	Folders []string
-	// Foreign means that the sets are somebody else's. Default: the user typed them, and
-	// the files that they name need nobody's permission.
+	// Foreign means that somebody else wrote the sets. Default: the user typed them, and the files
+	// that they name need no permission.
 	Foreign bool
 }
 
-// bounds are where the files of a plan may lie, while it is read.
+// bounds are the folders that may hold the files of a plan, while the plan is read.
 type bounds struct {
 	plan    string
 	own     inputs.Folders // the plan's folder
 	allowed inputs.Folders // what the user allows
 	refused []refusal
-	outside []string // what was allowed and lies outside the plan's folder, without links
+	outside []string // allowed files outside the plan's folder, with links resolved
 }
 
 // refusal is a file that a plan must not read or write.
 type refusal struct{ path, problem string }
 
-// bounded makes the bounds of a plan file. A plan that lies nowhere, such as one that is not
-// read from a file, names no files either.
+// bounded returns the bounds of a plan file. A plan that is not a file has no folder, and names no files.
 func bounded(plan string, reach Reach) (*bounds, error) {
 	b := &bounds{plan: plan}
-	_ = b.own.Add(filepath.Dir(plan)) // else nothing is held
+	_ = b.own.Add(filepath.Dir(plan)) // on an error, no file is in it
 	for _, dir := range reach.Folders {
 		if err := b.allowed.Add(dir); err != nil {
 			return nil, fmt.Errorf("--allow-files %s: name a folder that exists: %w", dir, err)
@@ -45,8 +44,8 @@ func bounded(plan string, reach Reach) (*bounds, error) {
 	return b, nil
 }
 
-// typed allows what the user named in overrides of a plan: the texts at and under n. A name
-// in the plan's folder is not taken at its word: it may be a link that came with the plan.
+// typed allows the files that the user named in overrides: the texts at and under n. A name in the
+// plan's folder is checked as usual: it may be a link that came with the plan.
 func (b *bounds) typed(n *node, beside files) {
 	if n == nil {
 		return
@@ -70,7 +69,7 @@ func (b *bounds) typed(n *node, beside files) {
 	_ = b.allowed.Add(name) // if it exists
 }
 
-// check is an error unless the file at path may be read and written. It is not opened.
+// check returns an error unless the file at path may be read and written. It does not open the file.
 func (b *bounds) check(path string) error {
 	real, held := b.own.Hold(path)
 	if held {
@@ -94,14 +93,14 @@ func (b *bounds) check(path string) error {
 	return errors.New(r.problem)
 }
 
-// holds is check for what is not worth an error.
+// holds is check for files whose refusal is not an error.
 func (b *bounds) holds(path string) bool {
 	_, own := b.own.Hold(path)
 	_, allowed := b.allowed.Hold(path)
 	return own || allowed
 }
 
-// isPattern says whether the last part of a name may match several files.
+// isPattern reports whether the last part of a name may match several files.
 func isPattern(last string) bool { return strings.ContainsAny(last, `*?[`) }
 
 // bound checks the files that are named outside params.
@@ -115,11 +114,11 @@ func (r *resolver) bound(beside files) {
 			r.complain(path{key}, "%v", err)
 		}
 	}
-	beside.bounds.refused = nil // they are reported
+	beside.bounds.refused = nil // they have been reported
 }
 
-// refuse reports the files that params must not name, and nothing that only follows from it.
-// What a file says that params name is reported in its place.
+// refuse reports the files that params must not name, and not the errors that follow from that. A
+// refused file that another file names is reported at its position in that file.
 func (r *resolver) refuse(beside files, errs []error) {
 	for _, one := range beside.refused {
 		said := false
@@ -139,8 +138,8 @@ func (r *resolver) refuse(beside files, errs []error) {
 	}
 }
 
-// naming finds the key, at or under n, whose text names a file or, of all that name a folder
-// around it, the innermost. It returns how long that name is.
+// naming finds the key, at or under n, whose text names the file or the innermost folder around it.
+// It also returns the length of that name.
 func (n *node) naming(beside files, file string, at path) (found path, length int) {
 	if n == nil {
 		return nil, 0
@@ -169,8 +168,8 @@ func (n *node) naming(beside files, file string, at path) (found path, length in
 	return found, length
 }
 
-// Check is an error unless a file may be opened for what stands in another, such as a plan or
-// a run file: it lies in the folder of that one, or within reach.
+// Check returns an error unless a file may be opened on behalf of another, such as a plan or a run
+// file: it must be in the folder of that one, or within reach.
 func (r Reach) Check(of, file string) error {
 	b, err := bounded(of, r)
 	if err != nil {
@@ -179,7 +178,7 @@ func (r Reach) Check(of, file string) error {
 	return b.check(file)
 }
 
-// isDir says whether there is a folder. What may be on another machine is not looked at.
+// isDir reports whether path is a folder. It does not look at paths that may be on another machine.
 func isDir(path string) bool {
 	if strings.HasPrefix(filepath.VolumeName(path), `\\`) {
 		return false

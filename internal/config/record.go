@@ -11,7 +11,7 @@ import (
 	"parley/world"
 )
 
-// recorded is a Plan in the form of a plan file in which nothing is left to a default.
+// recorded is a Plan in the form of a plan file with all defaults.
 type recorded struct {
 	Kind      string                    `json:"kind"`
 	Seed      uint64                    `json:"seed"`
@@ -32,8 +32,8 @@ type recorded struct {
 	Out       string                    `json:"out,omitempty"`
 }
 
-// JSON is the plan as it is recorded with a run: a plan file in JSON that FromJSON makes
-// an equal Plan of. It names environment variables, and holds no secret.
+// JSON returns the plan as it is recorded with a run: a plan file in JSON from which FromJSON makes
+// an equal Plan. It names environment variables, and holds no secret.
 func (p *Plan) JSON() json.RawMessage {
 	r := recorded{
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
@@ -58,14 +58,14 @@ func (p *Plan) JSON() json.RawMessage {
 	}
 	b, err := json.Marshal(r)
 	if err != nil {
-		// Every part was made of JSON: only a Plan made by hand comes here.
+		// Not reached for a plan that was loaded.
 		return json.RawMessage(`{"error":` + fmt.Sprintf("%q", err) + `}`)
 	}
 	return b
 }
 
-// recordProvider writes a provider without its name. What a preset sets and p does not
-// is written as well, since it would come back otherwise.
+// recordProvider writes a provider without its name. It also writes the zero values of fields that
+// a preset sets: otherwise reading would set them again.
 func recordProvider(p provider.Provider) map[string]any {
 	m := asMap(p)
 	if preset, ok := provider.Lookup(p.Name); ok {
@@ -75,7 +75,7 @@ func recordProvider(p provider.Provider) map[string]any {
 			}
 		}
 	}
-	if len(p.BaseURLs) > 0 { // a preset's server, and its batch API, do not come back then
+	if len(p.BaseURLs) > 0 { // reading drops the preset's server and batch API
 		delete(m, "base_url")
 		delete(m, "batch")
 	}
@@ -109,7 +109,7 @@ func asMap(v any) map[string]any {
 	return m
 }
 
-// zeroOf returns false, "", 0, an empty list or an empty mapping, as v is.
+// zeroOf returns the zero value of v's JSON type.
 func zeroOf(v any) any {
 	switch v.(type) {
 	case bool:
@@ -124,7 +124,7 @@ func zeroOf(v any) any {
 	return 0
 }
 
-// jsonNode reads one JSON value into a tree. It has no places: nobody edits it.
+// jsonNode reads one JSON value into a tree without positions.
 func jsonNode(dec *json.Decoder, depth int) (*node, error) {
 	t, err := dec.Token()
 	if err != nil {

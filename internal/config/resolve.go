@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"parley/internal/near"
+	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
 )
 
-// file is a plan file as it is written, decoded and not yet resolved.
+// file is a plan file, decoded and not yet resolved.
 type file struct {
 	Kind      string                     `json:"kind"`
 	Seed      *uint64                    `json:"seed"`
@@ -39,8 +40,8 @@ type file struct {
 }
 
 type planFile struct {
-	Matrix *Matrix `json:"matrix,omitempty"`
-	Until  *Until  `json:"until,omitempty"`
+	Matrix *Matrix        `json:"matrix,omitempty"`
+	Until  *planner.Until `json:"until,omitempty"`
 }
 
 type retry struct {
@@ -52,15 +53,15 @@ type limits struct {
 	Live        int `json:"live,omitempty"`
 }
 
-// resolver makes a Plan of a file, reporting what does not fit together.
+// resolver makes a Plan of a file, and reports what does not fit together.
 type resolver struct {
 	*checker
 	tree *node
 	file file
 	plan *Plan
-	// known means that the kind is, and seated that its seats are.
+	// known: the kind is known. seated: its seats are known.
 	known, seated bool
-	// beside is what is wrong with the files that params name.
+	// beside are the errors in files that params name.
 	beside Errors
 }
 
@@ -93,7 +94,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 	r.root = keys(names, params)
 	if r.plan.Kind.Casts() {
 		agents := r.root.key("agents")
-		agents.needed, agents.shape.least = false, 0 // the files may name all there are
+		agents.needed, agents.shape.least = false, 0 // the files may name all agents
 	}
 	values, _ := r.value(tree, r.root, nil)
 	if !r.known {
@@ -110,7 +111,7 @@ func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside 
 	return r.plan, nil
 }
 
-// all resolves part by part. Each part does what it can with what the others left.
+// all resolves the parts one by one. Each part uses what it can of the others.
 func (r *resolver) all(beside files) {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
@@ -147,8 +148,8 @@ func (r *resolver) all(beside files) {
 	r.unseated()
 }
 
-// batches refuses a plan that wants its waves in batches where none of its models has a batch
-// API: they would be asked live, at the full price, without a word.
+// batches refuses a plan that wants batches if none of its models has a batch API: the calls would
+// be made live, at the full price, without notice.
 func (r *resolver) batches() {
 	if r.plan.Pace != "wave" || r.plan.Batch.Lane != "batch" {
 		return
@@ -173,8 +174,8 @@ func (r *resolver) batches() {
 	}
 }
 
-// complain reports a problem at a key, or the nearest that is there. What was reported
-// at that key or below it is not reported again: the first says it better.
+// complain reports a problem at a key, or at the nearest one that exists. It reports nothing if there
+// is an error at that key or below it: the first is more specific.
 func (r *resolver) complain(p path, format string, args ...any) {
 	n := r.tree.find(p)
 	where := n.at
@@ -184,7 +185,7 @@ func (r *resolver) complain(p path, format string, args ...any) {
 	r.complainAt(where, p, format, args...)
 }
 
-// complainOfKey reports a problem with a key and not with its value.
+// complainOfKey reports a problem with a key, not with its value.
 func (r *resolver) complainOfKey(p path, format string, args ...any) {
 	r.complainAt(r.tree.find(p).key, p, format, args...)
 }
@@ -211,7 +212,7 @@ func (r *resolver) providers() {
 		}
 		p.Name = name
 		if here := (path{"providers", name}); len(p.BaseURLs) > 0 && !r.tree.has(here.to("base_url")) {
-			p.BaseURL = "" // of the preset: its servers are others
+			p.BaseURL = "" // the preset's server is not one of them
 			if !r.tree.has(here.to("batch")) {
 				p.Batch = nil
 			}
@@ -226,7 +227,7 @@ func (r *resolver) providers() {
 	}
 }
 
-// keyPlace is where a provider says which key it sends, or where it sends it.
+// keyPlace returns where a provider names its key, or its address.
 func (r *resolver) keyPlace(name string) string {
 	at := path{"providers", name}
 	for _, key := range []string{"key_env", "base_url", "base_urls"} {
@@ -238,7 +239,7 @@ func (r *resolver) keyPlace(name string) string {
 	return r.placeOf(at)
 }
 
-// placeOf is where a key stands, in words.
+// placeOf describes the position of a key.
 func (r *resolver) placeOf(at path) string {
 	one := &report{src: r.src}
 	one.add(r.tree.find(at).at, at, "")
@@ -251,7 +252,7 @@ func (r *resolver) provider(p provider.Provider) {
 	here := path{"providers", p.Name}
 	near := near.Name(p.Name, strings.Split(presetNames(), ", "))
 	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
-		r.complainOfKey(here, "is no preset; did you mean %s? a provider of your own needs dialect and base_url", near)
+		r.complainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}
 	if p.Dialect == "" {
 		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
@@ -262,7 +263,7 @@ func (r *resolver) provider(p provider.Provider) {
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
 		r.complain(here.to("key_env"), "is the name of an environment variable alone: write %s", bare)
 	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
-		r.complain(here.to("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not stand in a plan file: put it into a variable")
+		r.complain(here.to("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		if secretName(name) {
@@ -270,7 +271,7 @@ func (r *resolver) provider(p provider.Provider) {
 		}
 	}
 	if p.Dialect == "" {
-		p.Dialect = "openai" // which asks for everything else
+		p.Dialect = "openai" // whose checks cover everything else
 	}
 	err := p.Validate()
 	if err == nil {
@@ -292,7 +293,7 @@ func (r *resolver) provider(p provider.Provider) {
 	}
 }
 
-// fieldPath is the path of a field that a provider's own check names: limits, base_urls[1],
+// fieldPath returns the path of a field as provider.Validate names it: limits, base_urls[1],
 // model_limits.gpt-5.1*.
 func fieldPath(field string) path {
 	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
@@ -305,7 +306,7 @@ func fieldPath(field string) path {
 	return strings.SplitN(field, ".", 2)
 }
 
-// headerIn returns the header that a problem is about.
+// headerIn returns the header that a problem names.
 func headerIn(problem string, headers map[string]string) path {
 	for name := range headers {
 		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
@@ -315,7 +316,7 @@ func headerIn(problem string, headers map[string]string) path {
 	return nil
 }
 
-// agentName is what can stand in labels, in keys of overrides and on command lines.
+// agentName matches names that work in labels, in keys of overrides and on command lines.
 var agentName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.@+/-]{0,63}$`)
 
 func (r *resolver) agents() {
@@ -341,8 +342,7 @@ func (r *resolver) agents() {
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// bot checks an agent without a model: the kind must have it, and it takes nothing that
-// is meant for a model.
+// bot checks an agent without a model: the kind must have the bot, and settings of models are refused.
 func (r *resolver) bot(a world.Agent, here path) {
 	if r.known {
 		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
@@ -361,7 +361,7 @@ func (r *resolver) bot(a world.Agent, here path) {
 	}
 }
 
-// model checks provider/model, and takes in the preset it names.
+// model checks provider/model, and adds the preset that it names.
 func (r *resolver) model(name string, here path) {
 	account, model := llm.SplitModel(name)
 	if account == "" || model == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
@@ -376,13 +376,13 @@ func (r *resolver) model(name string, here path) {
 		return
 	}
 	if n := r.tree.field("providers"); n.field(account) != nil {
-		return // it is there, and what is wrong with it was said
+		return // it is listed, and its error was reported
 	}
 	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
 	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.quote(account), orSemicolon(meant(account, all)), anyOf(all))
 }
 
-// remarshal turns what the checker made into a Go value.
+// remarshal converts the checker's values to a Go value.
 func remarshal(from, to any) error {
 	b, err := json.Marshal(from)
 	if err != nil {
@@ -391,7 +391,7 @@ func remarshal(from, to any) error {
 	return unmarshal(b, to)
 }
 
-// unmarshal keeps numbers as they are written.
+// unmarshal keeps numbers as written.
 func unmarshal(b []byte, to any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()

@@ -7,7 +7,7 @@ import (
 	"parley/journal"
 )
 
-// OpenRun opens a run file that the plan names. Reading it ends with the reading of the plan.
+// OpenRun opens a run file that the plan names. It can be read until the plan has been read.
 func (f files) OpenRun(name string) (journal.File, error) {
 	path, err := f.may(name)
 	if err != nil {
@@ -17,26 +17,26 @@ func (f files) OpenRun(name string) (journal.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return runFile{sqlite.File{Store: store}, f.ctx}, nil
+	return runFile{store, f.ctx}, nil
 }
 
 // runFile is a run file that is read for a plan.
 type runFile struct {
-	sqlite.File
+	*sqlite.Store
 	plan context.Context //nolint:containedctx // of the call of Load that it is made for
 }
 
-// Head is that of the file.
+// Head reads the head of the file.
 func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	return r.File.Head(r.plan) //nolint:contextcheck // it ends with the reading of the plan
+	return r.Store.Head(r.plan) //nolint:contextcheck // it ends when the plan has been read
 }
 
-// Read is that of the file.
+// Read reads entries of the file.
 func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
-	return r.File.Read(ctx, in, func(e journal.Entry) error {
+	return r.Store.Read(ctx, in, func(e journal.Entry) error {
 		if err := context.Cause(r.plan); err != nil {
 			return err
 		}

@@ -12,12 +12,12 @@ import (
 	"parley/world"
 )
 
-// SchemaName is the file that the first line of a plan made by Init refers to. Whoever
-// writes the plan writes Schema beside it under this name.
+// SchemaName is the name of the schema file that the first line of a plan made by Init refers to. Write
+// Schema beside the plan under this name.
 const SchemaName = "plan.schema.json"
 
-// Schema returns a JSON Schema (2020-12) of plan files for these kinds, made of the
-// table that decodes them.
+// Schema returns a JSON Schema (2020-12) of plan files for these kinds, made from the table that
+// decodes them.
 func Schema(kinds []world.Kind) ([]byte, error) {
 	names := make([]string, len(kinds))
 	var docs strings.Builder
@@ -41,7 +41,7 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 	}
 	all := keys(names, dict("PARAM", whatever()))
 	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
-		agents.needed, agents.shape.least = false, 0 // some kinds need none: see each
+		agents.needed, agents.shape.least = false, 0 // only some kinds need agents: see each
 	}
 	root := all.schema()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -58,7 +58,7 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Init returns a commented plan file of a kind to begin with.
+// Init returns a commented plan file of a kind to start from.
 func Init(k world.Kind) []byte {
 	return []byte("# yaml-language-server: $schema=" + SchemaName + "\n" + strings.TrimLeft(k.Example, "\n"))
 }
@@ -155,7 +155,7 @@ func (s *shape) mappingSchema() object {
 	return o
 }
 
-// innerSchemas are the lists of values for paths within params, by pattern.
+// innerSchemas returns the schemas of lists of values for paths within params, by pattern.
 func (s *shape) innerSchemas() object {
 	if s == nil {
 		return nil
@@ -174,7 +174,7 @@ func (s *shape) innerSchemas() object {
 	return inner
 }
 
-// describe says what a key means, and its default.
+// describe returns a key's description and its default.
 func (k key) describe() string {
 	if k.preset == "" {
 		return k.doc

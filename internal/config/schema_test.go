@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/world"
 	"parley/world/worldtest"
@@ -222,7 +223,7 @@ func TestTableMatchesStructs(t *testing.T) {
 		{"root", root, file{}, nil},
 		{"plan", root.key("plan").shape, planFile{}, nil},
 		{"matrix", root.key("plan").shape.key("matrix").shape, Matrix{}, nil},
-		{"until", root.key("plan").shape.key("until").shape, Until{}, nil},
+		{"until", root.key("plan").shape.key("until").shape, planner.Until{}, []string{"-"}},
 		{"limits", root.key("limits").shape, limits{}, nil},
 		{"agent", root.key("agents").shape.elem, world.Agent{}, []string{"name"}},
 		{"provider", root.key("providers").shape.elem, provider.Provider{}, []string{"name"}},

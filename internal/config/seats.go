@@ -13,7 +13,7 @@ import (
 
 func index(i int) string { return fmt.Sprintf("[%d]", i) }
 
-// params decodes the params and learns the seats from the kind.
+// params decodes the params and gets the seats from the kind.
 func (r *resolver) params(beside files) {
 	if !r.known {
 		return
@@ -28,7 +28,7 @@ func (r *resolver) params(beside files) {
 	loaded := r.load(beside)
 	seats, err := seatsOf(p.Kind, p.Params)
 	for _, one := range leaves(err) {
-		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // what was not read was told of
+		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
 			r.paramsProblem(one, path{"params"})
 		}
 	}
@@ -37,7 +37,7 @@ func (r *resolver) params(beside files) {
 	}
 }
 
-// seatsOf returns the seats that params make: each has a name of its own.
+// seatsOf returns the seats for params. Each must have its own name.
 func seatsOf(k world.Kind, params world.Params) ([]string, error) {
 	seats, err := k.Seats(params)
 	for i, seat := range seats {
@@ -52,11 +52,10 @@ func seatsOf(k world.Kind, params world.Params) ([]string, error) {
 	return seats, err
 }
 
-// namedParam finds the param that an error of a kind is about.
+// namedParam matches the param that an error of a kind names.
 var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)$`)
 
-// paramsProblem reports what a kind says of params that stand at a place, each line at
-// the param it names.
+// paramsProblem reports a kind's error about params, each line at the param that it names.
 func (r *resolver) paramsProblem(err error, params path) {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
@@ -69,7 +68,7 @@ func (r *resolver) paramsProblem(err error, params path) {
 			} else {
 				steps := r.tree.find(params).steps(named)
 				if r.tree.find(params).field(steps[0]) == nil {
-					here = path{"params"} // a matrix varies others
+					here = path{"params"} // the matrix does not vary it
 				}
 				here = append(slices.Clone(here), steps...)
 			}
@@ -80,8 +79,8 @@ func (r *resolver) paramsProblem(err error, params path) {
 	}
 }
 
-// variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the
-// param it names, or one whose problem begins with the rest of the key.
+// variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the param it
+// names, or one whose problem begins with the rest of the key.
 func (r *resolver) variedWithin(params path, named, problem string) string {
 	if len(params) < 2 {
 		return "" // no matrix
@@ -95,7 +94,7 @@ func (r *resolver) variedWithin(params path, named, problem string) string {
 	return ""
 }
 
-// lineup checks who sits where.
+// lineup checks which agent sits in which seat.
 func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
@@ -118,11 +117,11 @@ func (r *resolver) lineup() {
 	}
 }
 
-// seatAll is the lineup of a plan that has none: its only agent sits everywhere.
+// seatAll fills a missing lineup: the only agent sits in every seat.
 func (r *resolver) seatAll() {
 	names := r.agentNames()
 	if mine := slices.DeleteFunc(slices.Clone(names), r.bySet); len(mine) == 1 {
-		names = mine // what an override adds beside the only agent is no second one: see unseated
+		names = mine // an agent that an override adds is not a second one: see unseated
 	}
 	if len(names) != 1 {
 		if len(r.plan.Seats) > 0 && len(names) > 0 {
@@ -136,8 +135,7 @@ func (r *resolver) seatAll() {
 	}
 }
 
-// emptySeats lists the seats that the lineup leaves out. One whose entry was reported as
-// wrong is not empty.
+// emptySeats lists the seats that the lineup leaves out. A seat whose entry has an error is not empty.
 func (r *resolver) emptySeats() []string {
 	var empty []string
 	for _, seat := range r.plan.Seats {
@@ -157,7 +155,7 @@ func (r *resolver) agentNames() []string {
 }
 
 func (r *resolver) agentKnown(name string, here path) bool {
-	// One whose keys are wrong is known all the same; without any, that was said.
+	// An agent with wrong keys is still known. If there are no agents, that was reported.
 	names := r.agentNames()
 	if len(names) == 0 || r.tree.field("agents").field(name) != nil {
 		return true
@@ -166,18 +164,18 @@ func (r *resolver) agentKnown(name string, here path) bool {
 	return false
 }
 
-// seatKnown says whether the kind has a seat. Where the seats could not be learned, it has.
+// seatKnown reports whether the kind has a seat. It is true if the seats are not known.
 func (r *resolver) seatKnown(seat string) bool {
 	return !r.seated || slices.Contains(r.plan.Seats, seat)
 }
 
-// unseated leaves out agents that no seat is given to, and reports them: a name that was
-// misspelt makes one, and the agent that was meant would be played unchanged. An agent of
-// the file may be a pattern for others (&base) or lose its seat to an override, and a
-// recorded plan may hold agents of other episodes.
+// unseated removes the agents without a seat, and reports them: a misspelled name in an override adds
+// such an agent, and the one that was meant would play unchanged. An agent of the file may be a
+// template for others (&base) or lose its seat by an override, and a recorded plan may hold agents
+// of other episodes.
 func (r *resolver) unseated() {
 	if !r.seated || slices.ContainsFunc(r.errs, func(e *Error) bool { return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan") }) {
-		return // who sits where is not known
+		return // the lineup is not known
 	}
 	seated := map[string]bool{}
 	for _, name := range r.plan.Lineup {
@@ -198,7 +196,7 @@ func (r *resolver) unseated() {
 			continue
 		}
 		here := path{"agents", name}
-		// What else is wrong with an agent that nobody wanted is beside the point.
+		// Other errors in an agent that nobody wanted do not matter.
 		r.errs = slices.DeleteFunc(r.errs, func(e *Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
@@ -206,7 +204,7 @@ func (r *resolver) unseated() {
 	}
 }
 
-// bySet says whether an agent is there only since an override named it.
+// bySet reports whether only an override names an agent.
 func (r *resolver) bySet(name string) bool {
 	n := r.tree.field("agents").field(name)
 	return n != nil && n.key.set != ""

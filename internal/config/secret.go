@@ -10,25 +10,24 @@ import (
 	"parley/internal/provider"
 )
 
-// A key may be put where it does not belong: in key_env itself, under a key that does
-// not exist (api_key), in a header. The error then has to show the line without it.
-// This file says what may be a secret; it rather hides too much than too little.
+// A key may be in the wrong place: in key_env itself, under a key that does not exist (api_key), in a
+// header. Errors must show the line without it. This file decides what may be a secret; it rather
+// hides too much than too little.
 
-// secretLines find what stands after a name such as api_key in text that may not even
-// be YAML: up to the end of a quoted or plain value.
+// secretLines matches the value after a name such as api_key in text that may not be YAML.
 var secretLines = regexp.MustCompile(`(?i)([a-z0-9_-]*(?:key|token|secret|password|passwd|authorization|credential|cookie|key_env|apikey)["']?)\s*[:=]\s*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s,{}\[\]"'#][^\n,{}\[\]#]*))`)
 
-// userInfo finds the password of an address.
+// userInfo matches the password of an address.
 var userInfo = regexp.MustCompile(`://([^/\s@"']+)@`)
 
-// addressEnd finds what follows the path of an address: its query and its fragment.
+// addressEnd matches the query and the fragment of an address.
 var addressEnd = regexp.MustCompile(`://[^\s"'?#]*[?#]([^\s"']+)`)
 
-// leastValue is the length from which the values of a query are hidden by themselves too, wherever
-// they stand again. Shorter ones, such as true, are ordinary words.
+// leastValue is the length from which values of a query are hidden everywhere. Shorter ones, such as
+// true, are ordinary words.
 const leastValue = 8
 
-// secretName says whether what stands under a key of that name may be a secret.
+// secretName reports whether the value of a key of that name may be a secret.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"key", "token", "secret", "password", "passwd", "authorization", "credential", "cookie"} {
@@ -39,11 +38,11 @@ func secretName(name string) bool {
 	return envName(name)
 }
 
-// envName says whether a key holds the name of a variable, which may be shown.
+// envName reports whether a key holds the name of a variable, which may be shown.
 func envName(name string) bool { return strings.EqualFold(name, "key_env") }
 
-// isEnv says whether s is the name of an environment variable, and cannot well be a key:
-// capital letters, as everybody writes them, and in words if it is long.
+// isEnv reports whether s is the name of an environment variable and is unlikely to be a key: capital
+// letters, and in words if it is long.
 func isEnv(s string) bool {
 	if len(s) > 64 || len(s) >= 20 && !strings.Contains(s, "_") {
 		return false
@@ -70,8 +69,8 @@ func secretsIn(text string) []string {
 	return found
 }
 
-// secretsGuessed lists what stands after names such as api_key in text that could not be
-// read as YAML. In a prompt it would guess wrong, so it is not for text that could.
+// secretsGuessed lists the values after names such as api_key in text that is not YAML. In a prompt
+// it would guess wrong, so it is not for text that is YAML.
 func secretsGuessed(text string) []string {
 	var found []string
 	for _, m := range secretLines.FindAllStringSubmatch(text, -1) {
@@ -83,7 +82,7 @@ func secretsGuessed(text string) []string {
 	return found
 }
 
-// secretsOf lists the texts under keys that may hold secrets, however they are written.
+// secretsOf lists the texts under keys that may hold secrets.
 func secretsOf(n *node) []string {
 	var found []string
 	for _, f := range n.fields {
@@ -99,10 +98,10 @@ func secretsOf(n *node) []string {
 	return found
 }
 
-// conceal adds to what hide hides.
+// conceal adds secrets for hide.
 func (s *source) conceal(secrets []string) {
 	for _, secret := range secrets {
-		// Shorter ones cannot be hidden without hiding half the text.
+		// Hiding shorter ones would hide half the text.
 		if len(secret) >= 4 {
 			s.secrets = append(s.secrets, secret)
 		}
@@ -112,8 +111,8 @@ func (s *source) conceal(secrets []string) {
 	s.secrets = slices.Compact(s.secrets)
 }
 
-// hide puts asterisks over every secret of the source in s, one for each character, and over what
-// follows the path of an address, however short it is.
+// hide replaces every secret of the source in a text by asterisks, one for each character, and so the
+// query and fragment of every address.
 func (s *source) hide(shown string) string {
 	for _, secret := range s.secrets {
 		shown = strings.ReplaceAll(shown, secret, asterisks(secret))

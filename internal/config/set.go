@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// override applies one a.b=c to the tree. table is what a plan may hold, so that a
-// text that stands for a mapping can be opened: quiet: sim/small.
+// override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
+// for a mapping can be expanded: quiet: sim/small.
 func override(rep *report, root *node, table *shape, set string) {
 	rep.src.conceal(secretsIn(set))
 	rep.src.conceal(secretsGuessed(set))
@@ -28,13 +28,13 @@ func override(rep *report, root *node, table *shape, set string) {
 		parent = open(parent, at, step, table)
 		table = table.under(step)
 		if parent == nil {
-			rep.add(at, p[:i+1], "holds no keys: set it as a whole, with %s=…", p[:i+1])
+			rep.add(at, p[:i+1], "is not a mapping: set it as a whole, with %s=…", p[:i+1])
 			return
 		}
 	}
 	last := p[len(p)-1]
 	if parent.expand(table); parent.form != mapping {
-		rep.add(at, p[:len(p)-1], "holds no keys: set it as a whole, with %s=…", p[:len(p)-1])
+		rep.add(at, p[:len(p)-1], "is not a mapping: set it as a whole, with %s=…", p[:len(p)-1])
 		return
 	}
 	if strings.TrimSpace(right) == "" {
@@ -48,8 +48,8 @@ func override(rep *report, root *node, table *shape, set string) {
 	}
 }
 
-// overrideText reads the right side where a text is wanted: as it stands, so that nobody
-// has to put quotes within quotes, unless it is a text in YAML's quotes.
+// overrideText reads the right side as a text: unchanged, so that quotes within quotes are not needed,
+// unless it is a text in YAML quotes.
 func overrideText(right string, at place) *node {
 	n := &node{form: text, text: right, at: at, key: at}
 	if strings.HasPrefix(right, `"`) || strings.HasPrefix(right, "'") {
@@ -78,7 +78,7 @@ func overrideValue(rep *report, right string, at place, p path) *node {
 	return value
 }
 
-// move makes everything under n stand at one place.
+// move sets the position of n and of everything under it.
 func (n *node) move(to place) {
 	n.at, n.key = to, to
 	for _, f := range n.fields {
@@ -89,7 +89,7 @@ func (n *node) move(to place) {
 	}
 }
 
-// overridden says whether an override changed anything at or under n.
+// overridden reports whether an override changed anything at or under n.
 func (n *node) overridden() bool {
 	if n == nil {
 		return false
@@ -98,8 +98,8 @@ func (n *node) overridden() bool {
 		slices.ContainsFunc(n.fields, func(f field) bool { return f.value.overridden() })
 }
 
-// open returns the mapping under step of n, made if it is not there; nil if n or what
-// stands there is no mapping.
+// open returns the mapping under step of n. It makes one if there is none, and returns nil if n or
+// the value under step is not a mapping.
 func open(n *node, at place, step string, table *shape) *node {
 	n.expand(table)
 	if n.form != mapping {
@@ -136,7 +136,7 @@ func (n *node) put(name string, value *node) {
 	n.fields = append(n.fields, field{name, value})
 }
 
-// under returns the shape of what stands under a key, or nil if that is not known.
+// under returns the shape of the value under a key, or nil if it is not known.
 func (s *shape) under(name string) *shape {
 	if s == nil {
 		return nil

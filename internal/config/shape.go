@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// shape is what a value may be. One tree of shapes (see keys) drives decoding, the JSON
-// Schema and the reference, so that they cannot say different things.
+// shape describes the allowed values. One tree of shapes (see keys) drives decoding, the JSON Schema
+// and the reference, so they always agree.
 type shape struct {
 	form form
-	// oneOf are the texts that are allowed. Empty: any.
+	// oneOf are the allowed texts. Empty: any.
 	oneOf []string
 	// low and high bound a whole number.
 	low  int64
 	high uint64
-	// min and max bound a number; above means that min itself is too small, and below
-	// that max itself is too large. Of a time, above means that 0 is too small.
+	// min and max bound a number. above excludes min, and below excludes max. For a time, above
+	// excludes 0.
 	min, max     float64
 	above, below bool
-	// elem is what the items of a list are, or the values of a mapping with free keys.
+	// elem is the shape of the items of a list, or of the values of a mapping with free keys.
 	elem *shape
-	// free is what the free keys of a mapping are called, as NAME. Empty: it has keys.
+	// free is the placeholder for the free keys of a mapping, as NAME. Empty: it has keys.
 	free string
 	keys []key
-	// within are params whose inner keys may be given as paths with dots, each with a list of
-	// values: set.turns: [4, 8]. Nil: none.
+	// within are params whose inner keys may be given as paths with dots, each with a list of values:
+	// set.turns: [4, 8]. Nil: none.
 	within *shape
-	// short is the key that a text instead of the mapping stands for. Empty: none.
+	// short is the key that a text instead of the mapping sets. Empty: none.
 	short string
-	// least is how many items a list, keys a mapping or characters a text must have.
+	// least is the smallest number of items of a list, keys of a mapping or characters of a text.
 	least int
-	// apart are two keys of which at most one may be given; with either, one must be.
+	// apart are two keys of which at most one may be given. With either, one is required.
 	apart  [2]string
 	either bool
 }
@@ -40,11 +40,11 @@ type shape struct {
 type key struct {
 	name  string
 	shape *shape
-	// preset is the default, as a reader sees it. Empty: none.
+	// preset is the default for a reader. Empty: none.
 	preset string
 	needed bool
 	doc    string
-	// also are other names people give it.
+	// also are other names that people use for it.
 	also []string
 }
 
@@ -84,7 +84,7 @@ func (s *shape) names() []string {
 	return names
 }
 
-// want says what the shape allows, as "a whole number, 1 to 10".
+// want describes the allowed values, as "a whole number, 1 to 10".
 func (s *shape) want() string {
 	switch s.form {
 	case text:
@@ -114,7 +114,7 @@ func (s *shape) want() string {
 	return "a value"
 }
 
-// bounds says the range of a number, as ", 0 to 2".
+// bounds describes the range of a number, as ", 0 to 2".
 func (s *shape) bounds() string {
 	if s.form == integer {
 		switch low := strconv.FormatInt(s.low, 10); {
@@ -142,7 +142,7 @@ func (s *shape) bounds() string {
 	return ", " + plain(s.min) + " to " + plain(s.max)
 }
 
-// member returns the shape of what stands under a key, or nil if there is no such key.
+// member returns the shape of the value under a key, or nil if the key is not allowed.
 func (s *shape) member(name string) *shape {
 	if s.free != "" {
 		return s.elem
@@ -156,8 +156,8 @@ func (s *shape) member(name string) *shape {
 	return nil
 }
 
-// inner returns the shape of what stands at a path with a dot or more. Below free keys the
-// rest of the path is one key, dots and all.
+// inner returns the shape of the value at a path with dots. Below free keys the rest of the path is
+// one key, including dots.
 func (s *shape) inner(name string) *shape {
 	head, rest, dotted := strings.Cut(name, ".")
 	if s == nil || !dotted || rest == "" {
@@ -176,7 +176,7 @@ func (s *shape) inner(name string) *shape {
 	return k.shape.inner(rest)
 }
 
-// paths lists what stands one step within the keys, as style.tone.
+// paths lists the paths one level within the keys, as style.tone.
 func (s *shape) paths() []string {
 	if s == nil {
 		return nil

@@ -15,26 +15,24 @@ import (
 	"parley/internal/near"
 )
 
-// maxSize bounds a plan file. Far above any real plan; it keeps a wrong file (a run
-// file, a data set) from being read as one.
+// maxSize is the largest plan file. It keeps a wrong file, such as a run file, from being parsed.
 const maxSize = 1 << 20
 
-// maxText bounds a file that params name and a kind reads as text, such as a set of
-// problems.
+// maxText is the largest text file that params may name, such as a set of problems.
 const maxText = 64 << 20
 
 // source is the text of a plan file.
 type source struct {
 	name    string
 	text    string
-	secrets []string // what errors must not show
+	secrets []string // hidden in errors
 
-	recorded bool // it is no file, but the plan of a run
-	beside   bool // it is no plan, but a file that one names
+	recorded bool // the plan of a run, not a file
+	beside   bool // a file that a plan names, not a plan
 }
 
-// line returns a line of the text, from 1. It is for errors: a text of nothing but line ends
-// would take many times its size, split.
+// line returns a line of the text, counted from 1. It does not split the text, which could take many
+// times its size.
 func (s *source) line(n int) (string, bool) {
 	for line := range strings.SplitSeq(s.text, "\n") {
 		if n--; n == 0 {
@@ -44,7 +42,7 @@ func (s *source) line(n int) (string, bool) {
 	return "", false
 }
 
-// begin says how to come by a plan, where one is wanted.
+// begin suggests how to get a plan.
 func (s *source) begin() string {
 	if s.beside {
 		return ""
@@ -52,12 +50,11 @@ func (s *source) begin() string {
 	return "; `parley init KIND` writes a plan to begin with"
 }
 
-// read reads the file at path, or says why it cannot be what is wanted: a plan file. Of a file that is larger
-// than most it reads enough to tell.
-func read(ctx context.Context, path, what string, most int64) (b []byte, err error) {
+// read reads at most limit+1 bytes of the file at path. what describes the wanted file for errors.
+func read(ctx context.Context, path, what string, limit int64) (b []byte, err error) {
 	f, err := inputs.Open(path)
 	if err == nil {
-		b, err = io.ReadAll(io.LimitReader(inputs.Reader(ctx, f), most+1))
+		b, err = io.ReadAll(io.LimitReader(inputs.Reader(ctx, f), limit+1))
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
@@ -84,7 +81,7 @@ func read(ctx context.Context, path, what string, most int64) (b []byte, err err
 	}
 }
 
-// meantPath asks whether another file was meant, if one has a name like it.
+// meantPath suggests a file with a similar name.
 func meantPath(path string) string {
 	if n := near.Path(path); n != "" {
 		return "; did you mean " + n + "?"
@@ -92,25 +89,24 @@ func meantPath(path string) string {
 	return ""
 }
 
-// newSource makes a source of a plan's bytes. What is wrong with them as a text goes to the
-// report.
+// newSource makes a source of a plan's bytes, and reports what makes them unusable as text.
 func newSource(name string, b []byte) *report { return newText(&source{name: name}, b, maxSize) }
 
-// newText puts at most so many bytes into a source.
-func newText(src *source, b []byte, most int) *report {
+// newText is newSource with a size limit.
+func newText(src *source, b []byte, limit int) *report {
 	rep := &report{src: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
 		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
 		return rep
-	case len(b) > most:
-		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(most)))
+	case len(b) > limit:
+		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
 		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
 		return rep
 	case binary(b):
-		rep.add(place{}, nil, "is no text: it must be UTF-8 text%s", src.begin())
+		rep.add(place{}, nil, "is not text: it must be UTF-8 text%s", src.begin())
 		return rep
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
@@ -129,7 +125,7 @@ func newText(src *source, b []byte, most int) *report {
 	return rep
 }
 
-// binary says whether b is no text at all, rather than a text with a slip in it.
+// binary reports whether b is not text at all, rather than a text with an error.
 func binary(b []byte) bool {
 	b = b[:min(len(b), 1024)]
 	strange := 0
@@ -144,7 +140,7 @@ func binary(b []byte) bool {
 	return strange > 50
 }
 
-// notText returns where b stops being UTF-8 text, or -1.
+// notText returns the index of the first byte that is not UTF-8 text, or -1.
 func notText(b []byte) int {
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])

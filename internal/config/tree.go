@@ -11,9 +11,8 @@ import (
 	inputs "parley/internal/files"
 )
 
-// The bounds of a plan. They are far above what a plan needs, and low enough that
-// aliases of aliases and a million brackets end in an error and not in a slow death:
-// the parser takes time that grows with the square of the tokens.
+// The limits of a plan are far above what a plan needs. They protect against aliases of aliases and
+// deep nesting: the parser's time grows with the square of the tokens.
 const (
 	maxTokens = 20_000
 	maxDepth  = 40
@@ -21,30 +20,30 @@ const (
 	maxTexts  = 16 << 20 // bytes of all texts, after aliases are followed
 )
 
-// form is what a value is.
+// form is the type of a value.
 type form int
 
 const (
 	nothing form = iota
-	broken       // it was reported, and there is no more to say
+	broken       // an error was reported
 	boolean
 	integer
 	number
 	text
 	list
 	mapping
-	duration // only wanted, never found
-	anything // only wanted, never found
+	duration // only in shapes
+	anything // only in shapes
 )
 
-// node is a value of a plan, wherever it came from: YAML, an override, or a recorded plan.
+// node is a value of a plan from YAML, an override, or a recorded plan.
 type node struct {
 	form   form
 	at     place // of the value
-	key    place // of the key it stands under; the value's own at the root
+	key    place // of its key; at the root, of the value
 	text   string
 	flag   bool
-	anchor bool // it is marked with &, so that others can repeat it
+	anchor bool // marked with &
 	items  []*node
 	fields []field
 }
@@ -68,12 +67,12 @@ func (n *node) field(name string) *node {
 	return nil
 }
 
-// has says whether there is a node at p.
+// has reports whether there is a node at p.
 func (n *node) has(p path) bool {
 	return len(p) == 0 || n.find(p) != n.find(p[:len(p)-1])
 }
 
-// find returns the node at p or, where there is none, the last one on the way there.
+// find returns the node at p, or the last one on the way if there is none.
 func (n *node) find(p path) *node {
 	for _, step := range p {
 		next := n.field(step)
@@ -90,7 +89,7 @@ func (n *node) find(p path) *node {
 	return n
 }
 
-// steps splits the name of a value below n. A key that is there may have dots itself.
+// steps splits the path of a value below n. A key that exists may contain dots.
 func (n *node) steps(name string) (out path) {
 	rest := keyPath(name)
 	for len(rest) > 0 {
@@ -104,8 +103,7 @@ func (n *node) steps(name string) (out path) {
 	return out
 }
 
-// parse reads the text of a source as one YAML document. It returns nil after
-// reporting what kept it from that.
+// parse reads the text of a source as one YAML document. It returns nil after reporting an error.
 func parse(rep *report) *node {
 	root := parseTree(rep)
 	if root == nil {
@@ -130,25 +128,25 @@ func parseTree(rep *report) *node {
 	b := &builder{rep: rep, anchors: map[string]ast.Node{}, open: map[string]bool{}}
 	root := b.build(body, nil, 0)
 	if b.over {
-		return nil // half a tree would only bring errors about what was cut off
+		return nil // an incomplete tree would cause misleading errors
 	}
 	return root
 }
 
-// hints are the parser's messages that say too little, and what to say instead.
+// hints replace messages of the parser that say too little.
 func hints() []hint {
 	return []hint{
 		{"found character '\t'", "a tab cannot indent: use spaces"},
 		{"tab character", "a tab cannot indent: use spaces"},
-		{"mapping value is not allowed", "a key and value cannot stand here: check the indentation of this line and the next; a value that holds `: ` needs quotes"},
-		{"value is not allowed in this context", "a value cannot stand here: check the indentation; after a text in quotes nothing may follow"},
+		{"mapping value is not allowed", "a key and value are not allowed here: check the indentation of this line and the next; a value that holds `: ` needs quotes"},
+		{"value is not allowed in this context", "a value is not allowed here: check the indentation; after a text in quotes nothing may follow"},
 		{"unexpected key name", "is not `key: value`: a colon and a space are missing"},
 		{"non-map value is specified", "is not `key: value`: check the indentation, and that a colon and a space follow the key"},
 		{"sequence end token ']' not found", "this [ is never closed with ]"},
 		{"could not find flow mapping end token", "this { is never closed with }"},
 		{"end character of single-quoted", "this ' is never closed"},
 		{"end character of double-quoted", "this \" is never closed"},
-		{"block sequence entries are not allowed", "a list cannot begin here: put its first - on a line of its own"},
+		{"block sequence entries are not allowed", "a list cannot begin here: put its first - on its own line"},
 		{"reserved character", "begins with a sign that YAML reserves: put it in quotes"},
 		{"unexpected directive", "begins with a sign that YAML reserves: put it in quotes"},
 		{"',' or '}' must be specified", "a , or a } is missing before this"},
@@ -159,7 +157,7 @@ func hints() []hint {
 
 type hint struct{ has, say string }
 
-// plainer says in plain words what the parser found, and where.
+// plainer explains an error of the parser, and returns its position.
 func plainer(err error, src *source) (string, place) {
 	ye, ok := errors.AsType[*inputs.YAMLError](err)
 	if !ok {
@@ -182,7 +180,7 @@ func plainer(err error, src *source) (string, place) {
 	return ye.Problem, at
 }
 
-// placeOf returns where a token stands. Some of the parser's own have no place.
+// placeOf returns the position of a token. Some of the parser's tokens have none.
 func placeOf(t *token.Token) place {
 	if t == nil || t.Position == nil {
 		return place{}
@@ -190,7 +188,7 @@ func placeOf(t *token.Token) place {
 	return place{line: max(t.Position.Line, 1), column: max(t.Position.Column, 1)}
 }
 
-// oneDocument returns the body of the only document, which must be a mapping.
+// oneDocument returns the body of the only document.
 func oneDocument(file *ast.File, rep *report) ast.Node {
 	var body ast.Node
 	for _, d := range file.Docs {

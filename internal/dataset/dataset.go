@@ -1,10 +1,7 @@
-// Package dataset reads the rows of datasets: JSON, JSON lines, YAML and Parquet,
-// told apart by the name of the file.
+// Package dataset reads the rows of datasets in JSON, JSON lines, YAML or Parquet, depending on the file's extension.
 //
-// It promises that every row comes as one JSON value, in the file's order and one after the
-// other, and that what is wrong with a file is told with the line or row. No file, however it
-// is made, takes more memory or time than the bounds of this package allow, and reading ends
-// when the context does.
+// What it promises: every row is one JSON value, in the file's order, and errors name the line or row. No file takes
+// more memory or time than the limits of this package allow. Reading ends when the context does.
 package dataset
 
 import (
@@ -21,28 +18,26 @@ import (
 	"parley/internal/files"
 )
 
-// The bounds of a dataset. What is read becomes part of the run, so these are about what a
-// run file can sensibly hold.
+// The limits of a dataset. Rows become part of the run, so these are about what a run file can hold.
 const (
-	// MaxBytes is how much JSON the rows of a file may be together.
+	// MaxBytes limits the JSON of all rows of a file.
 	MaxBytes = 256 << 20
-	// MaxRow is how much JSON one row may be.
+	// MaxRow limits the JSON of one row.
 	MaxRow = 16 << 20
-	// MaxRows is how many rows a file may have.
+	// MaxRows limits the number of rows of a file.
 	MaxRows = 1_000_000
-	// maxFile is the largest file that is opened. JSON may have white space to throw away.
+	// maxFile limits the size of a file. JSON may contain white space that is dropped.
 	maxFile = 1 << 30
 )
 
-// limits are the bounds of one file. Tests have smaller ones.
+// limits are the limits of one file. Tests use smaller ones.
 type limits struct {
 	bytes, row, rows int
 }
 
 func standard() limits { return limits{bytes: MaxBytes, row: MaxRow, rows: MaxRows} }
 
-// Rows returns the rows of a file. It ends with the first error. A row is the caller's to
-// keep.
+// Rows yields the rows of a file. It ends with the first error. The caller may keep a row.
 func Rows(ctx context.Context, path string) iter.Seq2[json.RawMessage, error] {
 	return rowsWithin(ctx, path, standard())
 }
@@ -65,7 +60,7 @@ func rowsWithin(ctx context.Context, path string, l limits) iter.Seq2[json.RawMe
 	}
 }
 
-// plain is an error without the name of the file, which stands before it already.
+// plain returns an error without the name of the file, which is already in front of it.
 func plain(err error, path string) error {
 	if large, ok := errors.AsType[*files.TooLargeError](err); ok {
 		return fmt.Errorf("is larger than %s", files.Size(large.Most))
@@ -79,13 +74,13 @@ func plain(err error, path string) error {
 	return err
 }
 
-// errEnough ends reading: nobody wants more rows.
+// errEnough ends reading: the caller wants no more rows.
 var errEnough = errors.New("enough")
 
 // taker takes a row, or says why reading must end.
 type taker func(row json.RawMessage) error
 
-// guard counts the rows that are passed on.
+// guard counts and limits the rows that are passed on.
 func (l limits) guard(ctx context.Context, pass func(json.RawMessage) bool) taker {
 	rows, bytes := 0, 0
 	return func(row json.RawMessage) error {
@@ -128,7 +123,7 @@ func open(ctx context.Context, path string, l limits, take taker) (err error) {
 	return err
 }
 
-// file is what is read: in order, or anywhere.
+// file can be read in order, or at any offset.
 type file interface {
 	io.Reader
 	io.ReaderAt

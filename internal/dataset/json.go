@@ -13,7 +13,7 @@ import (
 
 // fromJSON reads a list of rows, one at a time.
 func fromJSON(r io.Reader, l limits, take taker) error {
-	gauge := &gauge{r: r, most: l.row}
+	gauge := &gauge{r: r, limit: l.row}
 	d := json.NewDecoder(gauge)
 	first, err := d.Token()
 	if err != nil || first != json.Delim('[') {
@@ -44,7 +44,7 @@ func fromJSON(r io.Reader, l limits, take taker) error {
 	return nil
 }
 
-// noEnd says of a list that is cut off that it is, rather than that the file has ended.
+// noEnd reports a truncated list as such.
 func noEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -52,26 +52,26 @@ func noEnd(err error) error {
 	return err
 }
 
-// gauge fails a reader once it is far ahead of where the row began: the decoder would
-// otherwise gather a row of any size before it hands it over.
+// gauge makes a reader fail once it is far ahead of the start of the row: the decoder would otherwise buffer a row of
+// any size.
 type gauge struct {
-	r    io.Reader
-	from int64 // where the row begins
-	at   int64
-	most int
+	r     io.Reader
+	from  int64 // where the row begins
+	at    int64
+	limit int
 }
 
 // Read implements io.Reader.
 func (g *gauge) Read(p []byte) (int, error) {
-	if g.at-g.from > 2*int64(g.most)+(1<<20) {
-		return 0, fmt.Errorf("is larger than %s", files.Size(int64(g.most)))
+	if g.at-g.from > 2*int64(g.limit)+(1<<20) {
+		return 0, fmt.Errorf("is larger than %s", files.Size(int64(g.limit)))
 	}
 	n, err := g.r.Read(p)
 	g.at += int64(n)
 	return n, err
 }
 
-// fromLines reads a row a line.
+// fromLines reads one row per line.
 func fromLines(r io.Reader, l limits, take taker) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -97,14 +97,13 @@ func fromLines(r io.Reader, l limits, take taker) error {
 	}
 }
 
-// oneLine reads up to the end of a line of at most so many bytes. It returns io.EOF with
-// the last.
-func oneLine(r *bufio.Reader, most int) ([]byte, error) {
+// oneLine reads a line of at most limit bytes. It returns io.EOF with the last.
+func oneLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := r.ReadSlice('\n')
-		if len(line)+len(piece) > most+2 { // and the line's end
-			return nil, fmt.Errorf("is larger than %s", files.Size(int64(most)))
+		if len(line)+len(piece) > limit+2 { // with the line's end
+			return nil, fmt.Errorf("is larger than %s", files.Size(int64(limit)))
 		}
 		if err == nil && line == nil {
 			return piece, nil

@@ -18,13 +18,12 @@ import (
 // batchRows is how many rows are decoded at a time.
 const batchRows = 8
 
-// fromParquet reads a file whose columns are known only to itself. The library trusts what
-// a file says of itself, so every size is checked before it sees the file; should a damaged
-// one make it panic nevertheless, that is an error here.
+// fromParquet reads a file whose columns only the file defines. The library trusts the file, so every size is checked
+// first. If a damaged file makes the library panic, that becomes an error.
 func fromParquet(ctx context.Context, r io.ReaderAt, size int64, l limits, take taker) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("is no Parquet file, or damaged: %v", p)
+			err = fmt.Errorf("is not a Parquet file, or is damaged: %v", p)
 		}
 	}()
 	r = readerAt{ctx, r}
@@ -68,7 +67,7 @@ func fromParquet(ctx context.Context, r io.ReaderAt, size int64, l limits, take 
 	}
 }
 
-// readerAt ends reading with the context that it is made for.
+// readerAt ends reading when its context ends.
 type readerAt struct {
 	ctx context.Context //nolint:containedctx // it is made for one call of fromParquet
 	io.ReaderAt
@@ -82,9 +81,9 @@ func (r readerAt) ReadAt(p []byte, off int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, off)
 }
 
-// appendJSON writes a value of a row as encoding/json would, up to so many bytes: many
-// values of a row may be one text of a dictionary.
-func appendJSON(out []byte, v reflect.Value, most int) ([]byte, error) {
+// appendJSON appends a value of a row as encoding/json does, up to limit bytes in all: many values of a row may be the
+// same text of a dictionary.
+func appendJSON(out []byte, v reflect.Value, limit int) ([]byte, error) {
 	for v.IsValid() && (v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer) {
 		v = v.Elem()
 	}
@@ -93,33 +92,33 @@ func appendJSON(out []byte, v reflect.Value, most int) ([]byte, error) {
 	case !v.IsValid():
 		out = append(out, "null"...)
 	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
-		out, err = appendObject(out, v, most)
+		out, err = appendObject(out, v, limit)
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		out = append(out, '[')
 		for i := range v.Len() {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			if out, err = appendJSON(out, v.Index(i), most); err != nil {
+			if out, err = appendJSON(out, v.Index(i), limit); err != nil {
 				return nil, err
 			}
 		}
 		out = append(out, ']')
 	default:
-		if (v.Kind() == reflect.String || v.Kind() == reflect.Slice) && len(out)+v.Len() > most {
-			return nil, tooLong(most)
+		if (v.Kind() == reflect.String || v.Kind() == reflect.Slice) && len(out)+v.Len() > limit {
+			return nil, tooLong(limit)
 		}
 		var b []byte
 		b, err = json.Marshal(v.Interface())
 		out = append(out, b...)
 	}
-	if err == nil && len(out) > most {
-		err = tooLong(most)
+	if err == nil && len(out) > limit {
+		err = tooLong(limit)
 	}
 	return out, err
 }
 
-func appendObject(out []byte, v reflect.Value, most int) ([]byte, error) {
+func appendObject(out []byte, v reflect.Value, limit int) ([]byte, error) {
 	fields := map[string]reflect.Value{}
 	for _, k := range v.MapKeys() {
 		fields[k.String()] = v.MapIndex(k)
@@ -134,11 +133,13 @@ func appendObject(out []byte, v reflect.Value, most int) ([]byte, error) {
 			return nil, err
 		}
 		out = append(append(out, key...), ':')
-		if out, err = appendJSON(out, fields[name], most); err != nil {
+		if out, err = appendJSON(out, fields[name], limit); err != nil {
 			return nil, err
 		}
 	}
 	return append(out, '}'), nil
 }
 
-func tooLong(most int) error { return fmt.Errorf("is larger than %s of JSON", files.Size(int64(most))) }
+func tooLong(limit int) error {
+	return fmt.Errorf("is larger than %s of JSON", files.Size(int64(limit)))
+}

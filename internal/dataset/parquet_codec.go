@@ -14,8 +14,7 @@ import (
 
 var errInflated = errors.New("a page is larger than it says")
 
-// decompress returns a page's bytes, which are to be so many at most. The library would
-// decompress whatever comes.
+// decompress returns the bytes of a page, at most size. The library would decompress any amount.
 func decompress(codec format.CompressionCodec, data []byte, size int) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, nil
@@ -49,7 +48,7 @@ func decompress(codec format.CompressionCodec, data []byte, size int) ([]byte, e
 	}
 }
 
-// inflate reads to the end of r, which is after so many bytes at most.
+// inflate reads r to its end, at most size bytes.
 func inflate(r io.Reader, size int) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, min(size, 1<<20)))
 	if n, err := io.Copy(b, io.LimitReader(r, int64(size)+1)); err != nil || n > int64(size) {

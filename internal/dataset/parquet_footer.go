@@ -12,20 +12,20 @@ import (
 	"parley/internal/files"
 )
 
-// The bounds of what a Parquet file says of itself.
+// The limits of a Parquet file's metadata.
 const (
 	maxFooter  = 8 << 20   // bytes
-	maxStructs = 100_000   // lists of structs take some hundred bytes for each, whatever the file holds of it
+	maxStructs = 100_000   // a list of structs takes some hundred bytes for each, whatever the file holds
 	maxChunks  = 1_000_000 // columns times row groups
 )
 
 var (
-	errDamaged   = errors.New("is no Parquet file, or damaged")
+	errDamaged   = errors.New("is not a Parquet file, or is damaged")
 	errEncrypted = errors.New("is encrypted")
 )
 
-// checkFooter reads the end of a file, which describes the rest, and refuses one that asks
-// for more memory than its bytes can account for.
+// checkFooter reads the end of a file, which describes the rest. It refuses a footer that asks for more memory than its
+// size justifies.
 func checkFooter(r io.ReaderAt, size int64) error {
 	var end [8]byte
 	if size < 12 {
@@ -62,16 +62,16 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// thriftWalker goes over a value in Thrift's compact protocol, without building it. A list
-// says how long it is before its items come, and the library believes it.
+// thriftWalker walks a value in Thrift's compact protocol without building it. A list has its length before its
+// items, and the library trusts it.
 type thriftWalker struct {
 	rest    []byte
-	structs int // how many more there may be
+	structs int // how many more are allowed
 }
 
 const maxThriftDepth = 32
 
-// fields goes over the fields of a struct, up to its end.
+// fields walks the fields of a struct, to its end.
 func (w *thriftWalker) fields(depth int) error {
 	if depth > maxThriftDepth {
 		return errDamaged
@@ -81,7 +81,7 @@ func (w *thriftWalker) fields(depth int) error {
 		if err != nil || head[0] == 0 {
 			return err
 		}
-		if head[0]>>4 == 0 { // its number is written out
+		if head[0]>>4 == 0 { // the field number follows
 			if _, err := w.number(); err != nil {
 				return err
 			}
@@ -131,7 +131,7 @@ func (w *thriftWalker) list(depth int) error {
 			return err
 		}
 	}
-	if n > uint64(len(w.rest)) { // every item takes a byte at least
+	if n > uint64(len(w.rest)) { // every item takes at least a byte
 		return errDamaged
 	}
 	if kind == 9 || kind == 10 || kind == 12 {

@@ -15,10 +15,10 @@ type page struct {
 	header     *format.PageHeader
 	leaf       *parquet.Column
 	codec      format.CompressionCodec
-	dictionary int // how many values the dictionary has; -1: there is none yet
+	dictionary int // the number of values of the dictionary; -1: none yet
 }
 
-// count is how many values the page stands for.
+// count returns the number of values in the page.
 func (p *page) count() (int, error) {
 	h := p.header
 	n := int32(-1)
@@ -36,8 +36,7 @@ func (p *page) count() (int, error) {
 	return int(n), nil
 }
 
-// check goes over the page's bytes. rowRun is how many values the row has so far that the
-// page before ended in.
+// check checks the page's bytes. rowRun counts the values so far of the row in which the page before ended.
 func (p *page) check(data []byte, n int, rowRun *int) (err error) {
 	size := int(p.header.UncompressedPageSize)
 	switch p.header.Type {
@@ -83,7 +82,7 @@ func (p *page) check(data []byte, n int, rowRun *int) (err error) {
 	}
 }
 
-// checkV2 checks a page whose levels stand before what is compressed.
+// checkV2 checks a page whose levels are not compressed.
 func (p *page) checkV2(data []byte, n, size int, rowRun *int) (err error) {
 	h := p.header.DataPageHeaderV2.V
 	r, d := int(h.RepetitionLevelsByteLength), int(h.DefinitionLevelsByteLength)
@@ -109,7 +108,7 @@ func (p *page) checkV2(data []byte, n, size int, rowRun *int) (err error) {
 	return p.content(h.Encoding, data, n)
 }
 
-// rows counts the values of each row: one begins where the level is 0.
+// rows counts the values of each row: a row begins at level 0.
 func (p *page) rows(levels []byte, n int, rowRun *int) error {
 	return runs(levels, width(p.leaf.MaxRepetitionLevel()), n, func(level uint32, count int) error {
 		if level == 0 {
@@ -123,10 +122,10 @@ func (p *page) rows(levels []byte, n int, rowRun *int) error {
 	})
 }
 
-// width is how many bits a level takes.
-func width(most int) int { return bits.Len(uint(most)) }
+// width returns the bits of a level.
+func width(level int) int { return bits.Len(uint(level)) }
 
-// prefixed cuts off levels that say how long they are.
+// prefixed splits off levels that begin with their length.
 func prefixed(data []byte, e format.Encoding) (levels, rest []byte, err error) {
 	if e != format.RLE {
 		return nil, nil, fmt.Errorf("levels in the encoding %s are not read", e)
@@ -141,7 +140,7 @@ func prefixed(data []byte, e format.Encoding) (levels, rest []byte, err error) {
 	return data[4 : 4+n], data[4+n:], nil
 }
 
-// content checks the values of a page, of which there are n at most.
+// content checks the values of a page, at most n.
 func (p *page) content(e format.Encoding, data []byte, n int) error {
 	switch e {
 	case format.Plain, format.ByteStreamSplit:
@@ -151,7 +150,7 @@ func (p *page) content(e format.Encoding, data []byte, n int) error {
 			return errDamaged
 		}
 		if len(data) == 0 {
-			return nil // nothing but nulls
+			return nil // only nulls
 		}
 		if data[0] > 32 {
 			return errDamaged
@@ -174,12 +173,12 @@ func (p *page) content(e format.Encoding, data []byte, n int) error {
 	case format.DeltaBinaryPacked, format.DeltaLengthByteArray:
 		return delta(data, n)
 	default:
-		// DELTA_BYTE_ARRAY stands for texts that share their beginnings: few bytes for any size.
+		// DELTA_BYTE_ARRAY stores texts with shared prefixes: few bytes can make any size.
 		return fmt.Errorf("values in the encoding %s are not read: write the file with plain or dictionary encoding", e)
 	}
 }
 
-// delta checks how many values a list of differences says it has.
+// delta checks the number of values in a list of differences.
 func delta(data []byte, n int) error {
 	if len(data) == 0 {
 		return nil
@@ -200,8 +199,8 @@ func delta(data []byte, n int) error {
 
 var errRuns = errors.New("holds more values than it says")
 
-// runs goes over values that are written as runs of equal ones and groups of eight packed
-// ones. There may be n, and what fills up the last group.
+// runs walks values that are encoded as runs of equal ones and groups of eight packed ones. There may be n values, and
+// padding of the last group.
 func runs(data []byte, width, n int, each func(value uint32, count int) error) error {
 	total, room := 0, n+64
 	for len(data) > 0 {
@@ -229,12 +228,12 @@ func runs(data []byte, width, n int, each func(value uint32, count int) error) e
 	return nil
 }
 
-// run hands over the values of one run, up to so many: those behind them only fill it up.
-func run(data []byte, width, count, most int, packed bool, each func(value uint32, count int) error) error {
-	if each == nil || count == 0 || most <= 0 {
+// run passes on the values of one run, without padding: at most limit.
+func run(data []byte, width, count, limit int, packed bool, each func(value uint32, count int) error) error {
+	if each == nil || count == 0 || limit <= 0 {
 		return nil
 	}
-	count = min(count, most)
+	count = min(count, limit)
 	if !packed {
 		return each(bitsAt(data, 0, width), count)
 	}
@@ -246,7 +245,7 @@ func run(data []byte, width, count, most int, packed bool, each func(value uint3
 	return nil
 }
 
-// bitsAt reads so many bits, the lowest first.
+// bitsAt reads width bits, the lowest first.
 func bitsAt(data []byte, at, width int) uint32 {
 	var word [8]byte
 	copy(word[:], data[min(at/8, len(data)):])

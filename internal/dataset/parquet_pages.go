@@ -13,29 +13,29 @@ import (
 	"parley/internal/files"
 )
 
-// The bounds of the pages that hold the values of columns.
+// The limits of the pages that hold the values of columns.
 const (
-	maxHeader    = 16 << 20   // bytes of a page's header, which may hold its least and greatest text
+	maxHeader    = 16 << 20   // bytes of a page's header, which may hold its smallest and largest text
 	maxPage      = 64 << 20   // bytes of a page, decompressed
 	maxValues    = 64_000_000 // of a file
 	maxRowValues = 1_000_000  // of one column in one row
 	maxFixed     = 64 << 10   // bytes of a value of fixed length
 )
 
-// pageChecker goes over the pages of a file before the library does.
+// pageChecker checks the pages of a file before the library reads them.
 type pageChecker struct {
 	r      io.ReaderAt
 	size   int64 // of the file
-	most   int   // bytes of all pages, decompressed
+	limit  int   // bytes of all pages, decompressed
 	bytes  int
 	values int
 	rowRun int // values since the column's last row began
 }
 
-// checkPages decompresses every page within bounds and counts the values that it stands
-// for: a run of equal ones takes a few bytes, however long it is.
+// checkPages decompresses every page within limits and counts its values: a run of equal values takes a few bytes,
+// however long it is.
 func checkPages(r io.ReaderAt, f *parquet.File, l limits) error {
-	c := &pageChecker{r: r, size: f.Size(), most: l.bytes}
+	c := &pageChecker{r: r, size: f.Size(), limit: l.bytes}
 	leaves := leavesOf(f.Root(), nil)
 	if len(leaves) == 0 {
 		return errors.New("has no columns")
@@ -47,7 +47,7 @@ func checkPages(r io.ReaderAt, f *parquet.File, l limits) error {
 		}
 		for j, leaf := range leaves {
 			chunk := &groups[i].Columns[j].MetaData
-			// The library takes the codec of the first part for all of them.
+			// The library uses the codec of the first chunk for all of them.
 			if first := groups[0].Columns[j].MetaData.Codec; chunk.Codec != first {
 				return fmt.Errorf("column %s: is compressed with both %s and %s", pathOf(leaf), first, chunk.Codec)
 			}
@@ -71,7 +71,7 @@ func leavesOf(c *parquet.Column, all []*parquet.Column) []*parquet.Column {
 
 func pathOf(c *parquet.Column) string { return strings.Join(c.Path(), ".") }
 
-// chunk goes over the pages of a column in a row group, which follow each other.
+// chunk checks the pages of a column in a row group.
 func (c *pageChecker) chunk(m *format.ColumnMetaData, leaf *parquet.Column) error {
 	at := m.DataPageOffset
 	if m.DictionaryPageOffset != 0 {
@@ -103,17 +103,17 @@ func (c *pageChecker) chunk(m *format.ColumnMetaData, leaf *parquet.Column) erro
 	return nil
 }
 
-// header reads the header of a page, and how long it is.
+// header reads the header of a page, and returns its length.
 func (c *pageChecker) header(at, end int64) (*format.PageHeader, int, error) {
-	// Most headers are short: one that is not is read again.
-	for most := int64(4 << 10); ; most = min(64*most, maxHeader) {
-		b := make([]byte, min(most, end-at))
+	// Most headers are short. A longer one is read again.
+	for size := int64(4 << 10); ; size = min(64*size, maxHeader) {
+		b := make([]byte, min(size, end-at))
 		if _, err := c.r.ReadAt(b, at); err != nil {
 			return nil, 0, err
 		}
 		w := thriftWalker{rest: b, structs: maxStructs}
 		if err := w.fields(0); err != nil {
-			if most < maxHeader && int64(len(b)) < end-at {
+			if size < maxHeader && int64(len(b)) < end-at {
 				continue
 			}
 			return nil, 0, err
@@ -127,7 +127,7 @@ func (c *pageChecker) header(at, end int64) (*format.PageHeader, int, error) {
 	}
 }
 
-// page checks one page, whose bytes begin at at.
+// page checks the page whose bytes begin at offset at.
 func (c *pageChecker) page(p *page, at, end int64) error {
 	h := p.header
 	if h.CompressedPageSize < 0 || h.UncompressedPageSize < 0 || at+int64(h.CompressedPageSize) > end {
@@ -136,8 +136,8 @@ func (c *pageChecker) page(p *page, at, end int64) error {
 	if h.UncompressedPageSize > maxPage || h.CompressedPageSize > maxPage {
 		return fmt.Errorf("has a page of more than %s", files.Size(maxPage))
 	}
-	if c.bytes += int(h.UncompressedPageSize); c.bytes > c.most {
-		return fmt.Errorf("the columns up to here hold more than %s: split the file, or leave out columns that are not needed", files.Size(int64(c.most)))
+	if c.bytes += int(h.UncompressedPageSize); c.bytes > c.limit {
+		return fmt.Errorf("the columns up to here hold more than %s: split the file, or leave out columns that are not needed", files.Size(int64(c.limit)))
 	}
 	n, err := p.count()
 	if err != nil {

@@ -134,9 +134,9 @@ func (w *yamlWriter) follow(n *ast.AliasNode) (ast.Node, error) {
 	target, ok := w.anchors[name]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("*%s points to nothing: no &%s stands before it", name, name)
+		return nil, fmt.Errorf("*%s refers to nothing: there is no &%s before it", name, name)
 	case w.open[name]:
-		return nil, fmt.Errorf("*%s stands within &%s itself", name, name)
+		return nil, fmt.Errorf("*%s is inside &%s itself", name, name)
 	}
 	return target, nil
 }
@@ -194,7 +194,7 @@ func (w *yamlWriter) scalar(n ast.Node) error {
 		return w.put(fmt.Sprint(n.Value))
 	case *ast.FloatNode:
 		if math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
-			return fmt.Errorf("%s is no number that JSON can write: put it in quotes", n.GetToken().Value)
+			return fmt.Errorf("%s is not a number that JSON can hold: put it in quotes", n.GetToken().Value)
 		}
 		b, err := json.Marshal(n.Value)
 		if err != nil {
@@ -209,7 +209,7 @@ func (w *yamlWriter) scalar(n ast.Node) error {
 		}
 		return w.text(n.Value.Value)
 	default:
-		return fmt.Errorf("%.40q cannot stand here", n.GetToken().Value)
+		return fmt.Errorf("%.40q is not allowed here", n.GetToken().Value)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -29,7 +30,7 @@ func BenchmarkAll(b *testing.B) {
 		b.Run(bm.name, func(b *testing.B) {
 			d, err := New(Config{
 				Lanes:  []Lane{{Provider: provider.Provider{Name: "sim", Limits: bm.limits}, Model: m}},
-				Budget: NewBudget(bm.budget, 0),
+				Budget: budget.New(bm.budget, 0),
 			})
 			if err != nil {
 				b.Fatal(err)

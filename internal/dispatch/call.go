@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -16,11 +17,11 @@ type layer interface {
 // does not change the call that it was given: where the layers below need something else, it
 // gives them a changed copy. So any number of tries can use one call at the same time.
 type call struct {
-	req      *llm.Request // as the layer sees it: a repair or a fallback is a request of its own
-	account  *account     // what attempts draw on, shared by all copies; budget, the outermost layer, sets it
-	inWave   *inWave      // its part in a wave; nil: it was not made in one
-	hasty    bool         // there is another model to fall back to: it does not wait for a provider that is away
-	admitted func()       // told of each attempt that may be sent, from any goroutine; nil: nobody is told
+	req      *llm.Request    // as the layer sees it: a repair or a fallback is a request of its own
+	account  *budget.Account // what attempts draw on, shared by all copies; budget, the outermost layer, sets it
+	inWave   *inWave         // its part in a wave; nil: it was not made in one
+	hasty    bool            // there is another model to fall back to: it does not wait for a provider that is away
+	admitted func()          // told of each attempt that may be sent, from any goroutine; nil: nobody is told
 }
 
 // with returns the call for another request.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -57,7 +58,7 @@ func (l *ledger) ask(t *testing.T, prov provider.Provider, limit llm.Money, n in
 	table := prices(t)
 	p, _ := table.Find("lab/any")
 	d := dispatcher(t, l.answering(p, length), prov, func(c *Config) {
-		c.Budget, c.Prices = NewBudget(limit, 0), table
+		c.Budget, c.Prices = budget.New(limit, 0), table
 		c.Notices = func(n Notice) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
@@ -175,7 +176,7 @@ func TestOthersDoNotWait(t *testing.T) {
 		}
 		lab := compatible()
 		lab.Name = "lab"
-		d, err := New(Config{Budget: NewBudget(llm.Dollars(0.3), 0), Prices: table, Lanes: []Lane{
+		d, err := New(Config{Budget: budget.New(llm.Dollars(0.3), 0), Prices: table, Lanes: []Lane{
 			{Provider: lab, Model: patient(time.Second)},
 			{Provider: provider.Provider{Name: "known", Dialect: "anthropic", Limits: provider.Limits{Concurrency: 50}}, Model: patient(time.Second)},
 		}})
@@ -223,7 +224,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 		var l ledger
 		lab := compatible()
 		lab.Name = "lab"
-		budget := NewBudget(llm.Dollars(0.05), 0)
+		budget := budget.New(llm.Dollars(0.05), 0)
 		d, err := New(Config{Budget: budget, Prices: table, Retry: Retry{Attempts: 1}, Lanes: []Lane{
 			{Provider: lab, Model: l.answering(p, ignores)},
 			{Provider: provider.Provider{Name: "known", Dialect: "anthropic"}, Model: llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
@@ -249,7 +250,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 func TestDrainWhileCrowded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := dispatcher(t, patient(time.Hour), compatible(), func(c *Config) { c.Budget, c.Prices = NewBudget(llm.Dollars(0.001), 0), prices(t) })
+		d := dispatcher(t, patient(time.Hour), compatible(), func(c *Config) { c.Budget, c.Prices = budget.New(llm.Dollars(0.001), 0), prices(t) })
 		ctx, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		errs := make([]error, 3)
@@ -272,43 +273,4 @@ func TestDrainWhileCrowded(t *testing.T) {
 			t.Errorf("%v set aside", reserved)
 		}
 	})
-}
-
-// TestHedgeOfUnproven: each attempt at a server that may not keep the limit needs all that it
-// may cost, or must be the only one.
-func TestHedgeOfUnproven(t *testing.T) {
-	t.Parallel()
-	budget := NewBudget(15, 0)
-	w := terms{worst: 1, wide: 10, width: 1}
-	if h, ok, _ := budget.room(w); !ok || h != (hold{amount: 10}) || budget.give(h, false) != nil {
-		t.Fatal(h, ok)
-	}
-	a := &account{budget: budget, free: 10}
-	if held, ok := a.begin(w); held != 10 || !ok {
-		t.Error("the first attempt:", held, ok)
-	}
-	if held, ok := a.begin(w); ok {
-		t.Error("a second attempt beside it:", held)
-	}
-	h, ok, _ := budget.room(w)
-	if !ok || h != (hold{amount: 1, alone: true}) || budget.give(h, false) != nil {
-		t.Fatal(h, ok)
-	}
-	alone := &account{budget: budget, free: 1, alone: true}
-	if held, ok := alone.begin(w); held != 1 || !ok {
-		t.Error("the attempt of a call that is alone:", held, ok)
-	}
-	if held, ok := alone.begin(w); ok {
-		t.Error("another beside it:", held)
-	}
-	if _, ok, crowded := budget.room(w); ok || !crowded {
-		t.Error("a third call is let in")
-	}
-	alone.end(1, charge{cost: 1})
-	alone.close()
-	a.end(10, charge{cost: 10})
-	a.close()
-	if spent, reserved := budget.Spent(); spent != 11 || reserved != 0 || budget.alone != 0 {
-		t.Error(spent, reserved, budget.alone)
-	}
 }

@@ -44,6 +44,8 @@ import (
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -62,7 +64,7 @@ type Config struct {
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
 	// Budget is what may be spent. Default: no limit, only counting.
-	Budget *Budget
+	Budget *budget.Budget
 	// Cache keeps answers. Default: none.
 	Cache *cachestore.Store
 	// Retry says how failures are tried again.
@@ -74,12 +76,12 @@ type Config struct {
 	Repairs int
 	// Batch says when the calls of a wave go over the providers' batch APIs.
 	Batch batcher.Policy
-	// Batches are those that earlier processes of the run left open, by their marks.
+	// Batches are those that earlier processes of the run left open, by their events.
 	Batches []batch.Open
-	// Mark makes a step in the life of a batch durable before it returns, and a closed one not
+	// Record makes a step in the life of a batch durable before it returns, and a closed one not
 	// before all that done of Wave was given. It is called from many goroutines at once. Its
 	// error ends the calls of the batch. Default: nothing is durable, and a crash loses what is open.
-	Mark func(ctx context.Context, m batch.Mark) error
+	Record func(ctx context.Context, e batch.Event) error
 	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
 	// own bound on time without a sign of life.
 	AttemptTimeout time.Duration
@@ -88,7 +90,7 @@ type Config struct {
 	Rests func(replica.Rest)
 	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
 	// It may be called from many goroutines at once, and holds up calls. Default: nobody is told.
-	Outages func(Outage)
+	Outages func(outage.Outage)
 	// Notices is told what somebody who pays should know of a model, once for each model and
 	// reason. It may be called from many goroutines at once. Default: nobody is told.
 	Notices func(Notice)
@@ -99,8 +101,8 @@ type Dispatcher struct {
 	first   layer // the outermost
 	lanes   *lanes
 	retry   *retry
-	prices  *priceList
-	budget  *Budget
+	prices  *budget.Prices
+	budget  *budget.Budget
 	cache   *cachestore.Store
 	stats   *Stats
 	batcher *batcher.Batcher
@@ -122,23 +124,23 @@ func New(c Config) (*Dispatcher, error) {
 		c.Prices = price.Embedded()
 	}
 	if c.Budget == nil {
-		c.Budget = NewBudget(0, 0)
+		c.Budget = budget.New(0, 0)
 	}
 	stats := newStats()
-	prices := newPriceList(c.Prices)
+	var lanes *lanes
+	prices := budget.NewPrices(c.Prices, func(model string) bool { return lanes.keepsLimits(model) })
 	batches, err := newBatcher(c)
 	if err != nil {
 		return nil, err
 	}
-	lanes := newLanes(c, prices, stats, batches)
-	prices.keeps = lanes.keepsLimits
+	lanes = newLanes(c, prices, stats, batches)
 
 	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
 	schemas := newSchemas(lanes.followsSchema)
 	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, cmp.Or(c.Repairs, 2)), stats: stats}
 	first = newCoalesce(first)
 	first = newCache(first, c.Cache, lanes.find)
-	first = &budget{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
+	first = &budgeted{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
 	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, batcher: batches}, nil
 }
 
@@ -165,8 +167,8 @@ func (d *Dispatcher) Ready(model string) error {
 	if _, err := d.lanes.lane(provider); err != nil {
 		return err
 	}
-	if _, ok := d.prices.find(model); !ok && d.budget.Limit() > 0 {
-		return d.prices.unknown(model)
+	if !d.prices.Look(model).OK && d.budget.Limit() > 0 {
+		return d.prices.Unknown(model)
 	}
 	return nil
 }
@@ -176,11 +178,11 @@ func (d *Dispatcher) Ready(model string) error {
 // did before must not change it.
 func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
-		p, ok := d.prices.find(model)
-		if !ok {
-			return 0, d.prices.unknown(model)
+		m := d.prices.Look(model)
+		if !m.OK {
+			return 0, d.prices.Unknown(model)
 		}
-		worst = max(worst, worstOf(p, instructed(req), false))
+		worst = max(worst, budget.Worst(m.Price, instructed(req), false))
 	}
 	return worst, nil
 }
@@ -189,8 +191,8 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 // the most expensive of a request's model and its fallbacks.
 func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
-		if p, ok := d.prices.find(model); ok {
-			most = max(most, p.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
+		if m := d.prices.Look(model); m.OK {
+			most = max(most, m.Price.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
 		}
 	}
 	return most
@@ -208,11 +210,11 @@ func named(err error, req *llm.Request) error {
 }
 
 // Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
-// in flight is finished and returned. Calls that wait for a batch whose marks are durable
+// in flight is finished and returned. Calls that wait for a batch whose events are durable
 // are let go too: it is collected when the run is resumed. It cannot be undone.
 func (d *Dispatcher) Drain() {
 	d.batcher.Drain()
-	d.budget.drain()
+	d.budget.Drain(batcher.DrainError())
 	d.lanes.drain()
 	d.retry.drain()
 }
@@ -228,7 +230,7 @@ func (d *Dispatcher) Release(session string, whole bool) {
 func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
 
 // Unreachable lists the providers that are waited for, in order of name.
-func (d *Dispatcher) Unreachable() []Outage { return d.lanes.unreachable() }
+func (d *Dispatcher) Unreachable() []outage.Outage { return d.lanes.unreachable() }
 
 // Servers tells how the servers of providers with several stand.
 func (d *Dispatcher) Servers() []replica.State {
@@ -252,6 +254,6 @@ func (d *Dispatcher) Close() error {
 func (d *Dispatcher) Stats() Snapshot { return d.stats.Snapshot() }
 
 // Budget returns the budget calls draw on.
-func (d *Dispatcher) Budget() *Budget { return d.budget }
+func (d *Dispatcher) Budget() *budget.Budget { return d.budget }
 
 var _ llm.Model = (*Dispatcher)(nil)

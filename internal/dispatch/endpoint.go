@@ -4,6 +4,9 @@ import (
 	"context"
 	"path"
 
+	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/limiter"
+	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -21,9 +24,9 @@ type group struct {
 	first   layer
 }
 
-func newEndpoint(p provider.Provider, next layer, guess *estimator, s *Stats) *endpoint {
+func newEndpoint(p provider.Provider, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := newLimit(next, limits, p.Counts(), guess, s)
+		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge), guess: guess}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
 	e := &endpoint{}
@@ -48,20 +51,20 @@ func (e *endpoint) ask(ctx context.Context, c *call) (*llm.Response, error) {
 
 func (e *endpoint) drain() {
 	for i := range e.groups {
-		e.groups[i].limit.drain()
+		e.groups[i].limit.Drain(batcher.DrainError())
 	}
 }
 
 // recall calls back what waits to be sent.
 func (e *endpoint) recall() {
 	for i := range e.groups {
-		e.groups[i].limit.recall()
+		e.groups[i].limit.Recall()
 	}
 }
 
 // steer lets the server's load decide how many calls it is sent at once.
 func (e *endpoint) steer(load replica.Load) {
 	for i := range e.groups {
-		e.groups[i].limit.steer(load)
+		e.groups[i].limit.Steer(load)
 	}
 }

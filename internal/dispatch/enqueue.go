@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
 
@@ -11,8 +13,8 @@ import (
 // draws on the call's account at the batch's rates, waits for its line, and counts.
 type enqueue struct {
 	queue   *batcher.Queue
-	guess   *estimator
-	prices  *priceList
+	guess   *tokens.Estimator
+	prices  *budget.Prices
 	stats   *Stats
 	notices *notices
 }
@@ -37,7 +39,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	t := p.bill(c)
 	if !s.UsesBatch(p.queue, req) {
 		if !t.affords() {
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		return live()
 	}
@@ -45,85 +47,85 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	if err != nil {
 		return nil, err
 	}
-	size := sizeOf(req)
-	input, _ := p.guess.tokens(req, size)
+	size := tokens.SizeOf(req)
+	input, _ := p.guess.Guess(req, size)
 	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
 	for {
 		if !t.begin() {
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		f := s.Ask(ctx, item)
 		paid := t.end(req, &f)
-		p.notices.settled(t.known, req, t.held, paid)
+		p.notices.settled(t.model, req, t.held, paid)
 		switch {
 		case !f.Live:
-			p.count(req, f, paid, t.known.ok)
+			p.count(req, f, paid, t.model.OK)
 			if f.Err != nil {
 				return nil, f.Err
 			}
-			p.guess.learn(req, size, f.Response.Usage)
+			p.guess.Learn(req, size, f.Response.Usage)
 			f.Response.Dropped = w.Dropped
 			f.Response.Metadata.Latency, f.Response.Metadata.FirstByte = f.Took, f.Took
 			return f.Response, nil
 		case t.affords():
 			return live()
 		case item.Insist:
-			return nil, t.account.noRoom()
+			return nil, t.account.NoRoom()
 		}
 		item.Insist = true // alone in a batch it costs half
 	}
 }
 
 // bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
-// batched is known all the same, for the marks.
+// batched is known all the same, for the events.
 type bill struct {
-	known         *entry
-	account       *account
+	model         *budget.Model
+	account       *budget.Account
 	batched, live llm.Money
 	held          llm.Money // set aside for the line
 }
 
 func (p *enqueue) bill(c *call) *bill {
-	t := &bill{known: p.prices.look(c.req.Model), account: c.account}
-	if !t.known.ok {
+	t := &bill{model: p.prices.Look(c.req.Model), account: c.account}
+	if !t.model.OK {
 		return t
 	}
-	t.batched = t.known.terms(c.req, true).worst
-	if t.account.bounded() {
-		t.held, t.live = t.batched, t.known.terms(c.req, false).worst
+	t.batched = t.model.Terms(c.req, true).Worst
+	if t.account.Bounded() {
+		t.held, t.live = t.batched, t.model.Terms(c.req, false).Worst
 	}
 	return t
 }
 
 func (t *bill) begin() bool {
-	_, ok := t.account.begin(terms{worst: t.held})
+	_, ok := t.account.Begin(budget.Terms{Worst: t.held})
 	return ok
 }
 
 // affords makes room for the attempt at live prices.
-func (t *bill) affords() bool { return t.account.goLive(t.live) }
+func (t *bill) affords() bool { return t.account.GoLive(t.live) }
 
 // end settles what the line cost, and what it may have. An answer that cannot be accepted
 // becomes an error.
-func (t *bill) end(req *llm.Request, f *batcher.Result) (c charge) {
+func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 	if f.Response != nil || f.Err != nil {
-		one := attempt{req: req, price: t.known.price, batched: true}
+		one := budget.Attempt{Request: req, Price: t.model.Price, Batched: true}
 		if f.Asked {
-			one.worst = t.held
+			one.Worst = t.held
 		}
-		if c, f.Err = one.settle(f.Response, f.Err); f.Err != nil {
+		if c, f.Err = one.Settle(f.Response, f.Err); f.Err != nil {
 			f.Response = nil
 		}
 		if t.held > 0 {
-			t.known.observe(req, f.Response, c)
+			t.model.Observe(req, f.Response, c)
 		}
 	}
-	t.account.end(t.held, c)
+	t.account.End(t.held, c)
 	return c
 }
 
 // count counts an attempt that a provider had.
-func (p *enqueue) count(req *llm.Request, f batcher.Result, c charge, priced bool) {
+func (p *enqueue) count(req *llm.Request, f batcher.Result, c budget.Charge, priced bool) {
 	if !f.Asked {
 		return
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/tokens"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -47,7 +49,7 @@ type trial struct {
 	tape   tape
 	price  price.Price
 	width  int
-	budget *Budget
+	budget *budget.Budget
 
 	mu     sync.Mutex
 	honest bool      // no answer was beyond what was asked for
@@ -66,6 +68,12 @@ func (x *trial) table(t *testing.T) *price.Table {
 	return table
 }
 
+// Bounds of package budget.
+const (
+	maxTokens     = 1 << 28 // that a call reads or produces
+	bytesPerToken = 8       // at most
+)
+
 // answer is what the server does with an attempt.
 func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, error) {
 	x.mu.Lock()
@@ -75,8 +83,8 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 		Text: strings.Repeat("x", draw(&x.tape, 0, 3, 10_000)), Usage: u,
 		Finish: draw(&x.tape, llm.FinishStop, llm.FinishLength, llm.FinishAborted),
 	}
-	asked := outputOf(x.price, req)
-	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > sizeOf(req).bound() || u.Output > asked || len(resp.Text) > asked {
+	asked := budget.MaxOutput(x.price, req)
+	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > tokens.SizeOf(req).Bound() || u.Output > asked || len(resp.Text) > asked {
 		x.honest = false
 	}
 	dropped := draw(&x.tape, 0, 0, 3, 400, 100_000, 1<<26)
@@ -85,7 +93,7 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 		x.honest = false
 	}
 	// No more input is believed than can have been read.
-	x.most = max(x.most, x.price.Worst(readable(x.price, req), max(0, min(u.Output, mostTokens), len(resp.Text), dropped/bytesPerToken), false))
+	x.most = max(x.most, x.price.Worst(budget.MaxInput(x.price, req), max(0, min(u.Output, maxTokens), len(resp.Text), dropped/bytesPerToken), false))
 	switch how {
 	case 3:
 		return nil, &llm.Error{Kind: llm.KindCanceled, Uncertain: true, Usage: u, Received: dropped}
@@ -131,7 +139,7 @@ func FuzzBudget(f *testing.F) {
 		x := &trial{tape: data, honest: true}
 		table := x.table(t)
 		before := draw[llm.Money](&x.tape, 0, 0, 1, llm.Dollars(0.04), math.MaxInt64, -1)
-		x.budget = NewBudget(draw[llm.Money](&x.tape, llm.Dollars(0.05), 0, 1, llm.Dollar, 1000*llm.Dollar, math.MaxInt64, -5), before)
+		x.budget = budget.New(draw[llm.Money](&x.tape, llm.Dollars(0.05), 0, 1, llm.Dollar, 1000*llm.Dollar, math.MaxInt64, -5), before)
 		p := compatible()
 		if x.tape.byte()%2 == 0 {
 			p = provider.Provider{}
@@ -140,7 +148,7 @@ func FuzzBudget(f *testing.F) {
 		p.Limits.Concurrency = x.width
 		d := dispatcher(t, llm.Func(x.answer), p, func(c *Config) {
 			c.Budget, c.Prices = x.budget, table
-			c.Retry = Retry{Attempts: 2, Base: time.Nanosecond, Most: time.Nanosecond, Deadline: 10 * time.Second}
+			c.Retry = Retry{Attempts: 2, Base: time.Nanosecond, MaxPause: time.Nanosecond, Deadline: 10 * time.Second}
 			c.Notices = func(n Notice) { _ = n.Text }
 		})
 		reqs := x.requests()

@@ -12,6 +12,9 @@ import (
 
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
+	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
 	"parley/llm"
@@ -133,17 +136,17 @@ func (l *lanes) unknown(name string) error {
 	return fmt.Errorf("no provider %q; providers here: %s", name, strings.Join(names, ", "))
 }
 
-func newLanes(c Config, prices *priceList, s *Stats, batches *batcher.Batcher) *lanes {
-	told := &notices{tell: c.Notices}
+func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batcher) *lanes {
+	notes := &notices{report: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
-		guess := newEstimator()
+		guess := tokens.NewEstimator()
 		to := func(m llm.Model) *endpoint {
-			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: told, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
-			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: told}
+			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}
 		}
 		return ln
 	}}
@@ -201,7 +204,7 @@ func (l *lanes) drain() {
 
 func (l *lane) drain() {
 	if l.reach != nil {
-		l.reach.drain()
+		l.reach.Drain(batcher.DrainError())
 	}
 	for _, e := range l.endpoints {
 		e.drain()
@@ -229,18 +232,18 @@ func (l *lanes) away(name string) bool {
 	if lane == nil || lane.reach == nil {
 		return false
 	}
-	_, away := lane.reach.outage()
+	_, away := lane.reach.Outage()
 	return away
 }
 
 // unreachable lists the outages of all lanes that are open, by provider.
-func (l *lanes) unreachable() []Outage {
+func (l *lanes) unreachable() []outage.Outage {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var all []Outage
+	var all []outage.Outage
 	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
 		if r := l.byName[name].reach; r != nil {
-			if o, ok := r.outage(); ok {
+			if o, ok := r.Outage(); ok {
 				all = append(all, o)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -50,7 +51,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 				billed.Add(int64(p.Cost(u, false)))
 				return &llm.Response{Usage: u}, nil
 			})
-			budget := NewBudget(llm.Dollars(0.05), 0)
+			budget := budget.New(llm.Dollars(0.05), 0)
 			d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: width}}, func(c *Config) {
 				c.Budget, c.Prices = budget, table
 				c.Retry.Base = time.Nanosecond
@@ -87,7 +88,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 func TestBudgetNeedsAPrice(t *testing.T) {
 	t.Parallel()
 	d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) {
-		c.Budget, c.Prices = NewBudget(llm.Dollar, 0), prices(t)
+		c.Budget, c.Prices = budget.New(llm.Dollar, 0), prices(t)
 	})
 	_, err := d.Ask(t.Context(), &llm.Request{Model: "lab/other"})
 	if llm.KindOf(err) != llm.KindBadRequest || !strings.Contains(err.Error(), "no price is known for lab/other") {
@@ -312,59 +313,36 @@ func TestAllStopsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestSketchQuantiles(t *testing.T) {
-	t.Parallel()
-	var s Sketch
-	var all []time.Duration
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 10_000 {
-		d := time.Duration(r.ExpFloat64() * float64(time.Second))
-		all = append(all, d)
-		s.Add(d)
-	}
-	slices.Sort(all)
-	for _, q := range []float64{0.01, 0.5, 0.95, 0.99, 1} {
-		want := all[int(q*float64(len(all)-1))]
-		got := s.Quantile(q)
-		if ratio := float64(got) / float64(want); ratio < 0.97 || ratio > 1.03 {
-			t.Errorf("quantile %v: %v, want %v", q, got, want)
-		}
-	}
-	if (&Sketch{}).Quantile(0.5) != 0 {
-		t.Error("no durations, no quantile")
-	}
-}
-
 // TestBudgetExposesBeforeItRisks wants every amount that is in flight announced before.
 func TestBudgetExposesBeforeItRisks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var told []llm.Money
-		budget := NewBudget(llm.Dollar, 0)
-		budget.Expose = func(worst llm.Money) error {
+		var exposed []llm.Money
+		spending := budget.New(llm.Dollar, 0)
+		spending.Expose = func(worst llm.Money) error {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, worst)
+			exposed = append(exposed, worst)
 			return nil
 		}
 		m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-			_, reserved := budget.Spent()
+			_, reserved := spending.Spent()
 			mu.Lock()
-			if len(told) == 0 || reserved > told[len(told)-1] {
-				t.Errorf("%v in flight, %v told", reserved, told)
+			if len(exposed) == 0 || reserved > exposed[len(exposed)-1] {
+				t.Errorf("%v in flight, %v exposed", reserved, exposed)
 			}
 			mu.Unlock()
 			return patient(time.Second).Ask(ctx, req)
 		})
-		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
+		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 500}}, func(c *Config) { c.Budget, c.Prices = spending, prices(t) })
 		d.All(t.Context(), asked(500, 50, 50))
-		if len(told) > 10 || told[len(told)-1] > llm.Dollar {
-			t.Errorf("told %v", told)
+		if len(exposed) > 10 || exposed[len(exposed)-1] > llm.Dollar {
+			t.Errorf("exposed %v", exposed)
 		}
-		budget = NewBudget(llm.Dollar, 0)
-		budget.Expose = func(llm.Money) error { return errors.New("disk full") }
-		d = dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
+		spending = budget.New(llm.Dollar, 0)
+		spending.Expose = func(llm.Money) error { return errors.New("disk full") }
+		d = dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = spending, prices(t) })
 		if _, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "disk full") {
 			t.Errorf("got %v", err)
 		}

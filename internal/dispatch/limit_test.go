@@ -176,37 +176,6 @@ func TestModelsShareOneLimit(t *testing.T) {
 	})
 }
 
-func TestConcurrencyGrowsWhileUsedAndCutsOnce(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1000, 0)
-	a := newAdapt(0)
-	for range 16 {
-		a.succeeded(int(a.limit), time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("after a round trip at full use: %v, want 32", a.limit)
-	}
-	for range 100 {
-		a.succeeded(5, time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("grew to %v though it was not used", a.limit)
-	}
-	a.overloaded(now)
-	for range 100 {
-		a.succeeded(32, time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("overload: %v, want it to stay at 32", a.limit)
-	}
-	for range 10 {
-		a.refused(now.Add(-time.Second), now.Add(time.Second)) // all sent before the first cut
-	}
-	if want := 32 * adaptCut; a.limit != want {
-		t.Errorf("ten refusals of one moment: %v, want %v", a.limit, want)
-	}
-}
-
 func TestGrowthStopsWhenTheServerOnlyQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,27 +204,6 @@ func TestGrowthStopsWhenTheServerOnlyQueues(t *testing.T) {
 	})
 }
 
-func TestOverloadShrinksNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fail := true
-		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
-			if fail {
-				fail = false
-				return nil, &llm.Error{Kind: llm.KindOverloaded, Status: 529}
-			}
-			return &llm.Response{}, nil
-		})
-		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: 10}})
-		if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); err != nil {
-			t.Fatal(err)
-		}
-		if got := d.lanes.byName["lab"].endpoints[0].groups[0].limit.adapt.limit; got != 10 {
-			t.Errorf("529 changed the limit to %v", got)
-		}
-	})
-}
-
 func TestOutOfCreditStopsTheProvider(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +222,7 @@ func TestOutOfCreditStopsTheProvider(t *testing.T) {
 		if calls != 1 {
 			t.Errorf("asked %d times of an account without credit", calls)
 		}
-		time.Sleep(2 * stopFor)
+		time.Sleep(2 * time.Minute)
 		_, _ = d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if calls != 2 {
 			t.Errorf("after a while it was asked %d times in all, want 2", calls)

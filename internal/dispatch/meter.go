@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -11,7 +12,7 @@ import (
 // draws on the call's account, bounds the attempt in time, and counts.
 type meter struct {
 	next    llm.Model
-	prices  *priceList
+	prices  *budget.Prices
 	stats   *Stats
 	notices *notices
 	timeout time.Duration // of an attempt; 0: none
@@ -20,14 +21,14 @@ type meter struct {
 // ask makes one attempt.
 func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	req, a := c.req, c.account
-	known := m.prices.look(req.Model)
-	var t terms
+	model := m.prices.Look(req.Model)
+	var t budget.Terms
 	var held llm.Money
-	if known.ok && a.bounded() {
-		t = known.terms(req, false)
+	if model.OK && a.Bounded() {
+		t = model.Terms(req, false)
 		var ok bool
-		if held, ok = a.begin(t); !ok {
-			return nil, a.noRoom()
+		if held, ok = a.Begin(t); !ok {
+			return nil, a.NoRoom()
 		}
 	}
 	start := time.Now()
@@ -35,16 +36,16 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if err == nil {
 		m.fill(resp, req, time.Since(start))
 	}
-	paid, e := attempt{req: req, price: known.price, terms: t}.settle(resp, llm.AsError(err))
-	if t.worst > 0 {
+	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: t}.Settle(resp, llm.AsError(err))
+	if t.Worst > 0 {
 		if err != nil {
 			resp = nil
 		}
-		known.observe(req, resp, paid) // before others are let in
+		model.Observe(req, resp, paid) // before others are let in
 	}
-	a.end(held, paid)
-	m.notices.settled(known, req, t.worst, paid)
-	m.count(req, resp, e, paid, known.ok)
+	a.End(held, paid)
+	m.notices.settled(model, req, t.Worst, paid)
+	m.count(req, resp, e, paid, model.OK)
 	if e != nil {
 		return nil, e
 	}
@@ -79,7 +80,7 @@ func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {
 	}
 }
 
-func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c charge, priced bool) {
+func (m *meter) count(req *llm.Request, resp *llm.Response, e *llm.Error, c budget.Charge, priced bool) {
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
 	s := m.stats.of(req.Model)

@@ -1,70 +1,51 @@
 package dispatch
 
 import (
-	"fmt"
 	"sync"
 
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
-// Notice is something about a model that whoever pays should know.
+// Notice is something about a model that the person who pays should know.
 type Notice struct {
 	Model string // written provider/model
-	Text  string // whole sentences that name the model
+	Text  string // complete sentences that name the model
 }
 
-// notices tells each Notice once for each model.
+// notices reports each Notice once for each model.
 type notices struct {
-	tell func(Notice) // nil: nobody listens
+	report func(Notice) // nil: nobody listens
 
-	mu   sync.Mutex
-	told map[noticeKey]bool
+	mu       sync.Mutex
+	reported map[noticeKey]bool
 }
 
 type noticeKey struct {
 	model string
-	about verdict
+	about int
 }
 
-// settled says what is odd about the usage of an attempt for which worst was set aside.
-func (n *notices) settled(known *entry, req *llm.Request, worst llm.Money, c charge) {
-	switch {
-	case c.verdict == usageMissing && c.cost > 0:
-		text := "%s reports no token usage, so the cost of its calls is estimated from the size of prompts and answers"
-		if worst > 0 {
-			text = "%s reports no token usage, so each of its calls is charged the most that it can cost; a lower max_tokens lowers that"
-		}
-		n.once(req.Model, c.verdict, fmt.Sprintf(text, req.Model))
-	case c.verdict == usageLonger && worst > 0:
-		n.once(req.Model, c.verdict, longer(known, req, c.used))
-	}
-}
-
-// longer says by how much a model went beyond what was asked for, and what follows.
-func longer(known *entry, req *llm.Request, u llm.Usage) string {
-	if most := outputOf(known.price, req); u.Output-endTokens > most {
-		return fmt.Sprintf("%s answered with %d tokens when asked for at most %d: it does not keep the limit. From now on the price of %d tokens is set aside for each of its calls, and the budget may be used up sooner",
-			req.Model, u.Output, most, unlimited(known.price, u.Output))
-	}
-	return fmt.Sprintf("%s counted %d input tokens for a prompt of %d bytes, so that a call cost more than was set aside for it. From now on more is set aside",
-		req.Model, inputOf(u), sizeOf(req).bytes)
-}
-
-func (n *notices) once(model string, about verdict, text string) {
-	if n.tell == nil {
+// settled reports what is odd about the usage of an attempt for which worst was set aside.
+func (n *notices) settled(m *budget.Model, req *llm.Request, worst llm.Money, c budget.Charge) {
+	if n.report == nil {
 		return
 	}
-	k := noticeKey{model, about}
-	n.mu.Lock()
-	if n.told == nil {
-		n.told = map[noticeKey]bool{}
+	about, text := m.Oddity(req, worst, c)
+	if text == "" {
+		return
 	}
-	first := !n.told[k] && len(n.told) < maxModels
+	k := noticeKey{req.Model, about}
+	n.mu.Lock()
+	if n.reported == nil {
+		n.reported = map[noticeKey]bool{}
+	}
+	first := !n.reported[k] && len(n.reported) < maxModels
 	if first {
-		n.told[k] = true
+		n.reported[k] = true
 	}
 	n.mu.Unlock()
 	if first {
-		n.tell(Notice{Model: model, Text: text})
+		n.report(Notice{Model: req.Model, Text: text})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -91,7 +93,7 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				var mu sync.Mutex
 				var told []string
 				d := dispatcher(t, f, provider.Provider{BaseURL: "http://127.0.0.1:9/v1", Limits: provider.Limits{Concurrency: 50}}, waiting(10*time.Minute, func(c *Config) {
-					c.Outages = func(o Outage) {
+					c.Outages = func(o outage.Outage) {
 						mu.Lock()
 						defer mu.Unlock()
 						told = append(told, o.Text(time.Now()))
@@ -180,7 +182,7 @@ func TestGivesUpBeyondTheLimit(t *testing.T) {
 		}
 		before := time.Now()
 		for range 5 {
-			if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); llm.AsError(err).Code != codeUnreachable {
+			if _, err := d.Ask(t.Context(), asked(1, 10, 1)[0]); llm.AsError(err).Code != outage.Code {
 				t.Fatal(err)
 			}
 		}
@@ -244,7 +246,7 @@ func TestUnservedCostsNothing(t *testing.T) {
 		start := time.Now()
 		f := &flaky{from: start, until: start.Add(time.Minute), away: errRefused}
 		d := dispatcher(t, f, provider.Provider{}, waiting(10*time.Minute, func(c *Config) {
-			c.Prices, c.Budget = prices, NewBudget(llm.Dollar, 0)
+			c.Prices, c.Budget = prices, budget.New(llm.Dollar, 0)
 		}))
 		resp, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
 		if err != nil {

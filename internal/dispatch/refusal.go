@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/dispatch/outage"
 	"parley/llm"
 )
 
@@ -44,7 +45,7 @@ func refused(kind llm.Kind) bool { return kind == llm.KindRateLimited || kind ==
 // failed counts a failed attempt.
 func (t *ModelStats) failed(e *llm.Error) {
 	t.Errors[e.Kind]++
-	t.Said[e.Kind] = said(e)
+	t.Said[e.Kind] = outage.Why(e)
 	t.Usage = t.Usage.Plus(e.Usage)
 	if !refused(e.Kind) {
 		return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -195,8 +196,8 @@ func TestSchemaIsReserved(t *testing.T) {
 		return &llm.Response{Text: `{"zebra":1}`, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
 	})
 	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"}
-	open := func(budget llm.Money) *Dispatcher {
-		d, err := New(Config{Lanes: []Lane{{Provider: p, Model: m}}, Prices: prices, Budget: NewBudget(budget, 0)})
+	open := func(limit llm.Money) *Dispatcher {
+		d, err := New(Config{Lanes: []Lane{{Provider: p, Model: m}}, Prices: prices, Budget: budget.New(limit, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +212,7 @@ func TestSchemaIsReserved(t *testing.T) {
 		t.Error(err)
 	}
 	found, _ := prices.Find("lab/any")
-	if real := worstOf(found, sent, false); real > worst {
+	if real := budget.Worst(found, sent, false); real > worst {
 		t.Errorf("%v may be spent, and %v was set aside", real, worst)
 	}
 	if _, err := open(worst-1).Ask(t.Context(), req); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "may cost up to") {

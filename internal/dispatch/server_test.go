@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/dispatch/tokens"
 	"parley/llm"
 )
 
@@ -39,6 +40,16 @@ type rules struct {
 	used                 bool // counts as Anthropic does
 	perByte              float64
 }
+
+// need is how much of each limit a call takes.
+type need [4]float64
+
+const (
+	requests = iota
+	both
+	inputs
+	outputs
+)
 
 func (s *server) limits() need { return need{s.rpm, s.tpm, s.itpm, s.otpm} }
 
@@ -74,12 +85,12 @@ func (s *server) rate() *llm.Rate {
 		missing := s.full(i) - s.levels[i]
 		return llm.Window{Limit: l, Remaining: math.Max(0, math.Floor(s.levels[i])), Reset: time.Duration(missing / l * float64(time.Minute)), Known: true}
 	}
-	return &llm.Rate{Requests: w(requests), Tokens: w(tokens), Input: w(inputs), Output: w(outputs)}
+	return &llm.Rate{Requests: w(requests), Tokens: w(both), Input: w(inputs), Output: w(outputs)}
 }
 
 // Ask admits or refuses, waits, answers.
 func (s *server) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	input := float64(sizeOf(req).bytes) * s.perByte
+	input := float64(tokens.SizeOf(req).Bytes) * s.perByte
 	s.mu.Lock()
 	s.refill()
 	s.asked++

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -11,68 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
 )
-
-// TestUsageIsJudged wants everything believed that an honest server may report, and nothing
-// that none can.
-func TestUsageIsJudged(t *testing.T) {
-	t.Parallel()
-	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Cached: llm.Dollar, CacheWrite: llm.Dollar, CacheWriteLong: llm.Dollar, Output: 4 * llm.Dollar}, MaxOutput: 1000}
-	long := strings.Repeat("word ", 100_000)
-	for _, tt := range []struct {
-		name  string
-		asked int
-		text  string
-		usage llm.Usage
-		want  verdict
-	}{
-		{"as usual", 50, "yes", llm.Usage{Input: 20, Output: 2}, usageOK},
-		{"at the limit", 50, long[:200], llm.Usage{Input: 20, Output: 50}, usageOK},
-		{"its end counted", 50, long[:200], llm.Usage{Input: 20, Output: 51}, usageOK},
-		{"hidden instructions", 50, "yes", llm.Usage{Input: 20_000, Output: 2}, usageOK},
-		{"nearly ten million for a short prompt", 50, "yes", llm.Usage{Input: 9_900_000, Output: 2}, usageImpossible},
-		{"more than hidden instructions", 50, "yes", llm.Usage{Input: 25_000, Output: 2}, usageImpossible},
-		{"nothing said", 50, "", llm.Usage{Input: 20}, usageOK},
-		{"more cached than was read", 50, "yes", llm.Usage{Input: 20, Cached: 5000, Output: 2}, usageImpossible},
-		{"cached and written", 50, "yes", llm.Usage{Input: 20, Cached: 20, CacheWrite: 20, Output: 2}, usageOK},
-		{"parts of more than was read", 50, "yes", llm.Usage{Input: 15_000, Cached: 15_000, CacheWrite: 15_000, Output: 2}, usageImpossible},
-		{"limit ignored", 50, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
-		{"hidden thoughts", 50, "yes", llm.Usage{Input: 20, Output: 60_000, Reasoning: 59_998}, usageLonger},
-		{"no limit", 0, long, llm.Usage{Input: 20, Output: 1_000}, usageOK},
-		{"more than the model is said to produce", 0, long, llm.Usage{Input: 20, Output: 100_000}, usageLonger},
-		{"many answers without a limit", 0, long, llm.Usage{Input: 20, Output: 2_000_000}, usageLonger},
-		{"none", 50, "yes", llm.Usage{}, usageMissing},
-		{"none of the prompt", 50, "yes", llm.Usage{Output: 2}, usageMissing},
-		{"none of the answer", 50, "yes", llm.Usage{Input: 20}, usageMissing},
-		{"1e15 of output", 50, "yes", llm.Usage{Input: 20, Output: 1e15}, usageImpossible},
-		{"1e15 of input", 50, "yes", llm.Usage{Input: 1e15, Output: 2}, usageImpossible},
-		{"1e15 cached", 50, "yes", llm.Usage{Input: 20, Cached: 1e15, Output: 2}, usageImpossible},
-		{"1e15 written", 50, "yes", llm.Usage{Input: 20, CacheWrite: 1e15, Output: 2}, usageImpossible},
-		{"1e15 written for long", 50, "yes", llm.Usage{Input: 20, CacheWriteLong: 1e15, Output: 2}, usageImpossible},
-		{"1e15 thought", 50, "yes", llm.Usage{Input: 20, Output: 2, Reasoning: 1e15}, usageImpossible},
-		{"a million for a word", 50, "yes", llm.Usage{Input: 20, Output: 1_000_000}, usageImpossible},
-		{"as much as was asked for", math.MaxInt, "yes", llm.Usage{Input: 20, Output: math.MaxInt}, usageImpossible},
-		{"negative input", 50, "yes", llm.Usage{Input: -1, Output: 2}, usageImpossible},
-		{"negative output", 50, "yes", llm.Usage{Input: 20, Output: math.MinInt}, usageImpossible},
-	} {
-		req := asked(1, 50, tt.asked)[0]
-		a := attempt{req: req, price: p, terms: terms{worst: worstOf(p, req, false)}}
-		resp := &llm.Response{Text: tt.text, Usage: tt.usage}
-		if got := a.judge(tt.usage, resp); got != tt.want {
-			t.Errorf("%s: verdict %d, want %d", tt.name, got, tt.want)
-		}
-		c, err := a.settle(resp, nil)
-		if (err != nil) != (tt.want == usageImpossible) || c.total() < 0 || c.total() > a.worst && tt.want != usageLonger && tt.want != usageOK {
-			t.Errorf("%s: charged %v of %v: %v", tt.name, c.total(), a.worst, err)
-		}
-		if err != nil && (err.Kind != llm.KindMalformed || !err.Final || c.uncertain != a.worst) {
-			t.Errorf("%s: %+v, %+v", tt.name, err, c)
-		}
-	}
-}
 
 // TestImpossibleUsage: an answer whose usage nobody can believe is malformed, is not asked for
 // again, and costs what was set aside, also where the usage comes with an error.
@@ -89,7 +31,7 @@ func TestImpossibleUsage(t *testing.T) {
 			}
 			return &llm.Response{Text: "yes", Usage: u}, nil
 		})
-		budget := NewBudget(llm.Dollars(0.05), 0)
+		budget := budget.New(llm.Dollars(0.05), 0)
 		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, table })
 		req := asked(1, 50, 50)[0]
 		req.Fallbacks = []string{"lab/any"}
@@ -126,7 +68,7 @@ func TestNoUsage(t *testing.T) {
 			})
 			var mu sync.Mutex
 			var told []Notice
-			budget := NewBudget(limit, 0)
+			budget := budget.New(limit, 0)
 			d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 				c.Budget, c.Prices = budget, prices(t)
 				c.Notices = func(n Notice) {
@@ -179,7 +121,7 @@ func TestFreeModelsNeedNoUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
-		c.Budget, c.Prices = NewBudget(llm.Dollar, 0), table
+		c.Budget, c.Prices = budget.New(llm.Dollar, 0), table
 		c.Notices = func(n Notice) { t.Errorf("told %+v", n) }
 	})
 	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Metadata.Estimated || resp.Metadata.Cost != 0 {
@@ -193,7 +135,7 @@ func TestHugeRequests(t *testing.T) {
 	t.Parallel()
 	for _, spent := range []llm.Money{0, llm.Dollars(0.1), llm.Dollars(0.2), math.MaxInt64} {
 		for _, limit := range []llm.Money{llm.Dollars(0.2), math.MaxInt64 - 1} {
-			budget := NewBudget(limit, spent)
+			budget := budget.New(limit, spent)
 			d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
 			for _, max := range []int{9_000_000_000_000_000_000, math.MaxInt} {
 				if _, err := d.Ask(t.Context(), asked(1, 50, max)[0]); llm.KindOf(err) != llm.KindBudget {
@@ -222,54 +164,6 @@ func TestMostWithoutABudget(t *testing.T) {
 	}
 }
 
-// TestReferences: a request that refers to what the provider stores or fetches may have more
-// read than it holds, up to the context, and that is set aside.
-func TestReferences(t *testing.T) {
-	t.Parallel()
-	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Output: 4 * llm.Dollar}}
-	known := p
-	known.Context = 200_000
-	for _, tt := range []struct {
-		name    string
-		price   price.Price
-		refers  bool
-		extra   string
-		input   int
-		want    verdict
-		reserve int // input tokens
-		width   int
-	}{
-		{"plain", known, false, "metadata", 150_000, usageImpossible, 0, 0},
-		{"a tool that the client runs", known, false, "own tools", 150_000, usageImpossible, 0, 0},
-		{"a file", known, true, "", 150_000, usageOK, 200_000, 0},
-		{"an earlier answer", known, false, "previous_response_id", 200_000, usageOK, 200_000, 0},
-		{"beyond the context", known, true, "", 250_000, usageImpossible, 200_000, 0},
-		{"unknown context", p, false, "tools", 9_000_000, usageLonger, 0, 1},
-		{"beyond any context", p, true, "", 11_000_000, usageImpossible, 0, 1},
-	} {
-		req := asked(1, 50, 50)[0]
-		req.Refers = tt.refers
-		if tt.extra != "" {
-			req.Extra = map[string]json.RawMessage{tt.extra: []byte(`[{"type":"web_search_20250305"}]`)}
-		}
-		if tt.extra == "own tools" {
-			req.Extra = map[string]json.RawMessage{"tools": []byte(`[{"type":"bash_20250124"},{"name":"f"},{"type":"custom"}]`)}
-		}
-		e := &entry{price: tt.price, ok: true, conduct: &conduct{trusted: true}}
-		terms := e.terms(req, false)
-		if least := tt.price.Worst(tt.reserve, 50, false); terms.worst < least || tt.reserve == 0 && terms.worst > llm.Dollars(0.01) || terms.width != tt.width || terms.unproven() != (tt.width > 0) {
-			t.Errorf("%s: %+v, want at least %v", tt.name, terms, least)
-		}
-		c, _ := attempt{req: req, price: tt.price, terms: terms}.settle(&llm.Response{Text: "yes", Usage: llm.Usage{Input: tt.input, Output: 2}}, nil)
-		if c.verdict != tt.want {
-			t.Errorf("%s: verdict %d, want %d", tt.name, c.verdict, tt.want)
-		}
-		if batched := e.terms(req, true); tt.width > 0 && batched.worst < tt.price.Worst(mostContext, 50, true) {
-			t.Errorf("%s: %v set aside for a line of a batch", tt.name, batched.worst)
-		}
-	}
-}
-
 // TestAbsurdPrompts: servers that report prompts nobody sent cost no more than was set aside,
 // however many calls are in flight.
 func TestAbsurdPrompts(t *testing.T) {
@@ -283,10 +177,10 @@ func TestAbsurdPrompts(t *testing.T) {
 			m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 				return &llm.Response{Text: "yes", Usage: u}, nil
 			})
-			budget := NewBudget(llm.Dollars(0.01), 0)
+			budget := budget.New(llm.Dollars(0.01), 0)
 			d := dispatcher(t, m, prov, func(c *Config) { c.Budget, c.Prices = budget, prices(t) })
 			for _, r := range d.All(t.Context(), asked(100, 50, 50)) {
-				if e := llm.AsError(r.Err); e == nil || e.Code != codeUsage && e.Kind != llm.KindBudget {
+				if e := llm.AsError(r.Err); e == nil || e.Code != "impossible_usage" && e.Kind != llm.KindBudget {
 					t.Fatalf("%s: %v", name, r.Err)
 				}
 			}
@@ -307,16 +201,16 @@ func TestDroppedStreams(t *testing.T) {
 	table := prices(t)
 	p, _ := table.Find("lab/any")
 	for _, prov := range []provider.Provider{{}, compatible()} {
-		budget := NewBudget(llm.Dollar, 0)
+		budget := budget.New(llm.Dollar, 0)
 		d := dispatcher(t, m, prov, func(c *Config) { c.Budget, c.Prices = budget, table })
 		req := asked(1, 50, 50)[0]
-		before := d.prices.look(req.Model).terms(req, false).worst
+		before := d.prices.Look(req.Model).Terms(req, false).Worst
 		_, err := d.Ask(t.Context(), req)
 		least := p.Cost(llm.Usage{Output: 1 << 20 / bytesPerToken}, false)
 		if e := llm.AsError(err); e == nil || e.Metadata.Cost < least {
 			t.Errorf("charged %v, want at least %v", e, least)
 		}
-		if after := d.prices.look(req.Model).terms(req, false).worst; after < least || before >= least {
+		if after := d.prices.Look(req.Model).Terms(req, false).Worst; after < least || before >= least {
 			t.Errorf("%v set aside before and %v after, want at least %v", before, after, least)
 		}
 	}

@@ -5,16 +5,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/limiter"
+	"parley/internal/sketch"
 	"parley/llm"
 )
 
 // Stats counts what a Dispatcher does, per model and in all. It can be read at any
 // time while calls go on; its memory does not grow with them.
 type Stats struct {
-	inFlight, waiting, inFlightMax atomic.Int64
+	gauge limiter.Gauge
 
 	mu     sync.Mutex
 	models map[string]*ModelStats
@@ -58,10 +60,10 @@ type ModelStats struct {
 	Estimated int64     `json:"estimated"` // attempts charged without a usage from the provider
 	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
 
-	Latency   Sketch `json:"-"` // of attempts that were answered
-	FirstByte Sketch `json:"-"`
-	Waited    Sketch `json:"-"` // in the queue, of calls that were answered
-	Whole     Sketch `json:"-"` // of calls, from asked to answered, whatever it took
+	Latency   sketch.Sketch `json:"-"` // of attempts that were answered
+	FirstByte sketch.Sketch `json:"-"`
+	Waited    sketch.Sketch `json:"-"` // in the queue, of calls that were answered
+	Whole     sketch.Sketch `json:"-"` // of calls, from asked to answered, whatever it took
 
 	refusedCalls int64     // that were refused for the time being and are tried again
 	refusedSince time.Time // the first refusal after the last answer
@@ -71,7 +73,7 @@ type ModelStats struct {
 // Snapshot returns a copy of the counts.
 func (s *Stats) Snapshot() Snapshot {
 	out := Snapshot{
-		InFlight: s.inFlight.Load(), InFlightMax: s.inFlightMax.Load(), Waiting: s.waiting.Load(),
+		InFlight: s.gauge.InFlight.Load(), InFlightMax: s.gauge.InFlightMax.Load(), Waiting: s.gauge.Waiting.Load(),
 		Models: map[string]ModelStats{},
 	}
 	s.mu.Lock()
@@ -123,21 +125,21 @@ func (t *ModelStats) add(m ModelStats) {
 	t.Usage = t.Usage.Plus(m.Usage)
 	t.Cost = t.Cost.Plus(m.Cost)
 	t.Uncertain = t.Uncertain.Plus(m.Uncertain)
-	t.Latency.merge(&m.Latency)
-	t.FirstByte.merge(&m.FirstByte)
-	t.Waited.merge(&m.Waited)
-	t.Whole.merge(&m.Whole)
+	t.Latency.Merge(&m.Latency)
+	t.FirstByte.Merge(&m.FirstByte)
+	t.Waited.Merge(&m.Waited)
+	t.Whole.Merge(&m.Whole)
 }
 
 // attempt counts an attempt that ended with resp or e and was charged c.
-func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c charge, priced bool) {
+func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, priced bool) {
 	t.Attempts++
-	t.Cost = t.Cost.Plus(c.cost)
-	t.Uncertain = t.Uncertain.Plus(c.uncertain)
+	t.Cost = t.Cost.Plus(c.Cost)
+	t.Uncertain = t.Uncertain.Plus(c.Uncertain)
 	if !priced {
 		t.Unpriced++
 	}
-	if c.verdict == usageMissing && c.cost > 0 {
+	if c.Estimated() {
 		t.Estimated++
 	}
 	if e != nil {
@@ -146,15 +148,6 @@ func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c charge, priced 
 	}
 	t.refusedSince = time.Time{}
 	t.Usage = t.Usage.Plus(resp.Usage)
-}
-
-func (s *Sketch) merge(o *Sketch) {
-	for i, c := range o.counts {
-		s.counts[i] += c
-	}
-	s.n += o.n
-	s.sum += o.sum
-	s.max = max(s.max, o.max)
 }
 
 // count changes the counts of a model.
@@ -183,18 +176,6 @@ const (
 	maxModels   = 1000 // counted apart: a stream of made-up names must not eat the memory
 	otherModels = "other/models"
 )
-
-func (s *Stats) sent() {
-	n := s.inFlight.Add(1)
-	for {
-		m := s.inFlightMax.Load()
-		if n <= m || s.inFlightMax.CompareAndSwap(m, n) {
-			return
-		}
-	}
-}
-
-func (s *Stats) ended() { s.inFlight.Add(-1) }
 
 // call counts a call that ended after d.
 func (s *Stats) call(req *llm.Request, resp *llm.Response, err error, d time.Duration) {

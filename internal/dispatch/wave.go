@@ -18,7 +18,7 @@ import (
 //
 // Equal calls are told apart by their Sample. A call that done was given an answer of, or an
 // error that is about the call and not about the run, is taken to be durable: the
-// marks of its batches may be closed after that.
+// events of its batches may be closed after that.
 func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
 	w := d.batcher.Begin(reqs)
 	var calls sync.WaitGroup
@@ -73,11 +73,11 @@ func (d *Dispatcher) CancelBatches(ctx context.Context) error {
 
 func newBatcher(c Config) (*batcher.Batcher, error) {
 	for i := range c.Batches {
-		c.Budget.addRisk(c.Batches[i].AtRisk())
+		c.Budget.AddRisk(c.Batches[i].AtRisk())
 	}
 	return batcher.New(batcher.Config{
-		Policy: c.Batch, Open: c.Batches, Mark: c.Mark,
-		Release: func(m llm.Money) { c.Budget.addRisk(-m) },
+		Policy: c.Batch, Open: c.Batches, Record: c.Record,
+		Release: func(m llm.Money) { c.Budget.AddRisk(-m) },
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -28,7 +29,7 @@ func TestWaveBudget(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l, j, reqs := newLab(t, faults(c.faults)), &journal{left: -1}, questions(300)
-			budget := dispatch.NewBudget(llm.Dollars(c.limit), 0)
+			budget := budget.New(llm.Dollars(c.limit), 0)
 			d := l.dispatcher(t, "openai", with(j), func(cfg *dispatch.Config) { cfg.Budget = budget })
 			ok, refused := 0, 0
 			for _, r := range wave(t, t.Context(), d, reqs) {

@@ -8,6 +8,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/cachestore"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -58,9 +59,9 @@ func TestWaveRepairs(t *testing.T) {
 		t.Fatalf("%d batches: %s", api.created, j.steps())
 	}
 	j.left = -1
-	for i := range j.marks { // the fake finds nothing again by itself
-		if m := &j.marks[i]; m.Step == batch.Intended && i == 2 {
-			j.marks = append(j.marks, batch.Mark{Step: batch.Created, Key: m.Key, Batch: m.Key})
+	for i := range j.events { // the fake finds nothing again by itself
+		if m := &j.events[i]; m.Step == batch.Intended && i == 2 {
+			j.events = append(j.events, batch.Event{Step: batch.Created, Key: m.Key, Batch: m.Key})
 			break
 		}
 	}
@@ -141,7 +142,7 @@ func TestWaveStaysInTheBatch(t *testing.T) {
 	p, _ := table(t).Find("lab/any")
 	api, reqs := newFakeAPI(), questions(1)
 	worst := p.Worst(600, 40, true)
-	d := over(t, api, func(c *dispatch.Config) { c.Budget = dispatch.NewBudget(worst, 0) })
+	d := over(t, api, func(c *dispatch.Config) { c.Budget = budget.New(worst, 0) })
 	if r := wave(t, t.Context(), d, reqs)[0]; r.Err != nil || r.Response.Text != "yes" || api.created != 1 {
 		t.Errorf("%v, of %d batches", r.Err, api.created)
 	}

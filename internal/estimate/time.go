@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"parley/internal/dispatch"
+	"parley/internal/dispatch/limiter"
 	"parley/internal/provider"
 	"parley/internal/stats"
 	"parley/internal/view"
@@ -127,8 +127,8 @@ func inFlight(calls stats.Interval, most int, latency float64) stats.Interval {
 	if most > 0 {
 		return times(calls, latency/float64(most))
 	}
-	least := times(calls, latency/dispatch.MaxConcurrency)
-	rounds := math.Log2(calls.High/dispatch.FirstConcurrency + 1)
+	least := times(calls, latency/limiter.MaxConcurrency)
+	rounds := math.Log2(calls.High/limiter.FirstConcurrency + 1)
 	return stats.Interval{Low: least.Low, High: max(least.High, rounds*latency)}
 }
 

@@ -11,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/journal"
@@ -240,7 +241,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		s.open = 1
 		t.unbounded[e.Agent] = true
 		if most = p.MaxOutput; most == 0 {
-			most = dispatch.MaxUnboundedOutput
+			most = budget.MaxUnboundedOutput
 		}
 	}
 	if priced {

@@ -178,8 +178,7 @@ func (x *export) salvaged(ctx context.Context, err error) bool {
 	if !errors.Is(err, sqlite.ErrDamaged) || x.store.Lost() != nil {
 		return false
 	}
-	_, err = x.store.Salvage(ctx)
-	return err == nil
+	return x.store.Salvage(ctx) == nil
 }
 
 // encoder writes rows in a format.

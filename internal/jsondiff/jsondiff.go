@@ -1,5 +1,4 @@
-// Package jsondiff finds where two JSON values differ, for errors that name the key and both
-// values. It is not for patches, and stops at the first difference.
+// Package jsondiff finds the first difference between two JSON values, for errors that name the key and both values.
 package jsondiff
 
 import (
@@ -15,8 +14,8 @@ type Difference struct {
 	A, B json.RawMessage
 }
 
-// First returns the first difference between two values that are known as key, or nil. Values
-// that JSON cannot hold differ from all others.
+// First returns the first difference between two values under key, or nil. Values that JSON cannot hold differ from all
+// others.
 func First(key string, a, b any) *Difference {
 	x, errA := json.Marshal(a)
 	y, errB := json.Marshal(b)
@@ -42,17 +41,17 @@ func within(key string, a, b json.RawMessage) *Difference {
 			return within(key+"."+k, as[k], bs[k])
 		}
 	}
-	return &Difference{key, a, b} // in the order of keys, or in space
+	return &Difference{key, a, b} // the order of keys or white space
 }
 
-// Brief writes a value for an error: at most 80 characters of it.
+// Brief writes a value for an error, at most 80 characters of it.
 func Brief(v json.RawMessage) string {
-	const most = 80
+	const limit = 80
 	switch r := []rune(string(v)); {
 	case len(r) == 0 || string(v) == "null":
 		return "not set"
-	case len(r) > most:
-		return string(r[:most]) + "…"
+	case len(r) > limit:
+		return string(r[:limit]) + "…"
 	default:
 		return string(r)
 	}

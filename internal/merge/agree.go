@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"parley/internal/jsondiff"
+	"parley/internal/planner"
 	"parley/world"
 )
 
@@ -104,11 +105,11 @@ func (r *Runs) rename() error {
 
 // cells returns the cells of all runs, each with its longest name, and by run which cell a name
 // is of.
-func (r *Runs) cells() (map[world.CellID]*cell, []map[string]world.CellID) {
-	ids := world.NewCellIDs(r.parts[0].Kind)
-	cells, own := map[world.CellID]*cell{}, make([]map[string]world.CellID, len(r.parts))
+func (r *Runs) cells() (map[planner.CellID]*cell, []map[string]planner.CellID) {
+	ids := planner.NewCellIDs(r.parts[0].Kind)
+	cells, own := map[planner.CellID]*cell{}, make([]map[string]planner.CellID, len(r.parts))
 	for i, p := range r.parts {
-		own[i] = map[string]world.CellID{}
+		own[i] = map[string]planner.CellID{}
 		for _, st := range p.head.Stages {
 			for _, s := range st.Specs.Distinct() {
 				id := ids.Of(s)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
 )
@@ -12,7 +13,7 @@ import (
 type place struct {
 	kind string
 	seed uint64
-	cell world.CellID
+	cell planner.CellID
 	who  string // what sat in the seats
 	deal int
 	nth  int // of the run's episodes with all of this
@@ -132,9 +133,9 @@ func hasEnded(p *part, episode int) bool {
 // keys tells the places of the episodes of a run, in order.
 type keys struct {
 	place
-	ids    *world.CellIDs
+	ids    *planner.CellIDs
 	agents map[string]world.Agent
-	who    map[world.CellID]string
+	who    map[planner.CellID]string
 	seen   map[place]int
 }
 
@@ -142,7 +143,7 @@ func newKeys(p *part) *keys {
 	b := p.head.Begun
 	k := &keys{
 		place: place{kind: fmt.Sprint(b.Kind, " ", b.KindVersion), seed: b.Seed},
-		ids:   world.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[world.CellID]string{}, seen: map[place]int{},
+		ids:   planner.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[planner.CellID]string{}, seen: map[place]int{},
 	}
 	for _, a := range b.Agents {
 		a.Tags = nil // for readers alone

@@ -1,10 +1,7 @@
-// Package near finds what somebody probably meant who wrote a name that is not known.
+// Package near finds the name that was probably meant by an unknown one, for errors that ask "did you mean".
 //
-// What it promises: only a name that is close enough to be a slip is returned, and the
-// same one every time; a name from outside, however long or strange, costs little.
-//
-// It is not for searching, and not for deciding anything: what it returns is for an error
-// that asks "did you mean".
+// What it promises: it returns only a name that is close enough to be a typo, and always the same one. A name from
+// outside, however long or strange, takes little time.
 package near
 
 import (
@@ -14,12 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// longest is the longest name that is looked at: nobody means a word by a page of text.
+// longest is the longest name that is compared.
 const longest = 200
 
-// Name returns the one of names that is most likely meant by name, or "". Capitals and
-// the signs between words do not count; about a quarter of the letters may be wrong, or
-// two of a short name.
+// Name returns the one of names that name most likely means, or "". Case and separators do not count. About a quarter
+// of the letters may be wrong, or two of a short name.
 func Name(name string, names []string) string {
 	if len(name) > longest {
 		return ""
@@ -29,7 +25,7 @@ func Name(name string, names []string) string {
 	best, least := "", 1+max(2, letters/4)
 	for _, n := range names {
 		d := edits(want, squash(n))
-		// One letter in common is no likeness: a is not a slip for b.
+		// One letter in common is not enough: a is not a typo for b.
 		if like := d < max(letters, utf8.RuneCountInString(n))-1; d < least && like || d == 0 && best == "" {
 			best, least = n, d
 		}
@@ -37,8 +33,7 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// Path returns the path of the file or folder beside path whose name is most likely
-// meant, or "".
+// Path returns the file or folder beside path with the most similar name, or "".
 func Path(path string) string {
 	dir, base := filepath.Split(path)
 	there, err := os.ReadDir(filepath.Clean(dir + "."))
@@ -59,8 +54,7 @@ func squash(s string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(strings.ToLower(s))
 }
 
-// edits counts the insertions, deletions, replacements and swaps of neighbours that make
-// b of a.
+// edits counts the insertions, deletions, replacements and swaps of neighbours that turn a into b.
 func edits(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -1,7 +1,6 @@
 package price
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,8 +9,8 @@ import (
 	"strings"
 )
 
-// parseLiteLLM reads LiteLLM's price list. It holds everything from chat to speech:
-// what is not a text model, or has no price by the token, is left out.
+// parseLiteLLM reads LiteLLM's price list. The list covers everything from chat to speech: entries that are not text
+// models priced by the token are skipped.
 func parseLiteLLM(top object) (*Table, error) {
 	prices := map[string]Price{}
 	for _, key := range top.keys() {
@@ -37,7 +36,7 @@ func parseLiteLLM(top object) (*Table, error) {
 	return newTable("", prices), nil
 }
 
-// isText says whether the entry is a model that answers in text, priced by the token.
+// isText reports whether the entry is a model that answers in text and is priced by the token.
 func (o object) isText() bool {
 	var mode string
 	_ = json.Unmarshal(o["mode"], &mode)
@@ -46,7 +45,7 @@ func (o object) isText() bool {
 	return in && out && (mode == "" || mode == "chat" || mode == "completion" || mode == "responses")
 }
 
-// liteLLMName returns provider/model: LiteLLM leaves the provider out of some keys.
+// liteLLMName returns provider/model: LiteLLM omits the provider in some keys.
 func (o object) liteLLMName(key string) string {
 	var provider string
 	_ = json.Unmarshal(o["litellm_provider"], &provider)
@@ -59,7 +58,7 @@ func (o object) liteLLMName(key string) string {
 	return provider + "/" + strings.TrimPrefix(key, provider+"/")
 }
 
-// liteLLMKeys are LiteLLM's names for the rates, in the order of rateKeys.
+// liteLLMKeys returns LiteLLM's names for the rates, in the order of rateKeys.
 func liteLLMKeys() []string {
 	return []string{
 		"input_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost",
@@ -81,9 +80,8 @@ func (o object) liteLLM() (Price, error) {
 	return p, nil
 }
 
-// liteLLMTiers returns the rates for prompts of any length and those for long ones.
-// A long tier that leaves a rate out has that of the tier below, and so does a batch
-// price that leaves one out.
+// liteLLMTiers returns the base rates and those for long prompts. A missing rate of a long tier is that of the tier
+// below, and a missing batch rate is the live one.
 func (o object) liteLLMTiers() ([]Tier, error) {
 	live, batch := map[int]object{0: {}}, map[int]object{}
 	for _, key := range o.keys() {
@@ -119,7 +117,7 @@ func (o object) liteLLMTiers() ([]Tier, error) {
 	return tiers, nil
 }
 
-// splitLiteLLM takes apart keys such as input_cost_per_token_above_272k_tokens_batches.
+// splitLiteLLM splits keys such as input_cost_per_token_above_272k_tokens_batches.
 func splitLiteLLM(key string) (name string, over int, batch bool) {
 	name, batch = strings.CutSuffix(key, "_batches")
 	short, ok := strings.CutSuffix(name, "k_tokens")
@@ -134,7 +132,7 @@ func splitLiteLLM(key string) (name string, over int, batch bool) {
 	return short[:at], n * 1000, batch
 }
 
-// over returns o with the keys of top laid over it.
+// over returns o with the keys of top on top.
 func (o object) over(top object) object {
 	out := make(object, len(o)+len(top))
 	maps.Copy(out, o)
@@ -142,15 +140,9 @@ func (o object) over(top object) object {
 	return out
 }
 
-// rising returns the keys of both maps in order.
+// rising returns the keys of both maps in order, without duplicates.
 func rising(a, b map[int]object) []int {
-	var keys []int
-	for k := range a {
-		keys = append(keys, k)
-	}
-	for k := range b {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare)
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
 	return slices.Compact(keys)
 }

@@ -15,27 +15,26 @@ import (
 //go:embed prices.json
 var embedded []byte
 
-// Embedded returns the prices that come with the program, as of AsOf.
+// Embedded returns the prices that are built into the program, as of AsOf.
 func Embedded() *Table {
 	t, err := parse(embedded)
 	if err != nil {
-		panic("price: the embedded table: " + err.Error()) // our own data, held by a test
+		panic("price: the embedded table: " + err.Error()) // our own data, checked by a test
 	}
 	return t
 }
 
-// Load reads a file of prices: our own format, or LiteLLM's
-// model_prices_and_context_window.json. Which one it is shows by itself. Errors name
-// the file and the key.
+// Load reads a file of prices in our own format or in LiteLLM's (model_prices_and_context_window.json), and detects
+// which. Errors name the file and the key.
 //
-// Our own format is that of the embedded table: dollars for a million tokens.
+// Our own format is that of the embedded table, in dollars per million tokens:
 //
 //	{"as_of": "2026-11-15", "models": {
 //	  "lab/any-*": {"input": 1, "cached": 0.1, "cache_write": 1.25, "cache_write_long": 2, "output": 5,
 //	    "batch": 0.5, "above": [{"over": 200000, "input": 2, "output": 7.5}], "max_output": 8192, "context": 128000}}}
 //
-// Only input and output are needed. What is cached or written to a cache costs as much
-// as input unless it says otherwise; batch is a part of every rate, or rates of its own.
+// Only input and output are required. The other rates default to that of input. batch is a factor for all rates, or
+// separate rates.
 func Load(path string) (*Table, error) {
 	f, err := files.Open(path)
 	if err != nil {
@@ -45,7 +44,7 @@ func Load(path string) (*Table, error) {
 	return Read(f, path)
 }
 
-// maxFile bounds what is read: LiteLLM's file has some two megabytes.
+// maxFile limits the size of a file: LiteLLM's has about two megabytes.
 const maxFile = 16 << 20
 
 // Read is Load from a reader; name is for errors.

@@ -104,8 +104,8 @@ func TestLoadErrors(t *testing.T) {
 		{"misspelt rate", `{"models": {"a/b": {"input": 1, "outptu": 1}}}`, `models."a/b": outptu: unknown key`},
 		{"no output", `{"models": {"a/b": {"input": 1}}}`, `models."a/b": output: missing`},
 		{"a word for a price", `{"models": {"a/b": {"input": "free", "output": 1}}}`, `input: want a price in dollars, not "free"`},
-		{"a negative price", `{"models": {"a/b": {"input": -1, "output": 1}}}`, "input: -1 is no price"},
-		{"an absurd price", `{"models": {"a/b": {"input": 1e300, "output": 1}}}`, "input: 1e300 is no price"},
+		{"a negative price", `{"models": {"a/b": {"input": -1, "output": 1}}}`, "input: -1 is not a price"},
+		{"an absurd price", `{"models": {"a/b": {"input": 1e300, "output": 1}}}`, "input: 1e300 is not a price"},
 		{"batch above one", `{"models": {"a/b": {"input": 1, "output": 1, "batch": 2}}}`, "batch: 2 is not a part"},
 		{"batch is a word", `{"models": {"a/b": {"input": 1, "output": 1, "batch": "half"}}}`, "batch: want a part"},
 		{"batch with an unknown key", `{"models": {"a/b": {"input": 1, "output": 1, "batch": {"in": 1}}}}`, "in: unknown key"},
@@ -114,7 +114,7 @@ func TestLoadErrors(t *testing.T) {
 		{"tiers out of order", `{"models": {"a/b": {"input": 1, "output": 1, "above": [{"over": 2, "input": 1, "output": 1}, {"over": 2, "input": 1, "output": 1}]}}}`, "above[1].over: 2"},
 		{"half a token", `{"models": {"a/b": {"input": 1, "output": 1, "max_output": 1.5}}}`, "max_output: want a number of tokens, not 1.5"},
 		{"LiteLLM with a word", `{"gpt-x": {"litellm_provider": "openai", "input_cost_per_token": "x", "output_cost_per_token": 1}}`, `"gpt-x": input_cost_per_token: want a price`},
-		{"LiteLLM by the million", `{"gpt-x": {"litellm_provider": "openai", "input_cost_per_token": 2.5, "output_cost_per_token": 10}}`, `"gpt-x": input_cost_per_token: 2.5 is no price`},
+		{"LiteLLM by the million", `{"gpt-x": {"litellm_provider": "openai", "input_cost_per_token": 2.5, "output_cost_per_token": 10}}`, `"gpt-x": input_cost_per_token: 2.5 is not a price`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func decode(b []byte) (object, error) {
 	return o, nil
 }
 
-// only refuses keys that are not known, since a misspelt price is a wrong bill.
+// only refuses unknown keys, since a misspelled price is a wrong bill.
 func (o object) only(known ...string) error {
 	for _, k := range o.keys() {
 		if !slices.Contains(known, k) {
@@ -31,17 +31,17 @@ func (o object) only(known ...string) error {
 	return nil
 }
 
-// Scales turn the numbers of a file into Money for a million tokens.
+// Scales convert the numbers of a file to Money per million tokens.
 const (
 	perMillion = float64(llm.Dollar)
 	perToken   = float64(llm.Dollar) * million
 )
 
-// maxRate is more than anything costs, and low enough for exact arithmetic.
+// maxRate is higher than any price, and low enough for exact arithmetic.
 const maxRate = million * llm.Dollar
 
-// rates reads the five rates under the given keys, in the order of rateKeys. The
-// first and last are needed; the others fall back to the dearer one before them.
+// rates reads the five rates under the given keys, in the order of rateKeys. The first and last are required; the others
+// default to the more expensive one before them.
 func (o object) rates(keys []string, scale float64) (Rates, error) {
 	var r Rates
 	to := []*llm.Money{&r.Input, &r.Cached, &r.CacheWrite, &r.CacheWriteLong, &r.Output}
@@ -75,12 +75,12 @@ func (o object) money(key string, scale float64) (llm.Money, bool, error) {
 	}
 	m := math.Round(f * scale)
 	if m < 0 || m > float64(maxRate) {
-		return 0, false, fmt.Errorf("%s: %s is no price", key, shown(raw))
+		return 0, false, fmt.Errorf("%s: %s is not a price", key, shown(raw))
 	}
 	return llm.Money(m), true, nil
 }
 
-// count reads a whole number of tokens; 0 when it is not there.
+// count reads a whole number of tokens; 0 if it is missing.
 func (o object) count(key string) (int, error) {
 	raw, ok := o[key]
 	if !ok {
@@ -93,7 +93,7 @@ func (o object) count(key string) (int, error) {
 	return int(f), nil
 }
 
-// shown is raw, short enough for an error.
+// shown shortens raw for an error.
 func shown(raw json.RawMessage) string {
 	if len(raw) > 40 {
 		return string(raw[:40]) + "…"

@@ -1,17 +1,13 @@
-// Package price says what calls cost: a dated table of model prices, and exact
-// arithmetic over it.
+// Package price computes the cost of calls: a dated table of model prices, and exact arithmetic over it.
 //
-// What it promises: Cost is exact and rounded up once, to the next billionth of a
-// dollar; Worst is never below any Cost with at most that many tokens, so what is
-// reserved before a call covers what the call comes to. A model that is not in the
-// table is reported as unknown; its price is never guessed from another family's.
-// A Table never changes and may be shared between goroutines.
+// What it promises: Cost is exact and rounded up once, to the next billionth of a dollar. Worst is never below any Cost
+// with at most that many tokens, so the reserve for a call covers its cost. A model that is not in the table is unknown;
+// its price is never guessed. A Table never changes and is safe for concurrent use.
 //
-// Where a provider's price depends on the hour, or is lowered for a while, the
-// embedded table holds the dearer one: a budget then errs on the safe side. A
-// user's own file overrides it.
+// If a provider's price depends on the hour, or is temporarily lower, the embedded table has the higher one, so that a
+// budget errs on the safe side. A user's own file overrides it.
 //
-// What it is not for: it keeps no budget (package dispatch) and asks no server.
+// The package keeps no budget (package dispatch does) and asks no server.
 package price
 
 import (
@@ -21,20 +17,19 @@ import (
 	"parley/llm"
 )
 
-// Price is what one model costs.
+// Price is the price of one model.
 type Price struct {
 	Rates
-	// Batch is what the batch API charges. The zero value means no discount.
+	// Batch is the price of the batch API. The zero value means no discount.
 	Batch Rates
-	// Above holds the rates for long prompts, by rising Over. The whole call is
-	// charged at the rates of the last tier that its prompt is over.
+	// Above holds the rates for long prompts, by rising Over. The whole call is charged at the rates of the last tier
+	// whose Over its prompt exceeds.
 	Above []Tier
-	// MaxOutput and Context are the most output tokens and the context window; 0 when
-	// not known.
+	// MaxOutput and Context are the largest output and the context window, in tokens; 0 if not known.
 	MaxOutput, Context int
 }
 
-// Rates are prices in dollars for a million tokens of each sort.
+// Rates are prices in dollars per million tokens.
 type Rates struct {
 	Input          llm.Money
 	Cached         llm.Money // read from the provider's prompt cache
@@ -50,12 +45,11 @@ type Tier struct {
 	Batch Rates
 }
 
-// Cost returns what a call with usage u costs, live or through the batch API. Counts
-// below zero are taken for zero.
+// Cost returns the cost of a call with usage u, live or through the batch API. Negative counts are taken as zero.
 func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	cached, write, long := max(u.Cached, 0), max(u.CacheWrite, 0), max(u.CacheWriteLong, 0)
 	parts := llm.AddTokens(llm.AddTokens(cached, write), long)
-	// A server that counts the parts beside the prompt, not in it, is charged for both.
+	// A server that counts the parts in addition to the prompt is charged for both.
 	input := max(u.Input, parts)
 	r := p.at(input, batch)
 	var t total
@@ -67,16 +61,16 @@ func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	return t.money()
 }
 
-// Worst returns the most that a call with at most so many tokens of input and output
-// can cost: everything at the dearest rate it may fall under.
+// Worst returns the highest cost of a call with at most so many tokens of input and output: everything at the highest
+// rate that may apply.
 func (p Price) Worst(inputTokens, outputTokens int, batch bool) llm.Money {
-	most := p.base(batch).worst(inputTokens, outputTokens)
+	worst := p.base(batch).worst(inputTokens, outputTokens)
 	for _, tier := range p.Above {
 		if inputTokens > tier.Over {
-			most = max(most, tier.rates(batch).worst(inputTokens, outputTokens))
+			worst = max(worst, tier.rates(batch).worst(inputTokens, outputTokens))
 		}
 	}
-	return most
+	return worst
 }
 
 // at returns the rates for a prompt of so many tokens.
@@ -117,8 +111,7 @@ func (r Rates) times(f float64) Rates {
 
 const million = 1_000_000
 
-// total sums tokens times rates in 128 bits: hostile counts must not wrap around to
-// something cheap.
+// total sums tokens times rates in 128 bits: hostile counts must not wrap around to a low cost.
 type total struct{ hi, lo uint64 }
 
 func (t *total) add(tokens int, rate llm.Money) {
@@ -134,7 +127,7 @@ func (t *total) add(tokens int, rate llm.Money) {
 	}
 }
 
-// money returns the sum for rates by the million, rounded up.
+// money returns the sum for rates per million, rounded up.
 func (t total) money() llm.Money {
 	lo, carry := bits.Add64(t.lo, million-1, 0)
 	hi := t.hi + carry

@@ -11,7 +11,7 @@ import (
 
 // Table is a list of prices by model. It never changes.
 type Table struct {
-	layers []layer // first one first
+	layers []layer // the first one has priority
 }
 
 // layer is one file of prices.
@@ -21,14 +21,12 @@ type layer struct {
 	prices map[string]Price // by canonical name
 }
 
-// With returns a table in which over is asked first and t only for what over does
-// not know.
+// With returns a table in which over has priority over t.
 func (t *Table) With(over *Table) *Table {
 	return &Table{layers: slices.Concat(over.layers, t.layers)}
 }
 
-// AsOf returns the day, as 2026-11-15, on which the prices were collected: of the
-// first file that says so.
+// AsOf returns the day on which the prices were collected, as 2026-11-15: of the first file that says so.
 func (t *Table) AsOf() string {
 	for _, l := range t.layers {
 		if l.asOf != "" {
@@ -38,7 +36,7 @@ func (t *Table) AsOf() string {
 	return ""
 }
 
-// Models lists the names in the table, sorted, patterns such as ollama/* included.
+// Models lists the names in the table, sorted, including patterns such as ollama/*.
 func (t *Table) Models() []string {
 	var all []string
 	for _, l := range t.layers {
@@ -48,10 +46,9 @@ func (t *Table) Models() []string {
 	return slices.Compact(all)
 }
 
-// Find returns the price of a model written provider/model. Upper and lower case are
-// the same. A release date at the end (gpt-5-2025-08-07), and Anthropic's -latest, is dropped
-// where only the name without it is known, a model of openrouter is looked up as its vendor's, and a
-// name ending in * stands for all that begin so.
+// Find returns the price of a model written provider/model. Case does not matter. A release date at the end
+// (gpt-5-2025-08-07), and Anthropic's -latest, is dropped if only the name without it is known. A model of openrouter is
+// also looked up as its vendor's. A name ending in * matches all names with that prefix.
 func (t *Table) Find(model string) (Price, bool) {
 	names := spellings(model)
 	for _, l := range t.layers {
@@ -67,7 +64,7 @@ func (t *Table) Find(model string) (Price, bool) {
 	return Price{}, false
 }
 
-// pattern returns the price of the longest pattern that name matches.
+// pattern returns the price of the longest pattern that matches name.
 func (l layer) pattern(name string) (Price, bool) {
 	for i := len(name); i >= 0; i-- {
 		if p, ok := l.prices[name[:i]+"*"]; ok {
@@ -94,7 +91,7 @@ func spellings(model string) []string {
 		if undated, ok := cutDate(n); ok {
 			names = append(names, undated)
 		} else if newest, ok := strings.CutSuffix(n, "-latest"); ok && strings.HasPrefix(n, "anthropic/") {
-			names = append(names, newest) // its dated versions have one price
+			names = append(names, newest) // its dated versions have the same price
 		}
 	}
 	return names
@@ -120,8 +117,8 @@ func canonical(model string) string {
 	return provider + "/" + name
 }
 
-// cutDate drops a release date: -2025-08-07, -20250929 or @20250929. Four digits are
-// not one: mistral-large-2411 and mistral-large-2512 are two models at two prices.
+// cutDate drops a release date: -2025-08-07, -20250929 or @20250929. Four digits are not one: mistral-large-2411 and
+// mistral-large-2512 are two models with different prices.
 func cutDate(name string) (string, bool) {
 	for _, form := range []string{"-2000-00-00", "-20000000", "@20000000"} {
 		if at := len(name) - len(form); at > 0 && isDate(name[at:], form) {
@@ -142,10 +139,10 @@ func isDate(s, form string) bool {
 	return true
 }
 
-// Nearest returns the known name most like an unknown one, to be suggested.
+// Nearest returns the known name most similar to an unknown one, as a suggestion.
 func (t *Table) Nearest(model string) (string, bool) {
 	want := canonical(model)
-	known := map[string]string{} // what is compared, to how it is written
+	known := map[string]string{} // canonical name to written name
 	for _, name := range t.Models() {
 		plain := canonical(name)
 		if !strings.Contains(want, "/") {

@@ -8,18 +8,17 @@ import (
 	"parley/llm"
 )
 
-// Unpriced names a member of a request, as it is written in its body, that can make it cost more
-// than its tokens do at the prices of a table: a dearer tier, tools that the provider runs and
-// charges for, other models, sound. It is "" where there is none that is known.
+// Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
+// a more expensive tier, tools that the provider runs and charges for, other models, sound. It is "" if there is none.
 func Unpriced(req *llm.Request) string {
 	if !plainTier(req.Tier) {
 		return "service_tier"
 	}
 	for _, name := range []string{
-		"audio", "input_audio", "prediction", // dearer tokens
-		"models", "provider", "route", "preset", // OpenRouter: somebody else may answer
-		"plugins", "search_parameters", "web_search_options", // charged for each search
-		"container", "mcp_servers", // run at the provider; their results are read as input
+		"audio", "input_audio", "prediction", // more expensive tokens
+		"models", "provider", "route", "preset", // OpenRouter: another model may answer
+		"plugins", "search_parameters", "web_search_options", // charged per search
+		"container", "mcp_servers", // run at the provider; their results count as input
 	} {
 		if set(req.Extra[name]) {
 			return name
@@ -52,13 +51,13 @@ func Unpriced(req *llm.Request) string {
 
 func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// plainTier says whether a service tier costs no more than the default one. What "auto" means is
-// set for the account, as it is where no tier is named.
+// plainTier reports whether a service tier costs no more than the default one. The account defines what "auto" means, as
+// it does if no tier is named.
 func plainTier(tier string) bool {
 	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "flex"}, tier)
 }
 
-// hosted says whether a list has tools that are not the client's to run.
+// hosted reports whether a list has tools that the provider runs.
 func hosted(tools json.RawMessage) bool {
 	var list []struct{ Type string }
 	if json.Unmarshal(tools, &list) != nil {

@@ -8,11 +8,11 @@ import (
 	"parley/llm"
 )
 
-// Capability says what the models matching a pattern refuse or call differently.
-// A zero field means the dialect's normal behaviour.
+// Capability says what the models that match a pattern refuse or name differently. A zero field means the dialect's
+// normal behaviour.
 type Capability struct {
-	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*:
-	// * is any text, ? any one character; case does not matter.
+	// Match is a pattern over provider/model, such as openai/gpt-5* or */claude-opus-*: * is any text, ? any one
+	// character; case does not matter.
 	Match string `json:"match"`
 
 	NoSampling      bool `json:"no_sampling,omitempty"`       // temperature, top_p, top_k, penalties
@@ -42,20 +42,20 @@ type Capability struct {
 	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
 }
 
-// Thinking is how a model of the anthropic dialect is made to think.
+// Thinking is how thinking is switched on and off in the anthropic dialect.
 type Thinking string
 
 // The ways to think.
 const (
 	ThinkingBudget   Thinking = "budget"   // off unless given a budget of tokens
-	ThinkingAdaptive Thinking = "adaptive" // off unless asked to think as it sees fit
+	ThinkingAdaptive Thinking = "adaptive" // off unless asked to think as needed
 	ThinkingDefault  Thinking = "default"  // on unless switched off
 	ThinkingAlways   Thinking = "always"   // on
 )
 
-// Capability returns what is known of a model of p's: the first match of p's own
-// Capabilities, then of the table. Where there is none, a server of chat completions that is
-// no preset's is sent max_tokens: all of them know that name, and only newer ones the other.
+// Capability returns what is known about a model: the first match of p's own Capabilities, then of the table. If there
+// is none, a chat completions server that is not a preset's gets max_tokens: all of them know that name, and only newer
+// ones the other.
 func (p Provider) Capability(model string) Capability {
 	name := p.Name + "/" + model
 	for _, c := range p.Capabilities {
@@ -71,10 +71,9 @@ func (p Provider) Capability(model string) Capability {
 	return Capability{OldMaxField: p.Dialect == "openai" && !p.atPreset()}
 }
 
-// FollowsSchema says whether a model of p's is known to follow a schema that is sent natively.
-// Servers that do not know the field mostly ignore it without a word, so of a server that is
-// not known nothing is assumed: the prompt has to hold the schema as well. The presets are
-// known, at their own addresses; those for a server of one's own are at any address.
+// FollowsSchema reports whether a model is known to follow a schema that is sent natively. Most servers silently ignore
+// an unknown field, so nothing is assumed about an unknown server: the prompt must hold the schema too. Presets are
+// known at their own addresses; presets for local servers at any address.
 func (p Provider) FollowsSchema(model string) bool {
 	switch c := p.Capability(model); {
 	case c.NoSchema:
@@ -106,7 +105,7 @@ func hostOf(address string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// match says whether name is of pattern.
+// match reports whether name matches pattern.
 func match(pattern, name string) bool {
 	p, s := strings.ToLower(pattern), strings.ToLower(name)
 	i, j, star, mark := 0, 0, -1, 0
@@ -118,7 +117,7 @@ func match(pattern, name string) bool {
 		case i < len(p) && (p[i] == '?' || p[i] == s[j]):
 			i++
 			j++
-		case star >= 0: // let the last star take one character more
+		case star >= 0: // the last star matches one more character
 			i = star + 1
 			mark++
 			j = mark
@@ -132,9 +131,8 @@ func match(pattern, name string) bool {
 	return i == len(p)
 }
 
-// Effort returns the reasoning effort nearest to e that the model knows, and false
-// when it knows none. Of two equally near it takes the one nearer to high, which is
-// what vendors with gaps in their scale do.
+// Effort returns the reasoning effort nearest to e that the model knows, and false if it knows none. Of two equally near
+// it returns the one nearer to high, as vendors with gaps in their scale do.
 func (c Capability) Effort(e llm.Effort) (string, bool) {
 	all := llm.Efforts()
 	want, high := slices.Index(all, e), slices.Index(all, llm.EffortHigh)

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Origin identifies who answers for p: wire format, addresses, the name of the variable that
-// holds the key, and headers. An answer that was kept for one origin is never given to
-// another. The key itself is not part of it, so that a new key for the same account finds the
-// answers that were paid for with the old one. Of what is in headers nothing can be read back.
+// Origin identifies who answers for p: wire format, addresses, the name of the key's variable, and headers. A cached
+// answer of one origin is never given to another. The key itself is not part of it, so a new key for the same account
+// finds the answers that the old one paid for. Headers cannot be read back from it.
 func (p Provider) Origin() [32]byte {
 	var b []byte
 	add := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }

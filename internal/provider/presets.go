@@ -1,7 +1,6 @@
 package provider
 
-// Presets lists the providers that are known by name, in order of name except
-// that each vendor's own names stand together.
+// Presets lists the providers that are known by name, sorted by name, with each vendor's names together.
 func Presets() []Provider {
 	return []Provider{
 		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
@@ -31,8 +30,8 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// Dialects lists the wire formats a Provider may name. Two of them are not on any wire: see InProcess.
+// Dialects lists the wire formats. Two of them have no server: see InProcess.
 func Dialects() []string { return []string{"anthropic", "go", "openai", "responses", "sim"} }
 
-// InProcess says whether p has no server: its models are simulated (sim), or are values of the Go program (go).
+// InProcess reports whether p has no server: its models are simulated (sim) or values of the Go program (go).
 func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }

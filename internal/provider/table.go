@@ -1,8 +1,7 @@
 package provider
 
-// Capabilities is the table of what models refuse, as their makers documented it
-// in November 2026. The first match counts, so narrow patterns stand before wide
-// ones. A gateway that smooths differences over (OpenRouter) stands first.
+// Capabilities returns the table of what models refuse, as their vendors documented it in November 2026. The first match
+// counts, so narrow patterns come before wide ones. OpenRouter, a gateway that hides differences, comes first.
 func Capabilities() []Capability {
 	var t []Capability
 	t = append(t, openRouterTable()...)
@@ -11,7 +10,7 @@ func Capabilities() []Capability {
 	return append(t, compatibleTable()...)
 }
 
-// OpenRouter leaves out by itself what the model behind it refuses.
+// openRouterTable: OpenRouter drops what the model behind it refuses.
 func openRouterTable() []Capability {
 	return []Capability{{
 		Match: "openrouter/*", OldMaxField: true, TopK: true,
@@ -19,8 +18,8 @@ func openRouterTable() []Capability {
 	}}
 }
 
-// From GPT-5.4 on, chat completions take tools only without thinking; the models
-// that cannot but think take no tools there at all, and want the responses dialect.
+// openAITable: from GPT-5.4 on, chat completions accept tools only without thinking. Models that always think accept no
+// tools there, and need the responses dialect.
 func openAITable() []Capability {
 	family := func(match string, efforts ...string) Capability {
 		return Capability{
@@ -61,8 +60,8 @@ func openAITable() []Capability {
 	}
 }
 
-// Models from Opus 4.7 and Sonnet 5 on refuse sampling parameters, those from 4.6 on a prefilled
-// answer; the newest think always, and then refuse being made to call a tool.
+// anthropicTable: models from Opus 4.7 and Sonnet 5 on refuse sampling parameters, those from 4.6 on a prefilled answer.
+// The newest always think, and so refuse a forced tool call.
 func anthropicTable() []Capability {
 	five := []string{"low", "medium", "high", "xhigh", "max"}
 	newest := func(match string, t Thinking) Capability {
@@ -95,7 +94,7 @@ func anthropicTable() []Capability {
 	}
 }
 
-// The others speak OpenAI's chat completions, each with gaps.
+// compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
 func compatibleTable() []Capability {
 	return []Capability{
 		{Match: "gemini/gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
@@ -103,7 +102,7 @@ func compatibleTable() []Capability {
 		{Match: "gemini/gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
 		{Match: "gemini/*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
 
-		// DeepSeek thinks unless told not to, ignores sampling then, and knows JSON but no schema.
+		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
 
 		// Mistral answers 422 to any field it does not know.

@@ -12,8 +12,8 @@ import (
 	"parley/llm"
 )
 
-// Validate says what is wrong with p, naming each field and what it allows, or nil.
-// It does not look at the environment: a missing key is found when p is opened.
+// Validate returns what is wrong with p, naming each field and what it allows, or nil. It does not read the environment:
+// a missing key is found when p is opened.
 func (p Provider) Validate() error {
 	var errs []error
 	bad := func(field, format string, args ...any) {
@@ -27,7 +27,7 @@ func (p Provider) Validate() error {
 	}
 	p.checkServers(bad)
 	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
-		// The value may be a key that was put in the wrong place: it must not be shown.
+		// The value may be a key in the wrong place, so the error does not show it.
 		bad("key_env", "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
@@ -50,8 +50,7 @@ type complain func(field, format string, args ...any)
 
 var version = regexp.MustCompile(`/v[0-9][^/]*(/|$)`)
 
-// Unversioned says whether an address names no version of an API, as /v1 does: most servers answer
-// nothing below such a one.
+// Unversioned reports whether an address names no API version such as /v1. Most servers do not answer there.
 func Unversioned(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && !version.MatchString(u.Path)
@@ -84,7 +83,7 @@ func (p Provider) checkServers(bad complain) {
 		if err := checkURL(u); err != nil {
 			bad(field, "%v", err)
 		} else if u = strings.TrimRight(u, "/"); seen[u] {
-			bad(field, "stands twice: each server is listed once")
+			bad(field, "is listed twice: list each server once")
 		}
 		seen[u] = true
 	}
@@ -186,7 +185,7 @@ func quoted(name string) string {
 	return name
 }
 
-// UnknownError says that neither a preset nor one of Own is called Name. An empty Name is that of a model without a
+// UnknownError means that neither a preset nor one of Own has the name Name. An empty Name means that a model has no
 // provider.
 type UnknownError struct {
 	Name string
@@ -196,7 +195,7 @@ type UnknownError struct {
 // Unknown returns an UnknownError.
 func Unknown(name string, own ...string) error { return &UnknownError{Name: name, Own: own} }
 
-// Error lists what is known, and says which may be meant.
+// Error lists the known providers, and suggests one.
 func (e *UnknownError) Error() string {
 	names := slices.Clone(e.Own)
 	for _, p := range Presets() {
@@ -210,7 +209,7 @@ func (e *UnknownError) Error() string {
 	return "provider " + unknown(e.Name, names)
 }
 
-// unknown says that name is none of the allowed, and which may be meant.
+// unknown says that name is not one of the allowed ones, and suggests one.
 func unknown(name string, allowed []string) string {
 	s := fmt.Sprintf("%q is not known; use one of %s", name, strings.Join(allowed, ", "))
 	if n := near.Name(name, allowed); n != "" {

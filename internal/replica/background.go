@@ -2,71 +2,50 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
+// How long a server may take to answer each request.
 const (
-	checkTime = 5 * time.Second  // a server may take to say that it is there
-	lookTime  = 5 * time.Second  // and to say how busy it is
-	endTime   = 10 * time.Second // and to end a session
+	probeTime = 5 * time.Second
+	lookTime  = 5 * time.Second
+	endTime   = 10 * time.Second
 )
 
-// checkDue looks after servers that have rested long enough. Set.mu is held.
-func (s *Set) checkDue(now time.Time) {
+// probeDue probes servers whose rest is over. Set.mu is held.
+func (s *Set) probeDue(now time.Time) {
 	for _, m := range s.members {
 		switch {
-		case !m.due(now) || s.closed:
+		case s.closed || !m.StartProbe(now):
 		case m.Server == nil:
-			m.checked(true, now) // the trial will show
+			m.Probed(policy(), true, now) // the trial will show
 		default:
-			m.checking = true
-			s.background.Go(func() { s.check(m) })
+			s.run(func(ctx context.Context) { s.probe(ctx, m) })
 		}
 	}
 }
 
-// within bounds a look or a check in time, and has Close end it.
-func (s *Set) within(most time.Duration) (context.Context, context.CancelFunc) {
-	ctx, stop := context.WithTimeout(context.Background(), most)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		stop()
-	}
-	s.begun++
-	n := s.begun
-	s.stops[n] = stop
-	return ctx, func() {
-		stop()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.stops, n)
-	}
-}
-
-// check looks whether a server is back.
-func (s *Set) check(m *member) {
-	ctx, cancel := s.within(checkTime)
+// probe finds out whether a server is back.
+func (s *Set) probe(ctx context.Context, m *member) {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	err := m.Server.Alive(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.checked(err == nil, time.Now())
+	m.Probed(policy(), err == nil, time.Now())
 }
 
-// end tells a server that a session is over. It is done even when the set is closed
-// meanwhile, since nobody else would. Set.mu is held.
+// end tells a server that a session is over, even if the set is closed meanwhile. Set.mu is held.
 func (s *Set) end(m *member, session string, whole bool) {
 	s.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), endTime)
 		defer cancel()
-		_ = m.Server.End(ctx, session, whole) // a server that was not told ends it by itself some day
+		_ = m.Server.End(ctx, session, whole) // otherwise the session times out on the server
 	})
 }
 
-// look begins to ask the servers how busy they are, if that is wanted: with the first call,
-// since a set that is only opened must touch nothing.
+// look starts asking the servers for their load, if that is wanted. The first call does it: a set that was
+// only opened must not touch a server.
 func (s *Set) look() {
 	if s.config.Look <= 0 {
 		return
@@ -76,40 +55,37 @@ func (s *Set) look() {
 		defer s.mu.Unlock()
 		for _, m := range s.members {
 			if m.Server != nil && m.Steer != nil && !s.closed {
-				s.background.Go(func() { s.lookAt(m) })
+				s.run(func(ctx context.Context) { s.lookAt(ctx, m) })
 			}
 		}
 	})
 }
 
-// lookAt asks a server how busy it is, again and again. A server that does not say is
-// limited as any other, until it does.
-func (s *Set) lookAt(m *member) {
+// lookAt asks a server for its load until ctx is done. An answer without a load changes nothing.
+func (s *Set) lookAt(ctx context.Context, m *member) {
+	tick := time.NewTicker(s.config.Look)
+	defer tick.Stop()
 	for {
-		ctx, cancel := s.within(lookTime)
-		if load, err := m.Server.Load(ctx); err == nil {
+		asking, cancel := context.WithTimeout(ctx, lookTime)
+		if load, err := m.Server.Load(asking); err == nil {
 			m.Steer(load)
 		}
 		cancel()
-		ctx, cancel = s.within(s.config.Look)
-		<-ctx.Done()
-		ended := errors.Is(ctx.Err(), context.Canceled)
-		cancel()
-		if ended {
+		select {
+		case <-ctx.Done():
 			return
+		case <-tick.C:
 		}
 	}
 }
 
-// Close ends what the set does beside answering and waits for it: sessions that are being
-// ended are, for as long as that may take. No call may be in flight.
+// Close stops looks and probes and waits for them, and for sessions that are being ended. No call may be
+// in flight.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for _, stop := range s.stops {
-		stop()
-	}
 	s.mu.Unlock()
+	s.stop()
 	s.background.Wait()
 	return nil
 }

@@ -3,56 +3,47 @@ package replica
 import (
 	"cmp"
 	"slices"
+
+	"parley/internal/health"
 )
 
+// Sessions move away from a server that has crowdLead more calls than another, and crowdTimes as many.
 const (
-	crowdLead  = 8   // calls that a server must be ahead of another
-	crowdTimes = 1.5 // times the other's, for sessions to move from it
+	crowdLead  = 8
+	crowdTimes = 1.5
 )
 
-// choose picks a server for a call. One of a session stays where that is, unless its server
-// rests or is crowded. A new session goes where there are fewest, and one that a server
-// failed rather elsewhere; a call without a session (nil) goes where there are fewest calls.
-// Servers that were tried come last, and so do those that rest, which are taken when nothing
-// else is left.
+// choose picks a server for a call. A session stays on its server unless that rests or is crowded. A new
+// session goes to the server with the fewest sessions, and avoids the one that failed it last. A call
+// without a session (nil) goes to the server with the fewest calls. Servers that rest, and those that were
+// tried, are taken only if nothing else is left.
 func choose(members []*member, s *placement, tried []*member) *member {
-	var was, shun *member
+	var was, avoid *member
 	if s != nil {
-		was, shun = s.at, s.shun
+		was, avoid = s.at, s.avoid
 	}
-	best := slices.MinFunc(members, func(a, b *member) int {
+	usable := func(m *member) bool { return m.fit() && !slices.Contains(tried, m) }
+	best := health.Least(members, usable, func(a, b *member) int {
 		byCalls := cmp.Compare(a.calls, b.calls)
 		if s != nil && was == nil {
 			byCalls = cmp.Or(cmp.Compare(a.sessions, b.sessions), byCalls)
 		}
 		return cmp.Or(
-			order(slices.Contains(tried, a), slices.Contains(tried, b)),
-			order(!a.fit(), !b.fit()),
-			a.until.Compare(b.until), // of those that rest, the one that comes back first
-			order(a == shun, b == shun),
+			health.FalseFirst(slices.Contains(tried, a), slices.Contains(tried, b)),
+			health.FalseFirst(!a.fit(), !b.fit()),
+			a.Until().Compare(b.Until()), // of those that rest, the one that is back first
+			health.FalseFirst(a == avoid, b == avoid),
 			byCalls,
 		)
 	})
-	if was != nil && was.fit() && !slices.Contains(tried, was) && !crowded(was, best) {
+	if was != nil && usable(was) && !crowded(was, best) {
 		return was
 	}
 	return best
 }
 
-// crowded says whether a server has so many more calls than another that being served there
-// sooner is worth more than what its cache holds.
+// crowded reports whether a server has so many more calls than another that the other answers sooner, even
+// without its cache.
 func crowded(m, other *member) bool {
 	return other.fit() && m.calls-other.calls > crowdLead && float64(m.calls) > crowdTimes*float64(other.calls)
-}
-
-// order puts what is not so before what is.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	default:
-		return 1
-	}
 }

@@ -7,24 +7,23 @@ import (
 	"strconv"
 )
 
-// Load is how busy a server says it is.
+// Load is how busy a server reports to be.
 type Load struct {
 	Running float64 // requests being answered
-	Waiting float64 // requests that wait their turn in the server
-	Cache   float64 // how much of the key-value cache is in use: 0 to 1
-	// Preempted is how many requests ever lost their place in the cache, and are begun again.
+	Waiting float64 // requests that wait in the server
+	Cache   float64 // share of the key-value cache that is in use: 0 to 1
+	// Preempted counts requests that lost their part of the cache and were started again.
 	Preempted float64
 }
 
-// Reader makes a Load of a page for Prometheus, line by line. Its zero value is ready.
+// Reader reads a Load from a Prometheus page, line by line. The zero value is ready to use.
 type Reader struct {
 	load  Load
 	found bool
 }
 
-// gauges are the metrics that say what, by the names vLLM and SGLang give them. A server
-// that runs several engines has a line for each: requests are summed, of caches the fullest
-// counts.
+// gauges returns where the value of a metric of vLLM or SGLang goes, or nil. A server with several engines
+// has a line for each: requests are added up, and of the caches the fullest counts.
 func gauges(name string, l *Load) (to *float64, fullest bool) {
 	switch name {
 	case "vllm:num_requests_running", "sglang:num_running_reqs":
@@ -40,7 +39,7 @@ func gauges(name string, l *Load) (to *float64, fullest bool) {
 	}
 }
 
-// Line takes a line of the page. What it does not know, it leaves alone.
+// Line reads a line of the page. It ignores lines that it does not know.
 func (r *Reader) Line(line []byte) {
 	line = bytes.TrimSpace(line)
 	end := bytes.IndexAny(line, "{ \t")
@@ -52,7 +51,7 @@ func (r *Reader) Line(line []byte) {
 		return
 	}
 	rest := line[end:]
-	if rest[0] == '{' { // labels may hold anything in quotes; a value never holds a brace
+	if rest[0] == '{' { // labels may hold anything in quotes; a value never contains a brace
 		rest = rest[bytes.LastIndexByte(rest, '}')+1:]
 	}
 	fields := bytes.Fields(rest) // the value, and perhaps a time
@@ -73,10 +72,10 @@ func (r *Reader) Line(line []byte) {
 	}
 }
 
-// Load returns what the page said.
+// Load returns the load that the page reports.
 func (r *Reader) Load() (Load, error) {
 	if !r.found {
-		return Load{}, errors.New("replica: the page holds none of the metrics of vLLM or SGLang: running and waiting requests, use of the cache")
+		return Load{}, errors.New("replica: the page has no metrics of vLLM or SGLang: running and waiting requests, use of the cache")
 	}
 	return r.load, nil
 }

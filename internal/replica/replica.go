@@ -1,17 +1,16 @@
 // Package replica chooses between several servers of one model.
 //
-// The calls of a session, which is an episode, go to one server, whose prefix cache then
-// holds what they have in common. A new session goes to the server with the fewest. A
-// server that fails rests: its sessions move, what waits for it moves along, and after a
-// while it is looked at and tried with one call before it is given work again.
+// The calls of a session, which is an episode, go to one server, so that its prefix cache holds what they
+// share. A new session goes to the server with the fewest sessions. A server that fails rests (package
+// health): its sessions and the calls that wait for it move to others. After the rest it is probed and gets
+// one call before it gets more.
 //
-// What it promises: where a call goes never changes what is asked; a call fails only when
-// no server is left that could take it; a session is kept until Release; Close returns
-// when everything that was started has ended. All of it may be used from any number of
-// goroutines at once.
+// It promises that the server never changes what is asked; that a call fails only if no server is left that
+// could take it; that a session is kept until Release; and that Close returns when everything the set
+// started has ended. A Set is safe for concurrent use.
 //
-// It is not for limits (package dispatch keeps them, for each server by itself) and not for
-// waiting and trying again what a server may have begun (dispatch's retry).
+// It is not for limits, which package dispatch keeps for each server, or for retrying a call that a server
+// may have begun.
 package replica
 
 import (
@@ -21,23 +20,23 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/health"
 	"parley/llm"
 )
 
-// Pinger is a server, or a model's connection to one, that can say whether it is there without
-// being asked anything.
+// Pinger is a server, or a model's connection to one, that can be probed.
 type Pinger interface {
 	// Alive returns nil if the server can be reached.
 	Alive(ctx context.Context) error
 }
 
-// Server is what can be asked of a server beside answers. Its methods may be called from
-// any number of goroutines and return soon after ctx is done.
+// Server is what a server can do besides answering calls. Its methods are safe for concurrent use and
+// return soon after ctx is done.
 type Server interface {
 	Pinger
 	// Load asks the server how busy it is.
 	Load(ctx context.Context) (Load, error)
-	// End tells the server that a session is over; whole is whether it came to its end.
+	// End tells the server that a session is over; whole reports whether the session was finished.
 	End(ctx context.Context, session string, whole bool) error
 }
 
@@ -45,38 +44,36 @@ type Server interface {
 type Member struct {
 	// Name is its address, for readers.
 	Name string
-	// Server is nil where nothing but answers can be had.
+	// Server is nil if the server can only answer calls.
 	Server Server
-	// Steer takes how busy the server says it is. Nil: nobody wants to know.
+	// Steer receives the load that the server reports. It may be nil.
 	Steer func(Load)
-	// Recall makes calls that wait for the server, and were not sent, fail with ErrRecalled.
-	// Nil: none wait.
+	// Recall makes calls that wait for the server, and were not sent, fail with ErrRecalled. It may be nil.
 	Recall func()
 }
 
-// ErrRecalled is what is underneath the error of a call that was called back from the queue
-// of a server that rests.
+// ErrRecalled is wrapped by the error of a call that was taken out of the queue of a server that rests.
 var ErrRecalled = errors.New("called back from a server that rests")
 
-// Config says what a set does beside answering.
+// Config says what a set does besides answering calls.
 type Config struct {
 	// Look is how often each server is asked for its load. Default: never.
 	Look time.Duration
 	// Ends is whether servers are told when sessions are over. Default: false.
 	Ends bool
-	// Stay keeps a session where it is while its server can be reached, for servers that
-	// remember their sessions. Default: false, it also leaves a server that is crowded.
+	// Stay keeps a session on its server while that can be reached, for servers that remember their
+	// sessions. Default: false, a session also leaves a crowded server.
 	Stay bool
-	// Rests is told when a server begins to rest, and when it answers again. It is called
-	// from the goroutines of calls, and holds them up. Default: nobody is told.
+	// Rests is called when a server begins to rest and when it answers again. It runs in the goroutine of
+	// a call, which waits for it. Default: nil.
 	Rests func(Rest)
 }
 
-// Rest is that a server began to rest or, with no Why, that it answers again.
+// Rest says that a server began to rest or, if Why is nil, that it answers again.
 type Rest struct {
 	Name string
-	Why  error // what it failed with
-	// Others is how many servers take calls while it rests.
+	Why  error // the failure
+	// Others is how many servers take calls while this one rests.
 	Others int
 }
 
@@ -85,53 +82,64 @@ type Set struct {
 	config     Config
 	members    []*member
 	looking    sync.Once
-	background sync.WaitGroup // looks, checks and ends
+	background sync.WaitGroup // looks, probes and ends
+	run        func(func(context.Context))
+	stop       context.CancelFunc // ends what run started
 
 	mu       sync.Mutex
 	sessions map[string]*placement
-	stops    map[int]context.CancelFunc // of looks and checks that are on
-	begun    int                        // looks and checks so far
 	closed   bool
 }
 
 // placement is where a session is.
 type placement struct {
-	at   *member   // nil: nowhere, until its next call
-	past []*member // where it was before
-	shun *member   // the one that failed it last
+	at    *member   // nil until its next call
+	past  []*member // where it was before
+	avoid *member   // the server that failed it last
 }
 
-// member is a server and how it stands. Everything below index is guarded by Set.mu.
+// member is a server and its state. Set.mu guards everything below index.
 type member struct {
 	Member
 	index    int
-	calls    int // asked of it and not answered
+	calls    int // in flight
 	sessions int
-	asked    int // calls that ended
-	failed   int // of them, by its fault
-	health
+	asked    int       // calls that ended
+	failed   int       // of those, by the server's fault
+	absent   time.Time // when the server last could not be reached, since its last answer
+	health.Health
 }
+
+// The policy of rests.
+func policy() *health.Policy {
+	return &health.Policy{Failures: 3, First: time.Second, Max: time.Minute}
+}
+
+// fit reports whether m can be given another call.
+func (m *member) fit() bool { return m.Accepts(m.calls) }
 
 // New returns a set of at least one member.
 func New(members []Member, c Config) (*Set, error) {
 	if len(members) == 0 {
 		return nil, errors.New("replica: no servers")
 	}
-	s := &Set{config: c, sessions: map[string]*placement{}, stops: map[int]context.CancelFunc{}}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &Set{config: c, sessions: map[string]*placement{}, stop: stop}
+	s.run = func(f func(context.Context)) { s.background.Go(func() { f(ctx) }) }
 	for i, m := range members {
 		s.members = append(s.members, &member{Member: m, index: i})
 	}
 	return s, nil
 }
 
-// Do makes a call on the server of its session, or on any if session is empty. ask makes it on the
-// server at that index of the members. Where nothing was sent, since the server is not there or
-// began to rest, Do makes the call on another server.
+// Do makes a call on the server of its session, or on any server if session is empty. ask makes the call on
+// the member with that index. If nothing was sent, because the server cannot be reached or began to rest,
+// Do makes the call on another server.
 func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm.Response, error)) (*llm.Response, error) {
-	s.look() //nolint:contextcheck // it goes on after the call
+	s.look() //nolint:contextcheck // it outlives the call
 	var tried []*member
 	for {
-		m := s.pick(session, tried) //nolint:contextcheck // a check goes on after the call
+		m := s.pick(session, tried) //nolint:contextcheck // a probe outlives the call
 		began := time.Now()
 		resp, err := ask(m.index)
 		unsent := s.finish(ctx, m, session, began, err)
@@ -141,26 +149,25 @@ func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm
 	}
 }
 
-// pick picks a server for a call and counts the call as its.
+// pick chooses a server for a call and counts the call.
 func (s *Set) pick(session string, tried []*member) *member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checkDue(time.Now())
-	if session == "" {
-		m := choose(s.members, nil, tried)
-		m.calls++
-		return m
-	}
-	at := s.sessions[session]
-	if at == nil {
-		at = &placement{}
-		s.sessions[session] = at
+	s.probeDue(time.Now())
+	var at *placement
+	if session != "" {
+		if at = s.sessions[session]; at == nil {
+			at = &placement{}
+			s.sessions[session] = at
+		}
 	}
 	m := choose(s.members, at, tried)
-	if at.at != nil && s.config.Stay && at.at.fit() && !slices.Contains(tried, at.at) {
-		m = at.at
+	if at != nil {
+		if at.at != nil && s.config.Stay && at.at.fit() && !slices.Contains(tried, at.at) {
+			m = at.at
+		}
+		at.move(m)
 	}
-	at.move(m)
 	m.calls++
 	return m
 }
@@ -181,31 +188,38 @@ func (s *placement) move(to *member) {
 	}
 }
 
-// finish counts the call, begun then, as ended, and learns from its result. It says
-// whether the call was never sent.
+// finish counts a call as ended and records its result. It reports whether the call was never sent.
 func (s *Set) finish(ctx context.Context, m *member, session string, began time.Time, err error) (unsent bool) {
+	recalled := errors.Is(err, ErrRecalled)
 	s.mu.Lock()
 	m.calls--
-	recalled := errors.Is(err, ErrRecalled)
-	v := verdict(ctx, err)
-	if recalled || v == lives && began.Before(m.gone) {
-		v = neither // a server that is leaving still answers what it has
+	result, known := verdict(ctx, err)
+	if recalled || result == health.OK && began.Before(m.absent) {
+		known = false // a server that shuts down still answers the calls it has
 	}
+	failed := known && result != health.OK
 	m.asked += number(!recalled)
-	m.failed += number(v == failed || v == absent)
-	rested := m.rests > 0
-	rests := m.note(v, time.Now())
-	back := rested && m.rests == 0
-	if at := s.sessions[session]; (v == failed || v == absent) && at != nil {
-		at.shun = m // its next call goes elsewhere
+	m.failed += number(failed)
+	rested := m.Pauses() > 0
+	rests := known && m.note(result, time.Now())
+	back := rested && m.Pauses() == 0
+	if at := s.sessions[session]; failed && at != nil {
+		at.avoid = m
 		if at.at == m {
 			at.move(nil)
 		}
 	}
 	if rests {
-		s.evict(m)
+		for _, at := range s.sessions { // the next call of each chooses a server again
+			if at.at == m {
+				at.move(nil)
+			}
+		}
 	}
-	others := s.others(m)
+	others := 0
+	for _, o := range s.members {
+		others += number(o != m && !o.Down())
+	}
 	s.mu.Unlock()
 	if rests && m.Recall != nil && len(s.members) > 1 {
 		m.Recall()
@@ -217,15 +231,18 @@ func (s *Set) finish(ctx context.Context, m *member, session string, began time.
 	case back:
 		s.config.Rests(Rest{Name: m.Name})
 	}
-	return recalled || v == absent
+	return recalled || known && result == health.Absent
 }
 
-// others counts the servers beside m that do not rest. Set.mu is held.
-func (s *Set) others(m *member) (n int) {
-	for _, o := range s.members {
-		n += number(o != m && !o.resting())
+// note records the result of a call. It reports whether the server begins to rest.
+func (m *member) note(result health.Result, now time.Time) bool {
+	switch result {
+	case health.OK:
+		m.absent = time.Time{}
+	case health.Absent:
+		m.absent = now
 	}
-	return n
+	return m.Record(policy(), result, now)
 }
 
 func number(yes bool) int {
@@ -235,21 +252,34 @@ func number(yes bool) int {
 	return 0
 }
 
-// evict moves every session of a server that rests: each is placed anew by its next call.
-func (s *Set) evict(m *member) {
-	for _, at := range s.sessions {
-		if at.at == m {
-			at.move(nil)
-		}
+// verdict returns what the end of a call says about its server. known is false if it says nothing: the call
+// was canceled, or a limit stopped it.
+func verdict(ctx context.Context, err error) (result health.Result, known bool) {
+	e := llm.AsError(err)
+	switch {
+	case e == nil:
+		return health.OK, true
+	case ctx.Err() != nil:
+		return health.OK, false
+	case e.Unserved(), e.Kind == llm.KindTransport && !e.Uncertain:
+		return health.Absent, true
+	}
+	switch e.Kind {
+	case llm.KindTransport, llm.KindTimeout, llm.KindServer, llm.KindMalformed, llm.KindOverloaded:
+		return health.Failed, true
+	case llm.KindBadRequest, llm.KindRefused, llm.KindTooLong: // an answer, even if not the wanted one
+		return health.OK, true
+	default:
+		return health.OK, false
 	}
 }
 
-// Release ends a session: no call of it will come. whole is whether it came to its end.
+// Release ends a session, which makes no more calls. whole reports whether the session was finished.
 func (s *Set) Release(session string, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.sessions[session]
-	tell := s.members // a session of an earlier process may be anywhere
+	tell := s.members // a session of an earlier process may be on any server
 	if at != nil {
 		at.move(nil)
 		delete(s.sessions, session)
@@ -265,23 +295,23 @@ func (s *Set) Release(session string, whole bool) {
 	}
 }
 
-// State is how a server stands.
+// State is the state of a server.
 type State struct {
 	Name     string
-	Calls    int // asked of it and not answered
+	Calls    int // in flight
 	Sessions int
 	Asked    int // calls that ended
-	Failed   int // of them, by its fault: it was not there, broke off, kept silent or said so
+	Failed   int // of those, by the server's fault
 	Resting  bool
 }
 
-// States tells how the servers stand, in their order.
+// States returns the states of the servers, in order.
 func (s *Set) States() []State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]State, len(s.members))
 	for i, m := range s.members {
-		out[i] = State{Name: m.Name, Calls: m.calls, Sessions: m.sessions, Asked: m.asked, Failed: m.failed, Resting: m.resting() || m.trial}
+		out[i] = State{Name: m.Name, Calls: m.calls, Sessions: m.sessions, Asked: m.asked, Failed: m.failed, Resting: m.Down() || m.Trial()}
 	}
 	return out
 }

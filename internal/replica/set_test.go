@@ -12,16 +12,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/health"
 	"parley/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// host is a server in memory that fails as it is told.
+// host is a server in memory that fails as the test says.
 type host struct {
 	mu    sync.Mutex
-	err   *llm.Error    // of every answer
-	dead  bool          // to Alive
+	err   *llm.Error    // of every call
+	dead  bool          // Alive fails
 	hold  chan struct{} // an answer waits for it, if it is not nil
 	load  Load
 	asked []string // sessions
@@ -78,7 +79,7 @@ func (h *host) count() int {
 	return len(h.asked)
 }
 
-// fleet is a set and the models on its servers.
+// fleet is a set with the models on its servers.
 type fleet struct {
 	*Set
 	models []llm.Model
@@ -137,12 +138,12 @@ func TestSessionsStickAndSpread(t *testing.T) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(b.asked))) {
 		s.Release(name, true)
 	}
-	s.Release("never heard of", true)
+	s.Release("unknown", true)
 	for range 3 {
 		must(t, ask(t, s, fmt.Sprint("new", len(b.asked))))
 	}
 	if len(b.asked) != 12 {
-		t.Errorf("the server with no sessions got %d of three new ones", len(b.asked)-9)
+		t.Errorf("the server without sessions got %d of three new ones", len(b.asked)-9)
 	}
 	for i := range 3 {
 		must(t, ask(t, s, ""))
@@ -152,14 +153,14 @@ func TestSessionsStickAndSpread(t *testing.T) {
 	}
 }
 
-// TestFailover: a server that is not there costs no call, its sessions move, and when it is
-// back it is tried with one call.
+// TestFailover checks that a server that cannot be reached costs no call, that its sessions move, and that
+// it gets one call when it is back.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, b := &host{}, &host{}
-		var told []string
-		s := newSet(t, Config{Rests: func(r Rest) { told = append(told, fmt.Sprint(r.Name, " ", llm.KindOf(r.Why))) }}, a, b)
+		var reported []string
+		s := newSet(t, Config{Rests: func(r Rest) { reported = append(reported, fmt.Sprint(r.Name, " ", llm.KindOf(r.Why))) }}, a, b)
 		must(t, ask(t, s, "x"))
 		must(t, ask(t, s, "y"))
 		a.set(func(h *host) { h.err, h.dead = &llm.Error{Kind: llm.KindTransport}, true })
@@ -169,27 +170,27 @@ func TestFailover(t *testing.T) {
 		if a.count() != 2 || b.count() != 6 || !s.States()[0].Resting {
 			t.Fatalf("a was asked %d times, b %d: %+v", a.count(), b.count(), s.States())
 		}
-		time.Sleep(restFirst)
-		must(t, ask(t, s, "z")) // which has it looked at
+		time.Sleep(policy().First)
+		must(t, ask(t, s, "z")) // which starts a probe
 		synctest.Wait()
 		a.set(func(h *host) { h.err, h.dead = nil, false })
 		must(t, ask(t, s, "z"))
 		synctest.Wait()
 		if a.count() != 2 {
-			t.Fatal("a server that was found dead is asked before it rested twice as long")
+			t.Fatal("a server that did not answer a probe gets a call before a second rest")
 		}
-		time.Sleep(2 * restFirst)
+		time.Sleep(2 * policy().First)
 		must(t, ask(t, s, "z"))
 		synctest.Wait()
 		if st := s.States()[0]; !st.Resting {
-			t.Fatalf("nobody tried it: %+v", st)
+			t.Fatalf("not on trial: %+v", st)
 		}
 		must(t, ask(t, s, "new"))
 		if a.count() != 3 || s.States()[0].Resting {
-			t.Fatalf("it is back: %+v", s.States())
+			t.Fatalf("after its return: %+v", s.States())
 		}
-		if len(told) != 2 || told[0] != "h0 transport" || told[1] != "h0 " {
-			t.Errorf("told of %q, want that it rests, once, and that it is back", told)
+		if len(reported) != 2 || reported[0] != "h0 transport" || reported[1] != "h0 " {
+			t.Errorf("reported %q, want one rest and one return", reported)
 		}
 		if st := s.States(); st[0].Asked != 3 || st[0].Failed != 1 || st[1].Asked != b.count() || st[1].Failed != 0 {
 			t.Errorf("%+v", st)
@@ -197,7 +198,7 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// TestLeaving: the last answers of a server that takes no more calls do not bring it back.
+// TestLeaving checks that the last answers of a server that shuts down do not end its rest.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,27 +212,27 @@ func TestLeaving(t *testing.T) {
 			<-leaves
 			return &llm.Response{}, nil
 		})
-		var told []Rest
-		set, err := New([]Member{{Name: "a"}, {Name: "b"}}, Config{Rests: func(r Rest) { told = append(told, r) }})
+		var reported []Rest
+		set, err := New([]Member{{Name: "a"}, {Name: "b"}}, Config{Rests: func(r Rest) { reported = append(reported, r) }})
 		must(t, err)
 		s := &fleet{Set: set, models: []llm.Model{a, &host{}}}
 		done := make(chan error, 1)
 		go func() { done <- ask(t, s, "x") }()
-		synctest.Wait() // it is on its way to a
+		synctest.Wait() // a has the call
 		time.Sleep(time.Millisecond)
-		for i := range 5 { // one of which finds that a is not there
+		for i := range 5 { // one of which cannot reach a
 			must(t, ask(t, s, fmt.Sprint(i)))
 		}
 		close(leaves)
 		must(t, <-done)
-		if !s.States()[0].Resting || len(told) != 1 {
-			t.Errorf("%+v, told of %v", s.States(), told)
+		if !s.States()[0].Resting || len(reported) != 1 {
+			t.Errorf("%+v, reported %v", s.States(), reported)
 		}
 	})
 }
 
-// TestNobodyThere: with all servers gone a call fails after each was tried once.
-func TestNobodyThere(t *testing.T) {
+// TestAllAbsent checks that a call tries each server once.
+func TestAllAbsent(t *testing.T) {
 	t.Parallel()
 	gone := &llm.Error{Kind: llm.KindTransport}
 	a, b := &host{err: gone, dead: true}, &host{err: gone, dead: true}
@@ -246,7 +247,8 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: what a server may have begun is not asked of another here; the session moves.
+// TestBrokenOff checks that a call that a server may have begun is not made on another, and that its session
+// moves.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	a, b := &host{err: &llm.Error{Kind: llm.KindTransport, Uncertain: true}}, &host{}
@@ -260,7 +262,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// TestOneServer is never left alone, since there is no other.
+// TestOneServer checks that a single server always gets the calls.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
 	a := &host{err: &llm.Error{Kind: llm.KindTransport}, dead: true}
@@ -275,7 +277,7 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
-// TestRecalled: what waits for a server that begins to rest goes to another.
+// TestRecalled checks that calls that wait for a server that begins to rest go to another.
 func TestRecalled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -299,14 +301,16 @@ func TestRecalled(t *testing.T) {
 		})
 		synctest.Wait()
 		must(t, ask(t, s, "b1"))
-		must(t, ask(t, s, "b2")) // so that the next is on a
+		must(t, ask(t, s, "b2")) // so that the next goes to a
 		wg.Go(func() {
 			if err := ask(t, s, "waits"); err != nil {
 				t.Error(err)
 			}
 		})
 		synctest.Wait()
-		s.members[0].strikes = strikesMost - 1
+		for range 2 {
+			s.members[0].note(health.Failed, time.Now())
+		}
 		close(a.hold)
 		wg.Wait()
 		if b.count() != 3 {
@@ -315,7 +319,7 @@ func TestRecalled(t *testing.T) {
 	})
 }
 
-func TestEndsAreTold(t *testing.T) {
+func TestEnds(t *testing.T) {
 	t.Parallel()
 	a, b := &host{}, &host{}
 	s := newSet(t, Config{Ends: true, Stay: true}, a, b)
@@ -329,11 +333,11 @@ func TestEndsAreTold(t *testing.T) {
 	slices.Sort(a.ended)
 	slices.Sort(b.ended)
 	if got := fmt.Sprint(a.ended, b.ended); got != "[beforefalse xtrue] [beforefalse yfalse]" {
-		t.Errorf("told %s", got)
+		t.Errorf("reported %s", got)
 	}
 }
 
-// TestStay keeps sessions that their server remembers, however crowded it is.
+// TestStay checks that Stay keeps sessions on a crowded server.
 func TestStay(t *testing.T) {
 	t.Parallel()
 	for _, stay := range []bool{true, false} {
@@ -346,32 +350,4 @@ func TestStay(t *testing.T) {
 			t.Errorf("stay %v: a was asked %d times", stay, a.count())
 		}
 	}
-}
-
-// TestLooks asks for the load from the first call on, passes it on, and ends with Close.
-func TestLooks(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		a := &host{load: Load{Waiting: 3}}
-		s := newSet(t, Config{Look: time.Second}, a)
-		var steered []Load
-		s.members[0].Steer = func(l Load) { steered = append(steered, l) }
-		time.Sleep(time.Minute)
-		if a.looks != 0 {
-			t.Fatal("a set that nothing was asked of looked")
-		}
-		must(t, ask(t, s, "x"))
-		time.Sleep(10*time.Second + time.Millisecond)
-		synctest.Wait()
-		if len(steered) != 11 || steered[0].Waiting != 3 {
-			t.Errorf("steered %d times", len(steered))
-		}
-		a.set(func(h *host) { h.dead = true })
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if len(steered) != 11 || a.looks != 21 {
-			t.Errorf("steered %d times by a server that does not say, in %d looks", len(steered), a.looks)
-		}
-		must(t, s.Close())
-	})
 }

@@ -8,11 +8,11 @@ import (
 	"parley/internal/view"
 )
 
-// calls is what was asked, what it cost and what went wrong.
+// calls returns the section on calls: tokens, cost and failures.
 func calls(r *view.Run) page.Section {
 	s := page.Section{ID: "calls", Title: "Calls, tokens and cost"}
 	if len(r.Accounts) == 0 {
-		s.Text = "Nothing was asked yet."
+		s.Text = "No calls were made yet."
 		return s
 	}
 	s.Blocks = append(s.Blocks, costs(r)...)
@@ -26,7 +26,7 @@ func calls(r *view.Run) page.Section {
 	return s
 }
 
-// answers is how well models answered: what failed, what had to be repaired.
+// answers returns a table of how well models answered: failures, retries and repairs.
 func answers(r *view.Run) page.Block {
 	t := &page.Table{Name: "answers", Title: "Answers by model", Track: -1, Columns: []page.Column{
 		page.Key("model"), page.Number("asked"), page.Number("failed"), page.Number("retried"), page.Number("cut off"), page.Number("refused"),
@@ -42,10 +42,10 @@ func answers(r *view.Run) page.Block {
 			page.Some(structured), share(a.Tolerant, structured), share(a.Repaired, structured), share(a.Invalid, a.Calls),
 		})
 	}
-	return page.Block{Title: "Answers by model", Table: t, Caption: "Cut off: at the most tokens allowed. Structured answers that were not what the schema wants are read tolerantly, else asked for again (repaired), else malformed."}
+	return page.Block{Title: "Answers by model", Table: t, Caption: "Cut off: the answer reached the token limit. A structured answer that does not match the schema is read tolerantly, or asked for again (repaired), or counted as malformed."}
 }
 
-// share is a count with what part of the whole it is.
+// share is a count with its share of the whole.
 func share(n, of int) page.Cell {
 	if n == 0 || of == 0 {
 		return page.Cell{Text: "–", Value: n}
@@ -65,15 +65,15 @@ func failures(r *view.Run) page.Block {
 	return page.Block{Title: "Failed calls by kind", Table: t}
 }
 
-// mostBatches is how many have a row of their own.
-const mostBatches = 200
+// maxBatches is the maximum number of rows in the table of batches.
+const maxBatches = 200
 
 func batches(r *view.Run) page.Block {
 	t := &page.Table{Name: "batches", Title: "Batches", Track: -1, Quiet: true, Columns: []page.Column{page.Words("sent"), page.Key("model"), page.Number("requests"), page.Number("worst cost"), page.Number("took"), page.Words("closed")}}
 	b := page.Block{Title: "Batches", Table: t}
 	for i, k := range r.Batches {
-		if i == mostBatches {
-			b.Caption = fmt.Sprintf("The first %d of %s.", mostBatches, page.Grouped(len(r.Batches)))
+		if i == maxBatches {
+			b.Caption = fmt.Sprintf("The first %d of %s.", maxBatches, page.Grouped(len(r.Batches)))
 			break
 		}
 		took, closed := page.Cell{Text: "–"}, page.Cell{Text: "open"}
@@ -85,11 +85,11 @@ func batches(r *view.Run) page.Block {
 	return b
 }
 
-// cut shortens a text to so many characters, with … for what is left out.
-func cut(text string, most int) string {
+// cut shortens a text to limit characters and an ellipsis.
+func cut(text string, limit int) string {
 	n := 0
 	for i := range text {
-		if n == most {
+		if n == limit {
 			return text[:i] + "…"
 		}
 		n++

@@ -8,8 +8,8 @@ import (
 	"parley/journal"
 )
 
-// TestCopiesAreNamed: a report says that episodes are copies, and shows how many observations a score rests
-// on beside its episodes.
+// TestCopiesAreNamed checks that a report says which episodes are copies, and shows the number of independent
+// observations beside the number of episodes.
 func TestCopiesAreNamed(t *testing.T) {
 	t.Parallel()
 	s := played(t, "x.parley", 20)

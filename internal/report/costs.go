@@ -10,12 +10,12 @@ import (
 	"parley/llm"
 )
 
-// costing is what calls, tokens and money are summed by.
+// costing is a way to sum calls, tokens and money.
 type costing struct {
 	name, title string
 	quiet       bool
 	columns     []string
-	of          func(view.Key) []string // as many as columns
+	of          func(view.Key) []string // the cells of columns
 	by          func(view.Key) view.Key
 }
 
@@ -32,12 +32,12 @@ func costings() []costing {
 			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat} },
 		},
 		{
-			name: "calls-by-label", title: "By what they were for", columns: []string{"for"},
+			name: "calls-by-label", title: "By purpose", columns: []string{"for"},
 			of: func(k view.Key) []string { return []string{k.Label} },
 			by: func(k view.Key) view.Key { return view.Key{Label: k.Label} },
 		},
 		{
-			name: "calls-by-seat-and-label", title: "By seat and what they were for", quiet: true, columns: []string{"seat", "for"},
+			name: "calls-by-seat-and-label", title: "By seat and purpose", quiet: true, columns: []string{"seat", "for"},
 			of: func(k view.Key) []string { return []string{k.Seat, k.Label} },
 			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat, Label: k.Label} },
 		},
@@ -51,8 +51,8 @@ func modelOf(k view.Key) string {
 	return "(" + k.Kind + ")"
 }
 
-// costs is what calls took, summed in each way that tells something: who was asked, in
-// which seat, and for what. A sum over one thing alone says what the whole does.
+// costs returns the tables of costs: by agent and model, by seat, and by purpose. A table with a single row
+// besides the first is left out, because it repeats the total.
 func costs(r *view.Run) (blocks []page.Block) {
 	all := r.Total()
 	for i, c := range costings() {
@@ -60,7 +60,7 @@ func costs(r *view.Run) (blocks []page.Block) {
 		if i > 0 && len(accounts) < 2 {
 			continue
 		}
-		if len(c.columns) == 1 { // the dearest first
+		if len(c.columns) == 1 { // the most expensive first
 			slices.SortStableFunc(accounts, func(a, b view.KeyedAccount) int {
 				return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(tokens(b.Account), tokens(a.Account)))
 			})
@@ -76,7 +76,7 @@ func (c costing) caption(i int, all view.Account) string {
 	case i > 0:
 		return ""
 	case all.Cost > 0:
-		return "The share is of the money. What came from a cache or was copied from another run cost nothing."
+		return "The share is of the cost. Answers from a cache or copied from another run cost nothing."
 	default:
 		return "The share is of all tokens: no cost was recorded."
 	}
@@ -102,7 +102,7 @@ func (c costing) table(accounts []view.KeyedAccount, all view.Account) *page.Tab
 	return t
 }
 
-// part is how much of the money went there; of tokens where there was none.
+// part is the share of the total cost, or of the tokens if no cost was recorded.
 func part(a, all view.Account) page.Cell {
 	x, of := a.Cost.Dollars(), all.Cost.Dollars()
 	if of == 0 {

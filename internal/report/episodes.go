@@ -8,73 +8,74 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
-// The most that a page takes of transcripts: characters of a line, lines of a transcript,
-// and characters of all of them.
+// The limits of transcripts on a page.
 const (
-	mostLine  = 6000
-	mostAsked = 2000 // of a line of what a client asked
-	mostLines = 400
-	mostWords = 4 << 20
+	maxLine  = 6000    // characters of a line
+	maxAsked = 2000    // characters of a line of a client's request
+	maxLines = 400     // lines of a transcript
+	maxWords = 4 << 20 // characters of all transcripts
 )
 
-// episodes is the table of episodes: the first of them, where there are many.
-func episodes(r *view.Run, most int, talk page.Section, run string) page.Section {
+// episodes returns the table of the first limit episodes.
+func episodes(r *view.Run, limit int, talk page.Section, run string) page.Section {
 	s := page.Section{ID: "episodes", Title: "Episodes"}
 	t := &page.Table{Name: "episodes", Title: "Episodes", Track: -1, Quiet: true, Filter: true, Columns: []page.Column{
 		{Name: "episode", Number: true, Key: true}, page.Words("state"), page.Words("cell"), page.Number("deal"), page.Words("lineup"), page.Words("scores"), page.Number("calls"), page.Number("tokens"), page.Number("cost"),
 	}}
-	there := map[string]bool{}
+	anchors := map[string]bool{}
 	for _, b := range talk.Blocks {
 		for _, x := range b.Transcripts {
-			there[x.ID] = true
+			anchors[x.ID] = true
 		}
 	}
 	for e := range r.All() {
-		if len(t.Rows) == most {
+		if len(t.Rows) == limit {
 			break
 		}
 		n := page.Whole(e.Number)
-		if id := anchorOf(run, e.Number); there[id] {
+		if id := anchorOf(run, e.Number); anchors[id] {
 			n.Link = id
 		}
-		came := page.Cell{Text: mainScore(e.Scores), Value: scoresText(e.Scores)}
+		result := page.Cell{Text: mainScore(e.Scores), Value: scoresText(e.Scores)}
 		if e.Failed != "" {
-			came = page.Word(cut(e.Failed, 300))
+			result = page.Word(cut(e.Failed, 300))
 		}
 		lineup := page.Word(lineupText(e.Lineup))
 		if e.Cell != "" {
-			lineup.Text = "" // the cell's name says it
+			lineup.Text = "" // the cell implies it
 		}
 		t.Rows = append(t.Rows, []page.Cell{
-			n, page.Word(e.State), page.Word(e.Cell), page.Whole(e.Deal), lineup, came, page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost),
+			n, page.Word(e.State), page.Word(e.Cell), page.Whole(e.Deal), lineup, result, page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost),
 		})
 	}
 	s.Blocks = []page.Block{{Table: t}}
-	if n := r.Episodes.Total; n > most {
-		s.Text = fmt.Sprintf("The first %s of %s: all of them are in the run file. Every number above is of all.", page.Grouped(most), page.Grouped(n))
+	if n := r.Episodes.Total; n > limit {
+		s.Text = fmt.Sprintf("The first %s of %s episodes. The run file has all of them, and every number above is of all.", page.Grouped(limit), page.Grouped(n))
 	}
 	return s
 }
 
-// transcripts reads the first episodes of a run that were played.
-func transcripts(ctx context.Context, s Source, most int, run string, colours *palette) (page.Section, error) {
+// transcripts reads the first limit episodes of a run that have begun.
+func transcripts(ctx context.Context, s Source, limit int, run string, colours *exhibit.Palette) (page.Section, error) {
 	out := page.Section{ID: "transcripts", Title: "Transcripts"}
 	var all []page.Transcript
-	left := mostWords
+	left := maxWords
 	begun := s.Run.Episodes.Total - s.Run.Episodes.Waiting
 	for e := range s.Run.All() {
-		if len(all) == min(most, begun) || left <= 0 {
+		if len(all) == min(limit, begun) || left <= 0 {
 			break
 		}
 		if e.State == "waiting" {
 			continue
 		}
-		read, err := view.ReadTranscript(ctx, s.Journal, s.Run, e.Number)
+		read, err := transcript.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
 		if err != nil {
 			return out, err
 		}
@@ -87,7 +88,7 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
 			s.problems.note(err)
 			for _, x := range story {
-				if b, ok := exhibit(x, colours); ok {
+				if b, ok := exhibit.Block(x, colours); ok {
 					t.Replays = append(t.Replays, b)
 				}
 			}
@@ -95,7 +96,7 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 		all = append(all, t)
 	}
 	if begun > len(all) {
-		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N has any of them, whole.", page.Grouped(len(all)), page.Grouped(begun))
+		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N shows any of them in full.", page.Grouped(len(all)), page.Grouped(begun))
 	}
 	if len(all) > 0 {
 		out.Blocks = []page.Block{{Transcripts: all}}
@@ -103,36 +104,36 @@ func transcripts(ctx context.Context, s Source, most int, run string, colours *p
 	return out, nil
 }
 
-func newTranscript(e view.Episode, read *view.Transcript, left *int, colours *palette) page.Transcript {
+func newTranscript(e view.Episode, read *transcript.Transcript, left *int, colours *exhibit.Palette) page.Transcript {
 	t := page.Transcript{
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != view.SaidNote && l.Said != view.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
-			t.Seats = append(t.Seats, l.Seat) // who speaks first stands at the left
+		if l.Said != transcript.SaidNote && l.Said != transcript.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
+			t.Seats = append(t.Seats, l.Seat) // the first speaker is at the left
 		}
 	}
 	if e.Failed != "" {
 		t.Scores = cut(e.Failed, 300)
 	}
 	for i, l := range read.Lines {
-		if i == mostLines || *left <= 0 {
+		if i == maxLines || *left <= 0 {
 			t.Cut = fmt.Sprintf("%s more lines are not shown.", page.Grouped(len(read.Lines)-i))
 			break
 		}
-		line, most := page.TranscriptLine{Line: l}, mostLine
-		if l.Said == view.SaidAsked {
-			line.Right, most = true, mostAsked
+		line, limit := page.TranscriptLine{Line: l}, maxLine
+		if l.Said == transcript.SaidAsked {
+			line.Right, limit = true, maxAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
-			line.Class, line.Right = colours.seat(l.Seat, at), at%2 == 1
+			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
 		text := l.Text
-		if l.Said == view.SaidAnswer {
+		if l.Said == transcript.SaidAnswer {
 			text = readable(text)
 		}
-		line.Data = l.Said != view.SaidAsked && data(text)
-		line.Text = cut(text, min(most, *left))
+		line.Data = l.Said != transcript.SaidAsked && data(text)
+		line.Text = cut(text, min(limit, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)
@@ -159,7 +160,7 @@ func lineupText(lineup map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-// mainScore is the first score a world names, of every seat that has it.
+// mainScore is the first score, for every seat that has it.
 func mainScore(scores []world.Score) string {
 	var parts []string
 	for _, s := range scores {

@@ -3,30 +3,29 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/internal/report/chart"
+	"parley/internal/report/exhibit"
 	"parley/internal/report/factorial"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/world"
 )
 
-// mostCharts is how many scores are drawn by factors.
-const mostCharts = 8
+// maxCharts is the maximum number of charts by factors.
+const maxCharts = 8
 
-// byFactors is the section of the factors that a run is to be reported by: means, charts of them
-// where there are two factors or more, and effects.
-func byFactors(r *view.Run, factors *view.Factors, colours *palette) page.Section {
+// byFactors returns the section on factors: means, effects, and charts of the means if there are two
+// factors or more.
+func byFactors(r *view.Run, factors *view.Factors, colours *exhibit.Palette) page.Section {
 	s := page.Section{ID: "factors", Title: "By " + strings.Join(factors.Names, ", "), Text: "No score has a level of every factor."}
 	all := r.ScoresBy(factors)
 	if len(all) == 0 {
 		return s
 	}
-	s.Text = "Means of each combination of levels, and how much each level adds."
+	s.Text = "The mean of each combination of levels, and the effect of each level."
 	if note := leftOut(r, factors); note != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
@@ -37,7 +36,7 @@ func byFactors(r *view.Run, factors *view.Factors, colours *palette) page.Sectio
 	return s
 }
 
-// leftOut names what has no level of every factor: scores of whole episodes, and agents.
+// leftOut names the scores and agents that lack a level of some factor.
 func leftOut(r *view.Run, factors *view.Factors) string {
 	var scores, agents []string
 	r.Each(func(p world.Played) {
@@ -64,10 +63,10 @@ func leftOut(r *view.Run, factors *view.Factors) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return "Left out, since they have no level of every factor: " + strings.Join(parts, "; ") + "."
+	return "Left out because they do not have a level of every factor: " + strings.Join(parts, "; ") + "."
 }
 
-// factorTable is the mean of every combination of levels.
+// factorTable returns the mean of every combination of levels.
 func factorTable(f *view.Factors, all []view.Score) *page.Table {
 	t := &page.Table{Name: "scores-by-factor", Title: "Means by " + strings.Join(f.Names, ", "), Grouped: true, Filter: len(all) > 30, Columns: []page.Column{page.Key("score"), page.Key("of")}}
 	for _, name := range f.Names {
@@ -85,7 +84,7 @@ func factorTable(f *view.Factors, all []view.Score) *page.Table {
 	}
 	slices.SortStableFunc(t.Rows, func(a, b []page.Cell) int {
 		if a[0].Text != b[0].Text {
-			return 0 // scores stay in their order
+			return 0 // keep the order of scores
 		}
 		for i := range t.Track {
 			if c := factorial.CompareLevels(a[i].Text, b[i].Text); c != 0 {
@@ -97,9 +96,9 @@ func factorTable(f *view.Factors, all []view.Score) *page.Table {
 	return t
 }
 
-// factorCharts draw the means of each score: the levels of the first factor from left to right,
-// and a line for each combination of the others. Lines that are not parallel are an interaction.
-func factorCharts(f *view.Factors, all []view.Score, colours *palette) (out []page.Block) {
+// factorCharts draws the means of each score: the levels of the first factor from left to right,
+// and a line for each combination of the others. Lines that are not parallel show an interaction.
+func factorCharts(f *view.Factors, all []view.Score, colours *exhibit.Palette) (out []page.Block) {
 	if len(f.Names) < 2 {
 		return nil
 	}
@@ -113,7 +112,7 @@ func factorCharts(f *view.Factors, all []view.Score, colours *palette) (out []pa
 		}
 		of[k] = append(of[k], s)
 	}
-	for _, k := range order[:min(len(order), mostCharts)] {
+	for _, k := range order[:min(len(order), maxCharts)] {
 		b := page.Block{Title: strings.TrimSuffix(k.score+" of "+k.seat, " of ")}
 		var levels []string
 		for _, s := range of[k] {
@@ -128,7 +127,7 @@ func factorCharts(f *view.Factors, all []view.Score, colours *palette) (out []pa
 			i := slices.IndexFunc(lines, func(l chart.Line) bool { return l.Name == name })
 			if i < 0 {
 				i = len(lines)
-				lines = append(lines, chart.Line{Name: name, Look: colours.look(name)})
+				lines = append(lines, chart.Line{Name: name, Look: colours.Look(name)})
 				b.Legend = append(b.Legend, page.Series{Name: name, Look: lines[i].Look})
 			}
 			lines[i].Points = append(lines[i].Points, chart.Point{X: float64(slices.Index(levels, s.Levels[0])), Y: s.Estimate()})
@@ -147,17 +146,17 @@ func factorCharts(f *view.Factors, all []view.Score, colours *palette) (out []pa
 	return out
 }
 
-// Effects is a section of main effects and interactions: a table that is a chart too, and how
-// they were worked out.
+// Effects returns a section with main effects and interactions: a table that is also a chart, and how
+// they were computed.
 func Effects(r *factorial.Result) page.Section {
-	s := page.Section{ID: "effects", Title: "Effects", Text: "No effect can be worked out: every factor has one level only."}
+	s := page.Section{ID: "effects", Title: "Effects", Text: "There are no effects: every factor has a single level."}
 	if len(r.Effects) > 0 {
 		s.Text = ""
 		s.Blocks = append(s.Blocks, page.Block{Title: "Effects of " + strings.Join(r.Factors, ", "), Table: effectTable(r)})
 	}
 	list := slices.Clone(r.Notes)
 	for _, e := range r.Effects {
-		if len(e.Missing) > 0 && len(list) < len(r.Notes)+mostCharts {
+		if len(e.Missing) > 0 && len(list) < len(r.Notes)+maxCharts {
 			list = append(list, fmt.Sprintf("%s, %s, %s cannot be estimated: no episodes with %s", e.Score, e.Factor, e.Levels, strings.Join(e.Missing, "; ")))
 		}
 	}
@@ -165,8 +164,8 @@ func Effects(r *factorial.Result) page.Section {
 		s.Blocks = append(s.Blocks, page.Block{Title: "Left out", List: list})
 	}
 	if len(r.Effects) > 0 {
-		s.Blocks = append(s.Blocks, page.Block{Title: "How effects were worked out", List: []string{
-			"A main effect is the difference between the means of two levels, over all levels of the other factors alike, however many episodes each has. An interaction is the difference between two such differences.",
+		s.Blocks = append(s.Blocks, page.Block{Title: "How effects were computed", List: []string{
+			"A main effect is the difference between the means of two levels. All levels of the other factors have the same weight, however many episodes they have. An interaction is the difference between two such differences.",
 			"Episodes of one deal are one cluster, and so are copies of one play. Intervals are 95%, from a linear model with a mean for each combination of levels, the cluster-robust variance CR2, and Satterthwaite's degrees of freedom.",
 			fmt.Sprintf("P is %s, over %d effects.", map[string]string{"holm": "adjusted by Holm's method", "bh": "adjusted by Benjamini and Hochberg's method"}[r.Correct], len(r.Effects)),
 		}})
@@ -182,20 +181,8 @@ func effectTable(r *factorial.Result) *page.Table {
 	for _, e := range r.Effects {
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Score), page.Word(e.Of), page.Word(e.Factor), page.Word(e.Levels), page.Quantity(e.Difference),
-			pCell(e.Test.P), pCell(e.Adjusted), page.Some(e.Difference.N), page.Word(strings.Join(e.Missing, "; ")),
+			page.P(e.Test.P), page.P(e.Adjusted), page.Some(e.Difference.N), page.Word(strings.Join(e.Missing, "; ")),
 		})
 	}
 	return t
-}
-
-// pCell is a P to three places.
-func pCell(p float64) page.Cell {
-	switch {
-	case math.IsNaN(p):
-		return page.Cell{Text: "–"}
-	case p < 0.001:
-		return page.Cell{Text: "< 0.001", Value: p}
-	default:
-		return page.Cell{Text: strconv.FormatFloat(p, 'f', 3, 64), Value: p}
-	}
 }

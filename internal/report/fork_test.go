@@ -8,8 +8,8 @@ import (
 	"parley/world"
 )
 
-// TestForkSays: the overview of a fork says what counts once, and that of another run does not.
-func TestForkSays(t *testing.T) {
+// TestForkNote checks that the overview of a fork says what counts once, and that of another run does not.
+func TestForkNote(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		from *journal.Origin
@@ -23,7 +23,7 @@ func TestForkSays(t *testing.T) {
 		s.Run.Head.Begun.Fork = test.from
 		s.Run.Each(func(p world.Played) {
 			if test.from != nil && p.Past != test.from.Turn || test.from == nil && p.Past != 0 {
-				t.Errorf("%+v: the kind is told of %d turns", test.from, p.Past)
+				t.Errorf("%+v: the kind gets %d past turns", test.from, p.Past)
 			}
 		})
 		for _, several := range []bool{false, true} {

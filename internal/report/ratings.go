@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/stats/rating"
 	"parley/internal/view"
 	"parley/world"
 )
 
-// ratings says who is stronger where three or more agents met: a table of Elo ratings from the
-// score that seats are rivals for. It has no table where there is no such score.
-func ratings(s Source, colours *palette) (b page.Block) {
+// ratings returns a table of Elo ratings if three or more agents met, from the
+// score that seats compete for. Without such a score it returns an empty block.
+func ratings(s Source, colours *exhibit.Palette) (b page.Block) {
 	name := rivalry(s)
 	if name == "" {
 		return b
 	}
 	games := gamesOf(s.Run, name)
-	table, err := rating.Rate(games, rating.Config{Confidence: view.Confidence})
+	table, err := rating.Rate(games, view.Confidence)
 	if err != nil || len(table.Standings) < 3 {
 		return b
 	}
@@ -27,14 +28,14 @@ func ratings(s Source, colours *palette) (b page.Block) {
 	}}
 	for _, st := range table.Standings {
 		c := page.Quantity(st.Rating)
-		c.Look = colours.look(st.Player)
+		c.Look = colours.Look(st.Player)
 		t.Rows = append(t.Rows, []page.Cell{page.Word(st.Player), c, page.Whole(st.Group), page.Whole(st.Rating.N), page.Real(st.Score), page.Word(st.Why)})
 	}
-	return page.Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode: who has more %s wins. 1,500 is the mean of a group; a difference of 400 means "+
+	return page.Block{Title: t.Title, Table: t, Caption: fmt.Sprintf("Bradley-Terry ratings on Elo's scale, from every meeting of two agents in an episode. The agent with more %s wins. 1,500 is the mean of a group; a difference of 400 means "+
 		"10 to 1. Copies of a play count once. See docs/reference/statistics.md. Ratings of different groups cannot be compared.", name)}
 }
 
-// rivalry is the first score that seats are rivals for.
+// rivalry returns the first score that seats compete for.
 func rivalry(s Source) string {
 	if len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
 		return ""
@@ -50,7 +51,7 @@ func rivalry(s Source) string {
 	return ""
 }
 
-// gamesOf are the meetings of two agents in episodes that ended well.
+// gamesOf returns the meetings of two agents in episodes that did not fail.
 func gamesOf(r *view.Run, score string) (games []rating.Game) {
 	copied := map[int]bool{}
 	r.Each(func(p world.Played) {
@@ -88,7 +89,7 @@ func won(x, y float64) float64 {
 	}
 }
 
-// dealName names the deal of an episode; one of a fork has none of its own.
+// dealName returns the deal of an episode, or "" for an episode of a fork.
 func dealName(u world.Unit) string {
 	if u.Deal == 0 {
 		return ""

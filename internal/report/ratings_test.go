@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/journal"
@@ -12,8 +13,8 @@ import (
 	"parley/world/worldtest"
 )
 
-// TestRatings rates agents by the score that seats are rivals for. Copies of a play count once,
-// and two agents alone get no table.
+// TestRatings rates agents by the score that seats compete for. Copies of a play count once,
+// and there is no table for two agents.
 func TestRatings(t *testing.T) {
 	t.Parallel()
 	duel := worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}
@@ -42,7 +43,7 @@ func TestRatings(t *testing.T) {
 		}
 		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
 		r := view.Outcomes(head, kind)
-		return ratings(Source{Run: r, Kind: kind}, newPalette(r, kind))
+		return ratings(Source{Run: r, Kind: kind}, exhibit.NewPalette(r, kind))
 	}
 	b := of(kind, "weakest", "strongest", "stronger")
 	if b.Table == nil || len(b.Table.Rows) != 3 {
@@ -53,16 +54,16 @@ func TestRatings(t *testing.T) {
 		row := b.Table.Rows[i]
 		meetings += row[3].Value.(int)
 		if row[0].Text != want {
-			t.Errorf("place %d: %s, want %s", i, row[0].Text, want)
+			t.Errorf("rank %d: %s, want %s", i, row[0].Text, want)
 		}
 	}
 	if meetings != 2*30 {
-		t.Errorf("%d meetings counted of both, want 60: the second half are copies", meetings)
+		t.Errorf("%d meetings, want 60: the second half are copies", meetings)
 	}
 	if b := of(kind, "weak", "strong"); b.Table != nil {
 		t.Error("two agents are rated")
 	}
 	if b := of(unscored, "weak", "strong", "stronger"); b.Table != nil {
-		t.Error("agents are rated by no score")
+		t.Error("agents are rated without a score")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readable is an answer with a structure as lines, a field each, in the order in which it has
-// them; what is empty is left out. What is no JSON object stays as it is.
+// readable returns a structured answer as lines, one for each field, in their order. Empty fields are left out. A
+// text that is not a JSON object is returned unchanged.
 func readable(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "{") {
@@ -24,24 +24,24 @@ func readable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// data says whether a text is JSON with a structure, which is for programs to read.
+// data reports whether a text is a JSON object or array.
 func data(text string) bool {
 	text = strings.TrimSpace(text)
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// mostDeep is how deep an answer is followed: nobody reads further, and a hostile one has no end.
-const mostDeep = 8
+// maxDeep is the maximum depth of an answer that readable follows: a hostile answer may be very deep.
+const maxDeep = 8
 
-// fields reads an object or a list, whose first token is still to come.
+// fields reads an object or an array from its first token.
 func fields(d *json.Decoder, depth int) (lines []string, err error) {
 	open, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
 	bracket, ok := open.(json.Delim)
-	if !ok || depth > mostDeep {
-		return nil, fmt.Errorf("report: %v is no object that can be shown", open)
+	if !ok || depth > maxDeep {
+		return nil, fmt.Errorf("report: %v: want an object or array of at most %d levels", open, maxDeep)
 	}
 	for d.More() {
 		name := "-"
@@ -62,7 +62,7 @@ func fields(d *json.Decoder, depth int) (lines []string, err error) {
 	return lines, err
 }
 
-// value reads what a name stands before: on its line, or under it.
+// value reads the value of a name and writes it on the same line, or below if it has fields.
 func value(d *json.Decoder, name string, depth int) ([]string, error) {
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {

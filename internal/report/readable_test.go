@@ -24,7 +24,7 @@ func TestReadable(t *testing.T) {
 	}
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
 	if got := readable(deep); got != deep {
-		t.Error("what is too deep is not as it was")
+		t.Error("a text that is too deep was changed")
 	}
 }
 
@@ -32,7 +32,7 @@ func FuzzReadable(f *testing.F) {
 	f.Add(`{"a":[{"b":null}],"c":{"d":1e99}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := readable(text); !json.Valid([]byte(strings.TrimSpace(text))) && got != text {
-			t.Errorf("%q is no JSON and became %q", text, got)
+			t.Errorf("%q is not JSON and became %q", text, got)
 		}
 	})
 }

@@ -1,15 +1,13 @@
-// Package report makes something to read of runs: tables for a terminal, JSON and CSV,
-// and one HTML page with charts that needs nothing else.
+// Package report makes reports of runs: tables for a terminal, JSON and CSV,
+// and one self-contained HTML page with charts.
 //
-// It knows no kind of world: what a kind wants to show comes as world.Exhibit, which is
-// plain data, and its intervals are computed here. Whatever models said stays text,
-// however hostile; the page runs no script but its own, and fetches nothing. What is too
-// much for a page is cut, and the page says so.
+// It knows no kind of world: a kind provides its own part as world.Exhibit, which is
+// plain data. What models said stays text,
+// however hostile. The page runs only its own script and fetches nothing. What is too
+// long for a page is cut, and the page says so.
 //
-// The flow: Build makes a Document of views; a file for each of its sections. The rest
-// shows documents: html.go, csv.go, and package cli in the terminal.
-//
-// It is not for computing statistics (package stats) or for drawing (package chart).
+// Build makes a page.Document of views; each section has a file here. Package page writes
+// documents as HTML, JSON and CSV, and package cli prints them in the terminal.
 package report
 
 import (
@@ -19,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/journal"
@@ -29,15 +28,15 @@ import (
 type Source struct {
 	Run     *view.Run
 	Journal journal.Journal
-	Kind    world.Kind // zero: not one that is known
-	// Parts are the runs that Run was merged of. Nil: it is one run.
+	Kind    world.Kind // zero if unknown
+	// Parts are the runs that were merged into Run. It is nil for a single run.
 	Parts []Part
-	Notes []string // on how they were merged
+	Notes []string // about the merge
 
 	problems *problems
 }
 
-// problems are the parts of a kind that failed, each once.
+// problems has an error for each part of a kind that failed, without duplicates.
 type problems []string
 
 func (p *problems) note(err error) {
@@ -46,24 +45,24 @@ func (p *problems) note(err error) {
 	}
 }
 
-// Part is a run that is read as one with others.
+// Part is one of several runs that are merged.
 type Part struct {
 	Name string
 	Run  *view.Run
-	// Episodes is how many of its episodes count, since no earlier part has them.
+	// Episodes is the number of its episodes that no earlier part has.
 	Episodes int
 }
 
-// Options say how much of a run goes into a report.
+// Options limit and shape a report.
 type Options struct {
-	Tool        string // what makes the report
-	Episodes    int    // rows of the table of episodes
-	Transcripts int    // episodes whose transcripts are there
-	// By are the factors to group scores by: see view.Factors. Default: none.
+	Tool        string // the program that makes the report
+	Episodes    int    // maximum rows of the table of episodes
+	Transcripts int    // maximum number of transcripts
+	// By lists the factors to group scores by: see view.Factors. Default: none.
 	By []string
 }
 
-// Build makes a report of one run, or of several side by side.
+// Build makes a report of one run, or of several runs side by side.
 func Build(ctx context.Context, sources []Source, o Options) (*page.Document, error) {
 	d := &page.Document{Title: title(sources), Made: o.Tool}
 	names := Names(sources)
@@ -77,9 +76,9 @@ func Build(ctx context.Context, sources []Source, o Options) (*page.Document, er
 	}
 	for i, s := range sources {
 		s.problems = &problems{}
-		colours := newPalette(s.Run, s.Kind)
-		s.problems.note(colours.failed)
-		if style := colours.style(); !strings.Contains(string(d.Style), string(style)) {
+		colours := exhibit.NewPalette(s.Run, s.Kind)
+		s.problems.note(colours.Failed)
+		if style := colours.Style(); !strings.Contains(string(d.Style), string(style)) {
 			d.Style += style
 		}
 		sections, err := build(ctx, s, o, factors.Only(i), names[i], len(sources) > 1, colours)
@@ -110,7 +109,7 @@ func title(sources []Source) string {
 	return strings.Join(names, ", ")
 }
 
-// Names tells runs apart: by file, or by its whole path where files have one name.
+// Names returns a name for each run: the base name of its file, or the whole path if two files have the same base name.
 func Names(sources []Source) []string {
 	seen := map[string]int{}
 	for _, s := range sources {
@@ -127,7 +126,7 @@ func Names(sources []Source) []string {
 	return out
 }
 
-// parts are the runs of a source: itself, where it is one run.
+// parts returns the runs of a source.
 func (s Source) parts() []Part {
 	if s.Parts == nil {
 		return []Part{{Run: s.Run}}
@@ -135,8 +134,8 @@ func (s Source) parts() []Part {
 	return s.Parts
 }
 
-// build makes the sections of one run.
-func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *palette) ([]page.Section, error) {
+// build returns the sections of one run.
+func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
@@ -149,7 +148,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	case isRecord:
 		sections = append(sections, sessions(s, recorded, o.Episodes))
 	case s.Kind.Name == "":
-		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s: what the kind itself has to show is left out.", b.KindVersion, b.Kind)})
+		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:
 		if kind := exhibits(s, colours); len(kind.Blocks) > 0 {
 			sections = append(sections, kind)
@@ -161,7 +160,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 		return nil, err
 	}
 	if failed := *s.problems; len(failed) > 0 {
-		sections = append(sections, page.Section{ID: "problems", Title: "Left out", Text: "Parts of the kind failed: what they have to show is left out.", Blocks: []page.Block{{List: failed}}})
+		sections = append(sections, page.Section{ID: "problems", Title: "Left out", Text: "Parts of the kind failed. What they show is left out.", Blocks: []page.Block{{List: failed}}})
 	}
 	sections = append(sections, episodes(s.Run, o.Episodes, talk, name), talk, reproduce(s))
 	return sections, nil

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/stats"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -20,7 +22,7 @@ import (
 
 const hostile = "<script>alert(1)</script>\x1b \u202e end"
 
-// played is a run of n episodes between two agents, in which ann wins every third.
+// played returns a run of n episodes between two agents, in which ann wins every third.
 func played(t *testing.T, file string, n int) Source {
 	t.Helper()
 	j := &journal.Memory{}
@@ -54,13 +56,13 @@ func played(t *testing.T, file string, n int) Source {
 	return Source{Run: r, Journal: j, Kind: world.Define(showing{worldtest.Simple[struct{}]{Kind: world.About{Name: "duel"}}})}
 }
 
-// gallery shows one of everything.
-type gallery struct {
+// everything is an Exhibitor with one exhibit of every form.
+type everything struct {
 	all      world.Sample
 	episodes []int
 }
 
-func (g *gallery) Add(p world.Played) {
+func (g *everything) Add(p world.Played) {
 	var d struct{ N int }
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	if json.Unmarshal(raw, &d) == nil {
@@ -69,7 +71,7 @@ func (g *gallery) Add(p world.Played) {
 	}
 }
 
-func (g *gallery) Exhibits() []world.Exhibit {
+func (g *everything) Exhibits() []world.Exhibit {
 	s := &g.all
 	return []world.Exhibit{
 		{Name: "rates", Title: "rates", Show: world.Estimates{By: []string{"what", "who"}, What: "share", Share: true, Rows: []world.Estimated{{Labels: []string{"odd", "ann"}, Sample: s}, {Labels: []string{"odd"}}}}},
@@ -85,10 +87,10 @@ func (g *gallery) Exhibits() []world.Exhibit {
 	}
 }
 
-// showing is a kind that shows all of it.
+// showing is a kind whose Exhibitor is everything.
 type showing struct{ worldtest.Simple[struct{}] }
 
-func (showing) Exhibitor() world.Exhibitor { return &gallery{} }
+func (showing) Exhibitor() world.Exhibitor { return &everything{} }
 
 func (showing) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	notes := world.NotesOf(told)
@@ -125,7 +127,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if tables["calls-by-seat"] != nil {
-		t.Error("a table of one seat says what the whole does")
+		t.Error("a table with one seat repeats the total")
 	}
 	for _, name := range []string{"map", "curves", "spots", "bars", "grid", "answers", "latency", "timeline", "latency-distribution", "runs"} {
 		if tables[name] == nil || len(tables[name].Rows) == 0 {
@@ -144,7 +146,7 @@ func TestBuild(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "<script>alert") || strings.Contains(text, "onload") || strings.Count(text, ".x{fill:red}") != 1 {
-		t.Error("hostile text is on the page as it is, or a style sheet twice")
+		t.Error("hostile text is on the page unescaped, or a style sheet is there twice")
 	}
 }
 
@@ -157,7 +159,7 @@ func html(t *testing.T, d *page.Document) string {
 	return b.String()
 }
 
-// TestSideBySide puts two runs into one report, also where files have the same name.
+// TestSideBySide puts two runs into one report, also if their files have the same name.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	d, tables := built(t, Options{Episodes: 3, Transcripts: 1}, played(t, "a/x.parley", 6), played(t, "b/x.parley", 9))
@@ -175,7 +177,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// TestLongRun: a report is about what was played, however much waits.
+// TestLongRun checks that the number of waiting episodes does not matter.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
@@ -192,7 +194,7 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// TestCosts: what each seat took and what calls were for, whoever sat there, adds up to the whole.
+// TestCosts checks that the costs by seat and by purpose add up to the total.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	reply := func(seat, label, agent string, dollars int, cached bool) journal.Entry {
@@ -229,7 +231,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestSameAgain: the same run gives the same page, byte for byte.
+// TestSameAgain checks that the same run gives the same page, byte for byte.
 func TestSameAgain(t *testing.T) {
 	t.Parallel()
 	one, _ := built(t, Options{Episodes: 10, Transcripts: 10}, played(t, "x", 12))
@@ -243,22 +245,22 @@ func TestLittle(t *testing.T) {
 	t.Parallel()
 	s := played(t, "x", 0)
 	d, tables := built(t, Options{Episodes: 10, Transcripts: 10}, s)
-	if tables["scores"] != nil || !strings.Contains(html(t, d), "No episode has come to a score yet.") {
+	if tables["scores"] != nil || !strings.Contains(html(t, d), "No episode has a score yet.") {
 		t.Error("a run without episodes")
 	}
 	s.Kind = world.Kind{}
 	built(t, Options{}, s)
 }
 
-// TestCuts keeps long transcripts from making a page that cannot be opened, and says so.
+// TestCuts checks that long transcripts are cut and that the page says so.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	read := &view.Transcript{}
-	for range mostLines + 5 {
-		read.Lines = append(read.Lines, view.Line{Seat: "left", Said: view.SaidAnswer, Text: strings.Repeat("é", mostLine+1)})
+	read := &transcript.Transcript{}
+	for range maxLines + 5 {
+		read.Lines = append(read.Lines, transcript.Line{Seat: "left", Said: transcript.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
 	}
-	left := 3 * mostLine
-	got := newTranscript(view.Episode{}, read, &left, &palette{})
+	left := 3 * maxLine
+	got := newTranscript(view.Episode{}, read, &left, &exhibit.Palette{})
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
@@ -266,19 +268,19 @@ func TestCuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, say := range []string{page.Grouped(mostLines) + " lines", page.Grouped(mostLine) + " characters", "beyond four million"} {
+	for _, say := range []string{page.Grouped(maxLines) + " lines", page.Grouped(maxLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
 			t.Errorf("docs/how-to/report.md does not say %q", say)
 		}
 	}
-	left = mostWords
-	if got := newTranscript(view.Episode{}, read, &left, &palette{}); len(got.Lines) != mostLines {
+	left = maxWords
+	if got := newTranscript(view.Episode{}, read, &left, &exhibit.Palette{}); len(got.Lines) != maxLines {
 		t.Errorf("%d lines", len(got.Lines))
 	}
 }
 
-// TestByFactors: a report by factors has means, effects and charts of them, in every form, whatever
-// the levels are called.
+// TestByFactors checks that a report by factors has means, effects and charts, whatever
+// the names of the levels are.
 func TestByFactors(t *testing.T) {
 	t.Parallel()
 	s := played(t, "x.parley", 12)

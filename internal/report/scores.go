@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
 
-// headline is what ran, how it stands, what it cost: as facts, or as a row of a table
-// where there are several runs.
+// headline returns the overview: kind, state and cost, as facts, or as a row of a table
+// if there are several runs.
 func headline(source Source, several bool) page.Section {
 	r := source.Run
 	s := page.Section{ID: "overview", Title: "Overview"}
@@ -35,7 +36,7 @@ func headline(source Source, several bool) page.Section {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
 	if f := r.Fault; f != nil {
-		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Episodes that failed: %s, most often (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
+		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
 	}
 	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
 		Name: "runs", Title: "Runs", Track: -1,
@@ -51,25 +52,25 @@ func headline(source Source, several bool) page.Section {
 	return s
 }
 
-// distinctCell is how many distinct plays there are, where that is known.
+// distinctCell is the number of distinct plays, if known.
 func distinctCell(head *journal.Head) page.Cell {
 	distinct, _ := view.Distinct(head)
 	return page.Some(distinct)
 }
 
-// forkText says of a fork what its intervals are about, and what no repeat adds anything to.
+// forkText explains what the intervals of a fork mean.
 func forkText(from *journal.Origin) string {
 	switch {
 	case from == nil:
 		return ""
 	case from.Turn == 0:
-		return fmt.Sprintf("This is a fork of episode %d of %s from its beginning: all episodes have its deal, so intervals say how it may go with that one.", from.Episode, filepath.Base(from.File))
+		return fmt.Sprintf("This is a fork of episode %d of %s from its beginning: all episodes have its deal, so intervals describe how that deal can continue.", from.Episode, filepath.Base(from.File))
 	}
-	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals say how it may go on from there.",
+	return fmt.Sprintf("This is a fork of episode %d of %s at turn %d: the turns before are copies of that one episode, the same in all episodes here. They are one observation, however many episodes there are; intervals describe how the episode can continue from there.",
 		from.Episode, filepath.Base(from.File), from.Turn)
 }
 
-// mergedText says which runs are read as one.
+// mergedText lists the runs that were merged.
 func mergedText(s Source) string {
 	if s.Parts == nil {
 		return ""
@@ -79,22 +80,22 @@ func mergedText(s Source) string {
 	for _, p := range s.Parts {
 		switch p.Episodes {
 		case 0:
-			of = append(of, "all episodes of "+p.Name+" are in another")
+			of = append(of, "all episodes of "+p.Name+" are in another run")
 		case 1:
-			of = append(of, fmt.Sprintf("episode %d is of %s", first, p.Name))
+			of = append(of, fmt.Sprintf("episode %d is from %s", first, p.Name))
 		default:
-			of = append(of, fmt.Sprintf("episodes %d to %d are of %s", first, first+p.Episodes-1, p.Name))
+			of = append(of, fmt.Sprintf("episodes %d to %d are from %s", first, first+p.Episodes-1, p.Name))
 		}
 		first += p.Episodes
 	}
-	text := []string{fmt.Sprintf("%d runs are read as one: %s.", len(s.Parts), strings.Join(of, ", "))}
+	text := []string{fmt.Sprintf("%d runs are merged: %s.", len(s.Parts), strings.Join(of, ", "))}
 	for _, n := range s.Notes {
 		text = append(text, n+".")
 	}
 	return strings.Join(text, " ")
 }
 
-// grownText says how a run grew.
+// grownText describes how a run grew.
 func grownText(grown []journal.Growth, total int) string {
 	if len(grown) == 0 {
 		return ""
@@ -103,7 +104,7 @@ func grownText(grown []journal.Growth, total int) string {
 	for _, g := range grown {
 		steps = append(steps, fmt.Sprintf("%s episodes until %s", page.Grouped(g.Episodes), stamp(g.At)))
 	}
-	return fmt.Sprintf("This run was given a larger plan: it had %s, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
+	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
 }
 
 func facts(r *view.Run) page.Block {
@@ -115,11 +116,11 @@ func facts(r *view.Run) page.Block {
 		{Name: "episodes", Value: page.Grouped(e.Ended), More: episodesText(e)},
 		{Name: "calls", Value: page.Grouped(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},
-		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), sittingsText(r.Sittings))},
+		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Sittings))},
 	}}
 }
 
-// costFact is what was recorded. A model without a known price leaves nothing to record.
+// costFact returns the recorded cost. Models without a known price have none.
 func costFact(r *view.Run, all view.Account) (cost, more string) {
 	var free []string
 	for _, a := range r.Rollup(func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Model: k.Model} }) {
@@ -129,9 +130,9 @@ func costFact(r *view.Run, all view.Account) (cost, more string) {
 	}
 	switch {
 	case all.Cost == 0:
-		return "none recorded", "models without a known price leave none"
+		return "none recorded", "the prices of the models are unknown"
 	case len(free) > 0:
-		return page.Dollars(all.Cost), "nothing was recorded for " + strings.Join(free, ", ")
+		return page.Dollars(all.Cost), "no cost was recorded for " + strings.Join(free, ", ")
 	default:
 		return page.Dollars(all.Cost), ""
 	}
@@ -171,11 +172,11 @@ func failedText(n int) string {
 	return page.Grouped(n) + " failed"
 }
 
-func sittingsText(n int) string {
+func processesText(n int) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf(", in %d sittings", n)
+	return fmt.Sprintf(", in %d processes", n)
 }
 
 func stamp(t time.Time) string {
@@ -185,21 +186,21 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
-// scores are what agents and models came to: first by agent, and then by whatever else
-// makes a difference in this run.
-func scores(r *view.Run, colours *palette) page.Section {
-	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; those that failed do not count. Independent is how many observations the interval rests on: episodes with one deal, and copies of one play, are one."}
+// scores returns the tables of scores: first by agent, and then by whatever else
+// varies in this run.
+func scores(r *view.Run, colours *exhibit.Palette) page.Section {
+	s := page.Section{ID: "scores", Title: "Scores", Text: "Means over episodes with 95% intervals. An episode counts once in a group; failed episodes do not count. Independent is the number of independent observations: episodes with the same deal, and copies of one play, count as one."}
 	byAgent := scoreTable(r, colours, "scores", "By agent", func(g view.Group) view.Group {
 		return view.Group{Score: g.Score, Agent: g.Agent, Model: g.Model}
 	})
 	if len(byAgent.Rows) == 0 {
-		s.Text = "No episode has come to a score yet."
+		s.Text = "No episode has a score yet."
 		return s
 	}
 	s.Blocks = append(s.Blocks, page.Block{Title: byAgent.Title, Table: byAgent})
 	for _, more := range []struct {
 		name, title string
-		needs       func(view.Group) string // two values of it, or the table says nothing new
+		needs       func(view.Group) string // the table is shown only if this has two values
 		by          func(view.Group) view.Group
 	}{
 		{"scores-by-model", "By model", func(g view.Group) string { return g.Model }, func(g view.Group) view.Group { return view.Group{Score: g.Score, Model: g.Model} }},
@@ -220,7 +221,7 @@ func scores(r *view.Run, colours *palette) page.Section {
 	return s
 }
 
-// varied says whether a part of groups has several values.
+// varied reports whether a part of groups has several values.
 func varied(r *view.Run, part func(view.Group) string) bool {
 	first, several := "", false
 	r.Each(func(p world.Played) {
@@ -237,7 +238,7 @@ func varied(r *view.Run, part func(view.Group) string) bool {
 	return several
 }
 
-func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.Group) view.Group) *page.Table {
+func scoreTable(r *view.Run, colours *exhibit.Palette, name, title string, by func(view.Group) view.Group) *page.Table {
 	all := r.Scores(by)
 	sortScores(r, all)
 	t := &page.Table{Name: name, Title: title, Grouped: true, Filter: len(all) > 30}
@@ -271,13 +272,13 @@ func scoreTable(r *view.Run, colours *palette, name, title string, by func(view.
 			}
 		}
 		c := page.Quantity(q)
-		c.Look = colours.look(cmp.Or(s.Agent, s.Model))
+		c.Look = colours.Look(cmp.Or(s.Agent, s.Model))
 		t.Rows = append(t.Rows, append(row, c, page.Whole(s.Sample.Episodes()), page.Whole(q.N)))
 	}
 	return t
 }
 
-// sortScores puts agents in the order the plan has them in. Scores stay in theirs.
+// sortScores puts agents in the order of the plan. The order of scores stays.
 func sortScores(r *view.Run, all []view.Score) {
 	name, agent := map[string]int{}, map[string]int{}
 	for _, s := range all {
@@ -293,7 +294,7 @@ func sortScores(r *view.Run, all []view.Score) {
 	})
 }
 
-// orEveryone names who a score is of that is no single seat's.
+// orEveryone returns "(all)" as the agent of a score of the whole episode.
 func orEveryone(text, part string) string {
 	if text == "" && part == "agent" {
 		return "(all)"
@@ -301,9 +302,9 @@ func orEveryone(text, part string) string {
 	return text
 }
 
-// reproduce says how to get the same again.
+// reproduce returns the section on how to reproduce the run.
 func reproduce(source Source) page.Section {
-	s := page.Section{ID: "reproduce", Title: "How to reproduce", Text: "The run file holds everything: what was asked, what was answered, and the plan below, with every default written out. The same plan and seed deal the same; models may answer differently."}
+	s := page.Section{ID: "reproduce", Title: "How to reproduce", Text: "The run file has everything: requests, answers, and the plan below with every default written out. The same plan and seed give the same deals. Models may answer differently."}
 	for _, p := range source.parts() {
 		b := p.Run.Head.Begun
 		facts := []page.Fact{

@@ -4,35 +4,34 @@ import (
 	"fmt"
 
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
-// mostTerminal is how many sessions a terminal lists.
-const mostTerminal = 30
+// maxTerminal is the maximum number of sessions that the terminal lists.
+const maxTerminal = 30
 
-// sessions is what a record has to show: the sessions of those who asked, the first of them where
-// there are many.
-func sessions(from Source, recorded world.Recorded, most int) page.Section {
+// sessions returns the first limit sessions of a record.
+func sessions(from Source, recorded world.Recorded, limit int) page.Section {
 	r, s := from.Run, page.Section{ID: "kind", Title: "Sessions"}
 	t := &page.Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []page.Column{
 		page.Key("session"), page.Number("episode"), page.Words("state"), page.Number("calls"), page.Number("tokens"), page.Number("cost"), page.Words("closed"),
 	}}
 	for e := range r.All() {
-		if len(t.Rows) == most {
-			s.Text = fmt.Sprintf("The first %s of %s sessions.", page.Grouped(most), page.Grouped(r.Episodes.Total))
+		if len(t.Rows) == limit {
+			s.Text = fmt.Sprintf("The first %s of %s sessions.", page.Grouped(limit), page.Grouped(r.Episodes.Total))
 			break
 		}
 		state, why := "open", ""
 		if end, ok := r.Head.Ended[e.Number]; ok {
 			state = "closed"
-			from.problems.note(view.CallPart(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
+			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(cut(why, 300)),
 		})
 	}
-	t.Quiet = len(t.Rows) > mostTerminal
+	t.Quiet = len(t.Rows) > maxTerminal
 	s.Blocks = []page.Block{{Table: t}}
 	return s
 }

@@ -13,8 +13,8 @@ import (
 	"parley/world"
 )
 
-// TestSessions lists the sessions of a gateway's record, and says nothing of a kind that is
-// not known.
+// TestSessions checks that a report lists the sessions of a gateway's record, and does not say that the kind is
+// unknown.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
@@ -30,7 +30,7 @@ func TestSessions(t *testing.T) {
 			&journal.Turned{Turn: turn, Calls: 1},
 			&journal.Replied{
 				Turn: turn, Seat: "client", Agent: "client", Label: "chat", At: at,
-				Request:  &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User(strings.Repeat("why ", mostAsked))}},
+				Request:  &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User(strings.Repeat("why ", maxAsked))}},
 				Response: &llm.Response{Text: "so", Usage: llm.Usage{Input: 10, Output: 5}},
 			})
 	}
@@ -55,8 +55,8 @@ func TestSessions(t *testing.T) {
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("%s, want %s", s, want)
 	}
-	if text := html(t, d); strings.Contains(text, "does not know version") || strings.Count(text, "why why") == 0 || strings.Contains(text, strings.Repeat("why ", mostAsked/4+1)) {
-		t.Error("the page says that the kind is not known, or what was asked is missing or too long")
+	if text := html(t, d); strings.Contains(text, "does not know version") || strings.Count(text, "why why") == 0 || strings.Contains(text, strings.Repeat("why ", maxAsked/4+1)) {
+		t.Error("the page says that the kind is unknown, or the request is missing or too long")
 	}
 	if _, tables = built(t, Options{Episodes: 2}, Source{Run: run, Journal: j}); len(tables["sessions"].Rows) != 2 {
 		t.Errorf("%d sessions, want the first 2", len(tables["sessions"].Rows))

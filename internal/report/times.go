@@ -5,13 +5,13 @@ import (
 	"math"
 	"time"
 
-	"parley/internal/dispatch"
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
+	"parley/internal/sketch"
 	"parley/internal/view"
 )
 
-// times is how long answers took, and what happened when.
+// times returns the section on speed: how long answers took, and throughput over time.
 func times(r *view.Run) page.Section {
 	s := page.Section{ID: "times", Title: "Speed"}
 	if len(r.Times) > 0 {
@@ -28,7 +28,7 @@ func times(r *view.Run) page.Section {
 		s.Blocks = append(s.Blocks, timeline(r)...)
 	}
 	if len(s.Blocks) == 0 {
-		s.Text = "No model was asked yet."
+		s.Text = "No calls were made yet."
 	}
 	return s
 }
@@ -48,12 +48,12 @@ func latency(r *view.Run) page.Block {
 			page.Seconds(m.Latency.Quantile(0.99)), page.Seconds(m.Latency.Max()), first, page.Seconds(m.Waited.Quantile(0.5)), page.Seconds(m.Waited.Quantile(0.99)),
 		})
 	}
-	return page.Block{Title: "Time to answer", Table: t, Caption: "Of the last try of each call, from sent to whole; percentiles are within 3%. Waited: in queues and pauses before, over all tries. What came from a cache does not count."}
+	return page.Block{Title: "Time to answer", Table: t, Caption: "From sending the last attempt of a call to its complete answer; percentiles are within 3%. Waited: in queues and pauses before, over all attempts. Answers from a cache do not count."}
 }
 
-// distribution is a histogram of how long answers of a model took, and rows of t.
+// distribution returns a histogram of the times to answer of a model, and adds them to t.
 func distribution(m *view.ModelTimes, t *page.Table) page.Block {
-	parts := map[int]float64{} // eight to a doubling: finer is bumpy, coarser hides a second peak
+	parts := map[int]float64{} // eight bins for each doubling: more would be noisy, fewer would hide a second peak
 	first, last := math.MaxInt, math.MinInt
 	m.Latency.Buckets(func(low, high time.Duration, n int) {
 		middle := math.Sqrt(max(low, time.Microsecond).Seconds() * high.Seconds())
@@ -80,7 +80,7 @@ func span(seconds float64) page.Cell {
 	return page.Seconds(time.Duration(seconds * float64(time.Second)))
 }
 
-func quantileMarks(s *dispatch.Sketch) []chart.Mark {
+func quantileMarks(s *sketch.Sketch) []chart.Mark {
 	return []chart.Mark{{X: s.Quantile(0.5).Seconds(), Name: "median"}, {X: s.Quantile(0.99).Seconds(), Name: "99%"}}
 }
 
@@ -95,7 +95,7 @@ func secondsTick(x float64) string {
 	return page.Duration(d)
 }
 
-// timeline is throughput, and cost where there is any, over the time played.
+// timeline returns throughput over the time played, and cost if there is any.
 func timeline(r *view.Run) []page.Block {
 	line := r.Timeline
 	width := line.Width.Seconds()
@@ -110,7 +110,7 @@ func timeline(r *view.Run) []page.Block {
 	}
 	p := chart.Plot{Label: "answers a second over the time played", X: "time played", Y: "answers a second", Height: 190, XTick: secondsTick}
 	out := []page.Block{{
-		Title: "Throughput", Table: t, Caption: "Time between sittings is left out.",
+		Title: "Throughput", Table: t, Caption: "Time while no process ran is left out.",
 		Drawing: p.Area(width, rates, "s0", func(i int) string {
 			return fmt.Sprintf("%s to %s: %s answers, %s failed", secondsTick(float64(i)*width), secondsTick(float64(i+1)*width), page.Grouped(line.Parts[i].Calls), page.Grouped(line.Parts[i].Failed))
 		}),

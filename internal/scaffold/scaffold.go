@@ -1,10 +1,10 @@
-// Package scaffold makes a small Go module with a world in it, for those who write one of their own: the world and
-// its kind, a test, a plan, and a program that plays it.
+// Package scaffold makes a small Go module with a new world: the world and its kind, a test, a plan, and a program that
+// plays it.
 //
-// What it promises: the module builds, passes its tests and plays as it is. It is written whole or not at all.
-// The files of examples/auction are what it makes for that name; a test holds them to it.
+// What it promises: the module builds, passes its tests and plays without changes. It is written completely or not at
+// all. The files of examples/auction are its result for that name; a test checks this.
 //
-// It is not for plan files of kinds that exist: config.Init writes those.
+// For plan files of existing kinds, use config.Init.
 package scaffold
 
 import (
@@ -27,24 +27,24 @@ import (
 //go:embed template
 var templates embed.FS
 
-// Module is a module to be written.
+// Module is a module to write.
 type Module struct {
-	// Path is what others import it as.
+	// Path is its import path.
 	Path string
 	// Package is the name of its package and of its kind: see Package.
 	Package string
-	// Source is where it takes Parley from.
+	// Source is where it gets Parley from.
 	Source Source
 }
 
 var (
 	nameRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	// shortRE is what Windows makes of a long name: Go refuses these too.
+	// shortRE matches the short names that Windows makes of long ones: Go refuses these too.
 	shortRE = regexp.MustCompile(`^[^.]*~[0-9]+(\.|$)`)
 	pathRE  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.~-]*(/[A-Za-z0-9_][A-Za-z0-9_.~-]*)*$`)
 )
 
-// Package returns the name of the package for a module that is called name: in lower case, without - and _.
+// Package returns the package name for a module called name: in lower case, without - and _.
 func Package(name string) (string, error) {
 	if !nameRE.MatchString(name) {
 		return "", fmt.Errorf("%.80q cannot be the name of a world: want a letter, then up to 63 letters, digits, - and _, such as my-game", name)
@@ -66,7 +66,7 @@ func Package(name string) (string, error) {
 	return "", fmt.Errorf("%q makes the package %s, which is %s: choose another name, such as %s-game", name, pkg, why, pkg)
 }
 
-// device says whether Windows takes a file name for a device, whatever its ending. Go refuses these in paths of modules.
+// device reports whether Windows takes a file name for a device, with any extension. Go refuses these in module paths.
 func device(name string) bool {
 	name, _, _ = strings.Cut(strings.ToLower(name), ".")
 	if slices.Contains([]string{"con", "prn", "aux", "nul"}, name) {
@@ -76,11 +76,11 @@ func device(name string) bool {
 	return port && len(name) == 4 && name[3] >= '1' && name[3] <= '9'
 }
 
-// DefaultPath is the path of a module that nobody else imports. Go keeps paths that begin with example for these, so
-// that none is that of a package of its own.
+// DefaultPath returns the path of a module that nobody else imports. Go reserves paths that begin with example for this,
+// so it conflicts with no package of Go.
 func DefaultPath(name string) string { return "example/" + name }
 
-// CheckPath says what is wrong with a module's path.
+// CheckPath returns what is wrong with a module's path.
 func CheckPath(module string) error {
 	if !pathRE.MatchString(module) || strings.HasSuffix(module, ".") || strings.Contains(module, "./") {
 		return fmt.Errorf("%.80q is not the path of a module: want one such as github.com/you/my-game", module)
@@ -141,10 +141,10 @@ func (m Module) Import() string {
 // Parley returns the path of Parley's module.
 func (m Module) Parley() string { return self() }
 
-// Local says whether Parley is taken from a folder.
+// Local reports whether Parley is taken from a folder.
 func (m Module) Local() bool { return m.Source.dir != "" }
 
-// Free says why a folder cannot be made.
+// Free returns why a folder cannot be made.
 func Free(dir string) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return fmt.Errorf("%s exists already: choose another name, or move it away", dir)
@@ -158,7 +158,7 @@ func Free(dir string) error {
 	return nil
 }
 
-// Write writes files into a new folder, all or nothing.
+// Write writes files into a new folder, all or none.
 func Write(dir string, files map[string][]byte) (err error) {
 	temp, err := os.MkdirTemp(filepath.Dir(dir), ".parley-new-*")
 	if err != nil {

@@ -22,26 +22,26 @@ func self() string {
 	return strings.TrimSuffix(reflect.TypeFor[Module]().PkgPath(), "/internal/scaffold")
 }
 
-// under says whether a path is that of the module, or of something in it.
+// under reports whether a path is that of the module, or within it.
 func under(p, module string) bool { return p == module || strings.HasPrefix(p, module+"/") }
 
-// Source is where a new module takes Parley from: a published version, or a checkout.
+// Source is where a new module gets Parley from: a published version, or a checkout.
 type Source struct {
 	version string
 	dir     string
-	// mod and sum are go.mod and go.sum of the checkout's example, which needs what any new module needs.
+	// mod and sum are go.mod and go.sum of the checkout's example, which has the requirements of any new module.
 	mod, sum string
 }
 
 // example is the module of a checkout that is like a new one.
 const example = "examples/auction"
 
-// ErrUnknown says that nothing was found to take Parley from.
+// ErrUnknown means that no source of Parley was found.
 var ErrUnknown = errors.New("it is not known where to take Parley's source from: this program was not built from a published version, " +
 	"and there is no checkout above or beside the new folder")
 
-// Find looks for a source: the published version or the checkout that this program was built from, or else a checkout
-// at or above one of the folders, or in a folder beside them. dirs are absolute.
+// Find looks for a source: the published version or the checkout that this program was built from, or else a checkout at,
+// above or beside one of the folders. dirs are absolute.
 func Find(dirs ...string) (Source, error) {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if version := published(info, self()); version != "" {
@@ -56,7 +56,7 @@ func Find(dirs ...string) (Source, error) {
 	return near(dirs)
 }
 
-// releaseRE is a version that is a tag. A version that Go makes up for a commit in between has a time in it.
+// releaseRE matches versions that are tags. A version that Go generates for a commit contains a time.
 var releaseRE = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[A-Za-z][0-9A-Za-z.]*)?$`)
 
 // published returns the version of a module that a program was built from, if others can fetch it.
@@ -66,7 +66,7 @@ func published(info *debug.BuildInfo, module string) string {
 		return ""
 	}
 	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
-		// What was downloaded has a checksum. A release is built from a clone, at a tag.
+		// A downloaded module has a checksum. A release is built from a clone, at a tag.
 		if m.Path == module && m.Replace == nil && (m.Sum != "" || releaseRE.MatchString(m.Version)) {
 			return m.Version
 		}
@@ -74,7 +74,7 @@ func published(info *debug.BuildInfo, module string) string {
 	return ""
 }
 
-// builtFrom returns the folder that this program was built from, as far as it knows.
+// builtFrom returns the folder that this program was built from, if it is known.
 func builtFrom() string {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok {
@@ -139,8 +139,8 @@ var (
 	plainRE   = regexp.MustCompile(`^[\pL\pN_./:~+@-]+$`)
 )
 
-// goFiles returns go.mod and go.sum for a module that takes Parley from the source. One that takes it from a published
-// version has no go.sum yet: go mod tidy writes it.
+// goFiles returns go.mod and go.sum for a module that gets Parley from the source. With a published version there is no
+// go.sum yet: go mod tidy writes it.
 func (s Source) goFiles(module string) map[string][]byte {
 	if s.dir == "" {
 		return map[string][]byte{"go.mod": fmt.Appendf(nil, "module %s\n\ngo %s\n\nrequire %s %s\n", module, goVersion, self(), s.version)}
@@ -156,7 +156,7 @@ func (s Source) goFiles(module string) map[string][]byte {
 
 var requireRE = regexp.MustCompile(`(?m)^(?:require)?[ \t]+(\S+)[ \t]+v\d`)
 
-// required returns the module that Parley needs and that a path belongs to; "" where it belongs to none.
+// required returns the module that Parley needs and that contains a path, or "".
 func (s Source) required(p string) string {
 	var needs []string
 	for _, m := range requireRE.FindAllStringSubmatch(s.mod, -1) {
@@ -176,10 +176,10 @@ func (s Source) required(p string) string {
 // goVersion is the version of Go in go.mod: Parley's own.
 const goVersion = "1.26.0"
 
-// Tidy says whether go mod tidy must fetch Parley before the module builds.
+// Tidy reports whether go mod tidy must fetch Parley before the module builds.
 func (s Source) Tidy() bool { return s.dir == "" }
 
-// String says what the source is.
+// String describes the source.
 func (s Source) String() string {
 	if s.dir == "" {
 		return self() + "@" + s.version

@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// Holm adjusts the P of several tests so that claiming whatever is below α makes one
-// false claim or more with a probability of at most α. The tests may depend on each
-// other. A P that is not known stays so and does not count.
+// Holm adjusts the P of several tests: if you claim every difference whose adjusted P is below α, the probability
+// of one or more false claims is at most α. The tests may depend on each other. An unknown P stays unknown and does
+// not count.
 func Holm(ps []float64) []float64 {
 	adjusted, order := ranked(ps)
-	least := 0.0
+	largest := 0.0
 	for rank, i := range order {
-		least = max(least, ps[i]*float64(len(order)-rank))
-		adjusted[i] = min(1, least)
+		largest = max(largest, ps[i]*float64(len(order)-rank))
+		adjusted[i] = min(1, largest)
 	}
 	return adjusted
 }
 
-// BenjaminiHochberg adjusts the P of several tests so that of the claims below α a share
-// of at most α is false on average. The tests are to be independent, or to depend on
-// each other positively. A P that is not known stays so and does not count.
+// BenjaminiHochberg adjusts the P of several tests: if you claim every difference whose adjusted P is below α, at
+// most a share α of the claims is false on average. The tests must be independent or positively dependent. An
+// unknown P stays unknown and does not count.
 func BenjaminiHochberg(ps []float64) []float64 {
 	adjusted, order := ranked(ps)
-	most := 1.0
+	smallest := 1.0
 	for rank, i := range slices.Backward(order) {
-		most = min(most, ps[i]*float64(len(order))/float64(rank+1))
-		adjusted[i] = most
+		smallest = min(smallest, ps[i]*float64(len(order))/float64(rank+1))
+		adjusted[i] = smallest
 	}
 	return adjusted
 }
 
-// Adjust adjusts the P of several tests by a method of that name: holm or bh. By any other they
-// stay as they are.
+// Adjust adjusts the P of several tests by the named method, holm or bh. For any other name it
+// returns them unchanged.
 func Adjust(method string, ps []float64) []float64 {
 	switch method {
 	case "holm":
@@ -45,8 +45,7 @@ func Adjust(method string, ps []float64) []float64 {
 	}
 }
 
-// ranked returns room for as many as ps, not known yet, and the indices of what is known
-// from small to large.
+// ranked returns a slice of unknown values, as long as ps, and the indices of the known ps in ascending order.
 func ranked(ps []float64) (adjusted []float64, order []int) {
 	adjusted = make([]float64, len(ps))
 	for i, p := range ps {

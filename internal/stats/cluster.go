@@ -2,10 +2,9 @@ package stats
 
 import "math"
 
-// Clusters folds observations that come several from an episode and so are not
-// independent: what is asked is the mean over all observations, and how sure it is
-// depends on how many episodes there are. The zero value is empty. It keeps two numbers
-// an episode.
+// Clusters estimates the mean of observations of which several come from one episode, so
+// that they are not independent. Its confidence depends on the number of episodes. The
+// zero value is empty. It keeps two numbers for each episode.
 type Clusters struct {
 	sizes []float64
 	means []float64
@@ -14,7 +13,7 @@ type Clusters struct {
 	other bool    // something was neither 0 nor 1
 }
 
-// Add takes in what one episode gave. An episode that gave nothing does not count.
+// Add adds the observations of one episode. An episode without observations does not count.
 func (c *Clusters) Add(xs ...float64) {
 	if len(xs) == 0 {
 		return
@@ -28,17 +27,17 @@ func (c *Clusters) Add(xs ...float64) {
 	c.other = c.other || t.other
 }
 
-// N returns how many episodes there were.
+// N returns the number of episodes.
 func (c *Clusters) N() int { return len(c.sizes) }
 
-// Observations returns how many observations there were in all.
+// Observations returns the number of observations.
 func (c *Clusters) Observations() int { return int(c.n) }
 
-// Mean returns the mean over all observations, with an interval that holds up with few
+// Mean returns the mean over all observations, with an interval that is valid for few
 // episodes too: the variance between clusters is corrected for bias (CR2) and the
-// degrees of freedom are those of Bell and McCaffrey. With episodes of one size it is
-// Student's interval of their means. Where all clusters have the same mean it is unknown: they do
-// not tell how much others would vary. N is the number of episodes.
+// degrees of freedom are those of Bell and McCaffrey. For episodes of equal size it is
+// Student's interval of their means. If all clusters have the same mean, the interval is unknown: they do
+// not show how much others would vary. N is the number of episodes.
 func (c *Clusters) Mean(confidence float64) Quantity {
 	method := "cluster t"
 	if float64(len(c.sizes)) == c.n {
@@ -54,9 +53,9 @@ func (c *Clusters) Mean(confidence float64) Quantity {
 	return q
 }
 
-// Between returns the mean of observations from low to high. Its interval is Wilson's between
-// these, for as many independent zeros and ones as would vary as much, so it never leaves the
-// bounds. Where all observations are the same, each cluster counts for one.
+// Between returns the mean of observations that lie between low and high. The interval is Wilson's, scaled to these
+// bounds, for the number of independent zeros and ones that would vary as much. It never leaves the
+// bounds. If all observations are equal, each cluster counts as one.
 func (c *Clusters) Between(low, high, confidence float64) Quantity {
 	method := "cluster wilson"
 	if float64(len(c.sizes)) == c.n {
@@ -71,40 +70,40 @@ func (c *Clusters) Between(low, high, confidence float64) Quantity {
 		return Unknown(len(c.sizes), method)
 	}
 	q := Quantity{Value: c.mean, Interval: Interval{Low: low, High: high}, N: len(c.sizes), Method: method}
-	if n := c.worth(p, wide, confidence); n > 0 {
+	if n := c.effectiveSize(p, wide, confidence); n > 0 {
 		i := WilsonShare(p, n, confidence)
 		q.Interval = Interval{Low: low + i.Low*wide, High: low + i.High*wide}
 	}
 	return q
 }
 
-// worth is how many independent zeros and ones with share p would be as sure of their mean as
-// these observations are of theirs, on a scale of width wide. The correction by quantiles is for
-// how little is known of the variance itself.
-func (c *Clusters) worth(p, wide, confidence float64) float64 {
+// effectiveSize returns how many independent zeros and ones with share p would estimate their mean as precisely as
+// these observations do, on a scale of width wide. The ratio of quantiles accounts for the uncertainty of the
+// variance itself.
+func (c *Clusters) effectiveSize(p, wide, confidence float64) float64 {
 	variance, df := c.spread()
 	if p == 0 || p == 1 || variance == 0 {
-		return float64(len(c.sizes)) // nothing tells how much the observations of a cluster vary
+		return float64(len(c.sizes)) // how much the observations of a cluster vary is unknown
 	}
 	z, t := normalQuantile(confidence), tQuantile(df, confidence)
 	if math.IsInf(t, 1) {
 		return 0
 	}
-	worth := p * (1 - p) / (variance / wide / wide) * (z / t) * (z / t)
+	size := p * (1 - p) / (variance / wide / wide) * (z / t) * (z / t)
 	if !c.other {
-		return min(c.n, worth) // of zeros and ones, never more than there are
+		return min(c.n, size) // zeros and ones: never more than there are
 	}
-	return worth
+	return size
 }
 
-// spread returns the variance of the mean and its degrees of freedom; none with fewer
-// than two clusters. In a model of nothing but a mean, CR2 divides the square of a
-// cluster's residual sum by 1 less the cluster's share of the observations.
+// spread returns the variance of the mean and its degrees of freedom, or zeros with fewer
+// than two clusters. In a model that is only a mean, CR2 divides the square of a
+// cluster's residual sum by 1 minus the cluster's share of the observations.
 func (c *Clusters) spread() (variance, df float64) {
 	if len(c.sizes) < 2 {
 		return 0, 0
 	}
-	var squares, lever, lever2 float64 // shares of observations, plain and divided by 1 less themselves
+	var squares, lever, lever2 float64 // sums over clusters: share², share²/(1-share), and the square of that
 	for i, size := range c.sizes {
 		share := size / c.n
 		rest := 1 - share
@@ -115,16 +114,16 @@ func (c *Clusters) spread() (variance, df float64) {
 		lever += l
 		lever2 += l * l
 	}
-	return unless(variance, c.means...), 1 / (squares + lever*lever - lever2)
+	return unlessRounding(variance, c.means...), 1 / (squares + lever*lever - lever2)
 }
 
-// unless returns a variance, or 0 where it is nothing but rounding of what it is the variance of.
-func unless(variance float64, of ...float64) float64 {
-	most := 0.0
-	for _, x := range of {
-		most = max(most, math.Abs(x))
+// unlessRounding returns the variance of xs, or 0 if it is only a rounding error.
+func unlessRounding(variance float64, xs ...float64) float64 {
+	largest := 0.0
+	for _, x := range xs {
+		largest = max(largest, math.Abs(x))
 	}
-	if math.Sqrt(variance) <= 1e-12*most {
+	if math.Sqrt(variance) <= 1e-12*largest {
 		return 0
 	}
 	return variance

@@ -2,30 +2,29 @@ package stats
 
 import "math"
 
-// Design folds observations of the cells of an experiment, such as those of two prompts with
-// two models. Observations of one cluster are not independent of each other, also where they
-// are of different cells: deals that every cell was given. It keeps a number for each two cells.
-// The zero value is empty.
+// Design collects observations from the cells of an experiment, for example two prompts with
+// two models. Observations of one cluster, such as a deal that every cell played, depend on each
+// other, also across cells. It keeps a number for each pair of cells. The zero value is empty.
 type Design struct {
 	cells    []designCell
 	clusters map[int]int // id to index
-	crossed  []float64   // see products; nil: not worked out yet
+	crossed  []float64   // see products; nil: not computed yet
 }
 
-// designCell is what was seen in one cell.
+// designCell has the observations of one cell.
 type designCell struct {
 	n, sum float64
-	at     map[int]int // index of a cluster to a place in parts
+	at     map[int]int // index of a cluster to an index in parts
 	parts  []designPart
 }
 
-// designPart is what one cluster gave in one cell.
+// designPart has the observations of one cluster in one cell.
 type designPart struct {
 	cluster int // index
 	n, sum  float64
 }
 
-// Add takes in an observation of a cell, from 0 on.
+// Add adds an observation of a cell. Cells are numbered from 0.
 func (d *Design) Add(cell, cluster int, x float64) {
 	for len(d.cells) <= cell {
 		d.cells = append(d.cells, designCell{at: map[int]int{}})
@@ -52,25 +51,24 @@ func (d *Design) Add(cell, cluster int, x float64) {
 	c.sum += x
 }
 
-// Empty says whether a cell has no observations.
+// Empty reports whether a cell has no observations.
 func (d *Design) Empty(cell int) bool { return cell >= len(d.cells) || d.cells[cell].n == 0 }
 
-// Contrast returns the sum of the means of cells, each times its weight, and tests whether it
+// Contrast returns the weighted sum of the means of cells, and tests whether it
 // is 0. It is the estimate of a linear model with a mean for each cell. The variance is
 // cluster-robust and corrected for bias (CR2), and the degrees of freedom are Satterthwaite's
-// as in Bell and McCaffrey (2002); see Pustejovsky and Tipton (2018). Where every cluster has
-// as many observations in every cell, it is Student's interval and test of the contrasts of
-// clusters. N is the number of clusters. Nothing is known where a cell with a weight is empty,
-// and nothing of the spread where it has one cluster only, or where nothing varies.
+// as in Bell and McCaffrey (2002); see Pustejovsky and Tipton (2018). If every cluster has
+// equally many observations in every cell, it is Student's interval and test of the contrasts of
+// clusters. N is the number of clusters. The value is unknown if a cell with a weight is empty.
+// The interval is unknown if such a cell has a single cluster, or if nothing varies.
 func (d *Design) Contrast(weights []float64, confidence float64) (Quantity, Test) {
-	e := d.estimate(weights)
-	return e.judge(confidence)
+	return d.estimate(weights).judge(confidence)
 }
 
-// ContrastTwoWay does the same where observations depend on each other in two ways: a and b have
-// the same observations in clusters of one sort and of the other, and both has those in common to
-// a cluster of each as one. The variance is the sum of both sorts' less that of the clusters in
-// common (Cameron, Gelbach and Miller 2011), or the larger of the two where that is not more than
+// ContrastTwoWay is Contrast for observations that depend on each other in two ways. a and b have
+// the same observations, each in its own kind of clusters; both has them in the intersections of these
+// clusters. The variance is that of a plus that of b less that of both
+// (Cameron, Gelbach and Miller 2011), or the larger of the first two if the result is not above
 // 0. The degrees of freedom and N are the smaller ones.
 func ContrastTwoWay(a, b, both *Design, weights []float64, confidence float64) (Quantity, Test) {
 	x, y, z := a.estimate(weights), b.estimate(weights), both.estimate(weights)
@@ -78,21 +76,21 @@ func ContrastTwoWay(a, b, both *Design, weights []float64, confidence float64) (
 	if e.variance = x.variance + (y.variance - z.variance); !(e.variance > 0) {
 		e.variance = max(x.variance, y.variance)
 	}
-	if y.clusters < z.clusters { // some of b is in several clusters of a
+	if y.clusters < z.clusters { // a cluster of b spans several clusters of a
 		e.df, e.clusters = min(x.df, y.df), min(x.clusters, y.clusters)
 	}
 	e.single = x.single || y.single
 	return e.judge(confidence)
 }
 
-// contrasted is a contrast before it is judged.
+// contrasted is a contrast with its variance.
 type contrasted struct {
 	value, variance, df float64
 	clusters            int
-	single              bool // a cell has one cluster only
+	single              bool // a cell has a single cluster
 }
 
-// judge puts an interval around a contrast and tests it.
+// judge returns the interval and the test of a contrast.
 func (e contrasted) judge(confidence float64) (Quantity, Test) {
 	const method = "cluster t"
 	q, test := Quantity{Value: e.value, Interval: everything(), N: e.clusters, Method: method}, Test{P: math.NaN(), N: e.clusters, Method: method}
@@ -105,7 +103,7 @@ func (e contrasted) judge(confidence float64) (Quantity, Test) {
 	return q, test
 }
 
-// estimate works out a contrast; its value is NaN where a cell is empty.
+// estimate computes a contrast. Its value is NaN if a cell is empty.
 func (d *Design) estimate(weights []float64) contrasted {
 	var used []int
 	e, seen := contrasted{}, map[int]bool{}
@@ -135,16 +133,16 @@ func (d *Design) estimate(weights []float64) contrasted {
 	return e
 }
 
-// spread returns the variance of a contrast and its degrees of freedom. With a mean for each
-// cell, the residuals of a cluster are adjusted cell by cell: divided by the root of 1 less the
-// share of the cell that the cluster is. The degrees of freedom are those of the variance as a
-// quadratic form, were observations independent and of one variance.
+// spread returns the variance of a contrast and its degrees of freedom. The residuals of a cluster
+// are adjusted in each cell: divided by the root of 1 minus the cluster's share of the cell. The
+// degrees of freedom are those of the variance as a quadratic form, for independent observations
+// of equal variance.
 func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
 	n := len(d.clusters)
 	sums := make([]float64, n) // of adjusted residuals, by cluster
 	means := make([]float64, 0, n)
-	own := make([]float64, n)   // of squares of their weights, an observation each
-	taken := make([]float64, n) // of these, what the cell means take away
+	own := make([]float64, n)   // sums of squared weights of the observations, by cluster
+	taken := make([]float64, n) // the part of own that the cell means account for
 	for _, cell := range used {
 		c := &d.cells[cell]
 		mean := c.sum / c.n
@@ -170,38 +168,38 @@ func (d *Design) spread(used []int, weights []float64) (variance, df float64) {
 			squares += cross * cross
 		}
 	}
-	return unless(variance, means...), trace * trace / squares
+	return unlessRounding(variance, means...), trace * trace / squares
 }
 
-// lever is what the adjusted residuals of a cluster count for in the mean of a cell.
+// lever returns the weight of a cluster's adjusted residuals in the mean of a cell.
 func (c *designCell) lever(p designPart) float64 {
 	share := p.n / c.n
 	return share / math.Sqrt(1-share)
 }
 
-// products are the sums over clusters of the products of their levers in each two cells, each
-// divided by the root of the cell's size. They are the same for every contrast.
+// products returns, for each pair of cells, the sum over clusters of the products of their levers, each
+// divided by the root of the cell's size. It is the same for every contrast.
 func (d *Design) products() []float64 {
 	if d.crossed != nil {
 		return d.crossed
 	}
-	type place struct {
+	type cellLever struct {
 		cell  int
 		lever float64
 	}
-	of := make([][]place, len(d.clusters))
+	byCluster := make([][]cellLever, len(d.clusters))
 	for cell := range d.cells {
 		c := &d.cells[cell]
 		for _, p := range c.parts {
 			if len(c.parts) > 1 {
-				of[p.cluster] = append(of[p.cluster], place{cell, c.lever(p) / math.Sqrt(c.n)})
+				byCluster[p.cluster] = append(byCluster[p.cluster], cellLever{cell, c.lever(p) / math.Sqrt(c.n)})
 			}
 		}
 	}
 	d.crossed = make([]float64, len(d.cells)*len(d.cells))
-	for _, places := range of {
-		for _, a := range places {
-			for _, b := range places {
+	for _, levers := range byCluster {
+		for _, a := range levers {
+			for _, b := range levers {
 				d.crossed[a.cell*len(d.cells)+b.cell] += a.lever * b.lever
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContrastByHand: four deals in every cell of a 2×2 design. The contrasts of the deals are
+// TestContrastByHand has four deals in every cell of a 2×2 design. The contrasts of the deals are
 // 1, 3, 2 and 6 for the main effect (sums of two differences, halved: 0.5, 1.5, 1, 3), whose mean
 // is 1.5 and whose standard deviation is 1.0801; Student's quantile for 3 degrees is 3.1824.
 func TestContrastByHand(t *testing.T) {
@@ -33,7 +33,7 @@ func TestContrastByHand(t *testing.T) {
 	same(t, "half", q.Half(), 3.182446305*math.Sqrt(2.0/3)/2, 1e-8)
 }
 
-// TestContrastIsTheMeanOfClusters: a single cell has the interval that Clusters gives it.
+// TestContrastIsTheMeanOfClusters checks that a single cell has the interval of Clusters.
 func TestContrastIsTheMeanOfClusters(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 1))
@@ -53,7 +53,7 @@ func TestContrastIsTheMeanOfClusters(t *testing.T) {
 	}
 }
 
-// TestContrastIsCR2 compares the closed form with the definition, worked out with matrices: an
+// TestContrastIsCR2 compares the closed form with the definition, computed with matrices, for an
 // unbalanced design whose clusters are in one cell, in some or in all.
 func TestContrastIsCR2(t *testing.T) {
 	t.Parallel()
@@ -85,8 +85,8 @@ func TestContrastIsCR2(t *testing.T) {
 			}
 			return 1 / n[rows[i].cell]
 		}
-		// a is A X (X'X)^-1 L. The inverse root of I-H on a vector that is the same within each
-		// cell of a cluster is found as the limit of its series.
+		// a is A X (X'X)^-1 L. The inverse root of I-H, applied to a vector that is constant within each
+		// cell of a cluster, is the limit of its series.
 		var variance float64
 		p := make([][]float64, 6)
 		for g := range 6 {
@@ -141,14 +141,14 @@ func TestContrastIsCR2(t *testing.T) {
 	}
 }
 
-// TestContrastCoverage simulates experiments whose effects are known: intervals of 95% are to
+// TestContrastCoverage simulates experiments with known effects: 95% intervals must
 // hold them in 93 to 97% of the experiments.
 func TestContrastCoverage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name             string
 		levels, clusters int
-		missing          float64 // share of what was not played
+		missing          float64 // share of missing observations
 	}{
 		{"2×2, balanced", 2, 8, 0},
 		{"2×3, balanced", 3, 12, 0},
@@ -193,7 +193,7 @@ func TestContrastCoverage(t *testing.T) {
 	}
 }
 
-// TestContrastWithoutEnough: what cannot be known is not made up.
+// TestContrastWithoutEnough checks that too little data gives an unknown result.
 func TestContrastWithoutEnough(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -218,7 +218,7 @@ func TestContrastWithoutEnough(t *testing.T) {
 	}
 }
 
-// TestContrastTwoWay: clusters that are all within those of the other sort change nothing, and
+// TestContrastTwoWay checks that clusters nested in those of the other kind change nothing, and that
 // copies across deals count once.
 func TestContrastTwoWay(t *testing.T) {
 	t.Parallel()
@@ -252,7 +252,7 @@ func TestContrastTwoWay(t *testing.T) {
 	a, b, both := fold(unique)
 	want, _ := a.Contrast(weights, 0.95)
 	if got, _ := ContrastTwoWay(a, b, both, weights, 0.95); got != want {
-		t.Errorf("plays of their own: %v, want %v", got, want)
+		t.Errorf("separate plays: %v, want %v", got, want)
 	}
 	a, b, both = fold(copied)
 	got, test := ContrastTwoWay(a, b, both, weights, 0.95)

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// McNemar tests whether A and B win equally often on the same deals, exactly: only deals
-// that one of them won and the other did not can tell.
+// McNemar is the exact test of whether A and B win equally often on the same deals. Only deals
+// that one side won and the other lost count.
 func McNemar(p Pairs) Test {
 	t := Test{P: math.NaN(), N: max(p.N(), 0), Method: "mcnemar"}
 	if t.N == 0 || !p.valid() {
@@ -14,8 +14,8 @@ func McNemar(p Pairs) Test {
 	return t
 }
 
-// Fisher tests whether k1 of n1 and k2 of n2, which are of different deals, have the
-// same share, exactly. It is careful rather than sharp: with small numbers it finds a
+// Fisher is the exact test of whether k1 of n1 and k2 of n2, from different deals, are
+// equal shares. It is conservative: with small numbers it finds a
 // difference less often than its P says.
 func Fisher(k1, n1, k2, n2 int) Test {
 	t := Test{P: math.NaN(), N: max(0, min(n1, n2)), Method: "fisher"}
@@ -24,10 +24,10 @@ func Fisher(k1, n1, k2, n2 int) Test {
 	}
 	k := k1 + k2
 	log := func(i int) float64 { return logChoose(n1, i) + logChoose(n2, k-i) - logChoose(n1+n2, k) }
-	most := log(k1) + 1e-7 // tables as likely as this one count, whatever rounding says
+	limit := log(k1) + 1e-7 // allows for rounding: tables as likely as this one count
 	sum := 0.0
 	for i := max(0, k-n2); i <= min(k, n1); i++ {
-		if l := log(i); l <= most {
+		if l := log(i); l <= limit {
 			sum += math.Exp(l)
 		}
 	}

@@ -36,23 +36,22 @@ func successes(r *rand.Rand, n int, p float64) int {
 	return k
 }
 
-// normals are n observations with a mean and a standard deviation.
+// normals returns n normal observations with a mean and a standard deviation.
 func normals(r *rand.Rand, n int, mean, sd float64) []float64 {
 	return drawn(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// episodes are clusters whose members have something in common, so that each tells less
-// than an observation of its own would. Their true mean is 0.
-func episodes(r *rand.Rand, n, most int) (c Clusters, all []float64) {
+// episodes returns clusters whose members depend on each other. Their true mean is 0.
+func episodes(r *rand.Rand, n, maxSize int) (c Clusters, all []float64) {
 	for range n {
-		xs := normals(r, 1+r.IntN(most), 0.7*r.NormFloat64(), 1)
+		xs := normals(r, 1+r.IntN(maxSize), 0.7*r.NormFloat64(), 1)
 		c.Add(xs...)
 		all = append(all, xs...)
 	}
 	return c, all
 }
 
-// wins are clusters of five games each, with a share of 0.2 that differs between episodes.
+// wins returns clusters of five games each, with a mean share of 0.2 that differs between episodes.
 func wins(r *rand.Rand, n int) (c Clusters) {
 	for range n {
 		p := 0.05
@@ -85,7 +84,7 @@ func pairs(r *rand.Rand, n int, p float64, alike float64) (t Pairs) {
 	return t
 }
 
-// TestCoverage draws samples whose truth is known: intervals of 95% are to hold it in 93
+// TestCoverage draws samples with a known truth: 95% intervals must hold it in 93
 // to 97% of them, at sizes where theory says they should.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
@@ -119,21 +118,16 @@ func TestCoverage(t *testing.T) {
 			}
 			return PairedDifference(a, b, 0.95).Holds(1)
 		}},
-		{"median", 3000, func(r *rand.Rand) bool {
-			return Quantile(drawn(150, r.ExpFloat64), 0.5, 0.95).Holds(math.Ln2)
+		{"cohen's d", 1200, func(r *rand.Rand) bool {
+			d, _ := standardized(normals(r, 12, 1.6, 2), normals(r, 15, 0, 2), 0.95)
+			return d.Holds(0.8)
 		}},
-		{"ninth decile", 3000, func(r *rand.Rand) bool {
-			return Quantile(drawn(300, r.ExpFloat64), 0.9, 0.95).Holds(math.Log(10))
+		{"hedges' g", 1200, func(r *rand.Rand) bool {
+			return Hedges(normals(r, 30, 1.6, 2), normals(r, 40, 0, 2), 0.95).Holds(0.8)
 		}},
-		{"bootstrap of a normal mean", 800, func(r *rand.Rand) bool {
-			return Bootstrap{r.Uint64(), 400}.Mean(normals(r, 60, 3, 2), 0.95).Holds(3)
-		}},
-		{"bootstrap of a skewed mean", 800, func(r *rand.Rand) bool {
-			return Bootstrap{r.Uint64(), 400}.Mean(drawn(120, r.ExpFloat64), 0.95).Holds(1)
-		}},
-		{"bootstrap of sixty episodes", 800, func(r *rand.Rand) bool {
-			c, _ := episodes(r, 60, 8)
-			return Bootstrap{r.Uint64(), 400}.Clusters(&c, 0.95).Holds(0)
+		{"paired effect", 1200, func(r *rand.Rand) bool { return PairedEffect(normals(r, 12, 1, 2), 0.95).Holds(0.5) }},
+		{"cohen's h", 1200, func(r *rand.Rand) bool {
+			return CohenH(successes(r, 60, 0.6), 60, successes(r, 80, 0.3), 80, 0.95).Holds(arcsine(0.6) - arcsine(0.3))
 		}},
 		{"mean of ten episodes", 3000, func(r *rand.Rand) bool {
 			c, _ := episodes(r, 10, 8)
@@ -169,7 +163,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestEpisodesAreNotObservations shows what Clusters is for: without it, intervals are
+// TestEpisodesAreNotObservations shows why Clusters exists: without it, intervals are
 // far too narrow.
 func TestEpisodesAreNotObservations(t *testing.T) {
 	t.Parallel()
@@ -178,18 +172,18 @@ func TestEpisodesAreNotObservations(t *testing.T) {
 		return Mean(all, 0.95).Interval.Holds(0)
 	})
 	if held > 0.9 {
-		t.Errorf("members of episodes taken to be independent: %.1f%%", 100*held)
+		t.Errorf("members of episodes treated as independent: %.1f%%", 100*held)
 	}
 }
 
-// TestFalseAlarms draws samples with no difference: tests at 5% are to find one in about
-// 5% of them, and the exact ones of counts, which cannot hit any level, in no more.
+// TestFalseAlarms draws samples with no difference: tests at 5% must find one in about
+// 5% of them. Exact tests of counts cannot reach every level and may find fewer.
 func TestFalseAlarms(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name        string
-		least, most float64
-		p           func(r *rand.Rand, shift float64) Test
+		name      string
+		low, high float64
+		p         func(r *rand.Rand, shift float64) Test
 	}{
 		{"sign flips", 0.04, 0.06, func(r *rand.Rand, shift float64) Test {
 			return Permutation{}.SignFlip(normals(r, 10, shift, 1))
@@ -219,17 +213,17 @@ func TestFalseAlarms(t *testing.T) {
 			t.Parallel()
 			const trials = 2000
 			alarms := often(trials, 11, func(r *rand.Rand) bool { return c.p(r, 0).P <= 0.05 })
-			if alarms < c.least || alarms > c.most {
-				t.Errorf("at 5%%, a difference that is not there is found in %.1f%%", 100*alarms)
+			if alarms < c.low || alarms > c.high {
+				t.Errorf("false alarms at 5%%: %.1f%%", 100*alarms)
 			}
 			if found := often(trials/10, 11, func(r *rand.Rand) bool { return c.p(r, 1).P <= 0.05 }); found < 0.7 {
-				t.Errorf("one that is large is found in %.1f%% only", 100*found)
+				t.Errorf("a large difference is found in only %.1f%%", 100*found)
 			}
 		})
 	}
 }
 
-// TestFalseClaims draws twenty tests at a time, of which ten have nothing in them.
+// TestFalseClaims draws twenty tests at a time, of which ten have no true difference.
 func TestFalseClaims(t *testing.T) {
 	t.Parallel()
 	const trials = 2000
@@ -238,7 +232,7 @@ func TestFalseClaims(t *testing.T) {
 	for range trials {
 		ps := drawn(20, r.Float64)
 		for i := range 10 {
-			ps[i] = math.Pow(ps[i], 20) // these have something in them
+			ps[i] = math.Pow(ps[i], 20) // these have a true difference
 		}
 		claims, wrong := 0.0, 0.0
 		for i, p := range BenjaminiHochberg(ps) {

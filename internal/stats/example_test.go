@@ -39,20 +39,17 @@ func ExampleClusters() {
 	// 0.5556 (-0.3205 to 1.432, n=3, cluster t)
 }
 
-// Any statistic of episodes can have an interval: here the ratio of two sums.
-func ExampleBootstrap_Units() {
-	cost := []float64{3, 5, 4, 8, 6, 7, 5, 4, 9, 6, 3, 5, 7, 6, 8, 4, 5, 6, 7, 5}
-	points := []float64{2, 4, 4, 5, 3, 6, 4, 3, 5, 5, 2, 3, 6, 4, 6, 3, 4, 4, 5, 4}
-	ratio := stats.Bootstrap{Seed: 1}.Units(len(cost), func(picked []int) float64 {
-		c, p := 0.0, 0.0
-		for _, i := range picked {
-			c += cost[i]
-			p += points[i]
-		}
-		return c / p
-	}, 0.95)
-	fmt.Printf("a point costs %.1f to %.1f\n", ratio.Low, ratio.High)
-	// Output: a point costs 1.3 to 1.5
+// Both agents played the same twelve deals, which do not show who is better. How many would, if the
+// difference is as large as it looks?
+func ExamplePairedNeeded() {
+	differences := []float64{0.2, -0.1, 0.4, 0, 0.3, -0.2, 0.1, 0.2, -0.3, 0.3, 0, 0.1}
+	d := stats.PairedEffect(differences, 0.95)
+	n, ok := stats.PairedNeeded(d.Value, 0.05, 0.8)
+	fmt.Println(d)
+	fmt.Println(n-len(differences), "more", ok)
+	// Output:
+	// 0.3922 (-0.2045 to 0.9726, n=12, noncentral t)
+	// 41 more true
 }
 
 func ExampleHolm() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// golden reads one part of testdata/golden.json, which testdata/golden.py makes with
+// golden reads one part of testdata/golden.json, which testdata/golden.py computes with
 // SciPy and statsmodels.
 func golden[T any](t *testing.T, part string) T {
 	t.Helper()
@@ -26,7 +26,7 @@ func golden[T any](t *testing.T, part string) T {
 	return v
 }
 
-// same compares relatively, down to what differs only by rounding.
+// same compares with a relative tolerance.
 func same(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance*max(1, math.Abs(want))) {
@@ -91,30 +91,6 @@ func TestGoldenMeans(t *testing.T) {
 	}
 }
 
-func TestGoldenQuantiles(t *testing.T) {
-	t.Parallel()
-	type cases []struct {
-		Xs                   []float64
-		Q, Confidence, Value float64
-		Low, High            *float64
-	}
-	for _, c := range golden[cases](t, "quantile") {
-		q := Quantile(c.Xs, c.Q, c.Confidence)
-		same(t, "quantile", q.Value, c.Value, 1e-12)
-		for _, end := range []struct {
-			got  float64
-			want *float64
-		}{{q.Low, c.Low}, {q.High, c.High}} {
-			switch {
-			case end.want == nil && !math.IsInf(end.got, 0):
-				t.Errorf("n=%d q=%v: an end at %v that is not known", len(c.Xs), c.Q, end.got)
-			case end.want != nil && end.got != *end.want:
-				t.Errorf("n=%d q=%v: an end at %v, want %v", len(c.Xs), c.Q, end.got, *end.want)
-			}
-		}
-	}
-}
-
 func TestGoldenClusters(t *testing.T) {
 	t.Parallel()
 	type cases []struct {
@@ -132,23 +108,6 @@ func TestGoldenClusters(t *testing.T) {
 		same(t, "cluster high", q.High, c.High, 1e-9)
 		_, df := all.spread()
 		same(t, "degrees of freedom", df, c.DF, 1e-9)
-	}
-}
-
-// The ends are themselves drawn: 50,000 resamples here and 200,000 there leave them about
-// a hundredth of the width apart.
-func TestGoldenBootstrap(t *testing.T) {
-	t.Parallel()
-	type cases []struct {
-		Xs        []float64
-		Low, High float64
-	}
-	for _, c := range golden[cases](t, "bca") {
-		q := Bootstrap{Seed: 1, Resamples: 50_000}.Mean(c.Xs, 0.95)
-		width := c.High - c.Low
-		if math.Abs(q.Low-c.Low) > width/50 || math.Abs(q.High-c.High) > width/50 {
-			t.Errorf("%v, want %v to %v", q, c.Low, c.High)
-		}
 	}
 }
 
@@ -183,5 +142,55 @@ func TestGoldenDistributions(t *testing.T) {
 	}
 	for _, c := range all.Binomial {
 		same(t, "binomial", binomialCDF(c.K, c.N, c.P), c.CDF, 1e-9)
+	}
+}
+
+func sameAll(t *testing.T, what string, q Quantity, value, low, high float64) {
+	t.Helper()
+	same(t, what, q.Value, value, 1e-9)
+	same(t, what+" low", q.Low, low, 1e-6)
+	same(t, what+" high", q.High, high, 1e-6)
+}
+
+func TestGoldenEffects(t *testing.T) {
+	t.Parallel()
+	type cases []struct {
+		A, B            []float64
+		D, G, Low, High float64
+		GLow            float64 `json:"g_low"`
+		GHigh           float64 `json:"g_high"`
+		K1, N1, K2, N2  int
+		H               float64
+	}
+	for _, c := range golden[cases](t, "standardized") {
+		d, _ := standardized(c.A, c.B, 0.95)
+		back, _ := standardized(c.B, c.A, 0.95)
+		sameAll(t, "cohen", d, c.D, c.Low, c.High)
+		sameAll(t, "cohen, other side", back, -c.D, -c.High, -c.Low)
+		sameAll(t, "hedges", Hedges(c.A, c.B, 0.95), c.G, c.GLow, c.GHigh)
+	}
+	for _, c := range golden[cases](t, "paired_effect") {
+		sameAll(t, "paired", PairedEffect(c.A, 0.95), c.D, c.Low, c.High)
+	}
+	for _, c := range golden[cases](t, "cohen_h") {
+		same(t, "h", CohenH(c.K1, c.N1, c.K2, c.N2, 0.95).Value, c.H, 1e-12)
+	}
+}
+
+func TestGoldenPower(t *testing.T) {
+	t.Parallel()
+	type cases []struct {
+		D, P1, P2, Alpha, Power float64
+		N                       int
+	}
+	all := golden[map[string]cases](t, "power")
+	for _, c := range all["means"] {
+		same(t, "means", MeansPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
+	}
+	for _, c := range all["paired"] {
+		same(t, "paired", PairedPower(c.D, c.N, c.Alpha), c.Power, 1e-7)
+	}
+	for _, c := range all["shares"] {
+		same(t, "shares", SharesPower(c.P1, c.P2, c.N, c.Alpha), c.Power, 1e-7)
 	}
 }

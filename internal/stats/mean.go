@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Estimate is what some observations say about the mean of all there could be.
+// Estimate is an estimate of a mean from observations.
 type Estimate struct {
-	N        int      `json:"n"` // 0 where one was not a finite number: then nothing is known
+	N        int      `json:"n"` // 0 if an observation was not finite: then nothing is known
 	Mean     float64  `json:"mean"`
 	SD       float64  `json:"sd"` // of the observations, with n-1; 0 for fewer than two
 	Interval Interval `json:"interval"`
-	Method   string   `json:"method"` // what the interval is: "t" or "wilson"
+	Method   string   `json:"method"` // how the interval was computed: "t" or "wilson"
 }
 
-// Quantity returns the same in the form that all numbers have.
+// Quantity returns the estimate as a Quantity.
 func (e Estimate) Quantity() Quantity {
 	if e.N == 0 {
 		return Unknown(0, e.Method)
@@ -39,14 +39,14 @@ func Of(xs []float64, confidence float64) Estimate {
 // student returns the t interval of a mean with a standard error.
 func student(mean, se, df, confidence float64) Interval {
 	half := float64(tQuantile(df, confidence) * se)
-	if math.IsNaN(half) { // no spread, and a confidence that nothing reaches
+	if math.IsNaN(half) { // no spread, and an infinite quantile
 		half = math.Inf(1)
 	}
 	return Interval{Low: mean - half, High: mean + half}
 }
 
-// PairedDifference returns the mean of a[i]-b[i], which stand for the same deal, with
-// Student's t interval. Where they are not of one length nothing is known.
+// PairedDifference returns the mean of a[i]-b[i], which are from the same deal, with
+// Student's t interval. The result is unknown if the lengths differ.
 func PairedDifference(a, b []float64, confidence float64) Quantity {
 	if len(a) != len(b) {
 		return Unknown(min(len(a), len(b)), "t, paired")
@@ -58,25 +58,25 @@ func PairedDifference(a, b []float64, confidence float64) Quantity {
 	e := t.Mean(confidence)
 	q := e.Quantity()
 	q.Method = "t, paired"
-	if unless(e.SD*e.SD, append(slices.Clone(a), b...)...) == 0 {
-		q.Interval = everything() // pairs that all differ alike do not tell how much others would vary
+	if unlessRounding(e.SD*e.SD, slices.Concat(a, b)...) == 0 {
+		q.Interval = everything() // equal differences do not show how much others would vary
 	}
 	return q
 }
 
-// MeanDifference returns the mean of a less the mean of b, which have nothing to do with
-// each other, with Welch's interval. N is the smaller of the two.
+// MeanDifference returns the mean of a less the mean of b, which are independent of
+// each other, with Welch's interval. N is the size of the smaller one.
 func MeanDifference(a, b []float64, confidence float64) Quantity {
 	w := compareMeans(a, b)
 	q := Quantity{Value: w.difference, Interval: everything(), N: w.n, Method: "welch"}
-	if w.df > 0 && unless(w.se*w.se, append(slices.Clone(a), b...)...) > 0 {
+	if w.df > 0 && unlessRounding(w.se*w.se, slices.Concat(a, b)...) > 0 {
 		q.Interval = student(w.difference, w.se, w.df, confidence)
 	}
 	return q
 }
 
-// Welch tests whether the means of a and b, which have nothing to do with each other,
-// differ. It does not take them to have the same spread.
+// Welch tests whether the means of a and b, which are independent of each other,
+// differ. Their spreads need not be equal.
 func Welch(a, b []float64) Test {
 	w := compareMeans(a, b)
 	if !(w.df > 0) || w.se == 0 {
@@ -85,8 +85,7 @@ func Welch(a, b []float64) Test {
 	return Test{P: tTails(w.difference/w.se, w.df), N: w.n, Method: "welch"}
 }
 
-// welch is a difference of means. Without degrees of freedom nothing is known of its
-// spread.
+// welch is a difference of means. If df is 0, its spread is unknown.
 type welch struct {
 	difference, se, df float64
 	n                  int
@@ -108,7 +107,7 @@ func compareMeans(a, b []float64) welch {
 	w.se = math.Sqrt(vx + vy)
 	w.df = float64(x.n + y.n - 2)
 	if w.se > 0 {
-		// Shares of the variance first: squares of small variances would be 0.
+		// Divide first: squares of small variances would underflow to 0.
 		sx, sy := vx/(vx+vy), vy/(vx+vy)
 		w.df = 1 / (sx*sx/float64(x.n-1) + sy*sy/float64(y.n-1))
 	}

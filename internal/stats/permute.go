@@ -6,20 +6,20 @@ import (
 	"slices"
 )
 
-// Permutation tests whether there is a difference by asking how often chance alone makes
-// one as large: over all possibilities where there are few enough, and otherwise over
-// some that are drawn. It takes nothing for granted about how scores are distributed.
+// Permutation tests whether there is a difference by counting how often chance alone makes
+// one as large: over all possibilities if there are few enough, and otherwise over
+// random ones. It assumes nothing about the distribution of scores.
 type Permutation struct {
 	Seed  uint64 // the same seed gives the same P
 	Draws int    // default: 9,999
 }
 
-// fewEnough is up to how many possibilities are all gone through.
-const fewEnough = 1 << 20
+// maxExact is the number of possibilities up to which a test goes through all of them.
+const maxExact = 1 << 20
 
-// SignFlip tests whether the mean of differences is 0. They are of pairs: the score of A
-// less that of B on the same deal. If there is nothing in it, each could as well have the
-// other sign. Several pairs that depend on each other are to be averaged first.
+// SignFlip tests whether the mean of differences is 0. A difference is the score of A
+// less that of B on the same deal. If A and B are equal, each difference could as well have the
+// other sign. Average pairs that depend on each other first.
 func (p Permutation) SignFlip(differences []float64) Test {
 	t := Test{P: math.NaN(), N: len(differences), Method: "sign flips"}
 	var nonzero []float64 // the others stay 0 with either sign
@@ -36,7 +36,7 @@ func (p Permutation) SignFlip(differences []float64) Test {
 	}
 	// Sums that differ only by rounding are equal.
 	least := math.Abs(sum) - 1e-10*size
-	if len(nonzero) < 63 && 1<<len(nonzero) <= fewEnough {
+	if len(nonzero) < 63 && 1<<len(nonzero) <= maxExact {
 		t.P = float64(flipAll(nonzero, 0, least)) / float64(int(1)<<len(nonzero))
 		return t
 	}
@@ -46,8 +46,8 @@ func (p Permutation) SignFlip(differences []float64) Test {
 	return t
 }
 
-// flipAll counts the ways to give signs to ds that make sum at least so large, in
-// either direction.
+// flipAll counts the ways to give signs to ds for which sum plus the signed ds is at least
+// least, in either direction.
 func flipAll(ds []float64, sum, least float64) int {
 	if len(ds) > 0 {
 		return flipAll(ds[1:], sum+ds[0], least) + flipAll(ds[1:], sum-ds[0], least)
@@ -58,7 +58,7 @@ func flipAll(ds []float64, sum, least float64) int {
 	return 0
 }
 
-// flipSome returns the sum of ds with signs at random, a bit for each.
+// flipSome returns the sum of ds with random signs, one bit for each.
 func flipSome(r *rand.Rand, ds []float64) float64 {
 	sum, bits := 0.0, uint64(0)
 	for i, d := range ds {
@@ -74,22 +74,22 @@ func flipSome(r *rand.Rand, ds []float64) float64 {
 	return sum
 }
 
-// Shuffle tests whether a and b, which are of different deals, have the same mean. If
-// there is nothing in it, each observation could as well have been in the other group.
-// Groups whose spread and size both differ are better tested by Welch.
+// Shuffle tests whether a and b, which are from different deals, have the same mean. If
+// they have, each observation could as well have been in the other group.
+// Use Welch for groups that differ in both spread and size.
 func (p Permutation) Shuffle(a, b []float64) Test {
 	t := Test{P: math.NaN(), N: min(len(a), len(b)), Method: "shuffles"}
 	if t.N == 0 {
 		return t
 	}
 	if len(a) > len(b) {
-		a, b = b, a // the difference is as large from the other side, and the smaller is less work
+		a, b = b, a // the absolute difference is the same, and the smaller group is less work
 	}
 	all, least := pooled(a, b)
 	if math.IsNaN(least) {
 		return t
 	}
-	if ways := choices(len(all), len(a)); ways <= fewEnough {
+	if ways := choices(len(all), len(a)); ways <= maxExact {
 		t.P = float64(chooseAll(all, len(a), 0, least)) / ways
 		return t
 	}
@@ -99,13 +99,12 @@ func (p Permutation) Shuffle(a, b []float64) Test {
 	return t
 }
 
-// pooled returns a and b in one, with the mean taken out so that the sum of a's place is
-// as good as a difference of means, and how large it is as it stands; NaN where one is
-// not finite.
+// pooled returns a and b in one slice, less their mean, so that the sum of a's part measures the
+// difference of means. least is the size of that sum, or NaN if an observation is not finite.
 func pooled(a, b []float64) (all []float64, least float64) {
 	var mean Tally
 	for _, x := range slices.Concat(a, b) {
-		x -= a[0] // exact where they are near to each other, which a mean of large numbers is not
+		x -= a[0] // keeps precision: a mean of large numbers that are close together loses it
 		all = append(all, x)
 		mean.Add(x)
 	}
@@ -123,16 +122,16 @@ func pooled(a, b []float64) (all []float64, least float64) {
 	return all, math.Abs(sum) - 1e-10*size
 }
 
-// choices is in how many ways k of n can be chosen, or something above fewEnough.
+// choices returns the number of ways to choose k of n, or a number above maxExact.
 func choices(n, k int) float64 {
 	ways := 1.0
-	for i := 1; i <= k && ways <= fewEnough; i++ {
+	for i := 1; i <= k && ways <= maxExact; i++ {
 		ways = math.Round(ways * float64(n-k+i) / float64(i))
 	}
 	return ways
 }
 
-// chooseAll counts the ways to choose k of xs that make sum at least so large.
+// chooseAll counts the ways to choose k of xs for which sum plus the chosen xs is at least least, in either direction.
 func chooseAll(xs []float64, k int, sum, least float64) int {
 	if k == 0 {
 		if math.Abs(sum) >= least {
@@ -146,7 +145,7 @@ func chooseAll(xs []float64, k int, sum, least float64) int {
 	return chooseAll(xs[1:], k-1, sum+xs[0], least) + chooseAll(xs[1:], k, sum, least)
 }
 
-// chooseSome returns the sum of k of xs at random. It reorders xs.
+// chooseSome returns the sum of k random xs. It reorders xs.
 func chooseSome(r *rand.Rand, xs []float64, k int) float64 {
 	sum := 0.0
 	for i := range k {
@@ -157,8 +156,8 @@ func chooseSome(r *rand.Rand, xs []float64, k int) float64 {
 	return sum
 }
 
-// drawn returns P from draws that may be as extreme as what was seen. What was seen is
-// one of the possibilities itself: so P is never 0, and not too small on average.
+// drawn returns P: the share of draws that are as extreme as the data. The data count
+// as one of the draws, so P is never 0 and not too small on average.
 func (p Permutation) drawn(extreme func() bool) float64 {
 	draws := p.Draws
 	if draws < 1 {

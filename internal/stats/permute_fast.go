@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// SignFlipP is about the P of Permutation.SignFlip, in a time that allows thousands of them. Up to
-// twelve differences other than 0 it goes through all signs, and is exact. Beyond, it is
+// SignFlipP approximates the P of Permutation.SignFlip, fast enough for thousands of calls. With up to
+// twelve differences other than 0 it tries all signs and is exact. With more, it uses
 // the saddlepoint approximation of Lugannani and Rice (Advances in Applied Probability 12, 1980) to the
-// distribution of the sum, mostly within a tenth of P, and never less than the least P there can be.
+// distribution of the sum. That is mostly within a tenth of P, and never below the smallest possible P.
 func SignFlipP(differences []float64) float64 {
 	const all = 12
 	nonzero := make([]float64, 0, len(differences))
@@ -27,14 +27,14 @@ func SignFlipP(differences []float64) float64 {
 		return float64(flipAll(nonzero, 0, least)) / float64(int(1)<<len(nonzero))
 	case least >= size*(1-1e-9):
 		return floor
-	case math.Abs(sum) < 1e-3*math.Sqrt(square): // where the approximation has a hole, and P is near 1
+	case math.Abs(sum) < 1e-3*math.Sqrt(square): // here the approximation is singular, and P is near 1
 		return 1
 	}
 	return min(1, max(floor, 2*signTail(nonzero, math.Abs(sum), square)))
 }
 
-// SignFlipBelow says whether SignFlipP is below level. By Hoeffding's inequality it is at most
-// 2·exp(-z²/2), which often decides.
+// SignFlipBelow reports whether SignFlipP is below level. By Hoeffding's inequality P is at most
+// 2·exp(-z²/2), which often decides without computing it.
 func SignFlipBelow(differences []float64, level float64) bool {
 	sum, square := 0.0, 0.0
 	for _, d := range differences {
@@ -44,8 +44,8 @@ func SignFlipBelow(differences []float64, level float64) bool {
 	return isFinite(square) && 2*math.Exp(-sum*sum/square/2) < level || SignFlipP(differences) < level
 }
 
-// signTail is about how often the sum of ds with random signs is s or more, for an s from above 0
-// to below the sum of all.
+// signTail approximates how often the sum of ds with random signs is s or more. s is above 0
+// and below the sum of all ds.
 func signTail(ds []float64, s, square float64) float64 {
 	// The saddlepoint is where the slope of the cumulant generating function, the sum of
 	// log cosh(t·d), is s.

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestSignFlipP: it is the P of the exact test for few differences, and within a third of it for more,
-// however small.
+// TestSignFlipP checks that it is the P of the exact test for few differences, and within a third of it for more.
 func TestSignFlipP(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
@@ -37,7 +36,7 @@ func TestSignFlipP(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []int{3, 14, 30, 200} { // all of one sign: the least there can be
+	for _, n := range []int{3, 14, 30, 200} { // all of one sign: the smallest possible P
 		ds := make([]float64, n+2) // the last two are 0
 		for i := range n {
 			ds[i] = 1 + r.Float64()

@@ -11,7 +11,7 @@ func Share(k, n int, confidence float64) Quantity {
 }
 
 // Wilson returns Wilson's score interval of a proportion: k of n. It stays within 0 and
-// 1 and is good for small n and for k of 0 or n. With no observations it is all of 0 to 1.
+// 1 and suits small n and k of 0 or n. Without observations it is 0 to 1.
 func Wilson(k, n int, confidence float64) Interval {
 	if n <= 0 {
 		return Interval{Low: 0, High: 1}
@@ -20,20 +20,20 @@ func Wilson(k, n int, confidence float64) Interval {
 	return WilsonShare(float64(k)/float64(n), float64(n), confidence)
 }
 
-// WilsonShare is Wilson's interval of a share p of n observations. n is not a whole number where
+// WilsonShare returns Wilson's interval of a share p of n observations. n need not be a whole number:
 // observations that depend on each other count for less than one.
 func WilsonShare(p, n, confidence float64) Interval {
 	z := normalQuantile(confidence)
 	if math.IsInf(z, 1) {
 		return Interval{Low: 0, High: 1}
 	}
-	zz := float64(z * z) // the conversions keep products from being fused, which only some processors do
+	zz := float64(z * z) // the conversions prevent fused multiply-add, which only some processors have
 	denominator := 1 + zz/n
 	centre := (p + zz/(2*n)) / denominator
 	half := z / denominator * math.Sqrt(float64(p*(1-p))/n+zz/float64(4*n*n))
 	i := Interval{Low: max(0, centre-half), High: min(1, centre+half)}
 	if p == 0 {
-		i.Low = 0 // exactly, whatever rounding left
+		i.Low = 0 // without a rounding error
 	}
 	if p == 1 {
 		i.High = 1
@@ -41,8 +41,8 @@ func WilsonShare(p, n, confidence float64) Interval {
 	return i
 }
 
-// ShareDifference returns by how much the share k1 of n1 is above k2 of n2, with
-// Newcombe's hybrid score interval. N is the smaller of the two.
+// ShareDifference returns the share k1 of n1 less the share k2 of n2, with
+// Newcombe's hybrid score interval. N is the smaller of n1 and n2.
 func ShareDifference(k1, n1, k2, n2 int, confidence float64) Quantity {
 	a, b := Share(k1, n1, confidence), Share(k2, n2, confidence)
 	d := Quantity{Value: a.Value - b.Value, Interval: Interval{Low: -1, High: 1}, N: min(a.N, b.N), Method: "newcombe"}
@@ -52,19 +52,19 @@ func ShareDifference(k1, n1, k2, n2 int, confidence float64) Quantity {
 	return d
 }
 
-// Pairs counts what two sides came to on the same deals, where each deal is won or not.
+// Pairs counts which side won on the same deals, where each side wins a deal or not.
 type Pairs struct {
 	Both, OnlyA, OnlyB, Neither int
 }
 
-// N returns how many pairs there are.
+// N returns the number of pairs.
 func (p Pairs) N() int { return p.Both + p.OnlyA + p.OnlyB + p.Neither }
 
 func (p Pairs) valid() bool {
 	return p.Both >= 0 && p.OnlyA >= 0 && p.OnlyB >= 0 && p.Neither >= 0
 }
 
-// PairedShareDifference returns by how much the share of A is above that of B on the
+// PairedShareDifference returns the share of A less that of B on the
 // same deals, with Newcombe's interval for pairs.
 func PairedShareDifference(p Pairs, confidence float64) Quantity {
 	n := p.N()
@@ -80,8 +80,8 @@ func PairedShareDifference(p Pairs, confidence float64) Quantity {
 	}
 }
 
-// correlation is Newcombe's: the phi coefficient, corrected for continuity where it is
-// above 0, and 0 where a side always wins or never does.
+// correlation returns Newcombe's coefficient: phi, corrected for continuity if it is
+// above 0, and 0 if a side always wins or never does.
 func (p Pairs) correlation() float64 {
 	e, f, g, h := float64(p.Both), float64(p.OnlyA), float64(p.OnlyB), float64(p.Neither)
 	margins := math.Sqrt((e+f)*(g+h)) * math.Sqrt((e+g)*(f+h))
@@ -95,8 +95,8 @@ func (p Pairs) correlation() float64 {
 	return c / margins
 }
 
-// squareAndAdd makes the interval of a-b out of theirs, which are correlated by r. That
-// keeps what is good about Wilson's: it never leaves -1 to 1.
+// squareAndAdd returns the interval of a-b from their Wilson intervals and their correlation r. It
+// never leaves -1 to 1.
 func squareAndAdd(a, b Quantity, r, confidence float64) Interval {
 	if math.IsInf(normalQuantile(confidence), 1) {
 		return Interval{Low: -1, High: 1}

@@ -24,9 +24,9 @@ func TestNewcombePublished(t *testing.T) {
 	}
 }
 
-// Darwin's pairs of cross- and self-fertilized maize, in eighths of an inch, as Fisher
-// went through them by hand: of the 32,768 ways to give them signs, 863 have a sum as
-// large as what was seen. The Design of Experiments (1935), section 21.
+// Darwin's pairs of cross- and self-fertilized maize, in eighths of an inch. Fisher found
+// that of the 32,768 ways to give them signs, 863 have a sum as
+// large as the data. The Design of Experiments (1935), section 21.
 func TestSignFlipOnDarwinsMaize(t *testing.T) {
 	t.Parallel()
 	maize := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
@@ -35,8 +35,8 @@ func TestSignFlipOnDarwinsMaize(t *testing.T) {
 	}
 }
 
-// Fisher's lady, who told three of four cups right: The Design of Experiments (1935),
-// section 5. Of the 70 ways to choose, 17 are as good or better on her side, and as many
+// Fisher's lady tasting tea, with three of four cups right: The Design of Experiments (1935),
+// section 5. Of the 70 ways to choose, 17 are as good or better, and as many
 // are as bad.
 func TestFisherOnTheLadyTastingTea(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestFisherOnTheLadyTastingTea(t *testing.T) {
 
 // Benjamini and Hochberg, "Controlling the false discovery rate", Journal of the Royal
 // Statistical Society B 57 (1995), section 3.2: fifteen tests of a study of myocardial
-// infarction, of which theirs claims four at 5%, and Bonferroni's and Holm's three.
+// infarction. Their method claims four at 5%, Bonferroni's and Holm's three.
 func TestAdjustedPublished(t *testing.T) {
 	t.Parallel()
 	ps := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
@@ -64,7 +64,7 @@ func TestAdjustedPublished(t *testing.T) {
 	}
 }
 
-// The two drugs of Student's sleep data taken to be of different people: R's t.test
+// The two drugs of Student's sleep data, treated as different people: R's t.test
 // prints this interval and this P.
 func TestWelchOnStudentsSleep(t *testing.T) {
 	t.Parallel()

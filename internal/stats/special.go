@@ -7,7 +7,7 @@ import (
 )
 
 // normalQuantile returns z such that a normal variable is within ±z with the given
-// confidence; a confidence that is none needs everything.
+// confidence. It is infinite if the confidence is not between 0 and 1.
 func normalQuantile(confidence float64) float64 {
 	if !(confidence > 0 && confidence < 1) {
 		return math.Inf(1)
@@ -15,12 +15,12 @@ func normalQuantile(confidence float64) float64 {
 	return math.Sqrt2 * math.Erfinv(confidence)
 }
 
-// normalCDF returns the share of a normal variable below x.
+// normalCDF returns the probability that a normal variable is below x.
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
 // tQuantile is normalQuantile for Student's t with df degrees of freedom. If T is such
-// a variable then T²/(df+T²) has the beta distribution of 1/2 and df/2; the half of it
-// that is small is inverted, where floating point has room.
+// a variable then T²/(df+T²) has the beta distribution of 1/2 and df/2. The smaller half
+// of it is inverted, where floating point is more precise.
 func tQuantile(df, confidence float64) float64 {
 	if !(confidence > 0 && confidence < 1) || !(df > 0) {
 		return math.Inf(1)
@@ -32,13 +32,13 @@ func tQuantile(df, confidence float64) float64 {
 	return math.Sqrt(df * (1 - y) / y)
 }
 
-// tTails returns how often Student's t with df degrees of freedom is further from 0
+// tTails returns the probability that Student's t with df degrees of freedom is further from 0
 // than t.
 func tTails(t, df float64) float64 {
 	return mathext.RegIncBeta(df/2, 0.5, df/(df+t*t))
 }
 
-// binomialCDF returns how often at most k of n happen, each with probability p.
+// binomialCDF returns the probability of at most k successes in n, each with probability p.
 func binomialCDF(k, n int, p float64) float64 {
 	switch {
 	case k < 0:

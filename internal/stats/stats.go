@@ -1,32 +1,29 @@
-// Package stats turns observations into numbers that say how sure they are: for
+// Package stats estimates quantities from observations, with intervals and tests: for
 // reports, for comparisons, and for plans that stop when they know enough.
 //
 // Which function to use:
 //
-//   - A share, as how often something happened: Share. Its difference between two
+//   - A share, such as how often something happened: Share. The difference between two
 //     groups: ShareDifference; on the same deals: PairedShareDifference.
-//   - A mean: Mean. Observations one by one, in little memory: Tally. Skewed, or not a
-//     mean at all: Bootstrap.
-//   - Several observations from one episode are not independent. Average them, or, where
+//   - A mean: Mean. Observations one by one, in little memory: Tally.
+//   - Several observations from one episode are not independent. Average them, or, if
 //     episodes have different numbers of them: Clusters.
-//   - A median or another quantile: Quantile.
 //   - Did A do better than B? On the same deals: PairedDifference for how much,
-//     Permutation.SignFlip for whether, McNemar for whether where the score is 0 or 1. On
+//     Permutation.SignFlip for whether, McNemar for whether if the score is 0 or 1. On
 //     different deals: MeanDifference, Welch or Permutation.Shuffle, and Fisher.
-//   - Several things vary at once, such as prompt and model: Design, whose contrasts are main
+//   - Several factors vary at once, such as prompt and model: Design, whose contrasts are main
 //     effects and interactions.
-//   - Several of these at once: Holm where one false claim is too many, BenjaminiHochberg
-//     where a share of false ones may stand.
+//   - Several tests at once: Holm if one false claim is too many, BenjaminiHochberg
+//     if a share of false claims is acceptable.
+//   - How large is a difference, in standard deviations? Hedges, PairedEffect, CohenH.
+//   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
+//     this many show it? MeansPower, PairedPower, SharesPower.
 //
-// How large a difference is, and how many episodes would show it, is in stats/effect;
-// who is stronger, from games between two, in stats/rating.
+// Who is stronger, from games between two, is in stats/rating.
 //
-// What it promises: every function is pure, and what draws at random draws from a seed;
-// observations are folded in the order they are given, so that the same episodes give
-// the same digits; nothing panics, and where too little is known, or an observation is
-// not a finite number, the answer says so and is never a number made up.
-//
-// It is not for reading journals or for drawing: it knows numbers only.
+// Every function is pure; random draws come from a seed. Observations are added in the order
+// they are given, so that the same episodes give the same digits. Nothing panics. If too little
+// is known, or an observation is not finite, the result is unknown.
 package stats
 
 import (
@@ -35,27 +32,16 @@ import (
 	values "parley/stats"
 )
 
-// Interval is the public package's.
-type Interval = values.Interval
+// These are the types of the public package stats.
+type (
+	Interval = values.Interval
+	Quantity = values.Quantity
+	Test     = values.Test
+)
 
-// Quantity is the public package's.
-type Quantity = values.Quantity
-
-// Test is the public package's.
-type Test = values.Test
-
-// Unknown is a quantity that n observations say nothing about.
+// Unknown returns a quantity without a value, from n observations.
 func Unknown(n int, method string) Quantity { return values.Unknown(n, method) }
 
 func everything() Interval { return values.Everything() }
 
 func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
-
-func allFinite(xs []float64) bool {
-	for _, x := range xs {
-		if !isFinite(x) {
-			return false
-		}
-	}
-	return true
-}

@@ -2,25 +2,25 @@ package stats
 
 import "math"
 
-// Stratum is a part of a whole that was sampled by itself.
+// Stratum is a part of a population, sampled separately.
 type Stratum struct {
-	Size   float64   // how many units the whole has of it
-	Values []float64 // of those that were sampled: two or more
+	Size   float64   // the number of units in the stratum
+	Values []float64 // of the sampled units: two or more
 }
 
-// Strata is a stratified random sample of a whole whose size is known.
+// Strata is a stratified random sample of a population of known size.
 type Strata struct {
 	Sampled []Stratum
-	// Size is how many units the whole has, those of strata that were not sampled included.
+	// Size is the number of units in the population, including strata that were not sampled.
 	Size float64
-	// All is how many strata the whole has. Where it is more than Sampled, these are a random
+	// All is the number of strata in the population. If it is more than len(Sampled), these are a random
 	// sample of them.
 	All int
 }
 
-// Total predicts the sum over all units of the whole, if each is a new one of its stratum and not
-// one that was sampled. The estimate is the sum over strata of size times mean; where strata
-// were sampled, it is scaled by the size of the whole, and its variance has two stages: between
+// Total predicts the sum over all units of the population, if each is a new unit of its stratum and not
+// a sampled one. The estimate is the sum over strata of size times mean. If only some strata
+// were sampled, it is scaled to the size of the population, and its variance has two stages: between
 // strata, and within them. See Cochran, Sampling Techniques (1977), chapters 5 and 11.
 func (s Strata) Total(confidence float64) Quantity {
 	mean, parts := s.spread(true)
@@ -33,7 +33,7 @@ func (s Strata) Total(confidence float64) Quantity {
 	return q
 }
 
-// Mean is the mean over all units, with its interval; its SD is that of single units.
+// Mean returns the mean over all units, with its interval. Its SD is that of single units.
 func (s Strata) Mean(confidence float64) Estimate {
 	mean, parts := s.spread(false)
 	e := Estimate{Mean: mean, Interval: everything(), Method: "strata"}
@@ -56,7 +56,7 @@ func (s Strata) Mean(confidence float64) Estimate {
 // component is a part of a variance, with its degrees of freedom.
 type component struct{ variance, df float64 }
 
-// spread returns the mean over units, and what the variance of the total consists of.
+// spread returns the mean over units, and the components of the variance of the total.
 func (s Strata) spread(predict bool) (mean float64, parts []component) {
 	size, sum := 0.0, 0.0
 	for _, h := range s.Sampled {
@@ -89,8 +89,8 @@ func (s Strata) spread(predict bool) (mean float64, parts []component) {
 }
 
 // welch1947 adds up components. The degrees of freedom of the sum are Welch's second
-// approximation (Biometrika 34, 1947): unlike the first, it does not mistake the noise in
-// components of few degrees of freedom for a difference between them. 0: the variance is not known.
+// approximation (Biometrika 34, 1947). Unlike the first, it does not mistake the noise in
+// components of few degrees of freedom for a difference between them. A df of 0 means that the variance is unknown.
 func welch1947(parts []component) (variance, df float64) {
 	squares := 0.0
 	for _, p := range parts {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStrata: one stratum gives Student's interval; a whole of nothing adds nothing; and what
-// cannot be estimated is unknown.
+// TestStrata checks that one stratum gives Student's interval, that an empty population has a total of 0, and that
+// what cannot be estimated is unknown.
 func TestStrata(t *testing.T) {
 	t.Parallel()
 	xs := []float64{3, 5, 4, 8, 1}
@@ -20,12 +20,12 @@ func TestStrata(t *testing.T) {
 	if total := one.Total(0.95); math.Abs(total.Half()-half) > 1e-9 || math.Abs(total.Value-42) > 1e-9 {
 		t.Errorf("%v, want ±%v", total, half)
 	}
-	// Two cells with the same values, all that there are: 42 + 84, and twice the freedom.
+	// Two strata with the same values, and no others: 42 + 84, and twice the degrees of freedom.
 	two := Strata{Sampled: []Stratum{{10, xs}, {20, xs}}, Size: 30, All: 2}
 	if total := two.Total(0.95); math.Abs(total.Value-126) > 1e-9 {
 		t.Errorf("%v", total)
 	}
-	two.All, two.Size = 4, 60 // two of four cells of one mean: nothing is between them
+	two.All, two.Size = 4, 60 // two of four strata with equal means: no variance between them
 	if total := two.Total(0.95); math.Abs(total.Value-252) > 1e-9 || math.IsInf(total.Half(), 0) {
 		t.Errorf("%v", total)
 	}
@@ -33,6 +33,6 @@ func TestStrata(t *testing.T) {
 		t.Errorf("%v", total)
 	}
 	if total := (Strata{Sampled: []Stratum{{5, xs[:1]}}, Size: 5, All: 1}).Total(0.95); !math.IsInf(total.High, 1) {
-		t.Errorf("one value tells nothing of the spread: %v", total)
+		t.Errorf("the spread of a single value is unknown: %v", total)
 	}
 }

@@ -2,8 +2,8 @@ package stats
 
 import "math"
 
-// Tally folds observations one by one, in little memory. The zero value is empty. The
-// same observations in the same order give the same digits: fold in episode order.
+// Tally estimates a mean from observations added one by one, in constant memory. The zero value is empty. The
+// same observations in the same order give the same digits, so add them in episode order.
 type Tally struct {
 	n        int
 	mean, m2 float64 // m2 is the sum of squared distances from the mean
@@ -19,8 +19,7 @@ func tallied(xs []float64) Tally {
 	return t
 }
 
-// Add takes in one observation. It is Welford's method: exact enough whatever the size
-// of the mean.
+// Add adds an observation, by Welford's method, which stays precise for any size of the mean.
 func (t *Tally) Add(x float64) {
 	t.n++
 	d := x - t.mean
@@ -35,10 +34,10 @@ func (t *Tally) Add(x float64) {
 	}
 }
 
-// N returns how many observations there were.
+// N returns the number of observations.
 func (t *Tally) N() int { return t.n }
 
-// sound says whether all observations were finite, and small enough to be squared.
+// sound reports whether all observations were finite, and small enough to be squared.
 func (t *Tally) sound() bool { return isFinite(t.mean) && isFinite(t.m2) }
 
 func (t *Tally) variance() float64 {
@@ -62,8 +61,7 @@ func (t *Tally) Mean(confidence float64) Estimate {
 	return e
 }
 
-// Estimate returns the mean with the interval that fits: Wilson's where every
-// observation was 0 or 1, Student's otherwise.
+// Estimate returns the mean with Wilson's interval if every observation was 0 or 1, and Student's otherwise.
 func (t *Tally) Estimate(confidence float64) Estimate {
 	e := t.Mean(confidence)
 	if t.n > 0 && !t.other {

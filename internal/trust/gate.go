@@ -9,33 +9,33 @@ import (
 	"sync"
 )
 
-// Need is a grant that something wants, and who wants it.
+// Need is a grant that is needed, and by whom.
 type Need struct {
 	Grant
-	// Source is what wants it, in words: the plan x.yaml.
+	// Source describes what needs it: the plan x.yaml.
 	Source string
-	// Place is where it says so: x.yaml:5:12: providers.lab.key_env.
+	// Place is where it is asked for: x.yaml:5:12: providers.lab.key_env.
 	Place string
 }
 
-// Gate decides for one process. The zero Gate and a nil one allow what needs nobody's word.
-// It may be used from several goroutines at once; its fields are set before that.
+// Gate decides for one process. The zero Gate and a nil one allow only what needs no permission. It is safe for
+// concurrent use once its fields are set.
 type Gate struct {
-	// Store is where the user's answers are remembered. Default: nowhere.
+	// Store remembers the user's answers. Default: none.
 	Store *Store
-	// Env looks a variable up, to see whether it is set. Default: os.LookupEnv.
+	// Env looks up a variable, to see whether it is set. Default: os.LookupEnv.
 	Env func(name string) (string, bool)
-	// Ask asks the user. Default: there is nobody to ask.
+	// Ask asks the user. Default: nobody can be asked.
 	Ask func(Need) (bool, error)
-	// Say is told what the user should know and need not answer. Default: nothing is said.
+	// Say shows a message to the user. Default: nothing is shown.
 	Say func(text string)
-	// Command is how to say yes for a script, given the words to add. Default: the words.
+	// Command returns the command with flags added. Default: the flags alone.
 	Command func(add string) string
 
 	mu      sync.Mutex
 	given   []Grant // by flags, or by an answer in this process
 	warned  []Grant
-	damaged bool // the user was told that the store is
+	damaged bool // the user knows that the store is damaged
 }
 
 // Give allows grants for this process.
@@ -52,7 +52,7 @@ func (g *Gate) Silence() {
 	g.Ask = nil
 }
 
-// Why says why a grant is allowed: Preset, OnLoopback, Given, Remembered; or "" if it is not.
+// Why returns why a grant is allowed: Preset, OnLoopback, Given, Remembered; or "" if it is not.
 func (g *Gate) Why(want Grant) string {
 	if why := want.free(); why != "" || g == nil {
 		return why
@@ -86,7 +86,7 @@ func (g *Gate) say(text string) {
 	}
 }
 
-// set says whether a grant has anything to send.
+// set reports whether there is something to send for a grant.
 func (g *Gate) set(want Grant) bool {
 	if want.What != Variable {
 		return true
@@ -99,8 +99,7 @@ func (g *Gate) set(want Grant) bool {
 	return ok && strings.TrimSpace(value) != ""
 }
 
-// Allow is an error, a *RefusedError, unless everything that is needed is allowed already. It asks
-// nobody.
+// Allow returns *RefusedErrors unless everything that is needed is already allowed. It asks nobody.
 func (g *Gate) Allow(needs ...Need) error {
 	var left []Need
 	for _, n := range needs {
@@ -111,8 +110,8 @@ func (g *Gate) Allow(needs ...Need) error {
 	return g.refuse(left)
 }
 
-// Check is Allow for the time before anything is sent: it asks the user for what is not
-// allowed, and remembers what is.
+// Check is Allow for the time before anything is sent: it asks the user for what is not allowed, and remembers the
+// answers.
 func (g *Gate) Check(needs ...Need) error {
 	if g == nil {
 		return g.Allow(needs...)
@@ -149,7 +148,7 @@ func (g *Gate) Check(needs ...Need) error {
 	return g.refuse(left)
 }
 
-// warn says once that something travels unencrypted, where the user was not asked.
+// warn warns once that something is sent unencrypted, if the user was not asked.
 func (g *Gate) warn(want Grant) {
 	if want.Plain() && !slices.Contains(g.warned, want) {
 		g.warned = append(g.warned, want)
@@ -165,7 +164,7 @@ func (g *Gate) refuse(left []Need) error {
 	return errors.Join(errs...)
 }
 
-// RefusedError is what the user has not allowed.
+// RefusedError is a need that the user has not allowed.
 type RefusedError struct {
 	Need
 	gate *Gate

@@ -11,22 +11,22 @@ import (
 	"path/filepath"
 )
 
-// maxStore bounds what is read of a store: far above what anybody has answered.
+// maxStore limits the size of a store.
 const maxStore = 4 << 20
 
-// Store is the file of what the user has allowed: one JSON object a line. Lines are only ever
-// appended, each in one write, so that any number of processes may use a store at once and a
-// crash costs at most the line being written. A nil Store remembers nothing.
+// Store is the file of the user's answers: one JSON object per line. Lines are only appended, each in one write, so any
+// number of processes may use a store at once, and a crash loses at most the line being written. A nil Store remembers
+// nothing.
 type Store struct{ path string }
 
 // NewStore returns the store at path. The file need not exist.
 func NewStore(path string) *Store { return &Store{path: path} }
 
-// Path is where the store is.
+// Path returns the path of the store.
 func (s *Store) Path() string { return s.path }
 
-// Load returns what was allowed. Lines that are damaged allow nothing; the error names the
-// first of them, and the rest is returned all the same.
+// Load returns the grants. Damaged lines allow nothing: the error names the first of them, and the other grants are
+// still returned.
 func (s *Store) Load() ([]Grant, error) {
 	if s == nil {
 		return nil, nil
@@ -43,7 +43,7 @@ func (s *Store) Load() ([]Grant, error) {
 		return nil, fmt.Errorf("trust: what you allowed cannot be read: %w", err)
 	}
 	if len(b) > maxStore {
-		return nil, fmt.Errorf("trust: %s is larger than %d MiB, and is not used: delete it to begin anew", s.path, maxStore>>20)
+		return nil, fmt.Errorf("trust: %s is larger than %d MiB, and is not used: delete it to start again", s.path, maxStore>>20)
 	}
 	return s.parse(b)
 }
@@ -65,7 +65,7 @@ func (s *Store) parse(b []byte) (all []Grant, damage error) {
 	return all, damage
 }
 
-// Add remembers a grant.
+// Add stores a grant.
 func (s *Store) Add(g Grant) (err error) {
 	if s == nil {
 		return errors.New("trust: there is no folder for your settings to remember it in")
@@ -86,8 +86,8 @@ func (s *Store) Add(g Grant) (err error) {
 	if err != nil {
 		return err
 	}
-	// A line that a crash cut off must not take this one with it: every line begins with the
-	// end of the one before it. Empty lines are skipped.
+	// A line that a crash truncated must not damage this one, so every line starts with a newline. Empty lines are
+	// skipped.
 	_, err = f.Write(append(append([]byte("\n"), line...), '\n'))
 	return errors.Join(err, f.Sync(), f.Close())
 }

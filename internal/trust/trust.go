@@ -1,14 +1,12 @@
-// Package trust decides whether the value of an environment variable may be sent to a
-// host, and remembers what the user has allowed.
+// Package trust decides whether the value of an environment variable may be sent to a host, and remembers what the
+// user has allowed.
 //
-// What it promises: a preset's variable goes to that preset's own hosts over https, and any
-// variable to this machine; every other pair of variable and host needs the user's word,
-// given by a flag, by an answer to a question, or by an answer that was remembered. A pair is
-// refused where nobody can be asked. A variable that is not set sends nothing, and needs no
-// word. It never reads or prints the value of a variable.
+// What it promises: a preset's variable may go to that preset's own hosts over https, and any variable to this machine.
+// Every other pair of variable and host needs the user's permission: by a flag, by an answer, or by a remembered
+// answer. It is refused if nobody can be asked. A variable that is not set sends nothing, and needs no permission. The
+// package never reads or prints the value of a variable.
 //
-// It is not for sending anything, and it does not read plans: packages app and cli tell it
-// what a plan wants.
+// It sends nothing and reads no plans: packages app and cli pass it what a plan needs.
 package trust
 
 import (
@@ -23,25 +21,25 @@ import (
 	"parley/internal/provider"
 )
 
-// The sorts of grants. More may follow: a program to run, a file of code to load.
+// The types of grants.
 const (
 	// Variable is the value of an environment variable, sent to a host.
 	Variable = "variable"
-	// ClientKeys are the keys of a gateway's clients, handed on to a host.
+	// ClientKeys are the keys of a gateway's clients, passed on to a host.
 	ClientKeys = "client-keys"
 )
 
-// Grant is one thing that needs the user's word.
+// Grant is one thing that needs permission.
 type Grant struct {
-	// What is the sort: Variable or ClientKeys.
+	// What is the type: Variable or ClientKeys.
 	What string `json:"what"`
-	// Name is that of the variable. Empty for ClientKeys.
+	// Name is the name of the variable. Empty for ClientKeys.
 	Name string `json:"name,omitempty"`
 	// Host is scheme, host and port, as Origin writes them.
 	Host string `json:"host,omitempty"`
 }
 
-// Flag is the grant as ParseFlag reads it: VAR=HOST.
+// Flag returns the grant as ParseFlag reads it: VAR=HOST.
 func (g Grant) Flag() string {
 	if g.What == ClientKeys {
 		return ClientKeys + "=" + g.Host
@@ -49,7 +47,7 @@ func (g Grant) Flag() string {
 	return g.Name + "=" + g.Host
 }
 
-// Subject is what would be sent, in words.
+// Subject describes what would be sent.
 func (g Grant) Subject() string {
 	if g.What == ClientKeys {
 		return "the keys of the gateway's clients"
@@ -57,18 +55,18 @@ func (g Grant) Subject() string {
 	return "the environment variable " + g.Name
 }
 
-// Plain says whether the grant sends something to another machine without encryption.
+// Plain reports whether the grant sends something to another machine without encryption.
 func (g Grant) Plain() bool { return strings.HasPrefix(g.Host, "http://") && !Loopback(g.Host) }
 
 // Reasons why a grant is allowed.
 const (
-	Preset     = "preset"     // the variable and the host are of the same preset
+	Preset     = "preset"     // the variable and the host belong to the same preset
 	OnLoopback = "loopback"   // the host is this machine
 	Given      = "given"      // by a flag of this command
 	Remembered = "remembered" // by an earlier answer
 )
 
-// free says why a grant needs nobody's word, or returns "".
+// free returns why a grant needs no permission, or "".
 func (g Grant) free() string {
 	for _, p := range provider.Presets() {
 		host, err := Origin(p.BaseURL)
@@ -91,8 +89,7 @@ func Keys(p provider.Provider) []Grant {
 	return grants(p, Variable, p.KeyEnv)
 }
 
-// Handed lists the grants that a provider without a key of its own needs for a gateway to hand
-// its clients' keys on to it.
+// Handed lists the grants that a provider without a key needs to receive the keys of a gateway's clients.
 func Handed(p provider.Provider) []Grant {
 	if p.KeyEnv != "" {
 		return nil
@@ -108,7 +105,7 @@ func grants(p provider.Provider, what, name string) []Grant {
 	for _, one := range p.Servers() {
 		host, err := Origin(one.BaseURL)
 		if err != nil {
-			continue // it is refused before anything is sent: see provider.Validate
+			continue // provider.Validate refuses it before anything is sent
 		}
 		if g := (Grant{What: what, Name: name, Host: host}); !slices.Contains(all, g) {
 			all = append(all, g)
@@ -117,8 +114,8 @@ func grants(p provider.Provider, what, name string) []Grant {
 	return all
 }
 
-// Origin returns the scheme, host and port of an address: in lower case, without the port
-// that the scheme implies, and in ASCII, so that two that look alike are not taken for one.
+// Origin returns the scheme, host and port of an address: in lower case, without a default port, and in ASCII, so that
+// two that look alike stay different.
 func Origin(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -137,14 +134,14 @@ func Origin(address string) (string, error) {
 	return scheme + "://" + host, nil
 }
 
-// hostOf is the host of an address in lower case, with \u escapes for what is not printable
-// ASCII. It is escaped first: letters of other alphabets have ASCII ones as their lower case.
+// hostOf returns the host of an address in lower case, with \u escapes for everything except printable ASCII. It
+// escapes first: letters of other alphabets can have ASCII ones as their lower case.
 func hostOf(u *url.URL) string {
 	quoted := fmt.Sprintf("%+q", u.Hostname())
 	return strings.ToLower(quoted[1 : len(quoted)-1])
 }
 
-// Loopback says whether an address is one of this machine's own.
+// Loopback reports whether an address is on this machine.
 func Loopback(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -156,14 +153,14 @@ func Loopback(address string) bool {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// ParseFlag reads VAR=HOST. A host without a scheme is one over https.
+// ParseFlag reads VAR=HOST. The default scheme of a host is https.
 func ParseFlag(s string) (Grant, error) {
 	name, host, ok := strings.Cut(s, "=")
 	g := Grant{What: Variable, Name: name}
 	if name == ClientKeys {
 		g = Grant{What: ClientKeys}
 	} else if !ok || !variable.MatchString(name) {
-		// What was given may be a key in the wrong place: it is not repeated.
+		// It may be a key in the wrong place, so the error does not repeat it.
 		return Grant{}, errors.New("trust: write VARIABLE=HOST, as LAB_KEY=https://lab.example:8443")
 	}
 	if !strings.Contains(host, "://") {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/internal/dispatch"
+	"parley/internal/sketch"
 	"parley/journal"
 	"parley/llm"
 )
@@ -148,9 +148,9 @@ func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
 // ModelTimes is how long the answers of a model took: those that were really asked for.
 type ModelTimes struct {
 	Model     string
-	Latency   dispatch.Sketch // of the last try
-	FirstByte dispatch.Sketch
-	Waited    dispatch.Sketch // in queues before
+	Latency   sketch.Sketch // of the last try
+	FirstByte sketch.Sketch
+	Waited    sketch.Sketch // in queues before
 }
 
 func (t *ModelTimes) add(trail llm.Metadata) {
@@ -159,17 +159,6 @@ func (t *ModelTimes) add(trail llm.Metadata) {
 	if trail.FirstByte > 0 {
 		t.FirstByte.Add(trail.FirstByte)
 	}
-}
-
-// Failure is calls of a model that failed in one way. A refusal is a failure here too, also where
-// it came as an answer.
-type Failure struct {
-	Model   string   `json:"model"` // as it was asked for; "" for acts
-	Kind    llm.Kind `json:"kind"`
-	Calls   int      `json:"calls"`
-	Status  int      `json:"status,omitempty"`
-	Example string   `json:"example"` // what the first of them said; hostile
-	Remedy  string   `json:"remedy"`  // what can be done about it
 }
 
 // Spending is what an episode took.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley/internal/near"
+	"parley/internal/planner"
 	"parley/world"
 )
 
@@ -140,7 +141,7 @@ func (r *Run) Tags() func(agent, cell string) map[string]string {
 		agents[a.Name] = a.Tags
 	}
 	return func(agent, cell string) map[string]string {
-		return JoinTags(agents[agent], variations[world.VariationOf(cell)])
+		return JoinTags(agents[agent], variations[planner.VariationOf(cell)])
 	}
 }
 
@@ -159,7 +160,7 @@ func JoinTags(of ...map[string]string) map[string]string {
 // Variations returns what finds the tags of the variation that a cell is of, from a recorded plan.
 func Variations(plan json.RawMessage) func(cell string) map[string]string {
 	tags := variationTags(plan)
-	return func(cell string) map[string]string { return tags[world.VariationOf(cell)] }
+	return func(cell string) map[string]string { return tags[planner.VariationOf(cell)] }
 }
 
 func (f *Factors) find(runs []*Run, name string) (factor, bool) {
@@ -177,8 +178,8 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 			return strings.Join(parts, ", ")
 		}},
 		"variation": {sort: OfVariation, level: func(r *runFactors, s world.Spec, _ string) string {
-			if _, ok := r.variations[world.VariationOf(s.Cell)]; ok {
-				return world.VariationOf(s.Cell)
+			if _, ok := r.variations[planner.VariationOf(s.Cell)]; ok {
+				return planner.VariationOf(s.Cell)
 			}
 			return ""
 		}},
@@ -193,7 +194,7 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 		return factor{name, OfAgent, func(r *runFactors, s world.Spec, seat string) string { return r.tag(s.Lineup, seat, name) }}, true
 	case variations[name]:
 		return factor{name, OfVariation, func(r *runFactors, s world.Spec, _ string) string {
-			return r.variations[world.VariationOf(s.Cell)][name]
+			return r.variations[planner.VariationOf(s.Cell)][name]
 		}}, true
 	}
 	path := strings.TrimPrefix(name, "params.")

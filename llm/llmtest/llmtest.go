@@ -1,11 +1,9 @@
-// Package llmtest is the one conformance suite that every llm.Model passes: each
-// dialect, the simulated provider, and each layer of dispatch around them.
+// Package llmtest is the conformance suite for every llm.Model: each dialect, the simulated provider, and each layer of
+// dispatch around them.
 //
-// It promises to check what the words of package llm promise, and nothing about how
-// good an answer is or how long it takes. It asks a few hundred small questions, so it
-// is for models that cost nothing: simulated ones, and servers written for a test.
-//
-// It is not for judging a provider's faults; each dialect tests those itself.
+// It checks what package llm promises, and not the quality or the speed of answers. It asks a few hundred small
+// questions, so it is for models that cost nothing: simulated ones, and servers written for a test. Each dialect has its
+// own tests for a provider's failures.
 package llmtest
 
 import (
@@ -26,8 +24,7 @@ type Harness struct {
 	Model llm.Model
 	Name  string // what to ask, as provider/model
 
-	// Stall is a model of the same kind that does not answer, for the checks of
-	// cancelation and deadline. Nil leaves them out.
+	// Stall is a model of the same kind that does not answer, for the checks of cancelation and deadline. Nil skips them.
 	Stall llm.Model
 
 	NoTools  bool // tool calls
@@ -38,7 +35,7 @@ type Harness struct {
 	NoLength bool // MaxTokens
 	NoUsage  bool // counting tokens
 
-	// MinTokens is the least MaxTokens that is taken. Default: 3
+	// MinTokens is the smallest MaxTokens that the model accepts. Default: 3
 	MinTokens int
 }
 
@@ -93,7 +90,7 @@ func ask(ctx context.Context, t *testing.T, h Harness, req *llm.Request) *llm.Re
 	switch r.Finish {
 	case llm.FinishStop, llm.FinishLength, llm.FinishTools, llm.FinishRefused, llm.FinishAborted:
 	default:
-		t.Errorf("finish = %q, which is none of the reasons", r.Finish)
+		t.Errorf("finish = %q, which is not one of the reasons", r.Finish)
 	}
 	if len(r.ToolCalls) > 0 != (r.Finish == llm.FinishTools) && r.Finish == llm.FinishStop {
 		t.Errorf("finish = %q with %d tool calls", r.Finish, len(r.ToolCalls))
@@ -112,7 +109,7 @@ func checkError(t *testing.T, r *llm.Response, err error) {
 		t.Errorf("the error has no kind: %v", err)
 	}
 	if r != nil {
-		t.Errorf("a response came with the error %v", err)
+		t.Errorf("Ask returned a response with the error %v", err)
 	}
 }
 
@@ -270,7 +267,7 @@ func began(t *testing.T, h Harness) {
 	mu.Lock()
 	defer mu.Unlock()
 	if n == 0 {
-		t.Error("nobody was told that the answer had begun")
+		t.Error("the model did not report that the answer had begun")
 	}
 }
 

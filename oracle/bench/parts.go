@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -161,7 +162,7 @@ func dispatchOnly(b *bench) error {
 	})
 	d, err := dispatch.New(dispatch.Config{
 		Lanes:  []dispatch.Lane{{Provider: provider.Provider{Name: "sim", Limits: provider.Limits{RPM: 1e12, Concurrency: 1000}}, Model: instant}},
-		Budget: dispatch.NewBudget(1_000_000*llm.Dollar, 0),
+		Budget: budget.New(1_000_000*llm.Dollar, 0),
 	})
 	if err != nil {
 		return err

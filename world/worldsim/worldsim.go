@@ -1,9 +1,8 @@
-// Package worldsim holds what stand-ins have in common: the players that worlds bring for the simulated provider
-// (see world.StandIn). A stand-in reads a prompt and answers as a model might, so that a world can be tried
-// without one.
+// Package worldsim helps to write stand-ins: the players of worlds for the simulated provider (see world.StandIn). A
+// stand-in reads a prompt and answers as a model might, so that you can try a world without one.
 //
-// It promises that everything here is a pure function of its arguments, and the same on every machine. It is not
-// for worlds themselves: they draw from their table.
+// What it promises: everything here is a pure function of its arguments, and the same on every machine. It is not for
+// worlds: they draw from their table.
 package worldsim
 
 import (
@@ -13,7 +12,7 @@ import (
 	"parley/llm"
 )
 
-// Dice draws from the seed of a request, by the method of SplitMix64.
+// Dice draws from the seed of a request with SplitMix64.
 type Dice struct{ state uint64 }
 
 // NewDice returns dice that start at a seed.
@@ -28,13 +27,13 @@ func (d *Dice) Next() uint64 {
 	return z ^ z>>31
 }
 
-// Float draws a number from 0 up to but not 1.
+// Float draws a number in [0, 1).
 func (d *Dice) Float() float64 { return float64(d.Next()>>11) / (1 << 53) }
 
-// Pick draws one of some texts. There must be at least one.
+// Pick draws one of the texts. There must be at least one.
 func (d *Dice) Pick(texts ...string) string { return texts[d.Next()%uint64(len(texts))] }
 
-// Instructions joins the system messages of a request, a newline after each.
+// Instructions joins the system messages of a request, with a newline after each.
 func Instructions(req *llm.Request) string {
 	var b strings.Builder
 	for _, m := range req.Messages {
@@ -45,8 +44,7 @@ func Instructions(req *llm.Request) string {
 	return b.String()
 }
 
-// HasWord reports whether one of some words, all in lower case, is a word of text. Words consist of the letters a
-// to z: write text in lower case too.
+// HasWord reports whether text contains one of words. Words are letters a to z: give text and words in lower case.
 func HasWord(text string, words ...string) bool {
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if slices.Contains(words, w) {
@@ -56,12 +54,12 @@ func HasWord(text string, words ...string) bool {
 	return false
 }
 
-// Small reports whether a model's name says that it is a small one, and stand-ins play it worse than others.
+// Small reports whether a model's name says that it is small. Stand-ins play such a model worse than others.
 func Small(model string) bool {
 	return HasWord(strings.ToLower(model), "small", "mini", "nano", "tiny")
 }
 
-// Large reports whether a model's name says that it is a large one, and stand-ins play it better than others.
+// Large reports whether a model's name says that it is large. Stand-ins play such a model better than others.
 func Large(model string) bool {
 	return HasWord(strings.ToLower(model), "large", "pro", "max", "huge")
 }

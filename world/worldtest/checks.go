@@ -13,16 +13,16 @@ import (
 	"parley/world"
 )
 
-// exercise is a kind and how it is exercised.
+// exercise is a kind with the options of its exercise.
 type exercise struct {
 	Options
 	kind world.Kind
 }
 
-// points is the most points of an episode at which refolds and single failures are tried.
+// points limits how many points of an episode are tried for refolds and single failures.
 const points = 40
 
-// game makes a new episode, with params and world of its own.
+// game makes a new episode, with its own params and world.
 func (e *exercise) game(deal int, lineup world.Lineup, answer answerer) (g *game, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,7 +73,7 @@ func (e *exercise) lineup(seats []string) world.Lineup {
 	return l
 }
 
-// agent is who sits in a seat.
+// agent returns the agent in a seat.
 func (e *exercise) agent(seat string) world.Agent {
 	if e.Lineup != nil {
 		return e.Lineup[seat]
@@ -81,16 +81,17 @@ func (e *exercise) agent(seat string) world.Agent {
 	return world.Agent{Name: "agent of " + seat, Model: "test/model"}
 }
 
-// good answers a deal's calls as Options.Answer does, or the kind's stand-in, or Prose.
+// good answers a deal's calls with reply.
 func (e *exercise) good(deal int) answerer {
-	return func(p place, c world.Call) world.Reply {
+	return func(p callID, c world.Call) world.Reply {
 		reply, _ := e.reply(deal, p, c)
 		return reply
 	}
 }
 
-// reply is a good reply to a call. An error says why there is none.
-func (e *exercise) reply(deal int, p place, c world.Call) (world.Reply, error) {
+// reply returns a good reply to a call: that of Options.Answer, the kind's stand-in, or Prose. An error says why there
+// is none.
+func (e *exercise) reply(deal int, p callID, c world.Call) (world.Reply, error) {
 	player, ok := world.As[world.StandIn](e.kind)
 	switch {
 	case e.Answer != nil:
@@ -121,7 +122,7 @@ func (e *exercise) played(deal int, answer answerer) (*game, error) {
 	return g, nil
 }
 
-// deals runs f for each deal, until one fails.
+// deals calls f for each deal, until one fails.
 func (e *exercise) deals(f func(deal int) error) []error {
 	for deal := range e.Deals {
 		if err := f(deal); err != nil {
@@ -131,13 +132,13 @@ func (e *exercise) deals(f func(deal int) error) []error {
 	return nil
 }
 
-// once plays each deal with good replies. One at least must come to an end that has not failed, unless no reply could
-// have helped: what is exercised otherwise is only how the world fails.
+// once plays each deal with good replies. At least one play must end without failing, unless no reply could have
+// helped: otherwise only the world's failures would be exercised.
 func (e *exercise) once() []error {
 	why, ended := "", false
 	bad := e.deals(func(deal int) error {
 		var first error
-		g, err := e.played(deal, func(p place, c world.Call) world.Reply {
+		g, err := e.played(deal, func(p callID, c world.Call) world.Reply {
 			reply, err := e.reply(deal, p, c)
 			if err != nil && first == nil {
 				first = fmt.Errorf("deal %d: %w", deal, found(p, "%s", err.Error()))
@@ -165,7 +166,7 @@ func (e *exercise) twice() []error {
 		if err != nil {
 			return err
 		}
-		// More than twice: the order of a small map is often the same by luck.
+		// More than twice: the order of a small map is often the same by chance.
 		for range 5 {
 			again, err := e.played(deal, e.good(deal))
 			if err != nil {
@@ -179,7 +180,7 @@ func (e *exercise) twice() []error {
 	})
 }
 
-// beside plays two deals step by step at the same time: worlds of one kind share nothing.
+// beside plays two deals step by step at the same time: worlds of one kind must share nothing.
 func (e *exercise) beside() []error {
 	return e.deals(func(deal int) error {
 		alone, err := e.played(deal, e.good(deal))
@@ -206,8 +207,8 @@ func (e *exercise) beside() []error {
 	})
 }
 
-// refolds leaves a game after each number of replies and plays it again from the start
-// with what was recorded, then on.
+// refolds stops a game after each number of replies, plays it again from the start with the recorded replies, and then
+// continues.
 func (e *exercise) refolds() []error {
 	return e.deals(func(deal int) error {
 		whole, err := e.played(deal, e.good(deal))
@@ -215,9 +216,9 @@ func (e *exercise) refolds() []error {
 			return err
 		}
 		for _, n := range spread(whole.answered) {
-			recorded := map[place]world.Reply{}
+			recorded := map[callID]world.Reply{}
 			good := e.good(deal)
-			cut, err := e.game(deal, nil, func(p place, c world.Call) world.Reply {
+			cut, err := e.game(deal, nil, func(p callID, c world.Call) world.Reply {
 				recorded[p] = good(p, c)
 				return recorded[p]
 			})
@@ -227,7 +228,7 @@ func (e *exercise) refolds() []error {
 			for cut.answered < n && cut.step() {
 			}
 			cut.stop()
-			again, err := e.played(deal, func(p place, c world.Call) world.Reply {
+			again, err := e.played(deal, func(p callID, c world.Call) world.Reply {
 				if r, ok := recorded[p]; ok {
 					return r
 				}
@@ -268,7 +269,7 @@ func (e *exercise) interleaves() []error {
 	})
 }
 
-// failures lets every call fail in every way, and then each call alone.
+// failures makes every call fail in every way, and then each call alone.
 func (e *exercise) failures() []error {
 	bad := survives(e, func(k llm.Kind) string { return "every call fails: " + string(k) }, llm.Kinds(), failed)
 	if len(bad) > 0 {
@@ -281,7 +282,7 @@ func (e *exercise) failures() []error {
 		}
 		for _, n := range spread(whole.answered) {
 			i, good := 0, e.good(deal)
-			_, err := e.played(deal, func(p place, c world.Call) world.Reply {
+			_, err := e.played(deal, func(p callID, c world.Call) world.Reply {
 				if i++; i == n {
 					return failed(llm.KindTimeout)
 				}
@@ -295,7 +296,7 @@ func (e *exercise) failures() []error {
 	})
 }
 
-// nonsense replies with what is no answer, always, and then now and then.
+// nonsense replies with nonsense, always and then sometimes.
 func (e *exercise) nonsense() []error {
 	return survives(e, func(n reply) string { return "replies are " + n.name }, nonsense(), func(n reply) world.Reply { return n.reply })
 }
@@ -311,7 +312,7 @@ func (e *exercise) bots() []error {
 			lineup[s] = world.Agent{Name: name, Bot: name}
 		}
 		var impure error
-		g, err := e.game(0, lineup, func(p place, c world.Call) world.Reply {
+		g, err := e.game(0, lineup, func(p callID, c world.Call) world.Reply {
 			before := describe(c)
 			a, b := bot(c), bot(c)
 			if !reflect.DeepEqual(a, b) {
@@ -333,7 +334,7 @@ func (e *exercise) bots() []error {
 	return nil
 }
 
-// spread returns the numbers from 1 to n, or some of them where they are many.
+// spread returns the numbers from 1 to n, or some of them if there are many.
 func spread(n int) []int {
 	var out []int
 	for i := range min(n, points) {

@@ -12,21 +12,21 @@ import (
 	"parley/world"
 )
 
-// problem is something that is wrong with a play.
+// problem is something wrong in a play.
 type problem struct {
-	at    place // or nowhere
+	at    callID // or nowhere
 	text  string
-	key   string // what is the same in problems that differ in numbers and names only
+	key   string // equal for problems that differ only in numbers and names
 	stack string // of a panic
 }
 
 var digits = regexp.MustCompile("[0-9]+")
 
-// nowhere is the place of what concerns an episode as a whole.
-func nowhere() place { return place{turn: -1} }
+// nowhere returns the callID of problems with a whole episode.
+func nowhere() callID { return callID{turn: -1} }
 
-// found is a problem at a place.
-func found(at place, format string, args ...any) problem {
+// found returns a problem at a call.
+func found(at callID, format string, args ...any) problem {
 	return problem{at: at, text: fmt.Sprintf(format, args...), key: format}
 }
 
@@ -42,7 +42,7 @@ func (p problem) Error() string {
 	return text
 }
 
-// keyOf is the same for two errors that tell of the same problem in different plays.
+// keyOf returns equal keys for errors about the same problem in different plays.
 func keyOf(err error) string {
 	if p, ok := errors.AsType[problem](err); ok {
 		return p.key
@@ -50,8 +50,8 @@ func keyOf(err error) string {
 	return err.Error()
 }
 
-// say keeps what a turn noted and asked, for comparison.
-func (g *game) say(at place, t world.Turn) {
+// say records the notes and calls of a turn, for comparison.
+func (g *game) say(at callID, t world.Turn) {
 	var b strings.Builder
 	for _, n := range t.Notes {
 		fmt.Fprintf(&b, "note %s of %q: %s\n", n.Kind, n.Seat, n.Data)
@@ -63,7 +63,7 @@ func (g *game) say(at place, t world.Turn) {
 	g.said[at] = b.String()
 }
 
-// describe writes all of a call that can make a difference, the messages first: that is what an author knows.
+// describe writes everything in a call that can make a difference, the messages first: an author knows these.
 func describe(c world.Call) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "call %s of %q\n", c.Label, c.Seat)
@@ -83,7 +83,7 @@ func describe(c world.Call) string {
 
 // same compares two plays of one episode.
 func (g *game) same(other *game) error {
-	var all []place
+	var all []callID
 	for p := range g.said {
 		all = append(all, p)
 	}
@@ -92,7 +92,7 @@ func (g *game) same(other *game) error {
 			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int {
+	slices.SortFunc(all, func(a, b callID) int {
 		if c := strings.Compare(a.strand, b.strand); c != 0 {
 			return c
 		}
@@ -114,7 +114,7 @@ func (g *game) same(other *game) error {
 	return nil
 }
 
-// differ shows what differs in the first line that does, with a few words before it.
+// differ shows the difference in the first line that differs, with some text before it.
 func differ(a, b string) string {
 	a, b = firstLines(a, b)
 	start := 0
@@ -138,7 +138,7 @@ func differ(a, b string) string {
 	return fmt.Sprintf("%q in one play, %q in another", part(a), part(b))
 }
 
-// firstLines returns the first line in which two texts differ, of each. "": the text has no such line.
+// firstLines returns the first lines in which two texts differ. "": the text has no such line.
 func firstLines(a, b string) (x, y string) {
 	for x == y && a+b != "" {
 		x, a, _ = strings.Cut(a, "\n")
@@ -147,8 +147,8 @@ func firstLines(a, b string) (x, y string) {
 	return x, y
 }
 
-// shown is how many bytes of a difference are shown. Half as many are shown of what is before it.
+// shown is how many bytes of a difference are shown, and twice the number of bytes before it.
 const shown = 60
 
-// failed is the reply to a call that failed.
+// failed returns the reply to a failed call.
 func failed(k llm.Kind) world.Reply { return world.Reply{Failed: k} }

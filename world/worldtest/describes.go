@@ -16,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// describes checks what a kind says of itself.
+// describes checks a kind's description of itself.
 func (e *exercise) describes() (bad []error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -56,8 +56,7 @@ func (e *exercise) describes() (bad []error) {
 	return bad
 }
 
-// resolves checks that params mean the same once they are written and read, since that
-// is how a run keeps them.
+// resolves checks that params are the same after writing and reading, since a run stores them this way.
 func resolves(k world.Kind, params world.Params) error {
 	b, err := json.Marshal(params.Pointer())
 	if err != nil {
@@ -74,7 +73,7 @@ func resolves(k world.Kind, params world.Params) error {
 	return nil
 }
 
-// documented wants a doc tag on each param: schemas, docs and errors describe the param by it.
+// documented wants a doc tag on each param, which describes the param in schemas, docs and errors.
 func documented(params reflect.Type) (bad []error) {
 	if params.Kind() != reflect.Struct {
 		return nil
@@ -87,8 +86,8 @@ func documented(params reflect.Type) (bad []error) {
 	return bad
 }
 
-// exemplary checks that the kind's example is a plan of the kind that shows every param, with values that can be read.
-// Whether its params fit together is not checked: they may name files.
+// exemplary checks that the kind's example is a plan of the kind that shows every param with readable values. It does
+// not check whether params fit together: they may name files.
 func exemplary(k world.Kind) error {
 	if k.Example == "" {
 		return errors.New("no example: want a plan file with every param and a comment on it")
@@ -125,8 +124,8 @@ func exemplary(k world.Kind) error {
 	return nil
 }
 
-// unshown lists params that are neither in the kind's example nor in a comment of it. Only numbers, truth values and
-// strings that are not empty by default count: only some plans set the others, or a loader does.
+// unshown lists params that the kind's example does not show, not even in a comment. Only numbers, booleans and strings
+// that are not empty by default count: the others are set by few plans, or by a loader.
 func unshown(k world.Kind) (missing []string) {
 	defaults := reflect.ValueOf(k.Defaults().Pointer()).Elem()
 	if defaults.Kind() != reflect.Struct {

@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// Imports proves that the package in dir, and those in folders below it, import and do
-// nothing impure. Allowed are parley/world, parley/world/worldsim, parley/llm, packages below dir, and those of
-// the standard library that read no clock, open nothing and draw no chance. Refused too
-// are go statements, channels, printing, and the global functions of math/rand/v2.
+// Imports checks that the package in dir, and those in folders below it, import and do nothing impure. Allowed imports
+// are parley/world, parley/world/worldsim, parley/llm, packages below dir, and packages of the standard library that
+// read no clock, open nothing and draw no chance. Go statements, channels, printing, and the global functions of
+// math/rand/v2 are refused.
 //
-// Package main is not checked: programs may do as they like, and no package can import them.
+// Package main is not checked: no package can import it.
 //
-// It reads the source and no more. What depends on the order of a map shows in Exercise.
+// It reads only the source. Exercise finds what depends on the order of a map.
 func Imports(t testing.TB, dir string) {
 	t.Helper()
 	e := exercise{Options: Options{Dir: dir}}
@@ -32,7 +32,7 @@ func Imports(t testing.TB, dir string) {
 	}
 }
 
-// imports returns what is wrong with the kind's package.
+// imports returns the errors in the kind's package.
 func (e *exercise) imports() (bad []error) {
 	problems, err := impurities(e.Dir)
 	if err != nil {
@@ -54,12 +54,12 @@ func pure() []string {
 	}
 }
 
-// drawn lists what a world may use of math/rand/v2: what takes a seed, and types.
+// drawn lists the names of math/rand/v2 that a world may use: those that take a seed, and types.
 func drawn() []string {
 	return []string{"ChaCha8", "New", "NewChaCha8", "NewPCG", "NewZipf", "PCG", "Rand", "Source", "Zipf"}
 }
 
-// impurities returns what is wrong with the packages in and below dir.
+// impurities returns the errors in the packages in and below dir.
 func impurities(dir string) ([]string, error) {
 	own, err := importPath(dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func impurities(dir string) ([]string, error) {
 	return problems, err
 }
 
-// importPath finds the import path of dir by the go.mod above it.
+// importPath returns the import path of dir, from the go.mod above it.
 func importPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func importPath(dir string) (string, error) {
 	}
 }
 
-// impure returns what is wrong with one file of the package own, or of one below it.
+// impure returns the errors in one file of the package own, or of one below it.
 func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 	say := func(at token.Pos, format string, args ...any) {
 		problems = append(problems, set.Position(at).String()+": "+fmt.Sprintf(format, args...))
@@ -169,7 +169,7 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 	return problems
 }
 
-// impureUse says what is wrong with a use of something out of an allowed package.
+// impureUse returns the error in a use of an allowed package, or "".
 func impureUse(names map[string]string, n *ast.SelectorExpr) string {
 	what := n.Sel.Name
 	if what == "ParseFiles" || what == "ParseGlob" {

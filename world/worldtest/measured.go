@@ -8,12 +8,12 @@ import (
 	"parley/world"
 )
 
-// provider is a model server that is of no use, as a world sees it: an answer to a call with
-// a schema that does not follow it has become a failure on the way.
+// provider is a useless model server, as a world sees it: an answer that does not follow its schema has become a
+// failure.
 type provider struct {
 	name   string
-	text   string   // what it always answers
-	failed llm.Kind // or how it always fails
+	text   string   // its answer to everything
+	failed llm.Kind // or the kind of its failures
 }
 
 func useless() []provider {
@@ -25,7 +25,7 @@ func useless() []provider {
 	}
 }
 
-// answer is what the provider answers to an ask.
+// answer returns the provider's answer to an ask.
 func (p provider) answer(c world.Call) world.Reply {
 	switch {
 	case p.failed != "":
@@ -37,7 +37,7 @@ func (p provider) answer(c world.Call) world.Reply {
 	}
 }
 
-// measured plays against providers that are of no use. Acts are carried out as ever.
+// measured plays against useless providers. Acts succeed.
 func (e *exercise) measured() (bad []error) {
 	for _, p := range useless() {
 		if err := e.useless(p); err != nil {
@@ -48,9 +48,9 @@ func (e *exercise) measured() (bad []error) {
 }
 
 func (e *exercise) useless(p provider) error {
-	asks, said := 0, 0 // answered with a text that is not empty
+	asks, said := 0, 0 // said: answered with a text that is not empty
 	var last llm.Kind
-	answer := func(at place, c world.Call) world.Reply {
+	answer := func(at callID, c world.Call) world.Reply {
 		if c.Act != nil {
 			return e.good(0)(at, c)
 		}

@@ -9,13 +9,13 @@ import (
 	"parley/world"
 )
 
-// reply is a reply and what it is called.
+// reply is a reply with a name.
 type reply struct {
 	name  string
 	reply world.Reply
 }
 
-// nonsense is what models, and those who mean harm, may answer.
+// nonsense lists what models and attackers may answer.
 func nonsense() []reply {
 	text := func(s string) world.Reply { return world.Reply{Text: s, Finish: llm.FinishStop} }
 	value := func(s string) world.Reply {
@@ -49,14 +49,14 @@ func nonsense() []reply {
 	}
 }
 
-// survives plays each deal with each of many bad replies: to every call, and to every
-// third. Playing it twice has to come to the same even so.
+// survives plays each deal with each of many bad replies: to every call, and to every third. Two such plays must be
+// the same.
 func survives[T any](e *exercise, name func(T) string, bads []T, reply func(T) world.Reply) (out []error) {
 	for _, bad := range bads {
 		for _, every := range []int{1, 3} {
 			answer := func() answerer {
 				i, good := 0, e.good(0)
-				return func(p place, c world.Call) world.Reply {
+				return func(p callID, c world.Call) world.Reply {
 					if i++; i%every == 0 {
 						return reply(bad)
 					}

@@ -12,14 +12,14 @@ import (
 	"parley/world"
 )
 
-// place names a call: the strand's path, the number of the turn, the call's in it.
-type place struct {
+// callID identifies a call by its strand, its turn, and its index in the turn.
+type callID struct {
 	strand      string
 	turn, index int
 }
 
-// String names the place. It leaves out the strand that an episode begins with, and the call where none is meant.
-func (p place) String() string {
+// String omits the first strand, and the index if it is negative.
+func (p callID) String() string {
 	text := fmt.Sprintf("turn %d", p.turn)
 	if p.strand != "" {
 		text = fmt.Sprintf("strand %q, %s", p.strand, text)
@@ -30,70 +30,70 @@ func (p place) String() string {
 	return text
 }
 
-// rand is a source of chance for whoever answers the call at p.
-func (p place) rand(deal int) *rand.Rand {
+// rand returns a source of chance for the answer to the call.
+func (p callID) rand(deal int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "strand %q, turn %d, call %d", p.strand, p.turn, p.index)
 	return rand.New(rand.NewPCG(uint64(deal), h.Sum64()))
 }
 
-// answerer replies to the call at a place.
-type answerer func(p place, c world.Call) world.Reply
+// answerer replies to a call.
+type answerer func(p callID, c world.Call) world.Reply
 
-// game is an episode being played, as the engine would play it.
+// game is an episode in progress, played as the engine plays it.
 type game struct {
 	seats  []string
-	most   int
+	limit  int // of calls
 	answer answerer
-	// declared are the scores that the kind declares; nil: it does not.
+	// declared are the scores that the kind declares; nil: it declares none.
 	declared []world.Measure
-	// pick says which of n strands that are ready is resumed.
+	// pick chooses which of n ready strands to resume.
 	pick func(n int) int
 
-	ready    []*line
+	ready    []*strand
 	live     map[*world.Strand]bool
 	answered int
 	asked    []asked
-	said     map[place]string // what each turn noted and asked
+	said     map[callID]string // the notes and calls of each turn
 	outcome  string
 	result   world.Outcome
 	done     bool
 	problems []error
 }
 
-// line is a strand and what it waits for.
-type line struct {
+// strand is a strand and what it waits for.
+type strand struct {
 	*world.Strand
-	parent  *line
+	parent  *strand
 	missing int
 	replies []world.Reply
 }
 
-// asked is a call and the digest of what it asked when it was made.
+// asked is a call with the digest of its request.
 type asked struct {
-	at   place
+	at   callID
 	call *world.Call
 	was  [32]byte
 }
 
 func inOrder(int) int { return 0 }
 
-func newGame(w world.World, deal int, seats []string, most int, answer answerer) *game {
-	g := &game{seats: seats, most: most, answer: answer, pick: inOrder, live: map[*world.Strand]bool{}, said: map[place]string{}}
-	s := &line{Strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
+func newGame(w world.World, deal int, seats []string, limit int, answer answerer) *game {
+	g := &game{seats: seats, limit: limit, answer: answer, pick: inOrder, live: map[*world.Strand]bool{}, said: map[callID]string{}}
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
 	g.live[s.Strand] = true
-	g.ready = []*line{s}
+	g.ready = []*strand{s}
 	return g
 }
 
-// play plays to the end, or until a problem is found, and frees what is left.
+// play plays to the end or to the first problem, and frees the rest.
 func (g *game) play() {
 	for g.step() {
 	}
 	g.stop()
 }
 
-// step resumes one strand, and says whether there is more to do.
+// step resumes one strand, and reports whether there is more to do.
 func (g *game) step() bool {
 	if len(g.ready) == 0 || g.done || len(g.problems) > 0 {
 		return false
@@ -107,26 +107,26 @@ func (g *game) step() bool {
 	return true
 }
 
-// stop leaves the game where it is, as a run that is killed does.
+// stop stops the game, as a killed run does.
 func (g *game) stop() {
 	for s := range g.live {
 		s.Stop()
 	}
 	for _, a := range g.asked {
 		if a.call.Ask.Digest() != a.was {
-			g.failAt(a.at, "the world wrote to what it asked after it asked it")
+			g.failAt(a.at, "the world changed a request after asking it")
 		}
 	}
 }
 
 func (g *game) fail(format string, args ...any) { g.failAt(nowhere(), format, args...) }
 
-func (g *game) failAt(at place, format string, args ...any) {
+func (g *game) failAt(at callID, format string, args ...any) {
 	g.problems = append(g.problems, found(at, format, args...))
 }
 
-func (g *game) take(s *line, t world.Turn) {
-	at := place{s.Path, t.Number, -1}
+func (g *game) take(s *strand, t world.Turn) {
+	at := callID{s.Path, t.Number, -1}
 	g.say(at, t)
 	switch {
 	case t.Panic != "":
@@ -139,7 +139,7 @@ func (g *game) take(s *line, t world.Turn) {
 		s.missing = len(t.Forks)
 		for _, f := range t.Forks {
 			g.live[f] = true
-			g.ready = append(g.ready, &line{Strand: f, parent: s})
+			g.ready = append(g.ready, &strand{Strand: f, parent: s})
 		}
 	default:
 		g.reply(s, t)
@@ -148,10 +148,10 @@ func (g *game) take(s *line, t world.Turn) {
 }
 
 // reply answers the calls of a turn.
-func (g *game) reply(s *line, t world.Turn) {
+func (g *game) reply(s *strand, t world.Turn) {
 	s.replies = make([]world.Reply, len(t.Calls))
 	for i, c := range t.Calls {
-		at := place{s.Path, t.Number, i}
+		at := callID{s.Path, t.Number, i}
 		if !slices.Contains(g.seats, c.Seat) {
 			g.failAt(at, "asks seat %q: the kind's seats are %s", c.Seat, strings.Join(g.seats, ", "))
 		}
@@ -166,14 +166,14 @@ func (g *game) reply(s *line, t world.Turn) {
 		}
 		s.replies[i] = g.answer(at, c)
 		g.asked = append(g.asked, asked{at, &t.Calls[i], c.Ask.Digest()})
-		if g.answered++; g.answered == g.most {
-			g.failAt(at, "%d calls and no end", g.most)
+		if g.answered++; g.answered == g.limit {
+			g.failAt(at, "%d calls and no end", g.limit)
 		}
 	}
 }
 
-// ended takes in a strand that is done.
-func (g *game) ended(s *line, o world.Outcome) {
+// ended handles a strand that is done.
+func (g *game) ended(s *strand, o world.Outcome) {
 	if p := s.parent; p != nil {
 		if p.missing--; p.missing == 0 {
 			g.ready = append(g.ready, p)
@@ -203,7 +203,7 @@ func (g *game) ended(s *line, o world.Outcome) {
 	g.outcome = string(b)
 }
 
-// check holds a score to what the kind declares.
+// check compares a score with what the kind declares.
 func (g *game) check(sc world.Score) {
 	if g.declared == nil {
 		return

@@ -6,12 +6,12 @@ import (
 	"parley/world"
 )
 
-// Simple is a definition for tests that need a kind but not much of it: what is left out does nothing. For other
-// parts of a kind, embed it in a type that has their methods.
+// Simple is a definition for tests that need a kind: everything is optional. For other parts of a kind, embed it in a
+// type that has their methods.
 type Simple[P any] struct {
-	Kind   world.About // the name "test" and version 1 where it has none
+	Kind   world.About // default: the name "test" and version 1
 	Params P           // the defaults
-	// Sits lists the seats. SeatsOf does so instead where it is set, and checks params.
+	// Sits lists the seats. If SeatsOf is set, it checks params and lists the seats instead.
 	Sits    []string
 	SeatsOf func(params *P) ([]string, error)
 	// Play plays an episode.
@@ -32,7 +32,7 @@ func (s Simple[P]) About() world.About {
 // Defaults returns a copy of s.Params.
 func (s Simple[P]) Defaults() *P { return &s.Params }
 
-// Seats returns what s.SeatsOf does, or s.Sits.
+// Seats returns the result of s.SeatsOf, or s.Sits.
 func (s Simple[P]) Seats(params *P) ([]string, error) {
 	if s.SeatsOf != nil {
 		return s.SeatsOf(params)

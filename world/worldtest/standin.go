@@ -13,16 +13,17 @@ import (
 	"parley/world"
 )
 
-// StandIn plays a kind's worlds with its stand-in alone, so that a prompt that is reworded cannot leave it behind:
+// StandIn plays a kind's worlds with its stand-in, so that a reworded prompt cannot break it unnoticed. It checks that
+// the stand-in
 //
-//   - it recognises everything that the worlds ask, and nothing else;
-//   - an answer to a call with a schema follows the schema;
-//   - it is a pure function, and does not write to the request;
-//   - what Options.Understood says of its answers.
+//   - recognises everything that the worlds ask, and nothing else;
+//   - answers a call with a schema by a value that follows the schema;
+//   - is a pure function, and does not change the request;
+//   - gives answers that Options.Understood accepts.
 //
-// labels are those of all asks that the kind's worlds can make. The plays together must ask for each of them, and
-// for nothing else: a prompt that is added and never tried is found too. Acts are answered by Options.Answer. Where
-// no plays are given, one with the zero Options is played:
+// labels are the labels of all asks of the kind's worlds. The plays together must ask for each of them, and for nothing
+// else, so a new prompt that is never tried is found too. Options.Answer answers acts. Without plays, one with the zero
+// Options is played:
 //
 //	worldtest.StandIn(t, Kind(), []string{"bid"})
 func StandIn(t testing.TB, kind world.Kind, labels []string, plays ...Options) {
@@ -32,7 +33,7 @@ func StandIn(t testing.TB, kind world.Kind, labels []string, plays ...Options) {
 	}
 }
 
-// standsIn returns what is wrong with a kind's stand-in.
+// standsIn returns the errors in a kind's stand-in.
 func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 	player, ok := world.As[world.StandIn](kind)
 	if !ok {
@@ -63,12 +64,12 @@ func standsIn(kind world.Kind, labels []string, plays []Options) (bad []error) {
 	return bad
 }
 
-// understudy plays the seats of a kind by its stand-in.
+// understudy plays the seats of a kind with its stand-in.
 type understudy struct {
 	exercise
 	player world.StandIn
 	asked  map[string]bool // labels
-	faults map[string]bool // labels whose first fault in this play is in bad
+	faults map[string]bool // labels with a fault in this play
 	bad    []error
 }
 
@@ -80,7 +81,7 @@ func (u *understudy) play() []error {
 	}
 	lineup := u.lineup(seats)
 	for deal := range u.Deals {
-		_, err := u.played(deal, func(p place, c world.Call) world.Reply {
+		_, err := u.played(deal, func(p callID, c world.Call) world.Reply {
 			if c.Act != nil {
 				return u.good(deal)(p, c)
 			}
@@ -92,7 +93,7 @@ func (u *understudy) play() []error {
 			if err == nil && u.Understood != nil {
 				err = u.Understood(c, reply)
 			}
-			if err != nil && !u.faults[c.Label] { // more of the same explain nothing
+			if err != nil && !u.faults[c.Label] { // one fault per label is enough
 				u.faults[c.Label] = true
 				u.bad = append(u.bad, fmt.Errorf("deal %d, %v, %q of %s: %w", deal, p, c.Label, c.Seat, err))
 			}
@@ -105,7 +106,7 @@ func (u *understudy) play() []error {
 	return u.bad
 }
 
-// standIn is what a stand-in answers to a request.
+// standIn returns a stand-in's answer to a request.
 func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, error) {
 	_, model := llm.SplitModel(req.Model)
 	before := req.Digest()
@@ -133,7 +134,7 @@ func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, e
 	return reply, nil
 }
 
-// prompted is the end of a prompt, where the question is.
+// prompted returns the end of a prompt, where the question is.
 func prompted(req *llm.Request) string {
 	var texts []string
 	for _, m := range req.Messages {

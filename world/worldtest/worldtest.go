@@ -1,13 +1,10 @@
-// Package worldtest holds kinds of worlds to what they promise: that playing is a pure
-// fold over replies. A kind that passes Exercise can be resumed, replayed and forked by
-// the engine, at any concurrency, whatever its models answer.
+// Package worldtest checks what kinds of worlds promise: that play is a pure fold over replies. The engine can resume,
+// replay and fork a kind that passes Exercise, at any concurrency, whatever its models answer.
 //
-// What it promises: it drives worlds as the engine does, through world.Begin and
-// Strand, with no model and no clock; the same kind passes or fails the same way each
-// time.
+// What it promises: it drives worlds as the engine does, through world.Begin and Strand, with no model and no clock.
+// The same kind always passes or fails the same way.
 //
-// It is not for judging whether a game is a good one, nor for running one: that is the
-// engine's.
+// It does not judge whether a game is good, and it does not run games: the engine does.
 package worldtest
 
 import (
@@ -20,48 +17,47 @@ import (
 	"parley/world"
 )
 
-// Options say how a kind is exercised. The zero value fits most.
+// Options configure how a kind is exercised. The zero value works for most kinds.
 type Options struct {
-	// Params is a JSON object as a plan file would give it. Default: {}.
+	// Params is a JSON object of params, as in a plan file. Default: {}.
 	Params string
 	// Lineup is who sits where. Default: an agent in each seat.
 	Lineup world.Lineup
-	// Answer makes up a good reply. It may draw from r, which depends on the call's place
-	// in the episode, and on nothing else. Default: what the kind's stand-in answers, or else
-	// Prose. A kind whose calls are acts, or have a schema and no stand-in, needs an Answer.
+	// Answer makes a good reply. It may draw from r, which depends only on the call's position in the episode.
+	// Default: the answer of the kind's stand-in, or Prose. A kind whose calls are acts, or have a schema and no
+	// stand-in, needs an Answer.
 	Answer func(c world.Call, r *rand.Rand) world.Reply
-	// Understood says what in a stand-in's reply shows that it did not understand the call, for StandIn. Default: nothing.
+	// Understood returns an error if a stand-in's reply shows that it misunderstood the call, for StandIn. Default: nil.
 	Understood func(c world.Call, r world.Reply) error
 	// Deals is how many deals are played. Default: 3.
 	Deals int
-	// MaxCalls is when an episode counts as endless. Default: 10,000.
+	// MaxCalls is how many calls make an episode endless. Default: 10,000.
 	MaxCalls int
-	// EmptyIsAMove means that an empty text is a move like any other in this kind, so that what
-	// follows from it is measured.
+	// EmptyIsAMove means that an empty text is a valid move in this kind, so its result is a measurement.
 	EmptyIsAMove bool
 	// Dir is the folder of the kind's package, for Imports. Default: the test's own.
 	Dir string
 }
 
-// Exercise holds a kind to everything that any kind promises:
+// Exercise checks everything that any kind promises:
 //
 //   - its package imports and does nothing impure: see Imports;
 //   - it describes itself: every param has a doc tag and is in the example, which is a plan of the kind;
 //   - its params survive being written and read;
 //   - its commands have names and tags that the command line takes;
-//   - a play with good replies comes to an end that has not failed;
-//   - it plays twice the same, also beside another episode;
-//   - playing again from the start with the replies of any point, and then on, equals playing through;
+//   - a play with good replies ends without failing;
+//   - two plays are the same, also beside another episode;
+//   - replaying the replies up to any point and continuing equals playing through;
 //   - the order in which strands are resumed makes no difference;
-//   - it asks only seats it has, labels its calls, and does not write to what it asked;
-//   - it survives every kind of failure and every sort of nonsense in a reply;
-//   - it gives no score for what was not measured: not where every call fails or is refused, and
-//     not where every answer is empty; what failed has no scores;
-//   - its notes and its outcome are JSON, and its scores are numbers, and what it declares;
+//   - it asks only its own seats, labels its calls, and does not change its requests;
+//   - it survives every kind of failure and nonsense in a reply;
+//   - it gives no score for what was not measured: not if every call fails or is refused, and not if every answer is
+//     empty; a failed outcome has no scores;
+//   - its notes and its outcome are JSON, and its scores are numbers that it declares;
 //   - its bots are pure.
 //
-// The first checks, up to that it plays twice the same, run one after the other. Where one fails, the rest is not
-// run: it would report the same again. A problem that several plays find is reported once.
+// The checks up to the one for equal plays run one after the other. If one fails, the rest does not run, since it would
+// report the same again. A problem that several plays find is reported once.
 func Exercise(t *testing.T, kind world.Kind, o Options) {
 	t.Helper()
 	o = o.resolved()
@@ -97,7 +93,7 @@ func (o Options) resolved() Options {
 	return o
 }
 
-// Prose is a reply of a few plain words.
+// Prose returns a reply of a few plain words.
 func Prose(_ world.Call, r *rand.Rand) world.Reply {
 	words := [...]string{"yes", "no", "the", "river", "seven", "I", "think", "so", "maybe", "north", "and", "42"}
 	var text strings.Builder
@@ -108,13 +104,13 @@ func Prose(_ world.Call, r *rand.Rand) world.Reply {
 	return world.Reply{Text: text.String() + ".", Finish: llm.FinishStop}
 }
 
-// check is one thing that kinds promise.
+// check is one promise of kinds.
 type check struct {
 	name string
 	run  func(*exercise) []error
 }
 
-// report runs a check and reports what it finds that no other has found.
+// report runs a check and reports the problems that no other check has reported.
 func (c check) report(t *testing.T, kind world.Kind, o Options, found *findings) {
 	t.Helper()
 	for _, err := range c.run(&exercise{kind: kind, Options: o}) {
@@ -127,13 +123,13 @@ func (c check) report(t *testing.T, kind world.Kind, o Options, found *findings)
 	}
 }
 
-// findings are the problems that checks of one exercise have reported.
+// findings are the problems that the checks of one exercise have reported.
 type findings struct {
 	mu sync.Mutex
-	by map[string]string // what a problem says to the check that reported it
+	by map[string]string // key of a problem to the check that reported it
 }
 
-// add returns the name of the check that has reported the problem before, or "".
+// add returns the name of the check that has already reported the problem, or "".
 func (f *findings) add(check string, err error) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -148,7 +144,7 @@ func (f *findings) add(check string, err error) string {
 	return by
 }
 
-// checks are in the order in which a failure explains those after it. Those in first explain all that follow.
+// checks returns the checks in an order in which a failure explains later ones. A failure in first explains all of rest.
 func checks() (first, rest []check) {
 	return []check{
 			{"imports", (*exercise).imports},

@@ -111,7 +111,7 @@ func TestExerciseFinds(t *testing.T) {
 				asks(t, "again")
 			}
 		}},
-		{"plays twice the same", "wrote to what it asked", func(_ *params, t *world.Table) world.Outcome {
+		{"plays twice the same", "changed a request after asking", func(_ *params, t *world.Table) world.Outcome {
 			ms := []llm.Message{llm.User("one")}
 			t.One(world.Call{Seat: "a", Label: "message", Ask: llm.Request{Messages: ms}})
 			ms[0] = llm.User("two")

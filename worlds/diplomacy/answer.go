@@ -8,6 +8,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/diplomacy/press"
+	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/standin"
 )
 
@@ -89,12 +90,12 @@ type forms struct {
 }
 
 func newForms() *forms {
-	relation := object(property{"power", oneOf(Seats()...)}, property{"relation", oneOf(labels()...)})
+	relation := object(property{"power", oneOf(board.PowerNames()...)}, property{"relation", oneOf(labels()...)})
 	relations, goals := property{"relations", list(relation)}, property{"goals", list(text)}
 	reason, entry, orders := property{"reason", text}, property{"diary", text}, property{"orders", list(text)}
-	to := property{"to", oneOf(append(Seats(), press.All)...)}
-	vote := oneOf(append([]string{playOn, voteDraw}, Seats()...)...)
-	promise := object(property{"from", oneOf(Seats()...)}, to, property{"kind", oneOf(promiseKinds()...)}, property{"unit", text}, property{"place", text}, property{"quote", text})
+	to := property{"to", oneOf(append(board.PowerNames(), press.All)...)}
+	vote := oneOf(append([]string{playOn, voteDraw}, board.PowerNames()...)...)
+	promise := object(property{"from", oneOf(board.PowerNames()...)}, to, property{"kind", oneOf(promiseKinds()...)}, property{"unit", text}, property{"place", text}, property{"quote", text})
 	f := &forms{
 		diary:    schema("diary", entry, relations, goals),
 		start:    schema("start", relations, goals),

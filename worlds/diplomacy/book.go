@@ -84,14 +84,14 @@ func (b *book) relations() {
 func (b *book) strikes(out *rules.Outcome) {
 	for i := range out.After.Dislodged {
 		d := &out.After.Dislodged[i]
-		if d.Unit.Power == board.None || d.Attacker >= board.Places {
+		if d.Unit.Power == board.None || d.Attacker >= board.Locations {
 			continue
 		}
 		attacker := b.g.pos.Units[b.g.rules.Board.Province(d.Attacker)].Power
 		if attacker == board.None || attacker == d.Unit.Power {
 			continue
 		}
-		b.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), b.g.rules.UnitText(d.Unit), d.Unit.Power.Name())
+		b.add("dislodged", attacker, d.Unit.Power, 4, "%s drove out %s of %s", attacker.Name(), b.g.rules.Board.UnitText(d.Unit), d.Unit.Power.Name())
 		b.betrayal(attacker, d.Unit.Power)
 	}
 }
@@ -107,7 +107,7 @@ func (b *book) captures(after *rules.Position) {
 		if b.g.rules.Board.Homes(was).Has(c) {
 			weight = 5
 		}
-		b.add("centre", is, was, weight, "%s took %s from %s", is.Name(), b.g.rules.Board.Code(board.Place(c)), was.Name())
+		b.add("centre", is, was, weight, "%s took %s from %s", is.Name(), b.g.rules.Board.Code(board.Location(c)), was.Name())
 		b.betrayal(is, was)
 	}
 }

@@ -21,8 +21,8 @@ import (
 
 	"parley/world"
 	"parley/worlds/diplomacy/adjudicate"
-	picture "parley/worlds/diplomacy/board"
 	"parley/worlds/diplomacy/bot"
+	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
@@ -70,21 +70,12 @@ func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
 func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
 
 // Story shows a game phase by phase.
-func (d *definition) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
-	return show.Replay(p, world.NotesOf(told))
+func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+	return show.Replay(world.NotesOf(transcript))
 }
 
 // Colours are those that the powers have on every board.
-func (d *definition) Colours() map[string][2]string { return picture.Colours() }
-
-// Seats lists the seats of the seven powers.
-func Seats() []string {
-	var names []string
-	for _, w := range board.Powers() {
-		names = append(names, w.String())
-	}
-	return names
-}
+func (d *definition) Colours() map[string][2]string { return drawing.Colours() }
 
 // Seats are those of the powers, and the judge's if there is one.
 func (d *definition) Seats(p *Params) ([]string, error) {
@@ -92,9 +83,9 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 		return nil, err
 	}
 	if p.Judge {
-		return append(Seats(), Judge), nil
+		return append(board.PowerNames(), Judge), nil
 	}
-	return Seats(), nil
+	return board.PowerNames(), nil
 }
 
 // World makes a game.

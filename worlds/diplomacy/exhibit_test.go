@@ -11,6 +11,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/diplomacy/record"
+	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/show"
 )
 
@@ -22,7 +23,7 @@ func ended(t *testing.T, episode int, p *played) world.Played {
 		t.Fatal(err)
 	}
 	lineup := map[string]string{}
-	for _, seat := range Seats() {
+	for _, seat := range board.PowerNames() {
 		lineup[seat] = "crowd"
 	}
 	lineup["FRANCE"] = "hero"
@@ -112,7 +113,7 @@ func TestConductIsScores(t *testing.T) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	p := play(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })
-	list := show.Replay(world.Played{}, p.notes)
+	list := show.Replay(p.notes)
 	if len(list) != 1 {
 		t.Fatalf("%d exhibits", len(list))
 	}

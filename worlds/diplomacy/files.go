@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"parley/world"
-	picture "parley/worlds/diplomacy/board"
+	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/saved"
 	"parley/worlds/diplomacy/show"
@@ -26,9 +26,11 @@ func (d *definition) Files(p world.Played, notes []world.Note) map[string]string
 	if b, err := saved.LMvsGame(g, info); err == nil {
 		out["lmvsgame.json"] = string(b)
 	}
+	drawer := drawing.New(d.rules.Board)
 	for i := range g.Phases {
 		var b strings.Builder
-		if err := picture.Draw(&b, show.Scene(d.rules.Board, &g.Phases[i])); err == nil {
+		scene, err := show.Scene(d.rules.Board, &g.Phases[i])
+		if err == nil && drawer.Draw(&b, scene) == nil {
 			out[fmt.Sprintf("board-%03d-%s.svg", i+1, safeName(g.Phases[i].State.Name))] = b.String()
 		}
 	}

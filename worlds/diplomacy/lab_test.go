@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/standin"
 )
 
@@ -110,7 +111,7 @@ func simulated(c world.Call) world.Reply {
 // all seats a bot everywhere.
 func all(bot string) world.Lineup {
 	l := world.Lineup{}
-	for _, seat := range Seats() {
+	for _, seat := range board.PowerNames() {
 		l[seat] = world.Agent{Name: bot, Bot: bot}
 	}
 	return l

@@ -100,7 +100,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 			continue
 		}
 		rivals := name == "score" && p.Scoring != record.ScoreWelfare // of welfare nobody has less because another has more
-		all = append(all, world.Measure{Name: name, Seats: Seats(), Bounds: show.Bounds(name, p.Scoring), Rivals: rivals})
+		all = append(all, world.Measure{Name: name, Seats: board.PowerNames(), Bounds: show.Bounds(name, p.Scoring), Rivals: rivals})
 	}
 	return all
 }

@@ -107,10 +107,10 @@ func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 		switch {
 		case key == everybody:
 			keys = slices.Insert(keys, 0, key)
-		case slices.Contains(Seats(), key):
+		case slices.Contains(board.PowerNames(), key):
 			keys = append(keys, key)
 		default:
-			err = errors.Join(err, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(Seats(), ", "), everybody))
+			err = errors.Join(err, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(board.PowerNames(), ", "), everybody))
 		}
 	}
 	return keys, err

@@ -86,11 +86,11 @@ func (g *game) verdict(from, to board.Power, d promiseDraft) string {
 	b := g.rules.Board
 	_, unit, unitErr := order.ParseUnit(b, d.Unit)
 	if unitErr != nil {
-		unit, unitErr = order.ParsePlace(b, d.Unit)
+		unit, unitErr = order.ParseLocation(b, d.Unit)
 	}
-	place, placeErr := order.ParsePlace(b, d.Place)
-	same := func(x, y board.Place) bool {
-		return x < board.Places && y < board.Places && b.Province(x) == b.Province(y)
+	place, placeErr := order.ParseLocation(b, d.Place)
+	same := func(x, y board.Location) bool {
+		return x < board.Locations && y < board.Locations && b.Province(x) == b.Province(y)
 	}
 	kept := func(yes bool) string {
 		if yes {
@@ -133,13 +133,13 @@ func (g *game) verdict(from, to board.Power, d promiseDraft) string {
 }
 
 // has says whether a power has a unit at a place.
-func (g *game) has(w board.Power, at board.Place) bool {
-	return at < board.Places && g.pos.Units[g.rules.Board.Province(at)].Power == w
+func (g *game) has(w board.Power, at board.Location) bool {
+	return at < board.Locations && g.pos.Units[g.rules.Board.Province(at)].Power == w
 }
 
 // against says whether an order is aimed at a power: at its units or its centres.
 func (g *game) against(o order.Order, w board.Power) bool {
-	if o.To >= board.Places || o.Kind != order.Move && o.Kind != order.Support {
+	if o.To >= board.Locations || o.Kind != order.Move && o.Kind != order.Support {
 		return false
 	}
 	at := g.rules.Board.Province(o.To)

@@ -10,6 +10,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/diplomacy/prompt"
+	"parley/worlds/diplomacy/rules/board"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -50,7 +51,7 @@ func scripted() answerer {
 		if n%10 == 0 && c.Label == "orders" {
 			orders = append([]string{"A PAR - NOWHERE"}, orders[1:]...)
 		}
-		to := Seats()[n%7]
+		to := board.PowerNames()[n%7]
 		return reply(map[string]any{
 			"reason": "Forward.", "orders": orders, "vote": playOn, "text": "Go on as before.", "diary": "All as planned.", "goals": []string{"Grow.", "Survive."},
 			"relations": []map[string]string{{"power": to, "relation": "friendly"}}, "messages": []map[string]string{{"to": to, "text": fmt.Sprintf("Shall we agree on point %d?", n)}},

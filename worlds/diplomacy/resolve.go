@@ -77,7 +77,7 @@ func (g *game) ends(reason string, winners ...board.Power) {
 func (g *game) phaseNote(out *rules.Outcome) *record.Phase {
 	note := &record.Phase{State: g.rules.State(&g.pos), Orders: map[string][]record.Order{}}
 	for _, u := range out.Removed {
-		note.Removed = append(note.Removed, g.rules.UnitText(u))
+		note.Removed = append(note.Removed, g.rules.Board.UnitText(u))
 	}
 	for _, p := range g.players {
 		for i, r := range out.Results[p.power] {
@@ -113,15 +113,7 @@ func put[T any](m map[string]T, key string, value T) map[string]T {
 func (g *game) resultLines(note *record.Phase) string {
 	var lines []string
 	for _, p := range g.players {
-		var orders []string
-		for _, o := range note.Orders[p.seat] {
-			text := o.Order
-			if failed := record.Failures(o.Results); failed != "" {
-				text += " (" + failed + ")"
-			}
-			orders = append(orders, text)
-		}
-		if len(orders) > 0 {
+		if orders := note.OrderTexts(p.seat); len(orders) > 0 {
 			lines = append(lines, p.power.Name()+": "+strings.Join(orders, ", "))
 		}
 	}
@@ -133,7 +125,7 @@ func (g *game) resultLines(note *record.Phase) string {
 func changes(r *rules.Rules, w board.Power, before, after *rules.Position) string {
 	var won, lost, beaten []string
 	for c := range r.Board.SupplyCentres().All() {
-		code := r.Board.Code(board.Place(c))
+		code := r.Board.Code(board.Location(c))
 		switch {
 		case before.Owners[c] != w && after.Owners[c] == w:
 			won = append(won, code)
@@ -143,7 +135,7 @@ func changes(r *rules.Rules, w board.Power, before, after *rules.Position) strin
 	}
 	for i := range after.Dislodged {
 		if d := after.Dislodged[i].Unit; d.Power == w {
-			beaten = append(beaten, r.UnitText(d))
+			beaten = append(beaten, r.Board.UnitText(d))
 		}
 	}
 	var parts []string

@@ -125,7 +125,7 @@ func (s *slate) done() []given {
 	}
 	for _, at := range s.open {
 		u := s.g.pos.Units[at]
-		s.orders = append(s.orders, given{order.New(order.Hold, u.Type, u.Place), true})
+		s.orders = append(s.orders, given{order.New(order.Hold, u.Type, u.Location), true})
 		s.p.stats.Missing++
 	}
 	return s.orders

@@ -25,7 +25,7 @@ func marked() answerer {
 			return simulated(c)
 		}
 		var list []map[string]string
-		for i, to := range Seats() {
+		for i, to := range board.PowerNames() {
 			if n++; to != c.Seat && n%3 == 0 {
 				list = append(list, map[string]string{"to": to, "text": fmt.Sprintf("mark-%s-%s-%d and number %d", c.Seat, to, n, i)})
 			}

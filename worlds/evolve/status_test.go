@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/planner"
 	"parley/world"
 )
 
@@ -73,7 +74,7 @@ func TestStatusOfSeveral(t *testing.T) {
 	}
 	l := &lab{t: t}
 	l.answer = l.sim
-	l.follow(world.Beside(plans...))
+	l.follow(planner.Beside(plans...))
 	var lines []string
 	for _, stage := range l.stages {
 		for _, p := range stage {

@@ -109,7 +109,7 @@ func (s *Call) UsesBatch(c *Queue, req *llm.Request) bool {
 	if claimed {
 		return true
 	}
-	again := s.tries < triesMost && (o.rule.Route == Batch || !s.failed)
+	again := s.tries < maxTries && (o.rule.Route == Batch || !s.failed)
 	return again && !c.isDisabled() && s.Batches(req.Model)
 }
 
@@ -163,7 +163,7 @@ func (s *Call) Ask(ctx context.Context, p Item) Result {
 	o.mu.Lock()
 	if o.draining {
 		o.mu.Unlock()
-		return Result{Err: drainError()}
+		return Result{Err: DrainError()}
 	}
 	s.tries++
 	if c := o.claim(me.stem); c != nil {
@@ -207,7 +207,8 @@ func (p *pending) wait(ctx context.Context) Result {
 	return Result{Err: llm.ContextError(ctx)}
 }
 
-func drainError() *llm.Error {
+// DrainError returns the error of a call that a drain refuses.
+func DrainError() *llm.Error {
 	return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
 }
 
@@ -282,7 +283,7 @@ func (w *Wave) send(ctx context.Context) {
 	}
 	if o.draining {
 		for _, p := range pool {
-			p.wake(Result{Err: drainError()})
+			p.wake(Result{Err: DrainError()})
 		}
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/view"
+	"parley/internal/view/transcript"
 )
 
 // hear finds what is new in each request. Other kinds note what their seats are told.
 func (t *Transcript) hear() {
-	var h view.Hearing
+	var h transcript.MessageDiff
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
 			if r.Request != nil {
@@ -29,7 +29,7 @@ func (c *Call) asked(p *terminal.Page, indent string) {
 		m := &c.Asked[i]
 		p.Put(terminal.InkName, indent+string(m.Role))
 		p.Line()
-		text := view.MessageText(m)
+		text := transcript.MessageText(m)
 		p.Quote(indent, terminal.Cut(text, maxAsked))
 		if n := utf8.RuneCountInString(text); n > maxAsked {
 			p.Put(terminal.InkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, terminal.Number(n), c.Call))

@@ -20,7 +20,8 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/optional"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -117,7 +118,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	if recorded, ok := world.As[world.Recorded](v.Kind); ok {
 		var failed error
 		t.leaveOut(func(n world.Note) (hidden bool) {
-			failed = cmp.Or(view.CallPart(v.Kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
+			failed = cmp.Or(optional.Call(v.Kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
 			return hidden
 		})
 		if failed != nil {
@@ -131,7 +132,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	return t, nil
 }
 
-// mark puts beside replies what notes of the kind say about them. Its error is one of view.CallPart.
+// mark puts beside replies what notes of the kind say about them. Its error is one of optional.Call.
 func (t *Transcript) mark(kind world.Kind) error {
 	var told []world.TranscriptEntry
 	calls := map[int]*Call{}
@@ -148,7 +149,7 @@ func (t *Transcript) mark(kind world.Kind) error {
 			told = append(told, reply)
 		}
 	}
-	marks, err := view.Marks(kind, told)
+	marks, err := transcript.Marks(kind, told)
 	for i, mark := range marks {
 		calls[i].Mark = mark
 	}
@@ -202,53 +203,20 @@ func (t *Transcript) only() string {
 	return words
 }
 
-// turnsOf puts the turns of an attempt in order: a fork is followed by its strands, one
-// after the other, however they were played.
+// turnsOf returns the turns of an attempt in the order of a transcript.
 func turnsOf(entries []journal.Entry, attempt int) []*Turn {
-	turns := map[string]*Turn{}
 	out := []*Turn{}
-	at := func(t journal.Turn) *Turn {
-		name := turnName(t.Strand, t.Turn)
-		turn := turns[name]
-		if turn == nil {
-			turn = &Turn{Strand: t.Strand, Turn: t.Turn, Replies: []*Call{}}
-			turns[name] = turn
-			out = append(out, turn)
+	for _, t := range transcript.Turns(entries, attempt) {
+		turn := &Turn{Strand: t.Strand, Turn: t.Number, Replies: make([]*Call, len(t.Replies))}
+		if t.Turned != nil {
+			turn.Notes, turn.Calls = t.Turned.Notes, t.Turned.Calls
 		}
-		return turn
-	}
-	for _, e := range entries {
-		switch e := e.(type) {
-		case *journal.Turned:
-			if e.Attempt == attempt {
-				turn := at(e.Turn)
-				turn.Notes, turn.Calls = e.Notes, e.Calls
-			}
-		case *journal.Replied:
-			if e.Attempt == attempt {
-				turn := at(e.Turn)
-				turn.Replies = append(turn.Replies, newShownCall(e))
-			}
+		for i, r := range t.Replies {
+			turn.Replies[i] = newShownCall(r)
 		}
+		out = append(out, turn)
 	}
-	for _, t := range out {
-		slices.SortStableFunc(t.Replies, func(a, b *Call) int { return cmp.Compare(a.Index, b.Index) })
-	}
-	slices.SortStableFunc(out, func(a, b *Turn) int { return slices.Compare(a.place(), b.place()) })
 	return out
-}
-
-// turnName is how a turn is called: 3, or 4.2/0 in a strand.
-func turnName(strand string, turn int) string { return strand + strconv.Itoa(turn) }
-
-// place is the numbers of a turn's name, which sort as a transcript is read.
-func (t *Turn) place() []int {
-	var at []int
-	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
-		n, _ := strconv.Atoi(word) // the engine writes nothing else
-		at = append(at, n)
-	}
-	return append(at, t.Turn)
 }
 
 func (t *Transcript) Print(p *terminal.Page) {
@@ -286,7 +254,7 @@ func (t *Transcript) Print(p *terminal.Page) {
 func (t *Turn) print(p *terminal.Page, said map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.Line()
-	p.Put(terminal.InkHead, indent+"turn "+turnName(t.Strand, t.Turn))
+	p.Put(terminal.InkHead, indent+"turn "+transcript.TurnName(t.Strand, t.Turn))
 	p.Line()
 	indent += "  "
 	for _, n := range t.Notes {

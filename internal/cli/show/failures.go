@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"parley/internal/cli/terminal"
-	"parley/internal/view"
+	"parley/internal/view/failure"
 )
 
 // maxKinds is how many kinds of failures are listed in a line.
 const maxKinds = 6
 
 // FailureLines say how calls failed, what the commonest failure said, and what can be done about it.
-func FailureLines(failures []view.Failure, calls int) []string {
+func FailureLines(failures []failure.Failure, calls int) []string {
 	if len(failures) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"parley/internal/cli/terminal"
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -43,11 +43,11 @@ type Run struct {
 	} `json:"episodes"`
 	Calls int `json:"calls"`
 	// Failures are the calls that failed, by model and kind.
-	Failures []view.Failure `json:"failures"`
-	Cost     llm.Money      `json:"cost_usd"`
-	Batches  int            `json:"batches_open"` // are with their providers
-	From     int            `json:"from"`
-	List     []EpisodeRow   `json:"list"`
+	Failures []failure.Failure `json:"failures"`
+	Cost     llm.Money         `json:"cost_usd"`
+	Batches  int               `json:"batches_open"` // are with their providers
+	From     int               `json:"from"`
+	List     []EpisodeRow      `json:"list"`
 
 	some bool // only some episodes are wanted
 	more bool // and there are more after them
@@ -75,7 +75,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
 	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
 	var err error
-	if r.Failures, err = view.Failures(ctx, v.Store); err != nil {
+	if r.Failures, err = failure.List(ctx, v.Store); err != nil {
 		return nil, err
 	}
 	if want.Limit > 0 {

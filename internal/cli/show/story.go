@@ -9,9 +9,10 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/report"
+	"parley/internal/report/exhibit"
 	doc "parley/internal/report/page"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -48,7 +49,7 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 		return nil, err
 	}
 	for _, e := range story {
-		b, ok := report.Exhibit(e)
+		b, ok := exhibit.Block(e, &exhibit.Palette{})
 		if !ok {
 			continue
 		}
@@ -66,7 +67,7 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 }
 
 // played is an episode as its kind wants it to show it.
-func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
+func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
 	run, err := view.Fold(ctx, v.Store, v.File)
 	if err != nil {
 		return kind, p, nil, err
@@ -76,7 +77,7 @@ func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if err != nil {
 		return kind, p, nil, err
 	}
-	if read, err = view.ReadTranscript(ctx, v.Store, run, t.Episode); err != nil {
+	if read, err = transcript.Read(ctx, v.Store, run.Head, run.Kind(), t.Episode); err != nil {
 		return kind, p, nil, err
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}

@@ -1,13 +1,12 @@
-// Package batchapi speaks to the providers' batch APIs: OpenAI's, which takes a file of lines,
+// Package batchapi speaks to the providers' batch APIs: OpenAI's, which takes a file of requests,
 // and Anthropic's, which takes one long request.
 //
-// It promises that a draft is written as it is sent and results are read as they come, so
-// that neither is ever whole in memory; that a creation goes out once, and an error says
-// whether it may have been done; and that a line that cannot be read does not end the
-// others.
+// It promises to write a draft while it sends it and to read results as they arrive, so that
+// neither is whole in memory. A creation is sent once, and its error says whether the batch may
+// exist. A result that cannot be read does not affect the others.
 //
-// It is not for following batches (package batcher), nor does it know how a request or an
-// answer is written: each format has a package of internal/wire.
+// It does not follow batches (package batcher does), and it does not know the format of requests
+// and answers (the packages of internal/wire do).
 package batchapi
 
 import (
@@ -28,8 +27,8 @@ import (
 	"parley/llm"
 )
 
-// Open makes the batch API of a provider. It reads the provider's key from the environment, and
-// opens no connection. The result is an io.Closer too, which closes idle connections.
+// Open returns the batch API of a provider. It reads the provider's key from the environment, and
+// opens no connection. The result is also an io.Closer, which closes idle connections.
 func Open(p provider.Provider) (batch.API, error) {
 	codec, ok := dialect.Codec(p.Dialect)
 	if !ok {
@@ -48,11 +47,11 @@ func Open(p provider.Provider) (batch.API, error) {
 }
 
 const (
-	sendTime  = time.Hour       // an upload may take, or the timeout of the provider
-	smallTime = 2 * time.Minute // a small exchange may take
+	sendTime  = time.Hour       // for an upload, if the provider's timeout is shorter
+	smallTime = 2 * time.Minute // for a small exchange
 )
 
-// connection is what both APIs have in common.
+// connection is the part that both APIs share.
 type connection struct {
 	p     provider.Provider
 	c     *transport.Client
@@ -79,7 +78,7 @@ func (b *connection) Weigh(req *llm.Request) (batch.Weight, error) {
 	return batch.Weight{Bytes: len(body), Dropped: dropped}, nil
 }
 
-// body appends what asks req, on one line.
+// body appends the body of req, on one line.
 func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error) {
 	_, model := llm.SplitModel(req.Model)
 	known, ok := b.caps.Load(model)
@@ -91,8 +90,8 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 	if err != nil {
 		return dst, nil, err
 	}
-	// A schema of the user's may stand on several lines. Within strings there are no bare
-	// line ends, so those that are there mean nothing.
+	// A schema that the user wrote may have several lines. Strings cannot hold line ends, so
+	// every line end is white space.
 	for i := from; i < len(dst); i++ {
 		if dst[i] == '\n' || dst[i] == '\r' {
 			dst[i] = ' '
@@ -124,15 +123,15 @@ func (b *connection) exchange(ctx context.Context, call transport.Call, v any) (
 	return a.Header, nil
 }
 
-// unsure marks an error of a creation that may have been done all the same: a server that
-// failed, or whose answer was lost, may have done it first.
+// unsure marks the error of a creation that may have succeeded: a server that fails may have
+// created the batch before.
 func unsure(err error) error {
 	e := *llm.AsError(err)
 	e.Uncertain = e.Uncertain || e.Status >= http.StatusInternalServerError
 	return &e
 }
 
-// gone is the error of a batch that an answer does not have.
+// gone returns the error of an answer without a batch.
 func (b *connection) gone(id string, body json.RawMessage) error {
 	what := "the provider answers without a batch"
 	if len(body) > 0 {
@@ -143,7 +142,7 @@ func (b *connection) gone(id string, body json.RawMessage) error {
 
 var errStop = errors.New("enough")
 
-// lines reads a body of lines, and hands what each comes to over until more says false.
+// lines reads a body of lines, and calls more with the result of each until it returns false.
 func (b *connection) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
 	a, err := b.c.Do(ctx, transport.Call{Method: http.MethodGet, Path: path, Header: header})
 	if err != nil {
@@ -162,7 +161,7 @@ func (b *connection) lines(ctx context.Context, path string, header http.Header,
 	return err
 }
 
-// answered makes a result of an answer's body.
+// answered returns the result with an answer.
 func (b *connection) answered(id string, body []byte, requestID string) batch.Result {
 	resp, err := b.codec.Decode(body)
 	if err != nil {
@@ -173,7 +172,7 @@ func (b *connection) answered(id string, body []byte, requestID string) batch.Re
 	return batch.Result{CustomID: id, Response: resp}
 }
 
-// finish names the provider in an error and takes the key out of it.
+// finish adds the provider to an error and removes the key from it.
 func (b *connection) finish(e *llm.Error, requestID string) *llm.Error {
 	if e.RequestID == "" {
 		e.RequestID = requestID
@@ -181,12 +180,11 @@ func (b *connection) finish(e *llm.Error, requestID string) *llm.Error {
 	return llm.AsError(b.c.Fail(e, "", nil))
 }
 
-// skew is how far the moment at which a batch was intended may be off what the provider
-// says of its creation, clocks set to each other.
+// skew is the tolerance for the creation time of a batch, after the clocks are compared.
 const skew = 5 * time.Minute
 
-// since is the earliest that a batch may have been created which was intended at began, by
-// the clock of the server that sent h.
+// since returns the earliest creation time of a batch that was requested at began, by the clock of
+// the server that sent h.
 func since(began time.Time, h http.Header) time.Time {
 	if t, err := http.ParseTime(h.Get("Date")); err == nil {
 		began = began.Add(time.Until(t))
@@ -194,5 +192,5 @@ func since(began time.Time, h http.Header) time.Time {
 	return began.Add(-skew)
 }
 
-// pageMost bounds how far back a search goes.
-const pageMost = 500
+// maxPages bounds how far back a search goes.
+const maxPages = 500

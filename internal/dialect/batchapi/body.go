@@ -9,15 +9,14 @@ import (
 	"parley/internal/batch"
 )
 
-// stream writes a draft as it is read: what stands before its lines, the lines, what stands
-// after them.
+// stream writes a draft while it is read: a head, the lines, and a tail.
 type stream struct {
 	head, tail string
 	between    string // lines
 	key        string
-	lines      []batch.Line
-	write      func(dst []byte, l *batch.Line) ([]byte, error) // appends a line
-	extra      int                                             // bytes of a line beside its id on the wire and its body
+	lines      []batch.Request
+	write      func(dst []byte, l *batch.Request) ([]byte, error) // appends a line
+	extra      int                                                // bytes of a line without its ID and body
 
 	next  int // line; len(lines): the tail; beyond: the end
 	begun bool
@@ -25,7 +24,7 @@ type stream struct {
 	at    int
 }
 
-// size is how many bytes there are in all.
+// size returns the number of bytes in all.
 func (s *stream) size() int64 {
 	n := int64(len(s.head) + len(s.tail) + len(s.between)*max(0, len(s.lines)-1))
 	for i := range s.lines {
@@ -34,7 +33,7 @@ func (s *stream) size() int64 {
 	return n
 }
 
-// reader returns one that begins at the beginning.
+// reader returns a reader of the whole stream.
 func (s *stream) reader() io.ReadCloser {
 	c := *s
 	c.next, c.begun, c.buf, c.at = 0, false, nil, 0
@@ -62,7 +61,7 @@ func (s *stream) fill() error {
 		s.begun = true
 		s.buf = append(s.buf, s.head...)
 	}
-	// Several at once: a write to a connection costs more than a line.
+	// Several lines at once: a write to a connection costs more than a line.
 	for ; s.next < len(s.lines) && len(s.buf) < 32<<10; s.next++ {
 		if s.next > 0 {
 			s.buf = append(s.buf, s.between...)
@@ -79,10 +78,10 @@ func (s *stream) fill() error {
 	return nil
 }
 
-var errTwice = errors.New("the connection broke while a batch was being created, which is not sent twice")
+var errTwice = errors.New("the connection broke during the creation of a batch, which is not repeated")
 
-// once opens a body that can be opened one time only. The transport opens it again to send
-// a request again: what creates a batch must not be.
+// once returns a function that opens a body one time only. The transport would open it again to
+// repeat a request, but a creation must not be repeated.
 func once(r io.ReadCloser) func() (io.ReadCloser, error) {
 	var opened atomic.Bool
 	return func() (io.ReadCloser, error) {

@@ -12,7 +12,7 @@ import (
 
 	"parley/internal/batch"
 	"parley/internal/dialect/transport"
-	"parley/internal/wire/body"
+	"parley/internal/wire/batches"
 	"parley/internal/wire/fault"
 	"parley/llm"
 )
@@ -23,32 +23,8 @@ type fileAPI struct {
 	endpoint string
 }
 
-// metaKey is where our key stands in a batch's metadata.
+// metaKey is the name of our key in a batch's metadata.
 const metaKey = "parley"
-
-// fileBatch is a batch as OpenAI shows it.
-type fileBatch struct {
-	ID            string `json:"id"`
-	Status        string `json:"status"`
-	CreatedAt     int64  `json:"created_at"`
-	ExpiresAt     int64  `json:"expires_at"`
-	OutputFileID  string `json:"output_file_id"`
-	ErrorFileID   string `json:"error_file_id"`
-	RequestCounts struct {
-		Total     int `json:"total"`
-		Completed int `json:"completed"`
-		Failed    int `json:"failed"`
-	} `json:"request_counts"`
-	Errors struct {
-		Data []struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-			Line    int    `json:"line"`
-		} `json:"data"`
-	} `json:"errors"`
-	Metadata map[string]any  `json:"metadata"`
-	Error    json.RawMessage `json:"error"` // in the place of a batch that is gone
-}
 
 // Create implements batch.Writer.
 func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(context.Context, string) error) (string, error) {
@@ -59,12 +35,11 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 	if err := uploaded(ctx, file); err != nil {
 		return "", err
 	}
-	b := body.Str([]byte{'{'}, "input_file_id", file)
-	b = body.Str(b, "endpoint", d.endpoint)
-	b = body.Str(b, "completion_window", "24h")
-	b = body.Str(body.Open(body.Key(b, "metadata"), '{'), metaKey, draft.Key)
-	b = append(b, '}', '}')
-	var made fileBatch
+	b, err := json.Marshal(batches.Creation{InputFileID: file, Endpoint: d.endpoint, CompletionWindow: "24h", Metadata: map[string]any{metaKey: draft.Key}})
+	if err != nil {
+		return "", err
+	}
+	var made batches.Batch
 	if _, err := d.ask(ctx, transport.Call{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
 		return "", unsure(err)
 	}
@@ -74,7 +49,7 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 	return made.ID, nil
 }
 
-// upload sends the lines as a file. A file that is sent and not used costs nothing.
+// upload sends the requests as a file. A file that is not used costs nothing.
 func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error) {
 	boundary := "parley-" + draft.Key
 	part := func(rest string) string {
@@ -84,9 +59,7 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 	s.head = part("name=\"purpose\"\r\n\r\nbatch\r\n") +
 		part("name=\"file\"; filename=\"parley-"+draft.Key+".jsonl\"\r\nContent-Type: application/jsonl\r\n\r\n")
 	s.tail = "\r\n--" + boundary + "--\r\n"
-	var made struct {
-		ID string `json:"id"`
-	}
+	var made batches.File
 	_, err := d.exchange(ctx, transport.Call{
 		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
 		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
@@ -102,12 +75,12 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 	return made.ID, nil
 }
 
-// stream writes the lines of a draft, without what stands around them.
+// stream writes the lines of a draft, without the form around them.
 func (d *fileAPI) stream(draft *batch.Draft) *stream {
 	open, middle := `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`
 	return &stream{
-		key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}\n"),
-		write: func(dst []byte, l *batch.Line) ([]byte, error) {
+		key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}\n"),
+		write: func(dst []byte, l *batch.Request) ([]byte, error) {
 			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
 			dst, _, err := d.body(dst, l.Request)
 			return append(dst, '}', '\n'), err
@@ -115,17 +88,14 @@ func (d *fileAPI) stream(draft *batch.Draft) *stream {
 	}
 }
 
-// Find implements batch.Writer: the batch is the one with our key.
+// Find implements batch.Writer: it looks for the batch with our key.
 func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) (batch.Found, error) {
 	if o.File == "" {
-		return batch.Found{Never: true}, nil // a batch is made of a file that was noted before
+		return batch.Found{Never: true}, nil // no batch is created before its file is recorded
 	}
 	after := ""
-	for range pageMost {
-		var page struct {
-			Data    []fileBatch `json:"data"`
-			HasMore bool        `json:"has_more"`
-		}
+	for range maxPages {
+		var page batches.List[batches.Batch]
 		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
@@ -147,7 +117,7 @@ func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) 
 
 // Cancel implements batch.Writer.
 func (d *fileAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, transport.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &fileBatch{})
+	_, err := d.ask(ctx, transport.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &batches.Batch{})
 	return err
 }
 
@@ -157,24 +127,37 @@ func (d *fileAPI) State(ctx context.Context, id string) (batch.State, error) {
 	if err != nil {
 		return batch.State{}, err
 	}
-	st := batch.State{Phase: batch.Running, Total: b.RequestCounts.Total, Answered: b.RequestCounts.Completed, Failed: b.RequestCounts.Failed}
+	n := b.RequestCounts
+	st := batch.State{Phase: batch.Running, Total: n.Total, Answered: n.Completed, Failed: n.Failed}
 	if b.ExpiresAt > 0 {
 		st.Expires = time.Unix(b.ExpiresAt, 0)
 	}
 	switch b.Status {
-	case "completed", "expired", "cancelled":
+	case batches.Completed, batches.Expired, batches.Cancelled:
 		st.Phase = batch.Ended
-	case "failed":
+	case batches.Failed:
 		st.Phase = batch.Failed
-		for _, e := range b.Errors.Data {
-			st.Faults = append(st.Faults, batch.Fault{Code: fault.Clean(e.Code, 100), Message: fault.Clean(e.Message, fault.MaxMessage), Line: e.Line})
-		}
+		st.Faults = faultsOf(b.Errors)
 	}
 	return st, nil
 }
 
-func (d *fileAPI) show(ctx context.Context, id string) (*fileBatch, error) {
-	var b fileBatch
+func faultsOf(list *batches.Faults) (out []batch.Fault) {
+	if list == nil {
+		return nil
+	}
+	for _, e := range list.Data {
+		f := batch.Fault{Code: fault.Clean(e.Code, 100), Message: fault.Clean(e.Message, fault.MaxMessage)}
+		if e.Line != nil {
+			f.Line = *e.Line
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (d *fileAPI) show(ctx context.Context, id string) (*batches.Batch, error) {
+	var b batches.Batch
 	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
 		return nil, err
 	}
@@ -184,8 +167,8 @@ func (d *fileAPI) show(ctx context.Context, id string) (*fileBatch, error) {
 	return &b, nil
 }
 
-// Results implements batch.Reader: answers and failures are in a file each, and either may
-// be missing.
+// Results implements batch.Reader. Answers and failures are in two files, and either may be
+// missing.
 func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		b, err := d.show(ctx, id)
@@ -193,11 +176,11 @@ func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result
 			yield(batch.Result{}, err)
 			return
 		}
-		for _, file := range []string{b.OutputFileID, b.ErrorFileID} {
-			if file == "" {
+		for _, file := range []*string{b.OutputFileID, b.ErrorFileID} {
+			if file == nil || *file == "" {
 				continue
 			}
-			err := d.lines(ctx, "/files/"+url.PathEscape(file)+"/content", nil, d.result, func(r batch.Result) bool { return yield(r, nil) })
+			err := d.lines(ctx, "/files/"+url.PathEscape(*file)+"/content", nil, d.result, func(r batch.Result) bool { return yield(r, nil) })
 			if err == errStop {
 				return
 			}
@@ -211,18 +194,7 @@ func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result
 
 // result reads a line of an output or error file.
 func (d *fileAPI) result(line []byte) batch.Result {
-	var l struct {
-		CustomID string `json:"custom_id"`
-		Response *struct {
-			StatusCode int             `json:"status_code"`
-			RequestID  string          `json:"request_id"`
-			Body       json.RawMessage `json:"body"`
-		} `json:"response"`
-		Error *struct {
-			Code    string `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
-	}
+	var l batches.Result
 	if json.Unmarshal(line, &l) != nil {
 		return batch.Result{}
 	}
@@ -233,7 +205,7 @@ func (d *fileAPI) result(line []byte) batch.Result {
 	case l.Response != nil && l.Response.StatusCode > 0:
 		return failed(fault.Classify(l.Response.StatusCode, nil, l.Response.Body))
 	case l.Error == nil:
-		return failed(fault.Malformed("the batch gives neither an answer nor an error", nil))
+		return failed(fault.Malformed("the batch has neither an answer nor an error for this request", nil))
 	}
 	switch l.Error.Code {
 	case batch.CodeExpired:
@@ -241,7 +213,7 @@ func (d *fileAPI) result(line []byte) batch.Result {
 	case batch.CodeCancelled:
 		return failed(batch.CancelledError())
 	}
-	e := &llm.Error{Kind: llm.KindServer, Code: l.Error.Code, Message: fmt.Sprintf("the batch could not answer this: %s", l.Error.Message)}
+	e := &llm.Error{Kind: llm.KindServer, Code: l.Error.Code, Message: fmt.Sprintf("the batch could not answer this request: %s", l.Error.Message)}
 	if l.Error.Code == "request_timeout" {
 		e.Kind = llm.KindTimeout
 	}

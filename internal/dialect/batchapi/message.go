@@ -7,54 +7,32 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"time"
 
 	"parley/internal/batch"
 	"parley/internal/dialect/transport"
+	"parley/internal/wire/batches"
 	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
-// messageAPI is Anthropic's batch API. Its batches carry nothing of ours but the lines'
-// ids, which show only in the results.
+// messageAPI is Anthropic's batch API. Only the IDs of the requests identify our batches, and
+// only the results show them.
 type messageAPI struct{ connection }
 
 const messageBatches = "/messages/batches"
 
-// messageBatch is a batch as Anthropic shows it.
-type messageBatch struct {
-	ID               string    `json:"id"`
-	ProcessingStatus string    `json:"processing_status"`
-	CreatedAt        time.Time `json:"created_at"`
-	ExpiresAt        time.Time `json:"expires_at"`
-	Counts           struct {
-		Processing int `json:"processing"`
-		Succeeded  int `json:"succeeded"`
-		Errored    int `json:"errored"`
-		Canceled   int `json:"canceled"`
-		Expired    int `json:"expired"`
-	} `json:"request_counts"`
-	Error json.RawMessage `json:"error"`
-}
-
-func (b *messageBatch) total() int {
-	return b.Counts.Processing + b.Counts.Succeeded + b.Counts.Errored + b.Counts.Canceled + b.Counts.Expired
-}
-
-func (b *messageBatch) ended() bool { return b.ProcessingStatus == "ended" }
-
-// Create implements batch.Writer. There is no file: uploaded is not called.
+// Create implements batch.Writer. It uploads no file, so it does not call uploaded.
 func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
 	open, middle := `{"custom_id":"`, `","params":`
 	s := &stream{
-		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}"),
-		write: func(dst []byte, l *batch.Line) ([]byte, error) {
+		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}"),
+		write: func(dst []byte, l *batch.Request) ([]byte, error) {
 			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
 			dst, _, err := d.body(dst, l.Request)
 			return append(dst, '}'), err
 		},
 	}
-	var made messageBatch
+	var made batches.MessageBatch
 	if _, err := d.exchange(ctx, transport.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
 		return "", unsure(err)
 	}
@@ -64,16 +42,13 @@ func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(cont
 	return made.ID, nil
 }
 
-// Find implements batch.Writer: the batch is among those created since, of the same size.
-// Of one that has ended the results tell; one that has not may be it.
+// Find implements batch.Writer: it looks at the batches of the same size created since. The
+// results of a batch that has ended show whether it is ours. A batch that has not ended may be.
 func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string) bool) (batch.Found, error) {
 	var found batch.Found
 	after := ""
-	for range pageMost {
-		var page struct {
-			Data    []messageBatch `json:"data"`
-			HasMore bool           `json:"has_more"`
-		}
+	for range maxPages {
+		var page batches.List[batches.MessageBatch]
 		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
@@ -84,10 +59,10 @@ func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string)
 			if b.CreatedAt.Before(first) {
 				return found, nil // the newest come first
 			}
-			if b.total() != len(o.Lines) || taken(b.ID) {
+			if b.RequestCounts.Total() != len(o.Lines) || taken(b.ID) {
 				continue
 			}
-			if !b.ended() {
+			if b.ProcessingStatus != batches.MessagesEnded {
 				found.Maybe = true
 				continue
 			}
@@ -108,8 +83,8 @@ func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string)
 	return found, nil
 }
 
-// isOurs looks at the first result of a batch. One whose results are gone for good is as
-// good as another's.
+// isOurs reports whether the first result of a batch is ours. A batch whose results are deleted is
+// not.
 func (d *messageAPI) isOurs(ctx context.Context, id, key string) (bool, error) {
 	for r, err := range d.Results(ctx, id) {
 		if err != nil {
@@ -128,24 +103,22 @@ func (d *messageAPI) isOurs(ctx context.Context, id, key string) (bool, error) {
 
 // Cancel implements batch.Writer.
 func (d *messageAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, transport.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &messageBatch{})
+	_, err := d.ask(ctx, transport.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &batches.MessageBatch{})
 	return err
 }
 
 // State implements batch.Reader.
 func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) {
-	var b messageBatch
+	var b batches.MessageBatch
 	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
 		return batch.State{}, err
 	}
 	if b.ID == "" {
 		return batch.State{}, d.gone(id, b.Error)
 	}
-	st := batch.State{
-		Phase: batch.Running, Total: b.total(), Answered: b.Counts.Succeeded,
-		Failed: b.Counts.Errored + b.Counts.Canceled + b.Counts.Expired, Expires: b.ExpiresAt,
-	}
-	if b.ended() {
+	n := b.RequestCounts
+	st := batch.State{Phase: batch.Running, Total: n.Total(), Answered: n.Succeeded, Failed: n.Failed(), Expires: b.ExpiresAt}
+	if b.ProcessingStatus == batches.MessagesEnded {
 		st.Phase = batch.Ended
 	}
 	return st, nil
@@ -164,14 +137,7 @@ func (d *messageAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Res
 
 // result reads a line of results.
 func (d *messageAPI) result(line []byte) batch.Result {
-	var l struct {
-		CustomID string `json:"custom_id"`
-		Result   struct {
-			Type    string          `json:"type"`
-			Message json.RawMessage `json:"message"`
-			Error   json.RawMessage `json:"error"`
-		} `json:"result"`
-	}
+	var l batches.MessageResult
 	if json.Unmarshal(line, &l) != nil {
 		return batch.Result{}
 	}
@@ -186,7 +152,7 @@ func (d *messageAPI) result(line []byte) batch.Result {
 	case "expired":
 		return failed(batch.ExpiredError())
 	}
-	return failed(fault.Malformed("the batch gives a result of the unknown type "+fault.Clean(l.Result.Type, 40), nil))
+	return failed(fault.Malformed("the batch has a result of an unknown type: "+fault.Clean(l.Result.Type, 40), nil))
 }
 
 var (

@@ -4,15 +4,15 @@ import (
 	"html/template"
 )
 
-// Group is the bars of one series, one for every label.
+// Group is a series of bars, one for every label.
 type Group struct {
 	Name   string
 	Look   Look
 	Values []float64
 }
 
-// Bars draws bars over labels; those of several groups stand beside each other. Where
-// labels are many, only some are written.
+// Bars draws bars over labels, those of several groups side by side. If
+// there are many labels, it writes only some.
 func (p Plot) Bars(labels []string, groups []Group) template.HTML {
 	if len(labels) == 0 || len(groups) == 0 {
 		return ""
@@ -23,8 +23,8 @@ func (p Plot) Bars(labels []string, groups []Group) template.HTML {
 	}
 	f := p.frame(Scale{Min: 0, Max: 1}, p.yScale(ys, wholes(ys)))
 	room := (right - left) / float64(len(labels))
-	wide := min(room*0.8/float64(len(groups)), mostBar)
-	step := every(len(labels), mostLabels)
+	wide := min(room*0.8/float64(len(groups)), maxBar)
+	step := every(len(labels), maxLabels)
 	var names []label
 	for i, words := range labels {
 		middle := left + (float64(i)+0.5)*room
@@ -43,8 +43,8 @@ func (p Plot) Bars(labels []string, groups []Group) template.HTML {
 }
 
 const (
-	mostBar    = 0.12 // the width of a bar
-	mostLabels = 24
+	maxBar    = 0.12 // maximum width of a bar
+	maxLabels = 24
 )
 
 func (f *frame) bar(g Group, words string, v, from, wide float64) {

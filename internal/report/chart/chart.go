@@ -1,12 +1,9 @@
 // Package chart draws the charts of a report as SVG.
 //
-// What it promises: what is drawn is text and shapes and nothing else, whatever labels
-// say; it is as wide as the room there is, and its words keep their size and do not cover each
-// other; colours are classes (s0 to s7 for series, ink, grid and the like) for a page to
-// choose, in light and in dark; the same input gives the same bytes; numbers that are not finite are
-// left out.
-//
-// It is not for computing: what is drawn comes with its interval.
+// A drawing contains only text and shapes, whatever the labels are. It is as wide as
+// the space it gets; its text keeps its size and does not overlap. Colours are classes (s0 to s7
+// for series, ink, grid and so on) that the page defines for light and dark mode. The same input
+// gives the same bytes. Numbers that are not finite are left out.
 package chart
 
 import (
@@ -19,8 +16,8 @@ import (
 // canvas is SVG being written. Every text and attribute is escaped.
 type canvas struct{ b strings.Builder }
 
-// open begins a picture as wide as there is room. One without a label only shows what is
-// written beside it.
+// open begins a picture that fills the width. A picture without a label repeats
+// the text beside it.
 func open(height int, label, class string) *canvas {
 	c := &canvas{}
 	c.b.WriteString(`<svg class="` + strings.TrimSpace("chart "+class) + `" width="100%" height="` + strconv.Itoa(height) + `"`)
@@ -37,8 +34,7 @@ func (c *canvas) done() template.HTML {
 	return template.HTML(c.b.String()) //nolint:gosec // put writes nothing that is not escaped
 }
 
-// put writes an element with attributes, name and value in turn, and a tip that is shown
-// to whoever points at it.
+// put writes an element with attributes, name and value in turn, and a tooltip.
 func (c *canvas) put(name, tip string, attributes ...string) {
 	c.b.WriteString("<" + name)
 	for i := 0; i+1 < len(attributes); i += 2 {
@@ -51,20 +47,20 @@ func (c *canvas) put(name, tip string, attributes ...string) {
 	c.b.WriteString(` data-tip="` + template.HTMLEscapeString(tip) + `"/>`)
 }
 
-// mostText is how many characters of a label are written: words of a drawing do not wrap.
-const mostText = 32
+// maxText is the maximum length of a label, in characters: text in a drawing does not wrap.
+const maxText = 32
 
 func shortened(words string) string {
-	if r := []rune(words); len(r) > mostText {
-		return string(r[:mostText-1]) + "…"
+	if r := []rune(words); len(r) > maxText {
+		return string(r[:maxText-1]) + "…"
 	}
 	return words
 }
 
-// text writes words. anchor is start, middle or end.
+// text writes words. The anchor is start, middle or end.
 func (c *canvas) text(x, y, class, anchor, words string) { c.textAt(x, y, "0", class, anchor, words) }
 
-// textAt writes words dx beside x, which may be a share of the width.
+// textAt writes words at dx from x, which may be a share of the width.
 func (c *canvas) textAt(x, y, dx, class, anchor, words string) {
 	c.b.WriteString(`<text x="` + x + `" y="` + y + `"`)
 	if dx != "0" {
@@ -73,7 +69,7 @@ func (c *canvas) textAt(x, y, dx, class, anchor, words string) {
 	c.b.WriteString(` class="` + class + `" text-anchor="` + anchor + `">` + template.HTMLEscapeString(shortened(words)) + "</text>")
 }
 
-// line draws one.
+// line draws a line.
 func (c *canvas) line(x1, y1, x2, y2, class string) {
 	c.put("line", "", "x1", x1, "y1", y1, "x2", x2, "y2", y2, "class", class)
 }

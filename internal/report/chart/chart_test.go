@@ -48,7 +48,7 @@ func quantity(v float64) stats.Quantity {
 	return stats.Quantity{Value: v, Interval: stats.Interval{Low: v - 1, High: v + 1}, N: 3, Method: "t"}
 }
 
-// TestDrawings draws everything with hostile names and with numbers that are none.
+// TestDrawings draws everything with hostile names and invalid numbers.
 func TestDrawings(t *testing.T) {
 	t.Parallel()
 	name := strings.ReplaceAll(hostile, "\x00", "")
@@ -80,11 +80,11 @@ func TestDrawings(t *testing.T) {
 		}
 	}
 	if _, text := parsed(t, drawings["scatter"]); !strings.Contains(text, `"><script>alert(1)</script>`) {
-		t.Error("a name is not there as it was written")
+		t.Error("a name was changed")
 	}
 }
 
-// TestScales: every value is on its scale, ticks are in order and few.
+// TestScales checks that every value is on its scale, and that ticks are few and in order.
 func TestScales(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,7 +96,7 @@ func TestScales(t *testing.T) {
 				t.Fatalf("%v is at %v of %+v", v, at, s)
 			}
 			slack := 1e-8 * (s.Max - s.Min)
-			if math.Abs(v) <= most && (v < s.Min-slack || v > s.Max+slack) {
+			if math.Abs(v) <= scaleEnd && (v < s.Min-slack || v > s.Max+slack) {
 				t.Fatalf("%v is outside of %v to %v", v, s.Min, s.Max)
 			}
 		}
@@ -121,7 +121,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestClean takes out of a picture whatever could fetch or run something.
+// TestClean checks that Clean removes whatever could fetch or run something.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	in := `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="alert(1)">

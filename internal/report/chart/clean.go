@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Clean returns an SVG picture that somebody else drew with nothing left in it that could
-// fetch or run anything: elements and attributes that are not known to be harmless are
-// left out. Its style sheets come apart, since a page says in its head which ones it
-// has; one that refers to anything outside is left out too. The error says why it is no SVG.
+// Clean returns a foreign SVG picture without anything that could
+// fetch or run something: it keeps only elements and attributes that are known to be harmless.
+// It returns style sheets separately, because a page declares them in its head. A style
+// sheet that refers to anything outside is left out.
 func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 	d := xml.NewDecoder(strings.NewReader(svg))
 	c := &cleaner{}
@@ -28,12 +28,12 @@ func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 		c.take(token)
 	}
 	if !c.svg {
-		return "", "", errors.New("chart: svg: there is no <svg> in it")
+		return "", "", errors.New("chart: svg: no <svg> element")
 	}
-	if sheet := c.style.String(); calm(sheet) && !strings.Contains(sheet, "<") {
-		style = template.CSS(sheet) //nolint:gosec // calm
+	if sheet := c.style.String(); selfContained(sheet) && !strings.Contains(sheet, "<") {
+		style = template.CSS(sheet) //nolint:gosec // checked
 	}
-	return template.HTML(c.b.String()), style, nil //nolint:gosec // it was written by take, word by word
+	return template.HTML(c.b.String()), style, nil //nolint:gosec // escaped by take
 }
 
 type cleaner struct {
@@ -41,7 +41,7 @@ type cleaner struct {
 	style strings.Builder
 	svg   bool
 	sheet bool // inside a style sheet
-	skip  int  // how deep inside an element that is left out
+	skip  int  // depth inside an element that is left out
 }
 
 func (c *cleaner) take(token xml.Token) {
@@ -57,7 +57,7 @@ func (c *cleaner) take(token xml.Token) {
 		c.svg = c.svg || t.Name.Local == "svg"
 		c.b.WriteString("<" + t.Name.Local)
 		for _, a := range t.Attr {
-			if quiet(a) {
+			if harmlessAttr(a) {
 				c.b.WriteString(" " + a.Name.Local + `="` + template.HTMLEscapeString(a.Value) + `"`)
 			}
 		}
@@ -87,12 +87,12 @@ func harmless() []string {
 	}
 }
 
-// quiet says whether an attribute only says how to draw. Those that refer to something may
-// refer to the picture itself.
-func quiet(a xml.Attr) bool {
+// harmlessAttr reports whether an attribute only describes how to draw. A reference must point
+// into the picture itself.
+func harmlessAttr(a xml.Attr) bool {
 	name := a.Name.Local
 	switch {
-	case !calm(a.Value):
+	case !selfContained(a.Value):
 		return false
 	case name == "href":
 		return strings.HasPrefix(a.Value, "#")
@@ -103,8 +103,8 @@ func quiet(a xml.Attr) bool {
 	}
 }
 
-// calm says whether a value or a style sheet refers to nothing outside.
-func calm(text string) bool {
+// selfContained reports whether a value or a style sheet refers to nothing outside.
+func selfContained(text string) bool {
 	text = strings.ToLower(text)
 	for _, bad := range []string{"javascript:", "expression(", "@import", "@font-face", "src(", "image-set(", "\\"} {
 		if strings.Contains(text, bad) {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// label is words near a place of a drawing. They stand at the first of spots where they cover
-// nothing, and nowhere if there is none: what they say must also be said elsewhere.
+// label is text near a point of a drawing. It is written at the first of spots where it overlaps
+// nothing, or not at all: the page must also say it elsewhere.
 type label struct {
 	x, y  float64 // x is a share of the width
 	words string
@@ -14,17 +14,17 @@ type label struct {
 	spots []spot
 }
 
-// spot is where words may stand, relative to the place they belong to.
+// spot is a possible position of a label, relative to its point.
 type spot struct {
 	dx, dy float64
 	anchor string // start, middle or end
 }
 
-// obstacle is a marker that labels do not cover.
+// obstacle is a marker that labels must not overlap.
 type obstacle struct{ x, y, r float64 }
 
-// layouts are the widths that labels are laid out for: those of a phone, of half a screen and
-// of a whole page. Words with room in a wider one only have a class that hides them in narrower ones.
+// layouts returns the widths that labels are laid out for: a phone, half a screen and
+// a whole page. A label that fits only in a wider one has a class that hides it in narrower ones.
 func layouts() []struct {
 	width float64
 	class string
@@ -35,14 +35,14 @@ func layouts() []struct {
 	}{{320, ""}, {530, " minor"}, {900, " wide"}}
 }
 
-// box is a part of a drawing.
+// box is a rectangle of a drawing.
 type box struct{ left, top, right, bottom float64 }
 
 func (b box) meets(o box) bool {
 	return b.left < o.right && o.left < b.right && b.top < o.bottom && o.top < b.bottom
 }
 
-// wordsWidth is about how wide words are. It is rather more than they are.
+// wordsWidth estimates the width of words, and rather overestimates it.
 func wordsWidth(words string) float64 {
 	w := 0.0
 	for _, r := range shortened(words) {
@@ -55,7 +55,7 @@ func wordsWidth(words string) float64 {
 	return w
 }
 
-// box is what the words cover at a spot in a drawing of a width.
+// box returns the rectangle of the label at a spot, in a drawing of the given width.
 func (l label) box(s spot, width float64) box {
 	x, w := l.x*width+s.dx, wordsWidth(l.words)
 	switch s.anchor {
@@ -68,13 +68,13 @@ func (l label) box(s spot, width float64) box {
 	return box{x, y - 11, x + w, y + 3}
 }
 
-// mostNames is how many labels are tried: of more, most would have no room.
-const mostNames = 60
+// maxNames is the maximum number of labels: more would not fit.
+const maxNames = 60
 
-// labels writes words where they have room beside each other and beside points, from a share of
-// the width on.
+// labels writes the labels that fit beside each other and beside points, to the right of from, a share of
+// the width.
 func (c *canvas) labels(from float64, all []label, points []obstacle) {
-	all = all[:min(len(all), mostNames)]
+	all = all[:min(len(all), maxNames)]
 	at := make([]*spot, len(all))
 	class := make([]string, len(all))
 	for _, layout := range layouts() {
@@ -110,8 +110,7 @@ func (c *canvas) labels(from float64, all []label, points []obstacle) {
 	}
 }
 
-// every is how many labels of n there are to one that is written, a round number.
-func every(n, most int) int {
-	step := int(math.Ceil(roundStep(float64(n) / float64(most))))
-	return max(1, step)
+// every returns the step, a round number, that leaves at most about limit of n labels.
+func every(n, limit int) int {
+	return max(1, int(math.Ceil(roundStep(float64(n)/float64(limit)))))
 }

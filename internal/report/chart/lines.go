@@ -15,12 +15,11 @@ type Line struct {
 	Name   string
 	Look   Look
 	Points []Point // from left to right
-	// Level means that it is no series but a value to compare with: drawn through, with its
-	// name.
+	// Level makes it a reference value, drawn across the chart with its name.
 	Level bool
 }
 
-// Point is a place on a line. Where its interval is bounded, it is drawn as a band.
+// Point is a point of a line. A bounded interval is drawn as a band.
 type Point struct {
 	X float64
 	Y stats.Quantity
@@ -28,14 +27,14 @@ type Point struct {
 
 // Plot is a chart with two axes.
 type Plot struct {
-	Label        string // the chart in words, for those who do not see it
-	X, Y         string // what the axes are
+	Label        string // describes the chart for screen readers
+	X, Y         string // names of the axes
 	Height       int
-	YScale       *Scale // default: from what is drawn, 0 included
+	YScale       *Scale // default: covers the values and 0
 	XTick, YTick func(float64) string
 }
 
-// The room around a plot, and how much of the width is left of it for the ticks.
+// The margins of a plot: above and below in pixels, left and right as shares of the width.
 const (
 	above, below = 22.0, 48.0
 	left, right  = 0.08, 0.985
@@ -72,19 +71,19 @@ func (p Plot) Lines(lines []Line) template.HTML {
 	return f.c.done()
 }
 
-// Banded says whether intervals of lines are drawn. Bands of many would hide each other.
+// Banded reports whether intervals of lines are drawn. Many bands would hide each other.
 func Banded(lines []Line) bool {
-	const most = 5
+	const limit = 5
 	n := 0
 	for _, l := range lines {
 		if !l.Level {
 			n++
 		}
 	}
-	return n <= most
+	return n <= limit
 }
 
-// level draws a value to compare with, and returns its name.
+// level draws a reference value, and returns its label.
 func (f *frame) level(l Line) []label {
 	if len(l.Points) == 0 || !finite(l.Points[0].Y.Value) {
 		return nil
@@ -95,7 +94,7 @@ func (f *frame) level(l Line) []label {
 	return []label{{x: right, y: y, words: l.Name, class: "marked", spots: []spot{{0, -4, "end"}, {0, 13, "end"}, {-w - 12, -4, "end"}, {-w - 12, 13, "end"}}}}
 }
 
-// Area draws one series as a filled step over equal parts of the x axis, as a rate over
+// Area draws one series as filled steps over equal parts of the x axis, for example a rate over
 // time.
 func (p Plot) Area(width float64, values []float64, class string, tip func(i int) string) template.HTML {
 	if len(values) == 0 {
@@ -131,7 +130,7 @@ func (p Plot) Histogram(edges, counts []float64, marks []Mark) template.HTML {
 	return f.c.done()
 }
 
-// Mark is a named place on the x axis.
+// Mark is a named position on the x axis.
 type Mark struct {
 	X    float64
 	Name string
@@ -189,7 +188,7 @@ func (p Plot) frame(xs, ys Scale) *frame {
 	for i, t := range xs.Ticks {
 		side := spot{0, 0, "middle"}
 		if i == len(xs.Ticks)-1 {
-			side.anchor = "end" // there is no room beyond
+			side.anchor = "end" // there is no space to the right
 		}
 		ticks = append(ticks, label{x: f.x(t), y: f.bottom() + 18, words: p.xTick(t), class: "tick", spots: []spot{side}})
 	}
@@ -202,7 +201,7 @@ func (f *frame) x(v float64) float64   { return left + f.xs.At(v)*(right-left) }
 func (f *frame) yAt(v float64) float64 { return above + (1-f.ys.At(v))*f.height }
 func (f *frame) bottom() float64       { return above + f.height }
 
-// y writes where a value is, or "" where there is none.
+// y returns the position of a value, or "" if it is not finite.
 func (f *frame) y(v float64) string {
 	if !finite(v) {
 		return ""
@@ -210,8 +209,8 @@ func (f *frame) y(v float64) string {
 	return px(f.yAt(v))
 }
 
-// stretched draws a path in a picture of its own that is 1,000 wide however wide it is
-// shown: a path has no shares of the width.
+// stretched draws a path in a nested picture that is 1,000 units wide at any
+// width, because a path cannot use shares of the width.
 func (f *frame) stretched(d, class string) {
 	if d == "" {
 		return
@@ -247,11 +246,11 @@ func (f *frame) path(l Line) {
 	}
 }
 
-// mostDots is up to how many points of a line are drawn as dots too.
-const mostDots = 60
+// maxDots is the maximum number of points of a line that are drawn as dots.
+const maxDots = 60
 
 func (f *frame) dots(l Line) {
-	if len(l.Points) > mostDots {
+	if len(l.Points) > maxDots {
 		return
 	}
 	for _, q := range l.Points {

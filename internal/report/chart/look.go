@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// Look is how a series is drawn. Series differ in their colour and in the shape of their
-// markers, and where there are more of them than colours also in the dashes of their lines,
-// so they can be told apart without seeing colours.
+// Look is how a series is drawn. Series differ in colour and in the shape of their
+// markers, and if there are more series than colours also in the dashes of their lines,
+// so that you can distinguish them without seeing colours.
 type Look struct {
-	Class  string // its colour and dashes, for a page to choose
+	Class  string // its colour and dashes, which the page defines
 	Marker int    // the shape of its points: see marker
 }
 
-// How many colours, dashes and shapes there are. The numbers of colours and of shapes have no
+// The numbers of colours, dashes and shapes. The numbers of colours and shapes have no
 // common divisor, so that series of one colour differ in shape.
 const (
 	colours = 7
@@ -22,7 +22,7 @@ const (
 	shapes  = 6
 )
 
-// Series is the look of the i-th series; -1 is the grey of what is nobody's.
+// Series returns the look of the i-th series; -1 is grey, for what belongs to no series.
 func Series(i int) Look {
 	if i < 0 {
 		return Look{Class: "s" + strconv.Itoa(colours)}
@@ -30,11 +30,11 @@ func Series(i int) Look {
 	return Look{Class: fmt.Sprintf("s%d d%d", i%colours, i/colours%dashes), Marker: i % shapes}
 }
 
-// Own is the look of the i-th series that has a colour of its own, which is the page's class.
+// Own returns the look of the i-th series whose colour is the class of the page.
 func Own(class string, i int) Look { return Look{Class: class, Marker: max(0, i) % shapes} }
 
-// marker draws a point of a series. A circle has shares of the width; other shapes are drawn
-// in a picture of their own, which has.
+// marker draws a point of a series. A circle can use shares of the width; other shapes need
+// a nested picture for that.
 func (c *canvas) marker(l Look, x, y string, r float64, tip string) {
 	class := "dot " + l.Class
 	if l.Marker == 0 {
@@ -48,7 +48,7 @@ func (c *canvas) marker(l Look, x, y string, r float64, tip string) {
 	c.b.WriteString(`><path d="` + shape(l.Marker, r) + `"/></svg>`)
 }
 
-// shape is the outline of a marker around 0, 0.
+// shape returns the outline of a marker around 0, 0.
 func shape(marker int, r float64) string {
 	f := func(x float64) string { return px(x * r) }
 	switch marker {
@@ -66,7 +66,7 @@ func shape(marker int, r float64) string {
 	}
 }
 
-// Swatch is a series in a legend: its line with a marker, or a piece of its bar.
+// Swatch returns a series for a legend: its line with a marker, or a piece of its bar.
 func Swatch(l Look, bar bool) template.HTML {
 	c := &canvas{}
 	c.b.WriteString(`<svg class="swatch" width="28" height="12" aria-hidden="true">`)

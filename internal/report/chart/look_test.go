@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestSeriesDiffer: no two of many series look the same, and neighbours differ in their shape
-// too, for those who do not see colours.
+// TestSeriesDiffer checks that no two series look the same, and that neighbours differ in shape.
 func TestSeriesDiffer(t *testing.T) {
 	t.Parallel()
 	seen := map[Look]int{}
@@ -22,19 +21,19 @@ func TestSeriesDiffer(t *testing.T) {
 		}
 		seen[l] = i
 		if i > 0 && Series(i-1).Marker == l.Marker {
-			t.Errorf("series %d has the shape of the one before", i)
+			t.Errorf("series %d has the same shape as the one before", i)
 		}
 	}
 	outlines := map[string]bool{}
 	for m := range shapes {
 		outlines[shape(m, 4)] = true
 	}
-	if len(outlines) != shapes-1 { // a circle is no path; its number draws the last shape
+	if len(outlines) != shapes-1 { // a circle is not a path; its number draws the last shape
 		t.Errorf("%d outlines of %d shapes", len(outlines), shapes)
 	}
 }
 
-// TestWholeTicks: what is counted has whole ticks, and a year is written as one.
+// TestWholeTicks checks that counts have whole ticks, and that years are written without a comma.
 func TestWholeTicks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -93,12 +92,12 @@ func TestLabelsDoNotMeet(t *testing.T) {
 		for i, layout := range layouts() {
 			boxes := boxesOf(t, drawn, layout.width, i)
 			if what == "scatter" && i == 2 && len(boxes) < 8 {
-				t.Errorf("only %d names have room", len(boxes))
+				t.Errorf("only %d names fit", len(boxes))
 			}
 			for j, b := range boxes {
 				for _, o := range boxes[j+1:] {
 					if b.meets(o) {
-						t.Errorf("%s, %v wide: %v meets %v", what, layout.width, b, o)
+						t.Errorf("%s, %v wide: %v overlaps %v", what, layout.width, b, o)
 					}
 				}
 			}
@@ -106,7 +105,7 @@ func TestLabelsDoNotMeet(t *testing.T) {
 	}
 }
 
-// boxesOf lists what the texts of a drawing cover that are shown in a layout.
+// boxesOf returns the rectangles of the texts that a layout shows.
 func boxesOf(t *testing.T, drawing string, width float64, layout int) (out []box) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(drawing))

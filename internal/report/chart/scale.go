@@ -6,30 +6,29 @@ import (
 	"strconv"
 )
 
-// Scale maps numbers to a length of 1.
+// Scale maps numbers to positions from 0 to 1.
 type Scale struct {
 	Min, Max float64
 	Ticks    []float64
 	log      bool
 }
 
-// most is how far a scale goes: what is beyond is at its end.
-const most = 1e300
+// scaleEnd is the largest number on a scale. What is beyond is drawn there.
+const scaleEnd = 1e300
 
-// NewScale makes a scale that holds all values, with about n round ticks. Values that are
-// not finite do not count.
+// NewScale returns a scale that holds all finite values, with about n round ticks.
 func NewScale(n int, values ...float64) Scale { return newScale(n, 0, values) }
 
-// NewWholeScale makes a scale whose ticks are whole numbers: for what is counted, such as turns
+// NewWholeScale returns a scale whose ticks are whole numbers, for counts such as turns
 // and years.
 func NewWholeScale(n int, values ...float64) Scale { return newScale(n, 1, values) }
 
-// newScale makes a scale with steps of at least least.
-func newScale(n int, least float64, values []float64) Scale {
+// newScale returns a scale with steps of at least minStep.
+func newScale(n int, minStep float64, values []float64) Scale {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if finite(v) {
-			v = min(most, max(-most, v))
+			v = min(scaleEnd, max(-scaleEnd, v))
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -37,11 +36,11 @@ func newScale(n int, least float64, values []float64) Scale {
 		low, high = 0, 1
 	}
 	if low == high {
-		low, high = low-max(0.5, least), high+max(0.5, least)
+		low, high = low-max(0.5, minStep), high+max(0.5, minStep)
 	}
 	step := roundStep((high - low) / float64(max(n, 1)))
-	if least > 0 {
-		step = max(least, math.Ceil(step))
+	if minStep > 0 {
+		step = max(minStep, math.Ceil(step))
 	}
 	if !finite(step) || step <= 0 {
 		return Scale{Min: low, Max: high}
@@ -60,17 +59,17 @@ func newScale(n int, least float64, values []float64) Scale {
 	return s
 }
 
-// wholes says whether all values that are finite are whole numbers, which are written as such.
+// wholes reports whether all finite values are whole numbers of moderate size.
 func wholes(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return finite(v) && (v != math.Trunc(v) || math.Abs(v) > 1e9) })
 }
 
-// Unit is the scale of shares.
+// Unit returns the scale of shares, from 0 to 1.
 func Unit() Scale {
 	return Scale{Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 1}}
 }
 
-// NewLogScale makes a scale whose ticks are powers of ten. Values must be above 0.
+// NewLogScale returns a logarithmic scale whose ticks are powers of ten. It ignores values that are not above 0.
 func NewLogScale(values ...float64) Scale {
 	low, high := math.Inf(1), 0.0
 	for _, v := range values {
@@ -92,22 +91,20 @@ func NewLogScale(values ...float64) Scale {
 	return s
 }
 
-// At is where x is, from 0 to 1; what is outside is at an end.
+// At returns the position of x, from 0 to 1. A number beyond the scale is at its end.
 func (s Scale) At(x float64) float64 {
 	low, high := s.Min, s.Max
 	if s.log {
 		x, low, high = math.Log10(x), math.Log10(low), math.Log10(high)
 	}
 	at := (x - low) / (high - low)
-	switch {
-	case math.IsNaN(at):
+	if math.IsNaN(at) {
 		return 0
-	default:
-		return min(1, max(0, at))
 	}
+	return min(1, max(0, at))
 }
 
-// roundStep is the smallest of 1, 2, 2.5 and 5 times a power of ten that is not below x.
+// roundStep returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least x.
 func roundStep(x float64) float64 {
 	if x <= 0 || !finite(x) {
 		return 0
@@ -121,7 +118,7 @@ func roundStep(x float64) float64 {
 	return 10 * ten
 }
 
-// Tick writes a number as it stands beside a tick: 15k, 0.25, 20, and 1901, which may be a year.
+// Tick formats a number for an axis: 15k, 0.25, 20, and 1901, which may be a year.
 func Tick(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 10_000 {
 		return strconv.Itoa(int(x))
@@ -140,7 +137,7 @@ func Tick(x float64) string {
 	return strconv.FormatFloat(round(x), 'g', -1, 64)
 }
 
-// round takes away what sums of steps leave behind the digits that mean something.
+// round removes the rounding errors of sums of steps.
 func round(x float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 10, 64), 64)
 	if err != nil || math.Abs(r) < 1e-12 {

@@ -13,8 +13,8 @@ type Spot struct {
 	X, Y stats.Quantity
 }
 
-// Scatter draws spots. With shares, both axes go from 0 to 1 and equal shares are on a
-// dashed line. A name that has no room is left out: a legend has them all.
+// Scatter draws spots. With shares, both axes go from 0 to 1 and a dashed line marks equal
+// shares. Names that do not fit are left out; the legend has them all.
 func (p Plot) Scatter(spots []Spot, shares bool) template.HTML {
 	var xs, ys []float64
 	for _, s := range spots {

@@ -7,8 +7,7 @@ import (
 	"parley/internal/stats"
 )
 
-// Track draws one number with its interval on a scale: a row of a table that is a chart
-// too. An end that is not known runs out of the picture.
+// Track draws one number with its interval on a scale, for a row of a table. An unknown end runs out of the picture.
 func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
 	const middle = "11"
 	c := open(22, "", "")
@@ -28,7 +27,7 @@ func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
 	if math.IsInf(q.High, 1) {
 		high = 1
 	}
-	if finite(q.Low) || finite(q.High) { // else nothing is known, and a line would look like an interval
+	if finite(q.Low) || finite(q.High) { // a line without ends would look like an interval
 		c.line(pct(low), middle, pct(high), middle, "whisker "+look.Class)
 	}
 	for _, end := range []struct{ at, value float64 }{{low, q.Low}, {high, q.High}} {
@@ -40,13 +39,13 @@ func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
 	return c.done()
 }
 
-// Axis is the ticks of a scale, for the head of a column of tracks.
+// Axis draws the ticks of a scale, for the head of a column of tracks.
 func Axis(s Scale) template.HTML {
 	c := open(16, "", "")
 	for i, t := range s.Ticks {
 		class := "tick"
 		if i > 0 && i < len(s.Ticks)-1 {
-			class = "tick minor" // where it is narrow there is no room for it
+			class = "tick minor" // hidden on a narrow page
 		}
 		c.text(pct(s.At(t)), "12", class, anchor(i, len(s.Ticks)), Tick(t))
 	}

@@ -8,14 +8,14 @@ import (
 	"parley/internal/view"
 )
 
-// ref names an episode of a run, whether the run is among those compared or not.
+// ref identifies an episode of a run, which may or may not be among those compared.
 type ref struct {
 	run     string
 	episode int
 }
 
-// pasts are, by run, the episodes it goes on from: none, or the one that it was forked from,
-// and before that the one which that was, as far as the runs tell.
+// pasts returns, for each run, the episodes that it continues: the episode it was forked from,
+// the episode that one was forked from, and so on, as far as the runs show.
 func pasts(runs []*view.Run) [][]ref {
 	origin := map[string]*ref{}
 	for _, r := range runs {
@@ -26,7 +26,7 @@ func pasts(runs []*view.Run) [][]ref {
 	out := make([][]ref, len(runs))
 	for i, r := range runs {
 		at := origin[r.Head.Begun.Run]
-		for at != nil && len(out[i]) < len(runs) { // a file may claim anything, also to come from itself
+		for at != nil && len(out[i]) < len(runs) { // a file may claim to be forked from itself
 			out[i] = append(out[i], *at)
 			at = origin[at.run]
 		}
@@ -38,8 +38,8 @@ func forked(runs []*view.Run) bool {
 	return slices.ContainsFunc(runs, func(r *view.Run) bool { return r.Head.Begun.Fork != nil })
 }
 
-// together gives forks of several episodes that were changed in the same way one name, so
-// that they are compared as one with what is not of them.
+// together gives the same name to forks of several episodes that were changed in the same way, so
+// that they form one group.
 func together(runs []*view.Run, names []string) []string {
 	type change struct{ origin, how string }
 	of := func(r *view.Run) (c change, ok bool) {
@@ -64,7 +64,7 @@ func together(runs []*view.Run, names []string) []string {
 			episodes[runs[i].Head.Begun.Fork.Episode] = true
 		}
 		if len(episodes) < 2 {
-			continue // of one episode: more draws, which are told apart
+			continue // of one episode: more draws, which stay separate
 		}
 		for _, i := range members {
 			out[i] = fmt.Sprintf("%s and %d more", names[members[0]], len(members)-1)
@@ -76,9 +76,9 @@ func together(runs []*view.Run, names []string) []string {
 	return out
 }
 
-// branches compares what goes on from the same episodes; not ok where nothing does. A past
-// is worth one pair, however often it was played on from. Where there is only one past, what
-// follows from it is all that can be asked: there each time that it was played on counts.
+// branches compares episodes that continue the same past episodes. It is not ok if there are none. A past
+// counts as one pair, however often it was continued. If there is only one past, every
+// continuation counts, and the comparison is only about that past.
 func branches(x, y []observation) (pairing, bool) {
 	x, y = related(x, y), related(y, x)
 	x, y = shared(x, y), shared(y, x)
@@ -101,15 +101,15 @@ func branches(x, y []observation) (pairing, bool) {
 	b, single := means(y)
 	p := pairing{a: a, b: b, single: alone && single, episodes: 2, unit: "repeat", note: onePast, x: x, y: y}
 	if min(len(a), len(b)) == 1 && max(len(a), len(b)) > 1 {
-		p.note += "; one of them was played only once: fork it again without a change, with --repeat, for more"
+		p.note += "; one of them has a single episode: for more, fork it again unchanged with --repeat"
 	}
 	return p, true
 }
 
-const onePast = "both go on from one and the same episode, so this says what follows from there and nothing of others"
+const onePast = "both continue one and the same episode, so this is only about what follows from there"
 
-// related keeps the observations of x that have a past in common with some of y, notes the
-// nearest, and forgets what a fork does not keep: the cell.
+// related keeps the observations of x that share a past with some of y, and sets the
+// nearest. It clears the cell, which a fork does not keep.
 func related(x, y []observation) (out []observation) {
 	known := map[ref]bool{}
 	for _, o := range y {
@@ -130,7 +130,7 @@ func related(x, y []observation) (out []observation) {
 	return out
 }
 
-// shared keeps those of x whose past some of y have too, rather than a nearer one.
+// shared keeps the observations of x whose nearest past is also the nearest past of some of y.
 func shared(x, y []observation) []observation {
 	pasts := map[ref]bool{}
 	for _, o := range y {
@@ -139,11 +139,12 @@ func shared(x, y []observation) []observation {
 	return slices.DeleteFunc(slices.Clone(x), func(o observation) bool { return !pasts[o.past] })
 }
 
-// byPast makes the past in common the unit, and byEpisode each episode by itself.
+// byPast counts each common past once.
 func byPast(all []observation) []observation {
 	return recounted(all, func(o observation) view.Deal { return view.Deal{Run: o.past.run, Number: o.past.episode} })
 }
 
+// byEpisode counts each episode once.
 func byEpisode(all []observation) []observation {
 	return recounted(all, func(o observation) view.Deal { return view.Deal{Number: o.episode} })
 }

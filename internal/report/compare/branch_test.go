@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// original is a run whose episodes have pasts of very different worth.
+// original returns a run whose episodes differ widely.
 func original(t *testing.T, r *rand.Rand, episodes int) (*view.Run, []float64) {
 	t.Helper()
 	var all []episode
@@ -24,7 +24,7 @@ func original(t *testing.T, r *rand.Rand, episodes int) (*view.Run, []float64) {
 	return run(t, 1, all), worth
 }
 
-// branch is a fork of an episode of run r, played on so often, better than it by gain.
+// branch returns a fork of an episode, repeated so often, better than it by gain.
 func branch(t *testing.T, r *rand.Rand, id string, of, repeats int, worth, gain float64) *view.Run {
 	t.Helper()
 	var all []episode
@@ -37,7 +37,7 @@ func branch(t *testing.T, r *rand.Rand, id string, of, repeats int, worth, gain 
 	return f
 }
 
-// left is the comparison of the seat that anything happens in.
+// left returns the comparison of the left seat, the only one that varies.
 func left(t *testing.T, runs []*view.Run, names []string, c Config) Comparison {
 	t.Helper()
 	res, err := Runs(runs, names, c)
@@ -53,7 +53,7 @@ func left(t *testing.T, runs []*view.Run, names []string, c Config) Comparison {
 	return Comparison{}
 }
 
-// TestSiblings: branches of one episode differ by what was changed, and every repeat counts.
+// TestSiblings checks that branches of one episode differ by what was changed, and that every repeat counts.
 func TestSiblings(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -62,14 +62,14 @@ func TestSiblings(t *testing.T) {
 	if c.Paired || c.Unit != "repeat" || c.N != 20 || !c.Differs() || !c.Difference.Holds(-0.5) || !strings.Contains(c.Note, "one and the same episode") {
 		t.Errorf("%+v", c)
 	}
-	// Those of different episodes have nothing in common, and each is one past.
+	// Branches of different episodes have nothing in common, and each is one past.
 	far := branch(t, r, "h", 5, 25, 2, 0)
-	if c := left(t, []*view.Run{as, far}, []string{"as", "far"}, Config{}); c.Differs() || c.N != 1 || !strings.Contains(c.Note, "do not go on from the same") {
+	if c := left(t, []*view.Run{as, far}, []string{"as", "far"}, Config{}); c.Differs() || c.N != 1 || !strings.Contains(c.Note, "do not continue the same") {
 		t.Errorf("%+v", c)
 	}
 }
 
-// TestSiblingsWithoutADifference: no more of them are found to differ than chance allows.
+// TestSiblingsWithoutADifference checks that false findings are no more frequent than chance allows.
 func TestSiblingsWithoutADifference(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 2))
@@ -80,32 +80,32 @@ func TestSiblingsWithoutADifference(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong < 1 || wrong > 24 { // 10 are expected; outside of this comes of chance once in ten thousand times
-		t.Errorf("%d of 200 found what is not there", wrong)
+	if wrong < 1 || wrong > 24 { // 10 are expected; chance goes beyond this once in ten thousand times
+		t.Errorf("%d of 200 have a false finding", wrong)
 	}
 }
 
-// TestEpisodeAmongItsBranches compares a run with a fork of it: only the episode that was forked
-// counts, whatever the others came to.
+// TestEpisodeAmongItsBranches compares a run with a fork of it: only the forked episode
+// counts.
 func TestEpisodeAmongItsBranches(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
 	was, worth := original(t, r, 10)
 	c := left(t, []*view.Run{was, branch(t, r, "f", 3, 40, worth[3], 5)}, []string{"was", "fork"}, Config{})
-	if c.Paired || c.N != 1 || c.Unit != "repeat" || !c.Differs() || c.Test.Method != "shuffles" || c.MeanA.N != 1 || !strings.Contains(c.Note, "played only once") {
+	if c.Paired || c.N != 1 || c.Unit != "repeat" || !c.Differs() || c.Test.Method != "shuffles" || c.MeanA.N != 1 || !strings.Contains(c.Note, "has a single episode") {
 		t.Errorf("%+v", c)
 	}
 	if same := left(t, []*view.Run{was, branch(t, r, "f", 3, 40, worth[3], 0)}, []string{"was", "fork"}, Config{}); same.Differs() {
 		t.Errorf("%+v", same)
 	}
-	// A fork of a fork is compared with the repeat it goes on from.
+	// A fork of a fork is compared with the repeat that it continues.
 	first := branch(t, r, "f", 3, 40, worth[3], 0)
 	second := branch(t, r, "g", 3, 40, worth[3], 0)
 	second.Head.Begun.Fork = &journal.Origin{Run: "f", Episode: 7}
 	if c := left(t, []*view.Run{first, second}, []string{"f", "g"}, Config{}); c.MeanA.N != 1 || c.MeanB.N != 40 {
 		t.Errorf("%+v", c)
 	}
-	// And with the first run by way of the fork between, where that is there.
+	// And with the first run, if the fork between them is there.
 	res, err := Runs([]*view.Run{was, first, second}, []string{"was", "f", "g"}, Config{})
 	if err != nil || len(res.Comparisons) != 6 {
 		t.Fatalf("%+v, %v", res, err)
@@ -117,8 +117,8 @@ func TestEpisodeAmongItsBranches(t *testing.T) {
 	}
 }
 
-// TestForkedEpisodes: forks of several episodes, changed in the same way, are one group, paired
-// with what they go on from, which sees a gain far smaller than episodes differ.
+// TestForkedEpisodes checks that forks of several episodes, changed in the same way, are one group, paired
+// with what they continue. That shows a gain far smaller than the differences between episodes.
 func TestForkedEpisodes(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 4))
@@ -131,7 +131,7 @@ func TestForkedEpisodes(t *testing.T) {
 	if c.B != "fork 0 and 11 more" || !c.Paired || c.Unit != "forked episode" || c.N != 12 || !c.Differs() || !c.Difference.Holds(-0.6) {
 		t.Errorf("%+v", c)
 	}
-	// Another change is another group, and both are paired by what they go on from.
+	// Another change is another group, and both are paired by what they continue.
 	for e := range 12 {
 		f := branch(t, r, fmt.Sprint("g", e), e, 3, worth[e], 0)
 		f.Head.Begun.Agents = append(f.Head.Begun.Agents, world.Agent{Name: "new"})
@@ -148,7 +148,7 @@ func TestForkedEpisodes(t *testing.T) {
 	}
 }
 
-// TestInOneFork compares agents who meet in the branches of one episode.
+// TestInOneFork compares agents that meet in the branches of one episode.
 func TestInOneFork(t *testing.T) {
 	t.Parallel()
 	f := branch(t, rand.New(rand.NewPCG(5, 5)), "f", 3, 30, 0, 0.4)
@@ -156,7 +156,7 @@ func TestInOneFork(t *testing.T) {
 	if !c.Paired && c.Unit != "repeat" || c.N != 30 || !c.Differs() {
 		t.Errorf("%+v", c)
 	}
-	f.Head.Begun.Fork.Run = "f" // a file that claims to come from itself
+	f.Head.Begun.Fork.Run = "f" // a file that claims to be forked from itself
 	left(t, []*view.Run{f, f}, []string{"f", "g"}, Config{})
 }
 
@@ -164,10 +164,10 @@ func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 5, 0))
 	for want, c := range map[string]Config{
-		`there is no score "pionts"; did you mean "points"? There are: points`:            {Scores: []string{"points", "pionts"}},
-		`there is no score "x". There are: points`:                                        {Scores: []string{"x"}},
-		`there is no cell "a furst"; did you mean "a first"? There are: a first; b first`: {By: ByCell, Against: "a furst"},
-		`there is no agent "somebody else altogether". There are: a; b`:                   {Against: "somebody else altogether"},
+		`unknown score "pionts"; did you mean "points"? There are: points`:            {Scores: []string{"points", "pionts"}},
+		`unknown score "x". There are: points`:                                        {Scores: []string{"x"}},
+		`unknown cell "a furst"; did you mean "a first"? There are: a first; b first`: {By: ByCell, Against: "a furst"},
+		`unknown agent "somebody else altogether". There are: a; b`:                   {Against: "somebody else altogether"},
 	} {
 		if _, err := Runs([]*view.Run{r}, []string{"x"}, c); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s, got %v", want, err)
@@ -175,7 +175,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestBounds: no interval goes beyond what a score is declared to be.
+// TestBounds checks that no interval goes beyond the declared bounds of a score.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, []episode{{"", 0, "a", "b", 9, 1}, {"", 1, "a", "b", 10, 0}, {"", 2, "a", "b", 7, 3}})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/planner"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -15,17 +16,17 @@ import (
 // observation is a score of one seat of an episode, or of the whole episode.
 type observation struct {
 	deal    view.Deal
-	play    int // see world.Unit; of all runs
+	play    int // see world.Unit; numbered across runs
 	stratum stratum
-	episode int // of all runs, counted through
+	episode int // numbered across runs
 	value   float64
 
 	self ref
-	from []ref // what it goes on from, the nearest first
+	from []ref // the episodes that it continues, the nearest first
 	past ref   // of these and self, the nearest that the other side has too
 }
 
-// stratum is what has to be the same beside the deal for two observations to be a pair.
+// stratum is what must be the same besides the deal for two observations to be a pair.
 type stratum struct {
 	setting    int // of the params
 	cell, seat string
@@ -34,14 +35,14 @@ type stratum struct {
 // series is one score, by group.
 type series struct {
 	score, of string
-	share     bool // it is only ever 0 or 1
+	share     bool // all values are 0 or 1
 	by        map[string][]observation
 }
 
 type collection struct {
 	groups []string
 	series []*series
-	scores []string // that there are, whether asked for or not
+	scores []string // all scores, whether asked for or not
 }
 
 // collect groups the scores of all runs.
@@ -55,7 +56,7 @@ func collect(runs []*view.Run, names []string, c Config) (*collection, error) {
 	}
 	out, from := &collection{}, pasts(runs)
 	at := map[[2]string]*series{}
-	subject, where := subjects(runs, factors), placeOf(factors)
+	subject, where := subjects(runs, factors), stratumOf(factors)
 	plays := plays{}
 	episodes := 0
 	for i, r := range runs {
@@ -98,7 +99,7 @@ func collect(runs []*view.Run, names []string, c Config) (*collection, error) {
 	return out, nil
 }
 
-// sort puts the series of one score together, scores in the order that worlds name them.
+// sort puts the series of one score together, in the order that worlds name scores.
 func (c *collection) sort() {
 	first := map[string]int{}
 	for i, s := range c.series {
@@ -109,11 +110,11 @@ func (c *collection) sort() {
 	slices.SortStableFunc(c.series, func(a, b *series) int { return first[a.score] - first[b.score] })
 }
 
-// placeOf says what has to be the same beside the deal for two scores to be a pair: whatever is
+// stratumOf returns a function that finds the stratum of a score: whatever is
 // neither a factor nor follows from one.
-func placeOf(factors *view.Factors) func(world.Spec, string) stratum {
+func stratumOf(factors *view.Factors) func(world.Spec, string) stratum {
 	settings := settings{of: factors, known: map[string]int{}, numbers: map[string]int{}}
-	whose := factors.Any(view.OfAgent, view.OfLineup, view.OfFile) // the lineup follows
+	whose := factors.Any(view.OfAgent, view.OfLineup, view.OfFile) // these determine the lineup
 	seats, cells, variations := factors.Any(view.OfSeat), factors.Any(view.OfCell), factors.Any(view.OfVariation)
 	params, files := factors.Any(view.OfParam), factors.Any(view.OfFile) && len(factors.Names) == 1
 	return func(spec world.Spec, seat string) (at stratum) {
@@ -124,7 +125,7 @@ func placeOf(factors *view.Factors) func(world.Spec, string) stratum {
 		case cells:
 		case variations:
 			if !whose && !params {
-				at.cell = strings.TrimPrefix(spec.Cell, world.VariationOf(spec.Cell))
+				at.cell = strings.TrimPrefix(spec.Cell, planner.VariationOf(spec.Cell))
 			}
 		case files:
 			at.cell = spec.Cell
@@ -138,11 +139,11 @@ func placeOf(factors *view.Factors) func(world.Spec, string) stratum {
 	}
 }
 
-// settings numbers params, without those that are factors.
+// settings numbers params, ignoring those that are factors.
 type settings struct {
 	of      *view.Factors
-	known   map[string]int // by params as they are
-	numbers map[string]int // by what is left of them
+	known   map[string]int // by params
+	numbers map[string]int // by params without factors
 }
 
 func (s settings) number(params json.RawMessage) int {
@@ -160,8 +161,8 @@ func (s settings) number(params json.RawMessage) int {
 	return n
 }
 
-// subjects says whose score a score is, where groups do not: an agent's if all files have
-// an agent in common, else a seat's. A fork may put another agent into a seat, so of branches
+// subjects returns a function that finds whose score a score is, if groups do not determine it: an agent's if all
+// files have an agent in common, otherwise a seat's. A fork may put another agent into a seat, so for branches
 // it is the seat's.
 func subjects(runs []*view.Run, factors *view.Factors) func(world.Spec, string) string {
 	switch {

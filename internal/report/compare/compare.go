@@ -1,16 +1,14 @@
-// Package compare says what differs between runs, agents, models or cells, what the data
+// Package compare finds what differs between runs, agents, models or cells, what the data
 // cannot show yet, and how many more episodes would show it.
 //
-// What it promises: groups are compared deal by deal where they were dealt the same, by
-// chance and by what the kind says an episode is about, and as wholes elsewhere, and every comparison says which; what belongs to one deal counts
-// once, however many episodes and seats it has; branches of an episode are compared with
-// each other and with what they were forked from, and with nothing else; P is adjusted for the number of
-// comparisons; the same runs give the same digits.
+// Groups are compared deal by deal if they had the same deals, and as wholes otherwise;
+// every comparison says which. A deal counts
+// once, however many episodes and seats it has. Branches of an episode are compared only with
+// each other and with what they were forked from. P is adjusted for the number of
+// comparisons. The same runs give the same digits.
 //
-// The flow: collect groups the scores of runs, pairing finds what can be compared with
-// what, judge tests it, and document puts it into words and tables.
-//
-// It is not for statistics of its own: they are package stats'.
+// collect groups the scores of runs, pair finds what can be compared with
+// what, judge tests it, and Document puts it into words and tables.
 package compare
 
 import (
@@ -27,7 +25,7 @@ import (
 	"parley/world"
 )
 
-// Some of the things that can be compared with each other: see view.Factors for all.
+// Common values of Config.By: see view.Factors for all.
 const (
 	ByFile  = "file"
 	ByAgent = "agent"
@@ -42,18 +40,18 @@ const (
 	None = "none"
 )
 
-// ErrOne is returned where there are not two groups to compare.
-var ErrOne = errors.New("there is nothing to compare")
+// ErrOne is returned if there are not two groups to compare.
+var ErrOne = errors.New("nothing to compare")
 
-// ErrUnknown is returned for a name that is none of a score or a group.
-var ErrUnknown = errors.New("unknown name")
+// ErrUnknown is returned for an unknown score or group.
+var ErrUnknown = errors.New("unknown")
 
-// Config says what to compare.
+// Config selects what to compare.
 type Config struct {
-	By      string   // factors, with commas between: see view.Factors; default: file where there are several, else agent
+	By      string   // factors, separated by commas: see view.Factors; default: file if there are several, else agent
 	Correct string   // default: holm
-	Scores  []string // only these; default: all
-	Against string   // compare all groups with this one; default: each with each
+	Scores  []string // default: all
+	Against string   // compare all groups with this one; default: every pair
 	All     bool     // show every comparison, however many there are
 }
 
@@ -62,10 +60,10 @@ const (
 	power = 0.8
 )
 
-// Comparison is what became of one.
+// Comparison is the result of one comparison.
 type Comparison struct {
 	Score string
-	Of    string // whose score: an agent or a seat; empty where groups say it
+	Of    string // the agent or seat of the score; empty if groups determine it
 	A, B  string
 
 	Paired     bool   // unit by unit
@@ -73,43 +71,44 @@ type Comparison struct {
 	N          int    // units, or those of the smaller group
 	MeanA      stats.Quantity
 	MeanB      stats.Quantity
-	Difference stats.Quantity // of A less B
-	Effect     stats.Quantity // the same in standard deviations, or Cohen's h of shares
+	Difference stats.Quantity // A less B
+	Effect     stats.Quantity // the difference in standard deviations, or Cohen's h of shares
 	Test       stats.Test
-	Adjusted   float64 // P for all comparisons together; NaN where it is not known
+	Adjusted   float64 // P, adjusted for all comparisons; NaN if unknown
 
-	// More is how many more units a difference as it seems would take to show; 0 where it
-	// shows, -1 where nobody can say or it would be noise. Episodes is how many episodes these are.
+	// More is how many more units would show the difference, if it is as large as it looks. It is 0 if the
+	// difference shows, and -1 if the number is unknown or the difference is noise. Episodes is the number of episodes
+	// of these units.
 	More, Episodes int
-	// Least is the fewest units with which the test can show anything at all, where there are fewer.
+	// Least is the smallest number of units with which the test can show anything, if there are fewer.
 	Least int
-	// Beyond is set where even so many units in all would not show a difference as it seems.
+	// Beyond is a number of units that would still not show the difference. It is 0 if More is known.
 	Beyond int
 	Played int    // episodes of both sides
-	Note   string // what to bear in mind
+	Note   string // a caveat
 
 	perDeal int // episodes
 	pairs   pairing
 	shares  bool
 }
 
-// Differs says whether the groups differ.
+// Differs reports whether the groups differ.
 func (c *Comparison) Differs() bool { return c.Adjusted < alpha }
 
-// Result is all comparisons.
+// Result has all comparisons.
 type Result struct {
 	By, Correct string
 	Groups      []string
-	Comparisons []Comparison // of more than shown, those of most interest first
+	Comparisons []Comparison // the most interesting first if there are more than shown
 	Copies      []string     // which runs have copies of episodes, why, and what to do
 
-	all bool // are to be shown
+	all bool // show all
 }
 
-// shown is how many comparisons are shown where there are more, unless all are asked for.
+// shown is the maximum number of comparisons that people see, unless they ask for all.
 const shown = 20
 
-// Runs compares. The names tell runs apart.
+// Runs compares runs. The names identify the runs.
 func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	c = c.resolved(len(runs))
 	found, err := collect(runs, names, c)
@@ -127,7 +126,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	matches := matches(found, c.Against)
 	if len(matches) == 0 {
-		return nil, fmt.Errorf("compare: by %s: %w: no score is there for two of them", c.By, ErrOne)
+		return nil, fmt.Errorf("compare: by %s: %w: no two groups have the same score", c.By, ErrOne)
 	}
 	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
@@ -146,8 +145,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	return r, nil
 }
 
-// byInterest puts the smallest adjusted P first, of equal ones the largest effect, and what is
-// not known last.
+// byInterest orders by adjusted P, then by decreasing effect, with unknown values last.
 func byInterest(a, b Comparison) int {
 	known := func(x float64) float64 {
 		if math.IsNaN(x) {
@@ -164,7 +162,7 @@ type match struct {
 	a, b string
 }
 
-// matches lists what is to be compared with what.
+// matches returns the pairs of groups to compare.
 func matches(found *collection, against string) (out []match) {
 	for _, s := range found.series {
 		for i, a := range found.groups {
@@ -182,7 +180,7 @@ func matches(found *collection, against string) (out []match) {
 	return out
 }
 
-// compare tests one of so many matches.
+// compare tests a match, which is one of so many.
 func (m match) compare(within world.Bounds, matches int) Comparison {
 	p := pair(m.by[m.a], m.by[m.b])
 	c := Comparison{Score: m.score, Of: m.of, A: m.a, B: m.b, Paired: p.paired, Unit: cmp.Or(p.unit, "deal"), Note: p.note, perDeal: p.episodes}
@@ -193,12 +191,12 @@ func (m match) compare(within world.Bounds, matches int) Comparison {
 	c.MeanA, c.MeanB = estimate(p.x, within), estimate(p.y, within)
 	c.judge(p, m.share, within, matches)
 	if d := c.MeanA.Value - c.MeanB.Value - c.Difference.Value; math.Abs(d) > 1e-9*(math.Abs(c.MeanA.Value)+math.Abs(c.MeanB.Value)) {
-		c.Note = join("the means are over all of their episodes, and the difference over what both played alike", c.Note)
+		c.Note = join("the means are over all episodes, the difference only over what both played alike", c.Note)
 	}
 	return c
 }
 
-// bounds are what a score can be in all runs.
+// bounds returns the bounds of a score over all runs.
 func bounds(runs []*view.Run, score string) world.Bounds {
 	b := runs[0].Bounds[score]
 	for _, r := range runs[1:] {
@@ -207,22 +205,20 @@ func bounds(runs []*view.Run, score string) world.Bounds {
 	return b
 }
 
-// known makes sure that names are among those that there are.
-func known(what string, names, there []string) error {
+// known refuses names that are not among all.
+func known(what string, names, all []string) error {
 	for _, name := range names {
-		if slices.Contains(there, name) || len(there) == 0 {
+		if slices.Contains(all, name) || len(all) == 0 {
 			continue
 		}
-		hint := ""
-		if n := near.Name(name, there); n != "" {
+		hint := "."
+		if n := near.Name(name, all); n != "" {
 			hint = fmt.Sprintf("; did you mean %q?", n)
 		}
-		return fmt.Errorf("compare: %w: there is no %s %q%s There are: %s", ErrUnknown, what, name, orStop(hint), strings.Join(there, "; "))
+		return fmt.Errorf("compare: %w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
 	}
 	return nil
 }
-
-func orStop(hint string) string { return cmp.Or(hint, ".") }
 
 func (c Config) resolved(runs int) Config {
 	if c.By == "" {
@@ -237,7 +233,7 @@ func (c Config) resolved(runs int) Config {
 
 func oneGroup(groups []string) string {
 	if len(groups) == 0 {
-		return "no episode has come to a score yet"
+		return "no episode has a score yet"
 	}
 	return fmt.Sprintf("%q is the only one", groups[0])
 }

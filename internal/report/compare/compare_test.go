@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// episode is one of the tests: what chance and strength make of it.
+// episode is an episode of two agents with their scores.
 type episode struct {
 	cell        string
 	deal        int
@@ -50,8 +50,8 @@ func run(t *testing.T, seed uint64, episodes []episode) *view.Run {
 	return r
 }
 
-// duels are deals played both ways round. A deal is good or bad for both alike, which only
-// pairs can see through; a is better by gain.
+// duels returns deals that were played both ways round. A deal is equally good or bad for both, which only
+// a paired comparison takes out; a is better by gain.
 func duels(r *rand.Rand, deals int, gain float64) (out []episode) {
 	for d := range deals {
 		luck := 3 * r.NormFloat64()
@@ -85,14 +85,14 @@ func TestPlanted(t *testing.T) {
 			t.Errorf("by %s: %+v", by, c)
 		}
 	}
-	// Each is better in its own seat than in the other's: cells differ in nothing else.
+	// Cells differ only in which agent has which seat.
 	res, err := Runs([]*view.Run{r}, []string{"x"}, Config{By: ByCell})
 	if err != nil || len(res.Comparisons) != 2 || res.Comparisons[0].Of != "left" || res.Comparisons[0].Difference.Value < 0 || res.Comparisons[1].Difference.Value > 0 {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
-// TestFiles compares runs of one plan: pairs where the seed is the same, wholes where not.
+// TestFiles compares runs of one plan: in pairs if the seed is the same, as wholes otherwise.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	names := []string{"old", "new"}
@@ -108,7 +108,7 @@ func TestFiles(t *testing.T) {
 			t.Fatalf("%+v, %v", res, err)
 		}
 		for _, c := range res.Comparisons {
-			differs := test.differs && c.Of == "a" // b is as it was
+			differs := test.differs && c.Of == "a" // b is unchanged
 			if c.Paired != test.paired || c.Differs() != differs || c.A != "old" || c.B != "new" {
 				t.Errorf("%+v", c)
 			}
@@ -116,8 +116,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNone makes no finding where there is none: of 100 experiments with three comparisons
-// each, corrected, about one in twenty may be wrong somewhere.
+// TestNone runs 100 experiments without a difference, with three corrected comparisons
+// each: about one in twenty may have a false finding.
 func TestNone(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 3))
@@ -140,12 +140,12 @@ func TestNone(t *testing.T) {
 			}
 		}
 	}
-	if wrong > 13 { // 5 are expected; more than 13 come of chance once in two thousand times
-		t.Errorf("%d of 100 experiments found what is not there", wrong)
+	if wrong > 13 { // 5 are expected; chance gives more than 13 once in two thousand times
+		t.Errorf("%d of 100 experiments have a false finding", wrong)
 	}
 }
 
-// TestShares uses exact tests for what is won or not.
+// TestShares checks that scores of 0 and 1 get exact tests.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	var paired, alone []episode
@@ -155,7 +155,7 @@ func TestShares(t *testing.T) {
 		alone = append(alone, episode{"", d, "c", "d", won, 0})
 	}
 	c := one(t, []*view.Run{run(t, 1, paired)}, []string{"x"}, Config{})
-	if c.Test.Method != "mcnemar" || !c.Paired || !c.Differs() || !strings.Contains(c.Note, "never sat in the same seat") {
+	if c.Test.Method != "mcnemar" || !c.Paired || !c.Differs() || !strings.Contains(c.Note, "never had the same seat") {
 		t.Errorf("%+v", c)
 	}
 	// Two files without an agent in common are compared seat by seat, unpaired.
@@ -175,7 +175,7 @@ func TestNothingToCompare(t *testing.T) {
 	}
 }
 
-// TestManyCells: P from draws does not keep one of many comparisons from being found.
+// TestManyCells checks that P from random draws is small enough to find one of many comparisons.
 func TestManyCells(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 2))
@@ -234,7 +234,7 @@ func TestDocument(t *testing.T) {
 	text := strings.Join(all, "\n")
 	for _, want := range []string{
 		"Differs\npoints: a is above b, ", "(p < 0.001, paired, 40 deals in 80 episodes).", "Cannot be shown yet\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
-		"too few deals to say anything (1)", "exactly the same in all of 9 deals",
+		"too few deals (1)", "exactly the same in all of 9 deals",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
@@ -245,8 +245,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestInterest: of many comparisons people are shown those of most interest, under one heading a
-// score, and files have all.
+// TestInterest checks that people see the most interesting of many comparisons, under one heading for each
+// score, and that files have all.
 func TestInterest(t *testing.T) {
 	t.Parallel()
 	r := &Result{By: ByCell, Correct: Holm, Groups: []string{"a", "b", "c"}}
@@ -256,7 +256,7 @@ func TestInterest(t *testing.T) {
 		case i == 7:
 			c.Adjusted = math.NaN()
 		case i >= 40:
-			c.Adjusted, c.Effect.Value = 0.001, float64(i-45) // as sure, and of another size
+			c.Adjusted, c.Effect.Value = 0.001, float64(i-45) // the same P, another effect
 		}
 		r.Comparisons = append(r.Comparisons, c)
 	}
@@ -272,7 +272,7 @@ func TestInterest(t *testing.T) {
 			scores += row[0].Text + " "
 		}
 	}
-	if len(table.Rows) != 50 || len(people.Rows) != shown || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, of less interest: all without a finding") {
+	if len(table.Rows) != 50 || len(people.Rows) != shown || scores != "points won " || !strings.HasPrefix(people.Rest, "30 more comparisons, all without a finding") {
 		t.Errorf("%d of %d, %s, %s", len(people.Rows), len(table.Rows), scores, people.Rest)
 	}
 	r.all = true
@@ -282,7 +282,7 @@ func TestInterest(t *testing.T) {
 }
 
 // TestByFactors compares by tags and params, alone and together: the deal, the seat and whatever
-// is no factor are the same on both sides.
+// is not a factor are the same on both sides.
 func TestByFactors(t *testing.T) {
 	t.Parallel()
 	luck := rand.New(rand.NewPCG(4, 4))

@@ -10,10 +10,10 @@ import (
 	"parley/world"
 )
 
-// plays numbers the plays of all runs that would be copies if they came again.
+// plays numbers the plays of all runs, so that copies have the same number.
 type plays map[journal.Digest]int
 
-// of returns the number of an episode's play; 0 where the same play may come up by chance.
+// of returns the number of an episode's play, or 0 if the same play can occur by chance.
 func (p plays) of(r *view.Run, played world.Played) int {
 	if played.Unit.Play == 0 {
 		return 0
@@ -25,7 +25,7 @@ func (p plays) of(r *view.Run, played world.Played) int {
 	return p[play]
 }
 
-// alike counts the deals in which two groups that have no episode in common played the same.
+// alike counts the deals that two groups without a common episode played word for word the same.
 func alike(x, y []observation) (n int) {
 	plays := map[view.Deal]map[int]bool{}
 	episodes := episodesOf(x)
@@ -53,8 +53,8 @@ func alike(x, y []observation) (n int) {
 	return n
 }
 
-// collapse gives deals in which both groups played exactly as in an earlier deal the name of
-// that one, so that they count once. It returns how many deals there were and how many are left.
+// collapse renames a deal that both groups played exactly like an earlier deal to the earlier one,
+// so that they count once. It returns the numbers of deals before and after.
 func collapse(x, y []observation) (a, b []observation, deals, left int) {
 	signature := map[view.Deal][]string{}
 	chance := map[view.Deal]bool{}

@@ -9,8 +9,8 @@ import (
 	"parley/journal"
 )
 
-// TestCopies: exact copies count once and are named, with what to do about them; and so are two runs that hold
-// the same plays.
+// TestCopies checks that exact copies count once and that the result names them and says what to do, also for two runs
+// that have the same plays.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	played := func(first byte, plays ...byte) *view.Run {
@@ -26,7 +26,7 @@ func TestCopies(t *testing.T) {
 		}
 		return r
 	}
-	told := func(runs []*view.Run, names ...string) string {
+	text := func(runs []*view.Run, names ...string) string {
 		res, err := Runs(runs, names, Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -35,15 +35,15 @@ func TestCopies(t *testing.T) {
 	}
 	same := played(1, 1, 2, 1, 2, 1)
 	for _, want := range []string{"x: Of 5 episodes, 3 are exact copies of others and do not count.", ": to get new plays, ", "5 deals are 2 distinct plays"} {
-		if text := told([]*view.Run{same}, "x"); !strings.Contains(text, want) {
-			t.Errorf("it does not say %q: %s", want, text)
+		if got := text([]*view.Run{same}, "x"); !strings.Contains(got, want) {
+			t.Errorf("it does not say %q: %s", want, got)
 		}
 	}
 	const alike = "deals were played word for word alike on both sides"
-	if text := strings.ToLower(told([]*view.Run{played(1, 1, 2, 3, 4), played(1, 1, 2, 5, 6)}, "x", "y")); !strings.Contains(text, "2 of 4 "+alike) {
-		t.Error(text)
+	if got := strings.ToLower(text([]*view.Run{played(1, 1, 2, 3, 4), played(1, 1, 2, 5, 6)}, "x", "y")); !strings.Contains(got, "2 of 4 "+alike) {
+		t.Error(got)
 	}
-	if text := told([]*view.Run{played(1, 1, 2, 3, 4), played(2, 1, 2, 5, 6)}, "x", "y"); strings.Contains(text, alike) {
-		t.Error(text)
+	if got := text([]*view.Run{played(1, 1, 2, 3, 4), played(2, 1, 2, 5, 6)}, "x", "y"); strings.Contains(got, alike) {
+		t.Error(got)
 	}
 }

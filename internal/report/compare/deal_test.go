@@ -13,7 +13,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// quiz is a kind whose episodes are about a question, or by chance where there is none.
+// quiz returns a kind whose episodes are about a question, or depend on chance if there is none.
 func quiz() world.Kind {
 	return world.Define(asking{worldtest.Simple[question]{Kind: world.About{Name: "quiz"}}})
 }
@@ -27,8 +27,8 @@ type (
 
 func (asking) Dealt(q *question) (string, bool) { return q.Question, q.Question != "" }
 
-// quizzed is a run of n questions of a book, the first of which has deal number first. A
-// question is as hard as it is for everybody.
+// quizzed returns a run of n questions of a book, the first of which has deal number first. A
+// question is equally hard for all agents.
 func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.Run {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -54,8 +54,8 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	return out
 }
 
-// TestDealt pairs what was given the same, and nothing else: where a kind says what that
-// is, seed and number are not asked; where it does not, they are all there is.
+// TestDealt checks that only episodes with the same deal are paired. If a kind says what the deal
+// is, seed and number do not matter; otherwise they decide.
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -65,10 +65,10 @@ func TestDealt(t *testing.T) {
 		note   string
 	}{
 		{"the same questions, another seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "maths", 2, 5, 9), true, ""},
-		{"other questions, the same seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "words", 1, 0, 9), false, "given nothing that is the same"},
+		{"other questions, the same seed", quizzed(t, "quiz", "maths", 1, 0, 9), quizzed(t, "quiz", "words", 1, 0, 9), false, "had no deals in common"},
 		{"chance, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 1, 0, 9), true, ""},
 		{"chance, another seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "quiz", "", 2, 0, 9), false, ""},
-		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "given nothing that is the same"},
+		{"other kinds, the same seed", quizzed(t, "quiz", "", 1, 0, 9), quizzed(t, "duel", "", 1, 0, 9), false, "had no deals in common"},
 	} {
 		c := one(t, []*view.Run{test.a, test.b}, []string{"x", "y"}, Config{})
 		if c.Paired != test.paired || c.N != 9 || !strings.Contains(c.Note, test.note) || test.note == "" && c.Note != "" {
@@ -77,7 +77,8 @@ func TestDealt(t *testing.T) {
 	}
 }
 
-// TestNoise plans nothing for what is as good as no difference, and says how large one can be.
+// TestNoise checks that nothing is planned for a difference that is likely noise, and that the result says how large
+// a difference can be.
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	even := func(gain float64) (out []episode) {

@@ -13,7 +13,7 @@ import (
 	"parley/internal/view"
 )
 
-// Document puts the result into words and tables.
+// Document describes the result in words and tables.
 func (r *Result) Document(tool string) *page.Document {
 	d := &page.Document{Title: title(r), Made: tool}
 	d.Sections = append(d.Sections, r.words(), r.table())
@@ -30,14 +30,14 @@ func title(r *Result) string {
 	return fmt.Sprintf("%d %ss", len(r.Groups), r.By)
 }
 
-// mostWords is how many comparisons of one kind are put into words.
-const mostWords = 12
+// maxWords is the maximum number of comparisons under one heading.
+const maxWords = 12
 
-// words says what differs, what cannot be shown yet, and where there is no sign of anything.
+// words returns the findings: what differs, what cannot be shown yet, and where there is no sign of a difference.
 func (r *Result) words() page.Section {
 	s := page.Section{ID: "findings", Title: "Findings"}
 	all := slices.Clone(r.Comparisons)
-	if r.common() != "" { // it is said below
+	if r.common() != "" { // it is stated below the table
 		for i := range all {
 			all[i].Note = ""
 		}
@@ -55,13 +55,13 @@ func (r *Result) words() page.Section {
 		n := 0
 		for i := range all {
 			if c := &all[i]; part.of(c) {
-				if n++; n <= mostWords {
+				if n++; n <= maxWords {
 					lines = append(lines, part.say(c))
 				}
 			}
 		}
-		if n > mostWords {
-			lines = append(lines, fmt.Sprintf("and %d more", n-mostWords))
+		if n > maxWords {
+			lines = append(lines, fmt.Sprintf("and %d more", n-maxWords))
 		}
 		if n > 0 {
 			s.Blocks = append(s.Blocks, page.Block{Title: part.title, List: lines})
@@ -70,7 +70,7 @@ func (r *Result) words() page.Section {
 	return s
 }
 
-// subject is what is compared: points, or points of small.
+// subject names what is compared: points, or points of small.
 func (c *Comparison) subject() string {
 	if c.Of == "" {
 		return c.Score
@@ -90,21 +90,21 @@ func (c *Comparison) difference() string {
 }
 
 func (c *Comparison) open() string {
-	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is what it seems, about %s (%s) would show it four times in five%s%s",
+	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is as large as it looks, about %s (%s) would show it four times in five%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), c.basis(),
 		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.floor(), c.mind())
 }
 
 func (c *Comparison) nothing() string {
 	if !c.Difference.Known() || c.N < 2 {
-		return fmt.Sprintf("%s: %s and %s: there are too few %ss to say anything (%d)%s%s", c.subject(), c.A, c.B, c.unit(), c.N, c.floor(), c.mind())
+		return fmt.Sprintf("%s: %s and %s: there are too few %ss (%d)%s%s", c.subject(), c.A, c.B, c.unit(), c.N, c.floor(), c.mind())
 	}
 	switch half := c.Difference.Half(); {
 	case !math.IsInf(half, 0) && half != 0:
 	case c.Difference.Value == 0:
-		return fmt.Sprintf("%s: %s and %s came to exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
+		return fmt.Sprintf("%s: %s and %s are exactly the same in all of %s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.mind())
 	default:
-		return fmt.Sprintf("%s: %s and %s, %s against %s: the same difference in all of %s, so its spread is not known (%s)%s%s",
+		return fmt.Sprintf("%s: %s and %s, %s against %s: the same difference in all of %s, so its spread is unknown (%s)%s%s",
 			c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), plural(c.N, c.unit()), c.basis(), c.floor(), c.mind())
 	}
 	return fmt.Sprintf("%s: %s and %s, %s against %s: no difference larger than %s is likely, %s so far (p %s, %s)%s%s",
@@ -112,7 +112,7 @@ func (c *Comparison) nothing() string {
 		below(c.Adjusted), c.basis(), c.beyond(), c.mind())
 }
 
-// floor says how many units an exact test needs to find anything, where there are fewer.
+// floor states how many units an exact test needs to find anything, if there are fewer.
 func (c *Comparison) floor() string {
 	if c.Least == 0 {
 		return ""
@@ -120,7 +120,7 @@ func (c *Comparison) floor() string {
 	return fmt.Sprintf("; no difference can be shown with fewer than %s", plural(c.Least, c.unit()))
 }
 
-// beyond says that a difference as it seems is too small to be shown with any number that one would play.
+// beyond states that the difference is too small to be shown with a reasonable number of units.
 func (c *Comparison) beyond() string {
 	if c.Beyond == 0 {
 		return ""
@@ -128,7 +128,7 @@ func (c *Comparison) beyond() string {
 	return fmt.Sprintf("; to show a difference as small as this takes more than %s", plural(c.Beyond, c.unit()))
 }
 
-// mind is what to bear in mind, behind a sentence.
+// mind returns the end of a sentence, with the caveat if there is one.
 func (c *Comparison) mind() string {
 	if c.Note == "" {
 		return "."
@@ -138,7 +138,7 @@ func (c *Comparison) mind() string {
 
 func (c *Comparison) unit() string { return cmp.Or(c.Unit, "deal") }
 
-// basis is what the test rests on: paired, 40 deals.
+// basis describes the data of the test: paired, 40 deals.
 func (c *Comparison) basis() string {
 	if c.Paired {
 		return "paired, " + plural(c.N, c.unit()) + c.played()
@@ -146,7 +146,7 @@ func (c *Comparison) basis() string {
 	return "unpaired, " + plural(c.N, c.unit()) + " or more each" + c.played()
 }
 
-// played is how many episodes the units are, where that is more.
+// played states the number of episodes, if there are more than units.
 func (c *Comparison) played() string {
 	if c.Played <= c.N {
 		return ""
@@ -170,19 +170,19 @@ func several(n int, what string) string {
 
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-// below writes P with its sign: = 0.013, < 0.001.
+// below formats P with its sign: = 0.013, < 0.001.
 func below(p float64) string {
-	switch {
+	switch text := page.P(p).Text; {
 	case math.IsNaN(p):
 		return "unknown"
-	case p < 0.001:
-		return "< 0.001"
+	case strings.HasPrefix(text, "<"):
+		return text
 	default:
-		return "= " + strconv.FormatFloat(p, 'f', 3, 64)
+		return "= " + text
 	}
 }
 
-// table is every comparison with its numbers.
+// table returns every comparison with its numbers.
 func (r *Result) table() page.Section {
 	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
@@ -192,19 +192,19 @@ func (r *Result) table() page.Section {
 		c := &r.Comparisons[i]
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(c.Score), page.Word(c.Of), page.Word(c.A), page.Word(c.B), page.Quantity(c.MeanA), page.Quantity(c.MeanB),
-			page.Quantity(c.Difference), page.Quantity(c.Effect), probability(c.Test.P), probability(c.Adjusted), page.Whole(c.N),
+			page.Quantity(c.Difference), page.Quantity(c.Effect), page.P(c.Test.P), page.P(c.Adjusted), page.Whole(c.N),
 			page.Word(c.unit() + "s"), page.Word(c.how()), page.Word(c.finding()), c.more(), page.Some(c.Least), page.Whole(c.Played), page.Word(c.Note),
 		})
 	}
 	if !r.all && len(t.Rows) > shown {
-		t.Most, t.Rest = shown, fmt.Sprintf("%s more comparisons, of less interest: %s without a finding. --all shows them; --json and --csv have them all.",
+		t.MaxRows, t.Rest = shown, fmt.Sprintf("%s more comparisons, %s without a finding. --all shows them; --json and --csv have them all.",
 			page.Grouped(len(t.Rows)-shown), r.without())
 	}
 	t.Regroup()
-	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were made", List: r.method()}}}
+	return page.Section{ID: "comparisons", Title: "Comparisons", Blocks: []page.Block{{Table: t}, {Title: "How they were computed", List: r.method()}}}
 }
 
-// without says how many of the comparisons that are not shown found nothing.
+// without returns how many of the comparisons that are not shown have no finding.
 func (r *Result) without() string {
 	n := 0
 	for i := range r.Comparisons[shown:] {
@@ -250,24 +250,17 @@ func (c *Comparison) more() page.Cell {
 	return page.Cell{Text: many(c.More), Value: c.More}
 }
 
-func probability(p float64) page.Cell {
-	if math.IsNaN(p) {
-		return page.Cell{Text: "–"}
-	}
-	return page.Cell{Text: strings.TrimPrefix(below(p), "= "), Value: p}
-}
-
-// method says how it was done.
+// method describes how the comparisons were computed.
 func (r *Result) method() []string {
 	correction := map[string]string{
 		Holm: "adjusted by Holm's method, so that even one false finding is unlikely",
 		BH:   "adjusted by Benjamini and Hochberg's method, so that few of the findings are false",
-		None: "not adjusted: of twenty comparisons without any difference, one will look like one",
+		None: "not adjusted: about one in twenty comparisons without a difference will look like a finding",
 	}[r.Correct]
 	return append(append(r.pairs(), r.Copies...), fmt.Sprintf("P is %s, over %s.", correction, plural(len(r.Comparisons), "comparison")))
 }
 
-// pairs says how much of it is paired, and what that means.
+// pairs states how many comparisons are paired, and what counts once.
 func (r *Result) pairs() []string {
 	paired := 0
 	units := map[string]bool{}
@@ -284,14 +277,14 @@ func (r *Result) pairs() []string {
 	case 0:
 		how = "No comparison is paired"
 	}
-	said := []string{fmt.Sprintf("%s. What belongs to one %s counts once.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or to one "))}
+	list := []string{fmt.Sprintf("%s. A %s counts once.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or a "))}
 	if note := r.common(); note != "" {
-		said = append(said, strings.ToUpper(note[:1])+note[1:]+".")
+		list = append(list, strings.ToUpper(note[:1])+note[1:]+".")
 	}
-	return said
+	return list
 }
 
-// common is what is to be borne in mind of all comparisons, or "".
+// common returns the note that all comparisons have, or "".
 func (r *Result) common() string {
 	if len(r.Comparisons) < 2 || slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Note != r.Comparisons[0].Note }) {
 		return ""

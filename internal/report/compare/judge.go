@@ -4,17 +4,16 @@ import (
 	"slices"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 	"parley/internal/view"
 	"parley/world"
 )
 
 const confidence = view.Confidence
 
-// seed is what permutations are drawn from: the same in every comparison.
+// seed is the seed of all permutations.
 const seed = 1
 
-// judge tests a pairing, which is one of so many. No interval goes beyond what the score can be.
+// judge tests a pairing, which is one of so many. No interval goes beyond the bounds of the score.
 func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches int) {
 	shares := share && p.single
 	c.N = min(len(p.a), len(p.b))
@@ -23,18 +22,18 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 	case p.paired && shares:
 		n := tally(p.a, p.b)
 		c.Difference, c.Test = stats.PairedShareDifference(n, confidence), stats.McNemar(n)
-		c.Effect = effect.Paired(differences(p), confidence)
+		c.Effect = stats.PairedEffect(differences(p), confidence)
 	case p.paired:
 		d := differences(p)
 		c.Difference, c.Test = stats.PairedDifference(p.a, p.b, confidence), flip(d, matches)
-		c.Effect = effect.Paired(d, confidence)
+		c.Effect = stats.PairedEffect(d, confidence)
 	case shares:
 		k1, k2 := ones(p.a), ones(p.b)
 		c.Difference, c.Test = stats.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), stats.Fisher(k1, len(p.a), k2, len(p.b))
-		c.Effect = effect.CohenH(k1, len(p.a), k2, len(p.b), confidence)
+		c.Effect = stats.CohenH(k1, len(p.a), k2, len(p.b), confidence)
 	default:
 		c.Difference, c.Test = stats.MeanDifference(p.a, p.b, confidence), stats.Welch(p.a, p.b)
-		c.Effect = effect.Hedges(p.a, p.b, confidence)
+		c.Effect = stats.Hedges(p.a, p.b, confidence)
 		if c.N == 1 && p.unit != "" { // an episode among its branches
 			c.Test = stats.Permutation{Seed: seed}.Shuffle(p.a, p.b)
 		}
@@ -42,9 +41,9 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 	c.Difference = within.Difference().Quantity(c.Difference)
 }
 
-// flip tests differences. P from draws is never below one in their number, which must not
-// keep one of many comparisons from being found: where it comes near to that, more are
-// drawn. Of very many differences fewer are, since less is left to chance.
+// flip tests differences. P from n random draws is never below 1/n, which must not
+// prevent a finding among many comparisons: if P is close to that, flip draws more.
+// It draws less for very many differences, to bound the work.
 func flip(differences []float64, matches int) stats.Test {
 	const work = 400_000_000
 	n := max(1, len(differences))
@@ -56,7 +55,7 @@ func flip(differences []float64, matches int) stats.Test {
 	return t
 }
 
-// estimate is the mean of a group as every other table shows it.
+// estimate returns the mean of a group as every other table shows it.
 func estimate(all []observation, within world.Bounds) stats.Quantity {
 	sample := world.Sample{Bounds: within}
 	deals := map[view.Deal]int{}
@@ -75,7 +74,7 @@ func estimate(all []observation, within world.Bounds) stats.Quantity {
 		}
 		unit := world.Unit{Deal: deals[d], Play: all[0].play}
 		if len(all[0].from) > 0 {
-			unit.Deal = 0 // of a fork: all have one deal
+			unit.Deal = 0 // all episodes of a fork have the same deal
 		}
 		sample.Add(unit, values...)
 		all = all[n:]

@@ -10,22 +10,22 @@ import (
 // pairing is two groups, ready to be tested: a value for each deal.
 type pairing struct {
 	paired   bool
-	a, b     []float64 // of the same deals, where paired
-	single   bool      // each is one observation, no mean of several
-	episodes int       // of both, that one more deal takes
-	unit     string    // what counts once, where that is no deal
+	a, b     []float64 // of the same deals if paired
+	single   bool      // each value is one observation, not a mean
+	episodes int       // of both sides, for one more deal
+	unit     string    // what counts once, if it is not a deal
 	note     string
-	x, y     []observation // what is compared; nil: everything
+	x, y     []observation // what is compared; nil for everything
 }
 
-// pair finds what of two groups can be compared deal by deal: where most deals of one are
-// also the other's, in the same place. Where no place is the same, as with agents that
-// never sat in the same seat, deals are still the same.
+// pair pairs two groups deal by deal if most deals of one are
+// also the other's, in the same stratum. If no stratum is the same, as with agents that
+// never had the same seat, it pairs deals regardless of the stratum.
 func pair(x, y []observation) pairing {
 	x, y, deals, left := collapse(x, y)
 	p := pairOnce(x, y)
 	if n := alike(x, y); n > 0 {
-		p.note = join(fmt.Sprintf("%d of %d deals were played word for word alike on both sides, as by answers from a cache or by a model that always answers the same", n, left), p.note)
+		p.note = join(fmt.Sprintf("%d of %d deals were played word for word alike on both sides, for example with answers from a cache or a model that always answers the same", n, left), p.note)
 	}
 	if left < deals {
 		p.note = join(fmt.Sprintf("%d deals are %d distinct plays: the rest are exact copies, and count once", deals, left), p.note)
@@ -46,26 +46,26 @@ func pairOnce(x, y []observation) pairing {
 		if p, ok := branches(x, y); ok {
 			return p
 		}
-		note = "what goes on from one episode counts once, and these do not go on from the same"
+		note = "everything that continues one episode counts once, and these do not continue the same episodes"
 	}
 	if p := matched(x, y); p.paired {
 		return p
 	}
 	x, y = anywhere(x), anywhere(y)
 	if p := matched(x, y); p.paired {
-		p.note = "they never sat in the same seat: the difference may be the seats'"
+		p.note = "they never had the same seat, so the difference may be due to the seats"
 		return p
 	}
 	if note == "" && strangers(x, y) {
-		note = "they were given nothing that is the same: the difference may lie in that"
+		note = "they had no deals in common, so the difference may be due to the deals"
 	}
 	a, alone := means(x)
 	b, single := means(y)
 	return pairing{a: a, b: b, single: alone && single, episodes: perDeal(len(a), x) + perDeal(len(b), y), note: note}
 }
 
-// strangers says whether two groups are of different kinds, or were given different things
-// beside chance: no number of episodes takes that out.
+// strangers reports whether two groups are of different kinds, or had different deals
+// apart from chance, which no number of episodes can average out.
 func strangers(x, y []observation) bool {
 	known := map[[2]string]bool{}
 	for _, o := range x {
@@ -74,7 +74,7 @@ func strangers(x, y []observation) bool {
 	return !slices.ContainsFunc(y, func(o observation) bool { return known[[2]string{o.deal.Kind, o.deal.What}] })
 }
 
-// anywhere forgets where observations were made.
+// anywhere returns observations without their strata.
 func anywhere(all []observation) []observation {
 	out := slices.Clone(all)
 	for i := range out {
@@ -83,17 +83,17 @@ func anywhere(all []observation) []observation {
 	return out
 }
 
-// cell is what one group came to in one deal, place by place.
-type cell []part
+// dealt has the observations of one group in one deal, by stratum.
+type dealt []dealtPart
 
-// part is the observations of one place.
-type part struct {
+// dealtPart is the observations of one stratum.
+type dealtPart struct {
 	at  stratum
 	sum float64
 	n   int
 }
 
-func (c cell) find(at stratum) *part {
+func (c dealt) find(at stratum) *dealtPart {
 	for i := range c {
 		if c[i].at == at {
 			return &c[i]
@@ -102,9 +102,9 @@ func (c cell) find(at stratum) *part {
 	return nil
 }
 
-// cells sorts observations by deal, and lists deals in order.
-func cells(all []observation) (map[view.Deal]cell, []view.Deal) {
-	out := map[view.Deal]cell{}
+// byDeal groups observations by deal, and returns the deals in order.
+func byDeal(all []observation) (map[view.Deal]dealt, []view.Deal) {
+	out := map[view.Deal]dealt{}
 	var order []view.Deal
 	for _, o := range all {
 		c, ok := out[o.deal]
@@ -113,7 +113,7 @@ func cells(all []observation) (map[view.Deal]cell, []view.Deal) {
 		}
 		p := c.find(o.stratum)
 		if p == nil {
-			c = append(c, part{at: o.stratum})
+			c = append(c, dealtPart{at: o.stratum})
 			p = &c[len(c)-1]
 		}
 		p.sum += o.value
@@ -124,26 +124,26 @@ func cells(all []observation) (map[view.Deal]cell, []view.Deal) {
 	return out, order
 }
 
-// matched pairs deals. It is not paired where fewer than half of the deals of the smaller
+// matched pairs deals. The result is not paired if fewer than half of the deals of the smaller
 // group have a partner.
 func matched(x, y []observation) pairing {
-	one, order := cells(x)
-	other, deals := cells(y)
+	one, order := byDeal(x)
+	other, deals := byDeal(y)
 	p := pairing{single: true}
 	for _, d := range order {
 		var sumA, sumB float64
-		places := 0
+		strata := 0
 		for _, a := range one[d] {
 			if b := other[d].find(a.at); b != nil {
 				sumA += a.sum / float64(a.n)
 				sumB += b.sum / float64(b.n)
-				places++
+				strata++
 				p.single = p.single && a.n == 1 && b.n == 1
 			}
 		}
-		if places > 0 {
-			p.single = p.single && places == 1
-			p.a, p.b = append(p.a, sumA/float64(places)), append(p.b, sumB/float64(places))
+		if strata > 0 {
+			p.single = p.single && strata == 1
+			p.a, p.b = append(p.a, sumA/float64(strata)), append(p.b, sumB/float64(strata))
 		}
 	}
 	p.paired = len(p.a) >= 2 && 2*len(p.a) >= min(len(order), len(deals))
@@ -151,13 +151,13 @@ func matched(x, y []observation) pairing {
 	for _, d := range append(order, deals...) {
 		all[d] = true
 	}
-	p.episodes = perDeal(len(all), append(slices.Clone(x), y...)) // they may meet in the same ones
+	p.episodes = perDeal(len(all), slices.Concat(x, y)) // they may be in the same episodes
 	return p
 }
 
-// means is what a group came to in each deal, over all places.
+// means returns the mean of a group in each deal, over all strata.
 func means(all []observation) (values []float64, single bool) {
-	by, order := cells(all)
+	by, order := byDeal(all)
 	single = true
 	for _, d := range order {
 		sum, n := 0.0, 0
@@ -171,7 +171,7 @@ func means(all []observation) (values []float64, single bool) {
 	return values, single
 }
 
-// perDeal is how many episodes a deal takes, on average and rounded up.
+// perDeal returns the average number of episodes of a deal, rounded up.
 func perDeal(deals int, all []observation) int {
 	if deals == 0 {
 		return 0

@@ -7,20 +7,19 @@ import (
 	"slices"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 )
 
-// design is a comparison as it would be made with more units: its test, and the level that P has
-// to be below.
+// design simulates a comparison with more units: its test, and the level that P must
+// be below.
 type design struct {
 	pairing
 	shares bool
 	level  float64
-	x, y   []float64 // what is drawn from: differences where paired and not shares, else of a and b
+	x, y   []float64 // the values to draw from: differences if paired and not shares, otherwise those of a and b
 }
 
-// newDesign widens values so that drawing from n of them, with replacement, varies as much as
-// n-1 degrees of freedom say. Of pairs, zeros stay: they are without a difference.
+// newDesign widens values so that draws from n of them, with replacement, have the variance of
+// n-1 degrees of freedom. Zeros among paired differences stay zero.
 func newDesign(p pairing, shares bool, level float64) *design {
 	d := &design{pairing: p, shares: shares, level: level, x: p.a, y: p.b}
 	switch {
@@ -33,11 +32,11 @@ func newDesign(p pairing, shares bool, level float64) *design {
 	return d
 }
 
-// widened spreads values about their mean; zeros too, unless they are to stay.
-func widened(xs []float64, zeros bool) []float64 {
+// widened spreads values about their mean. With keepZeros, zeros do not change or count.
+func widened(xs []float64, keepZeros bool) []float64 {
 	var some []float64
 	for _, x := range xs {
-		if x != 0 || !zeros {
+		if x != 0 || !keepZeros {
 			some = append(some, x)
 		}
 	}
@@ -46,7 +45,7 @@ func widened(xs []float64, zeros bool) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
 		switch {
-		case x == 0 && zeros:
+		case x == 0 && keepZeros:
 		case n > 1:
 			out[i] = mean + (x-mean)*math.Sqrt(n/(n-1))
 		default:
@@ -56,21 +55,20 @@ func widened(xs []float64, zeros bool) []float64 {
 	return out
 }
 
-// The number of simulated tests for one number of units, fewer where each is much work; and
-// up to how many units they are simulated: beyond, the tests are as Student's.
+// Limits of the simulation.
 const (
-	mostTests      = 400
-	leastTests     = 100
-	workOfTests    = 40_000
-	mostSimulated  = 2_000
-	mostOfTheTable = 48 // comparisons that are simulated: those with the smallest P
+	maxTests            = 400    // simulated tests for one number of units
+	minTests            = 100    // the same if each is much work
+	testWork            = 40_000 // units of all simulated tests
+	maxSimulated        = 2_000  // units: beyond, the tests are like Student's
+	maxSimulatedMatches = 48     // comparisons, those with the smallest P
 )
 
-// enough says whether the test finds the difference often enough with so many more units on each side, if the
-// units are like those seen. Draws are the same each time.
+// enough reports whether the test finds the difference often enough with so many more units on each side, if they
+// are like those seen. The draws are the same each time.
 func (d *design) enough(more int) bool {
 	n := len(d.x) + more
-	tests := min(mostTests, max(leastTests, workOfTests/n))
+	tests := min(maxTests, max(minTests, testWork/n))
 	r := rand.New(rand.NewPCG(seed, 2))
 	x, y := make([]float64, n), []float64(nil)
 	if d.y != nil {
@@ -86,7 +84,7 @@ func (d *design) enough(more int) bool {
 	return float64(found) >= power*float64(tests)
 }
 
-// finds draws units and says whether their test finds a difference.
+// finds draws units and reports whether their test finds a difference.
 func (d *design) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) bool {
 	for i := range x {
 		at := r.IntN(len(d.x))
@@ -118,8 +116,8 @@ func (d *design) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) 
 	}
 }
 
-// least is the fewest units on the smaller side with which the test can find anything at all: an
-// exact test has a least P. There is none for Welch's but two.
+// least returns the smallest number of units on the smaller side with which the test can find anything: an
+// exact test has a smallest P. For Welch's test it is two.
 func (d *design) least() int {
 	small, large := min(len(d.a), len(d.b)), max(len(d.a), len(d.b))
 	for n := 2; ; n++ {
@@ -130,25 +128,25 @@ func (d *design) least() int {
 		case d.shares:
 			p = stats.Fisher(n, n, 0, max(n, n+large-small)).P
 		}
-		if p < d.level || n >= mostSimulated {
+		if p < d.level || n >= maxSimulated {
 			return n
 		}
 	}
 }
 
 // needed returns how many units the smaller side needs for the test to find the difference four times in
-// five; not ok where even most are too few. A guess saves looking.
-func (d *design) needed(from, guess, most int) (n int, ok bool) {
+// five. It is not ok if limit units are too few. The search begins at guess.
+func (d *design) needed(from, guess, limit int) (n int, ok bool) {
 	have := min(len(d.a), len(d.b))
-	low, high := from-1, max(from, min(guess, most))
-	for high < mostSimulated && !d.enough(high-have) {
-		if high >= most {
-			return most, false
+	low, high := from-1, max(from, min(guess, limit))
+	for high < maxSimulated && !d.enough(high-have) {
+		if high >= limit {
+			return limit, false
 		}
-		low, high = high, min(most, high+max(1, high/2))
+		low, high = high, min(limit, high+max(1, high/2))
 	}
-	if high >= mostSimulated {
-		return high, guess <= most && guess > 0
+	if high >= maxSimulated {
+		return high, guess <= limit && guess > 0
 	}
 	for high-low > max(1, high/50) {
 		if mid := (low + high) / 2; d.enough(mid - have) {
@@ -160,8 +158,8 @@ func (d *design) needed(from, guess, most int) (n int, ok bool) {
 	return high, true
 }
 
-// plan works out how many more units would show the difference, if it is what it seems, and the
-// fewest with which anything can be shown.
+// plan finds how many more units would show the difference, if it is as large as it looks, and the
+// smallest number that can show anything.
 func (c *Comparison) plan(level float64, simulate bool) {
 	if c.Differs() {
 		return
@@ -177,46 +175,43 @@ func (c *Comparison) plan(level float64, simulate bool) {
 	if c.Difference.Value == 0 || !c.Difference.Known() || c.noise() {
 		return
 	}
-	const times = 100 // what there is: nobody plays for more
-	most := times * c.N
+	limit := 100 * c.N // more is impractical
 	from := max(c.N+1, c.Least)
 	guess := c.guess(level)
-	n, ok := max(from, guess), guess > 0 && guess <= most
+	n, ok := max(from, guess), guess > 0 && guess <= limit
 	if simulate {
-		n, ok = d.needed(from, guess, max(from, most))
+		n, ok = d.needed(from, guess, max(from, limit))
 	}
 	if !ok {
-		c.Beyond = most
+		c.Beyond = limit
 		return
 	}
 	c.More = n - c.N
 	c.Episodes = c.More * max(1, c.perDeal)
 }
 
-// guess is about how many units it takes by formulas that know nothing of the test; 0 where they
-// say nothing.
+// guess returns about how many units are needed by general formulas, or 0 if they do not apply.
 func (c *Comparison) guess(level float64) (n int) {
 	switch d := c.Effect.Value; {
 	case math.IsNaN(d) || d == 0:
 	case c.Paired:
-		n, _ = effect.PairedNeeded(d, level, power)
+		n, _ = stats.PairedNeeded(d, level, power)
 	case c.shares:
-		n, _ = effect.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+		n, _ = stats.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
 	default:
-		n, _ = effect.MeansNeeded(d, level, power)
+		n, _ = stats.MeansNeeded(d, level, power)
 	}
 	return n
 }
 
-// noise says whether what was seen is as likely as not with no difference at all: the interval says
-// what there is to say.
+// noise reports whether P is above a half: then the interval says all there is to say.
 func (c *Comparison) noise() bool {
 	half := c.Difference.Half()
 	return c.Test.P > 0.5 && half > 0 && !math.IsInf(half, 0)
 }
 
-// plan works out for all open comparisons how many more units would show a difference, at the level
-// that the next finding has to be below while the others stay as they are.
+// plan finds for all open comparisons how many more units would show a difference, at the level
+// that the next finding must be below while the others stay unchanged.
 func (r *Result) plan() {
 	var open []int
 	found := 0
@@ -238,7 +233,7 @@ func (r *Result) plan() {
 	}
 	slices.SortStableFunc(open, func(i, j int) int { return cmp.Compare(r.Comparisons[i].Test.P, r.Comparisons[j].Test.P) })
 	for rank, i := range open {
-		r.Comparisons[i].plan(level, rank < mostOfTheTable)
+		r.Comparisons[i].plan(level, rank < maxSimulatedMatches)
 	}
 	for i := range r.Comparisons {
 		if c := &r.Comparisons[i]; math.IsNaN(c.Adjusted) {

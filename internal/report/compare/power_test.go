@@ -8,11 +8,10 @@ import (
 	"testing"
 
 	"parley/internal/stats"
-	"parley/internal/stats/effect"
 	"parley/internal/view"
 )
 
-// pairsOf are n pairs whose differences are normal, with exactly this mean and a standard deviation of 1.
+// pairsOf returns n pairs whose differences are normal, with exactly this mean and a standard deviation of 1.
 func pairsOf(n int, mean float64) pairing {
 	r := rand.New(rand.NewPCG(11, 11))
 	xs := make([]float64, n)
@@ -34,8 +33,8 @@ func sharesOf(k1, k2, n int, paired bool) pairing {
 	return p
 }
 
-// TestLeast: an exact test has a least P, so with fewer units than these nothing can be shown. Signs
-// of n pairs have 2/2^n; so has McNemar's test; Fisher's of n against n has 2/C(2n, n).
+// TestLeast checks the number of units below which an exact test cannot show anything, because it has a smallest P:
+// 2/2^n for signs of n pairs and for McNemar's test, 2/C(2n, n) for Fisher's of n against n.
 func TestLeast(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -58,14 +57,14 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// TestNeededIsAnalytic: for normal differences it is what the formula of the t test says, and the
-// tests of shares need about what the usual formulas say; signs and exact tests need a little more.
+// TestNeededIsAnalytic checks that the simulation agrees with the formulas of the t test and of
+// shares; signs and exact tests need a little more.
 func TestNeededIsAnalytic(t *testing.T) {
 	t.Parallel()
-	paired := func(d, level float64) int { n, _ := effect.PairedNeeded(d, level, power); return n }
-	shares := func(p, q, level float64) int { n, _ := effect.SharesNeeded(p, q, level, power); return n }
+	paired := func(d, level float64) int { n, _ := stats.PairedNeeded(d, level, power); return n }
+	shares := func(p, q, level float64) int { n, _ := stats.SharesNeeded(p, q, level, power); return n }
 	two := pairing{a: pairsOf(60, 0.7).a, b: pairsOf(60, 0).a}
-	means, _ := effect.MeansNeeded(0.7, 0.05, power)
+	means, _ := stats.MeansNeeded(0.7, 0.05, power)
 	for _, c := range []struct {
 		name   string
 		p      pairing
@@ -88,12 +87,12 @@ func TestNeededIsAnalytic(t *testing.T) {
 		}
 	}
 	if n, ok := newDesign(pairsOf(20, 0.02), false, 0.05).needed(2, 0, 500); ok {
-		t.Errorf("%d would do", n)
+		t.Errorf("%d is enough, want none", n)
 	}
 }
 
-// TestNeededIsEnough: as many deals as were said to be needed do find the difference, mostly, with
-// the whole machinery: ten comparisons, and the correction for them.
+// TestNeededIsEnough checks that the number of deals needed finds the difference in about four of five runs, with
+// ten comparisons and the correction for them.
 func TestNeededIsEnough(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
@@ -130,14 +129,14 @@ func TestNeededIsEnough(t *testing.T) {
 			}
 		}
 	}
-	// They share a's luck, so of 160 about 40 count.
+	// They share the luck of a, so 160 count as about 40.
 	if share := float64(found) / float64(all); share < 0.6 || share > 0.96 {
 		t.Errorf("%d deals find %.2f, want 0.8", n, share)
 	}
 }
 
-// TestNotOneMoreDeal: 24 comparisons of eight deals each that all have one sign are not one deal from
-// being shown: Holm asks for P below 0.05/24, which takes ten.
+// TestNotOneMoreDeal checks 24 comparisons of eight deals whose differences all have one sign. One more deal is not
+// enough: Holm requires P below 0.05/24, which takes ten.
 func TestNotOneMoreDeal(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(6, 6))

@@ -8,8 +8,8 @@ import (
 	"parley/internal/view"
 )
 
-// TestConstantSides: two groups that never vary and differ are not the same, and no interval of
-// theirs has a width of zero.
+// TestConstantSides checks that two groups that never vary but differ are not called the same, and that no
+// interval has zero width.
 func TestConstantSides(t *testing.T) {
 	t.Parallel()
 	one := func(seed uint64, points float64) *view.Run {
@@ -23,8 +23,8 @@ func TestConstantSides(t *testing.T) {
 		a, b *view.Run
 		want string
 	}{
-		{one(1, 3), one(2, 1), "spread is not known"},
-		{one(1, 3), one(1, 1), "spread is not known"},
+		{one(1, 3), one(2, 1), "spread is unknown"},
+		{one(1, 3), one(1, 1), "spread is unknown"},
 		{one(1, 3), one(2, 3), "exactly the same"},
 	} {
 		res, err := Runs([]*view.Run{c.a, c.b}, []string{"x", "y"}, Config{})
@@ -38,8 +38,8 @@ func TestConstantSides(t *testing.T) {
 	}
 }
 
-// TestMeansOfWhatIsCompared: where agents meet themselves, the means weigh episodes otherwise than
-// the difference does, and the finding says so. What one more deal takes is all of its episodes.
+// TestMeansOfWhatIsCompared checks that if agents play against themselves, the finding says that the means weigh
+// episodes differently from the difference, and that one more deal takes all of its episodes.
 func TestMeansOfWhatIsCompared(t *testing.T) {
 	t.Parallel()
 	var all []episode
@@ -52,7 +52,7 @@ func TestMeansOfWhatIsCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := res.Comparisons[0]
-	if d := c.MeanA.Value - c.MeanB.Value; math.Abs(d-c.Difference.Value) < 1e-6 || !strings.Contains(c.Note, "the means are over all of their episodes") {
+	if d := c.MeanA.Value - c.MeanB.Value; math.Abs(d-c.Difference.Value) < 1e-6 || !strings.Contains(c.Note, "the means are over all episodes") {
 		t.Errorf("%v, %+v", d, c)
 	}
 	if c.perDeal != 4 {
@@ -60,7 +60,7 @@ func TestMeansOfWhatIsCompared(t *testing.T) {
 	}
 }
 
-// TestWidened keeps the mean, wherever zero is.
+// TestWidened checks that widening keeps the mean.
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	mean := func(xs []float64) (m float64) {

@@ -2,14 +2,10 @@
 // such as a prompt, adds over another level (a main effect), and whether it adds more with one
 // level of another factor than with the next (an interaction).
 //
-// What it promises: an effect is a difference of means of cells, in which every cell weighs the
-// same however many episodes it has; an episode counts once in a cell; episodes of one deal, and
-// copies of one play, are one cluster, in whatever cells they are; P is adjusted for the number
-// of effects; where a cell is empty, the effects that need it say so; the same runs give the same
-// digits.
-//
-// It is not for statistics of its own: they are package stats'. Groups are compared with each
-// other by package compare.
+// An effect is a difference of means of cells, in which every cell has the
+// same weight, however many episodes it has. An episode counts once in a cell. Episodes of one deal, and
+// copies of one play, are one cluster, in whatever cells they are. P is adjusted for the number
+// of effects. An effect that needs an empty cell is not estimated. The same runs give the same digits.
 package factorial
 
 import (
@@ -27,30 +23,30 @@ import (
 	"parley/world"
 )
 
-// Bounds of what is worked out. What is beyond is left out, and Result says so.
+// Limits of what is estimated. What is beyond is left out, and Result says so.
 const (
-	mostCells   = 512
-	mostEffects = 400 // of one score
+	maxCells   = 512
+	maxEffects = 400 // of one score
 )
 
-// Effect is what a factor does, or what two do together.
+// Effect is the effect of a factor, or the interaction of two.
 type Effect struct {
 	Score string
-	Of    string // whose score: a seat; empty where the factors say it
-	// Factor names one factor, or two of which it is the interaction: prompt × model.
+	Of    string // the seat of the score; empty if the factors determine it
+	// Factor names one factor, or two for an interaction: prompt × model.
 	Factor      string
 	Interaction bool
-	// Levels are what is compared: terse − verbose, or of an interaction
+	// Levels names what is compared: terse − verbose, or for an interaction
 	// (terse − verbose) with small − with large.
 	Levels     string
 	Difference stats.Quantity
 	Test       stats.Test
-	Adjusted   float64 // P for all effects together; NaN where it is not known
-	// Missing are cells without episodes, for lack of which it cannot be estimated.
+	Adjusted   float64 // P, adjusted for all effects; NaN if unknown
+	// Missing lists cells without episodes that the effect needs.
 	Missing []string
 }
 
-// Result is all effects.
+// Result has all effects.
 type Result struct {
 	Factors []string
 	Correct string
@@ -58,7 +54,7 @@ type Result struct {
 	Notes   []string // what was left out, and why
 }
 
-// Analyze works out the effects of factors on the scores of runs. Of no scores: on all.
+// Analyze estimates the effects of factors on the named scores of runs, or on all scores if none is named.
 func Analyze(runs []*view.Run, factors *view.Factors, scores []string, correct string) *Result {
 	r := &Result{Factors: factors.Names, Correct: correct}
 	for _, d := range collect(runs, factors, scores) {
@@ -75,16 +71,16 @@ func Analyze(runs []*view.Run, factors *view.Factors, scores []string, correct s
 	return r
 }
 
-// add works out the effects on one score: each factor's, then those of each two.
+// add estimates the effects on one score: of each factor, then of each pair of factors.
 func (r *Result) add(d *design) {
-	if d.cells() > mostCells {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s have %d combinations of levels: effects are worked out for at most %d", d.name(), strings.Join(r.Factors, ", "), d.cells(), mostCells))
+	if d.cells() > maxCells {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %s have %d combinations of levels; effects are estimated for at most %d", d.name(), strings.Join(r.Factors, ", "), d.cells(), maxCells))
 		return
 	}
 	design, contrast := d.fold()
 	n := 0
 	for c := range d.contrasts() {
-		if n++; n > mostEffects {
+		if n++; n > maxEffects {
 			break
 		}
 		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Interaction: c.interaction, Levels: c.levels, Missing: d.missing(design, c.weights)}
@@ -96,8 +92,8 @@ func (r *Result) add(d *design) {
 		e.Difference = within.Quantity(e.Difference)
 		r.Effects = append(r.Effects, e)
 	}
-	if all := d.effects(); all > mostEffects {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), all-mostEffects, all))
+	if all := d.effects(); all > maxEffects {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: %d of %d effects are left out: name fewer factors, or factors with fewer levels", d.name(), all-maxEffects, all))
 	}
 }
 
@@ -108,7 +104,7 @@ type contrast struct {
 	weights        []float64
 }
 
-// effects is how many contrasts there are.
+// effects returns the number of contrasts.
 func (d *design) effects() (n int) {
 	for f, levels := range d.levels {
 		n += len(pairs(len(levels)))
@@ -119,8 +115,8 @@ func (d *design) effects() (n int) {
 	return n
 }
 
-// contrasts gives the effects: of each two levels of a factor, and of each two levels of one with
-// each two of another. Cells that differ in other factors weigh the same.
+// contrasts yields the effects: of each pair of levels of a factor, and of each pair of levels of one factor with
+// each pair of another. Cells that differ in other factors have the same weight.
 func (d *design) contrasts() iter.Seq[contrast] {
 	return func(yield func(contrast) bool) {
 		for f := range d.levels {
@@ -152,7 +148,7 @@ func (d *design) between(factor int, levels [2]int) string {
 	return d.levels[factor][levels[0]] + " − " + d.levels[factor][levels[1]]
 }
 
-// pairs lists each two of n.
+// pairs returns all pairs of 0 to n-1.
 func pairs(n int) (out [][2]int) {
 	for i := range n {
 		for j := i + 1; j < n; j++ {
@@ -162,8 +158,8 @@ func pairs(n int) (out [][2]int) {
 	return out
 }
 
-// weights are those of the difference between two levels of each of the factors given, over all
-// levels of the others alike.
+// weights returns the weights of cells for the difference between two levels of each of the given factors, with equal
+// weights for all levels of the others.
 func (d *design) weights(of map[int][2]int) []float64 {
 	out := make([]float64, d.cells())
 	others := 1
@@ -191,7 +187,7 @@ func (d *design) weights(of map[int][2]int) []float64 {
 	return out
 }
 
-// missing names the empty cells that a contrast needs.
+// missing returns the names of empty cells that a contrast needs.
 func (d *design) missing(of *stats.Design, weights []float64) (out []string) {
 	for cell, w := range weights {
 		if w == 0 || !of.Empty(cell) {
@@ -208,7 +204,7 @@ func (d *design) missing(of *stats.Design, weights []float64) (out []string) {
 	return out
 }
 
-// design is what was seen of one score.
+// design has the observations of one score.
 type design struct {
 	score, of string
 	bounds    world.Bounds
@@ -220,7 +216,7 @@ type design struct {
 // seen is the scores of one episode in one cell.
 type seen struct {
 	levels  view.Levels
-	episode int // of all runs, counted from 1
+	episode int // numbered from 1 across runs
 	unit    world.Unit
 	sum, n  float64
 }
@@ -235,15 +231,15 @@ func (d *design) name() string {
 func (d *design) cells() int {
 	n := 1
 	for _, l := range d.levels {
-		if n *= len(l); n > mostCells {
+		if n *= len(l); n > maxCells {
 			return n
 		}
 	}
 	return n
 }
 
-// fold makes a design with deals as clusters, and what estimates contrasts of it. Where some plays
-// are copies of each other, they are clusters too.
+// fold returns a design with deals as clusters, and a function that estimates contrasts of it. If some plays
+// are copies of each other, plays are clusters too.
 func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity, stats.Test)) {
 	deals, plays, both := &stats.Design{}, &stats.Design{}, &stats.Design{}
 	numbers, copies := map[world.Unit]int{}, slices.ContainsFunc(d.seen, func(s seen) bool { return s.unit.Play != 0 })
@@ -255,7 +251,7 @@ func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity,
 		for f, levels := range d.levels {
 			cell = cell*len(levels) + slices.Index(levels, s.levels[f])
 		}
-		// An episode that shares nothing is a cluster of its own.
+		// An episode that shares nothing is its own cluster.
 		u, mean := world.Unit{Deal: cmp.Or(s.unit.Deal, -s.episode), Play: cmp.Or(s.unit.Play, -s.episode)}, s.sum/s.n
 		if numbers[u] == 0 {
 			numbers[u] = len(numbers) + 1
@@ -272,8 +268,7 @@ func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity,
 	}
 }
 
-// collapse gives deals in which everything was played word for word as in an earlier one the
-// number of that one.
+// collapse gives a deal that was played word for word like an earlier one the number of the earlier one.
 func (d *design) collapse() {
 	plays, chance := map[int][]string{}, map[int]bool{}
 	var order []int
@@ -300,11 +295,11 @@ func (d *design) collapse() {
 	}
 }
 
-// collect gathers scores. Levels are sorted, and scores come in the order that worlds name them.
+// collect gathers scores, in the order that worlds name them, with sorted levels.
 func collect(runs []*view.Run, factors *view.Factors, scores []string) []*design {
 	apart := !factors.Any(view.OfAgent, view.OfSeat)
 	at, order := map[[2]string]*design{}, []*design(nil)
-	place := map[string]int{}
+	rank := map[string]int{}
 	units := view.NewUnits()
 	episode := 0
 	for i, r := range runs {
@@ -320,8 +315,8 @@ func collect(runs []*view.Run, factors *view.Factors, scores []string) []*design
 				if !ok || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || len(scores) > 0 && !slices.Contains(scores, s.Name) {
 					continue
 				}
-				if _, ok := place[s.Name]; !ok {
-					place[s.Name] = len(place)
+				if _, ok := rank[s.Name]; !ok {
+					rank[s.Name] = len(rank)
 				}
 				key := [2]string{s.Name}
 				if apart {
@@ -340,11 +335,11 @@ func collect(runs []*view.Run, factors *view.Factors, scores []string) []*design
 	for _, d := range order {
 		d.sort()
 	}
-	slices.SortStableFunc(order, func(a, b *design) int { return place[a.score] - place[b.score] })
+	slices.SortStableFunc(order, func(a, b *design) int { return rank[a.score] - rank[b.score] })
 	return order
 }
 
-// add takes in a score. Those of one episode in one cell are one observation: their mean.
+// add adds a score. The mean of the scores of one episode in one cell is one observation.
 func (d *design) add(s seen) {
 	for i := len(d.seen) - 1; i >= 0 && d.seen[i].episode == s.episode; i-- {
 		if d.seen[i].levels == s.levels {
@@ -368,7 +363,7 @@ func (d *design) sort() {
 	}
 }
 
-// CompareLevels orders levels of a factor: numbers by size, and before all else.
+// CompareLevels orders levels of a factor: numbers first, by size, then other texts.
 func CompareLevels(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)

@@ -14,12 +14,12 @@ import (
 	"parley/world"
 )
 
-// episode is one of the tests': an agent of some prompt and family, what it was dealt and came to.
+// episode is an agent with a prompt and a family, its deal and its points.
 type episode struct {
 	prompt, family string
 	deal           int
 	points         float64
-	play           byte // not 0: a copy of whatever has the same
+	play           byte // episodes with the same number, other than 0, are copies
 }
 
 func run(t *testing.T, episodes []episode) *view.Run {
@@ -57,7 +57,7 @@ func analyze(t *testing.T, r *view.Run, by ...string) *Result {
 	return Analyze([]*view.Run{r}, f, nil, "holm")
 }
 
-// find is the effect of a factor between some levels.
+// find returns the effect of a factor between levels.
 func find(t *testing.T, r *Result, factor, levels string) Effect {
 	t.Helper()
 	for _, e := range r.Effects {
@@ -65,11 +65,11 @@ func find(t *testing.T, r *Result, factor, levels string) Effect {
 			return e
 		}
 	}
-	t.Fatalf("there is no %s of %s in %+v", levels, factor, r.Effects)
+	t.Fatalf("no effect of %s, %s in %+v", factor, levels, r.Effects)
 	return Effect{}
 }
 
-// TestByHand: 2×2 with two deals, by hand. Terse less long is 2, 4 with gpt and 1, 1 with llama, so
+// TestByHand computes 2×2 cells with two deals by hand. Terse less long is 2, 4 with gpt and 1, 1 with llama, so
 // 1.5 and 2.5 by deal: the main effect is 2, its standard error 0.5. The interaction is 1 and 3.
 func TestByHand(t *testing.T) {
 	t.Parallel()
@@ -101,8 +101,8 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestUnbalanced: cells weigh the same however many episodes they have. A mean over episodes would
-// see an effect of the prompt that is the family's.
+// TestUnbalanced checks that cells have the same weight however many episodes they have. A mean over episodes would
+// attribute the effect of the family to the prompt.
 func TestUnbalanced(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -127,11 +127,11 @@ func TestUnbalanced(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if e := find(t, analyze(t, run(t, all), "prompt"), "prompt", "long − terse"); e.Difference.High > -4 {
-		t.Errorf("by the prompt alone it is the family's: %+v", e)
+		t.Errorf("by the prompt alone, want the effect of the family: %+v", e)
 	}
 }
 
-// TestEmptyCells: an effect that needs a cell without episodes says which, and the others are there.
+// TestEmptyCells checks that an effect that needs an empty cell names it, and that the others are estimated.
 func TestEmptyCells(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 3))
@@ -156,7 +156,7 @@ func TestEmptyCells(t *testing.T) {
 	}
 }
 
-// TestCopies: word-for-word copies under other deals add no evidence.
+// TestCopies checks that word-for-word copies under other deals add no evidence.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	var once, often []episode
@@ -178,9 +178,9 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestCoverage simulates 2×3 designs with deals in common, from episodes to effects: intervals of
-// 95% hold the truth in 93 to 97% of them, and P below 0.05 after Holm's correction comes up in at
-// most 5% where there is no effect.
+// TestCoverage simulates 2×3 designs with common deals, from episodes to effects: 95% intervals
+// hold the truth in 93 to 97% of them, and without an effect, P after Holm's correction is below 0.05 in
+// at most 5%.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 9))
@@ -217,11 +217,11 @@ func TestCoverage(t *testing.T) {
 		t.Errorf("%.3f of intervals hold the truth", share)
 	}
 	if share := float64(wrong) / experiments; share > 0.06 {
-		t.Errorf("%.3f of experiments find what is not there", share)
+		t.Errorf("%.3f of experiments have a false finding", share)
 	}
 }
 
-// TestTooMany: neither combinations nor effects grow without bound.
+// TestTooMany checks the limits of combinations and effects.
 func TestTooMany(t *testing.T) {
 	t.Parallel()
 	var all []episode
@@ -231,10 +231,10 @@ func TestTooMany(t *testing.T) {
 	if r := analyze(t, run(t, all), "prompt", "family"); len(r.Effects) != 0 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "4900 combinations") {
 		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
 	}
-	if r := analyze(t, run(t, all[:22]), "prompt", "family"); len(r.Effects) != mostEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "53423 of 53823 effects are left out") {
+	if r := analyze(t, run(t, all[:22]), "prompt", "family"); len(r.Effects) != maxEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "53423 of 53823 effects are left out") {
 		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
 	}
-	if r := analyze(t, run(t, all), "prompt"); len(r.Effects) != mostEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "2015 of 2415 effects are left out") {
+	if r := analyze(t, run(t, all), "prompt"); len(r.Effects) != maxEffects || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "2015 of 2415 effects are left out") {
 		t.Errorf("%d effects, %q", len(r.Effects), r.Notes)
 	}
 }

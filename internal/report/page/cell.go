@@ -12,22 +12,22 @@ import (
 	"parley/world"
 )
 
-// Key is a column that names the row.
+// Key returns a column that names the row.
 func Key(name string) Column { return Column{Name: name, Key: true} }
 
-// Number is a column of numbers.
+// Number returns a column of numbers.
 func Number(name string) Column { return Column{Name: name, Number: true} }
 
-// Words is a column of texts.
+// Words returns a column of texts.
 func Words(name string) Column { return Column{Name: name} }
 
-// Word is a text.
+// Word returns a cell with a text.
 func Word(s string) Cell { return Cell{Text: s, Value: s} }
 
-// Whole is a count.
+// Whole returns a cell with a count.
 func Whole(n int) Cell { return Cell{Text: Grouped(n), Value: n} }
 
-// Some is a count where none is not worth a digit.
+// Some returns a cell with a count, and a dash for 0.
 func Some(n int) Cell {
 	if n == 0 {
 		return Cell{Text: "–", Value: 0}
@@ -35,7 +35,7 @@ func Some(n int) Cell {
 	return Whole(n)
 }
 
-// Money is an amount.
+// Money returns a cell with an amount, and a dash for 0.
 func Money(m llm.Money) Cell {
 	if m == 0 {
 		return Cell{Text: "–", Value: m}
@@ -43,7 +43,19 @@ func Money(m llm.Money) Cell {
 	return Cell{Text: Dollars(m), Value: m}
 }
 
-// Real is any number.
+// P returns a cell with the P of a test, to three decimals.
+func P(p float64) Cell {
+	switch {
+	case math.IsNaN(p):
+		return Cell{Text: "–"}
+	case p < 0.001:
+		return Cell{Text: "< 0.001", Value: p}
+	default:
+		return Cell{Text: strconv.FormatFloat(p, 'f', 3, 64), Value: p}
+	}
+}
+
+// Real returns a cell with any number.
 func Real(x float64) Cell {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return Cell{Text: "–"}
@@ -51,13 +63,13 @@ func Real(x float64) Cell {
 	return Cell{Text: Digits(x), Value: x}
 }
 
-// Seconds is a duration, in seconds for programs.
+// Seconds returns a cell with a duration, whose value is in seconds.
 func Seconds(d time.Duration) Cell { return Cell{Text: Duration(d), Value: d.Seconds()} }
 
-// Quantity is a number with its interval.
+// Quantity returns a cell with a number and its interval.
 func Quantity(q stats.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
 
-// Sample is the estimate of what episodes gave. A share is from 0 to 1.
+// Sample returns the estimate of a sample. A share is from 0 to 1.
 func Sample(s *world.Sample, share bool) stats.Quantity {
 	if s == nil {
 		return stats.Unknown(0, "")
@@ -68,7 +80,7 @@ func Sample(s *world.Sample, share bool) stats.Quantity {
 	return s.Estimate(view.Confidence)
 }
 
-// Interval writes a number with its interval as 0.42 [0.35, 0.49].
+// Interval formats a number with its interval: 0.42 [0.35, 0.49].
 func Interval(q stats.Quantity) string {
 	if !q.Known() {
 		return "–"
@@ -82,8 +94,8 @@ func Interval(q stats.Quantity) string {
 	return fmt.Sprintf("%s [%s, %s]", f(q.Value), f(q.Low), f(q.High))
 }
 
-// decimals is how many are worth writing where something is known to ±half: two mostly, so
-// that numbers stand under each other, and more or fewer where it is far from that.
+// decimals returns the number of decimals for a number that is known to ±half: usually two, so
+// that numbers line up, and more or fewer for very small or large intervals.
 func decimals(half float64) int {
 	switch {
 	case half >= 100:
@@ -97,7 +109,7 @@ func decimals(half float64) int {
 	}
 }
 
-// Digits writes a number to four digits.
+// Digits formats a number with four digits.
 func Digits(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e7 {
 		return Grouped(int(x))
@@ -105,7 +117,7 @@ func Digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// Grouped writes 1234567 as 1,234,567.
+// Grouped formats 1234567 as 1,234,567.
 func Grouped(n int) string {
 	s := strconv.Itoa(n)
 	sign := ""
@@ -118,7 +130,7 @@ func Grouped(n int) string {
 	return sign + s
 }
 
-// Dollars writes an amount with the digits that matter: $0.0042, $1.23, $1,234.
+// Dollars formats an amount with its significant digits: $0.0042, $1.23, $1,234.
 func Dollars(m llm.Money) string {
 	d := m.Dollars()
 	switch a := math.Abs(d); {
@@ -131,7 +143,7 @@ func Dollars(m llm.Money) string {
 	}
 }
 
-// Duration writes 340 ms, 1.52 s, 4 min 20 s, 3 h 05 min.
+// Duration formats a duration: 340 ms, 1.52 s, 4 min 20 s, 3 h 05 min.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:

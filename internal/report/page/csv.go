@@ -14,7 +14,7 @@ import (
 )
 
 // WriteCSV writes a table. A number with an interval becomes four columns: its own, and
-// those that end in _low, _high and _n. What is not known is empty.
+// those that end in _low, _high and _n. Unknown values are empty.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	spread := t.spread()
@@ -44,7 +44,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// spread says which columns have intervals.
+// spread reports which columns have intervals.
 func (t *Table) spread() []bool {
 	out := make([]bool, len(t.Columns))
 	for _, r := range t.Rows {
@@ -85,7 +85,7 @@ func plain(v any) string {
 	}
 }
 
-// guarded puts a ' before a text that a spreadsheet would take for a formula, as exports do.
+// guarded puts a ' before a text that a spreadsheet would read as a formula, as exports do.
 func guarded(s string) string {
 	if r, _ := utf8.DecodeRuneInString(s); strings.ContainsRune("=+-@\t\r\n＝＋－＠'", r) && s != "" {
 		return "'" + s

@@ -1,11 +1,11 @@
-// Package page is a report before and while it is shown: a Document of sections, blocks
-// and tables, and how it is written as one HTML page, as JSON and as CSV.
+// Package page has the document of a report, with sections, blocks and tables, and writes
+// it as one HTML page, as JSON and as CSV.
 //
-// What it promises of the HTML: one file that fetches nothing and runs no script but its
-// own, which its security policy enforces; whatever was said stays text; it can be read
-// without the script, with a keyboard, on paper, wide and narrow, in light and in dark.
+// The HTML is one file that fetches nothing and runs only its own script, which its
+// content security policy enforces. Text from models stays text. The page works
+// without the script, with a keyboard, on paper, on wide and narrow screens, in light and dark mode.
 //
-// It knows nothing of runs: packages report and compare make documents.
+// Packages report and compare make documents; this package knows nothing of runs.
 package page
 
 import (
@@ -15,13 +15,13 @@ import (
 	"parley/internal/report/chart"
 )
 
-// Document is a report before it is shown: sections of blocks. Everything that is drawn
+// Document is a report: sections of blocks. Everything that is drawn
 // is also in a table, so that the terminal, JSON and CSV have all that the page has.
 type Document struct {
 	Title    string
-	Made     string // by what
+	Made     string // the program that made it
 	Sections []Section
-	Style    template.CSS // of colours that are not the page's own
+	Style    template.CSS // colours of kinds
 	Problems []string     // parts of kinds that failed
 }
 
@@ -31,12 +31,12 @@ type Section struct {
 	Blocks          []Block
 }
 
-// Block is one thing to look at. Any of its parts may be missing.
+// Block is an element of a section. Any of its parts may be missing.
 type Block struct {
 	Title, Caption string
 	Facts          []Fact
 	Table          *Table
-	Drawing        template.HTML // of what Table holds, which is then folded away
+	Drawing        template.HTML // of the numbers in Table, which is then folded
 	Legend         []Series      // of the drawing
 	Heat           *Heat
 	Text           string
@@ -44,19 +44,19 @@ type Block struct {
 	Pre            bool // Text keeps its lines
 	Replay         *Replay
 	Transcripts    []Transcript
-	OffPage        bool         // it is for the terminal and for files only
-	Folded         bool         // the page shows its title, and the rest on demand
-	Style          template.CSS // of a drawing that is not ours
+	OffPage        bool         // only for the terminal and files
+	Folded         bool         // the page shows the title, and the rest on demand
+	Style          template.CSS // of a foreign drawing
 }
 
-// Series is something that has a colour of its own in a drawing.
+// Series is an entry of a legend.
 type Series struct {
 	Name string
 	Look chart.Look
 	Bar  bool // it is drawn as bars
 }
 
-// Fact is something to know at once.
+// Fact is a headline number or word.
 type Fact struct{ Name, Value, More string }
 
 // Table is rows of cells.
@@ -65,48 +65,46 @@ type Table struct {
 	Title   string
 	Columns []Column
 	Rows    [][]Cell
-	// Track is the column that is also drawn, as dots with whiskers; -1: none. Share means
-	// that it is a share, and its scale goes from 0 to 1.
+	// Track is the column that is also drawn, as dots with whiskers, or -1. Share
+	// makes its scale go from 0 to 1.
 	Track int
 	Share bool
-	// Loose means that the scale of what is drawn need not begin at 0.
+	// Loose means that the scale of Track need not include 0.
 	Loose bool
-	// Grouped means that rows with the same first cell stand under a heading of their own,
-	// with a scale of their own.
+	// Grouped puts rows with the same first cell under their own heading, with their own scale.
 	Grouped bool
 	// Sketch means that the terminal draws the tracked column too.
 	Sketch bool
-	// Quiet tables are left out in the terminal: they are long, or data of a drawing.
+	// Quiet tables are not printed in the terminal: they are long, or data of a drawing.
 	Quiet  bool
 	Filter bool // the page has a field to filter rows by
-	// Most is how many rows people are shown, 0 for all, and Rest what is said of the others.
-	// Files have all.
-	Most int
-	Rest string
+	// MaxRows is the number of rows that people see, 0 for all, and Rest describes the others.
+	// Files have all rows.
+	MaxRows int
+	Rest    string
 }
 
 // Column is the head of a column.
 type Column struct {
 	Name   string
-	Number bool // it stands at the right
-	Key    bool // it names the row
-	Detail bool // it is for files only
+	Number bool // aligned to the right
+	Key    bool // names the row
+	Detail bool // only for files
 }
 
-// Cell is a value, as people and as programs read it.
+// Cell is a value, as text for people and as data for programs.
 type Cell struct {
 	Text  string
-	Value any        // string, int, float64, bool, llm.Money, stats.Quantity, or nil where nothing is known
+	Value any        // string, int, float64, bool, llm.Money, stats.Quantity, or nil if unknown
 	Link  string     // an anchor of the page
-	Look  chart.Look // of what is drawn
+	Look  chart.Look // of its drawing
 }
 
-// Trimmed is the table without the columns that say nothing and without the rows beyond Most,
-// for people to read.
+// Trimmed returns the table without empty columns and without the rows beyond MaxRows.
 func (t *Table) Trimmed() *Table {
-	if t.Most > 0 && len(t.Rows) > t.Most {
+	if t.MaxRows > 0 && len(t.Rows) > t.MaxRows {
 		cut := *t
-		cut.Rows = t.Rows[:t.Most]
+		cut.Rows = t.Rows[:t.MaxRows]
 		t = &cut
 	}
 	says := make([]bool, len(t.Columns))
@@ -151,7 +149,7 @@ func (d *Document) Tables() []*Table {
 	return out
 }
 
-// MarshalJSON writes {"title", "tables"}, and "problems" where there are any.
+// MarshalJSON writes {"title", "tables"}, and "problems" if there are any.
 func (d *Document) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Title    string   `json:"title"`

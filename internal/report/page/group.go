@@ -8,14 +8,14 @@ import (
 	"parley/internal/stats"
 )
 
-// group is rows of a table that belong together, with a scale of their own.
+// group is rows of a table that belong together, with their own scale.
 type group struct {
-	Name  string // empty: there is only one
+	Name  string // empty if there is only one
 	Rows  [][]Cell
 	scale chart.Scale
 }
 
-// groups lists those of a table.
+// groups returns the groups of a table.
 func groups(t *Table) []*group {
 	if !t.Grouped {
 		return []*group{{Rows: t.Rows, scale: t.scale(t.Rows)}}
@@ -34,10 +34,10 @@ func groups(t *Table) []*group {
 	return out
 }
 
-// Axis is the group's scale with its ticks.
+// Axis draws the scale of the group.
 func (g *group) Axis() template.HTML { return chart.Axis(g.scale) }
 
-// scale is that of shares, where all that is drawn is between 0 and 1.
+// scale returns the scale of the tracked column. It is that of shares if all numbers are between 0 and 1.
 func (t *Table) scale(rows [][]Cell) chart.Scale {
 	if t.Share || t.Track < 0 {
 		return chart.Unit()

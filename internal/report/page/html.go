@@ -10,11 +10,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/internal/report/chart"
 	"parley/internal/stats"
 	"parley/llm"
+	"parley/world"
 )
 
 //go:embed page.gohtml
@@ -35,7 +35,7 @@ func (d *Document) WriteHTML(w io.Writer) error {
 	var styles template.HTML
 	var allowed []string
 	for _, sheet := range d.styles() {
-		styles += template.HTML("<style>" + sheet + "</style>\n") //nolint:gosec // ours, or clean
+		styles += template.HTML("<style>" + sheet + "</style>\n") //nolint:gosec // ours, or from chart.Clean
 		allowed = append(allowed, hash(sheet))
 	}
 	return t.Execute(w, map[string]any{
@@ -47,7 +47,7 @@ func (d *Document) WriteHTML(w io.Writer) error {
 	})
 }
 
-// styles lists the style sheets of the page: ours, and those of drawings, once each.
+// styles returns the style sheets of the page: ours, and those of drawings, without duplicates.
 func (d *Document) styles() []string {
 	sheets := []string{styleText}
 	if d.Style != "" {
@@ -71,7 +71,7 @@ func (d *Document) styles() []string {
 	return sheets
 }
 
-// hash names a script or a style sheet in the policy.
+// hash returns the name of a script or a style sheet in the policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -79,7 +79,7 @@ func hash(text string) string {
 
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"visible":    Visible,
+		"visible":    world.Visible,
 		"paragraphs": func(s string) []string { return strings.Split(strings.TrimSpace(s), "\n\n") },
 		"groups":     groups,
 		"width":      width,
@@ -92,7 +92,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// width is how many columns a table has on the page.
+// width returns the number of columns that a table has on the page.
 func width(t *Table) int {
 	n := len(t.Columns)
 	if t.Track >= 0 {
@@ -117,7 +117,7 @@ func track(g *group, c Cell) template.HTML {
 	return chart.Track(q, g.scale, look, fmt.Sprintf("%s, n = %d, %s", Interval(q), q.N, q.Method))
 }
 
-// splitInterval splits what a cell says before an interval, so that a narrow column can break there.
+// splitInterval splits the text of a cell before the interval, so that a narrow column can break there.
 func splitInterval(c Cell) [2]string {
 	if _, ok := c.Value.(stats.Quantity); !ok {
 		return [2]string{c.Text}
@@ -129,7 +129,7 @@ func splitInterval(c Cell) [2]string {
 	return [2]string{value, rest}
 }
 
-// sortable is what a cell is sorted by: a number, or "" where its text is.
+// sortable returns the number that a cell is sorted by, or "" if it is sorted by its text.
 func sortable(c Cell) string {
 	switch v := c.Value.(type) {
 	case int:
@@ -148,23 +148,4 @@ func sortable(c Cell) string {
 	default:
 		return ""
 	}
-}
-
-// Visible shows characters that would do something instead of being seen: controls as
-// their pictures, and what is no text as a replacement.
-func Visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return 0x2400 + r
-		case r == 0x7f:
-			return 0x2421
-		case unicode.Is(unicode.Cc, r), r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
-			return unicode.ReplacementChar
-		default:
-			return r
-		}
-	}, strings.ToValidUTF8(s, "\uFFFD"))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Label says whose the blocks of a section are, where there are several runs.
+// Label names the run of the blocks of a section, for reports of several runs.
 func (s *Section) Label(run string) {
 	for i := range s.Blocks {
 		b := &s.Blocks[i]
@@ -18,8 +18,7 @@ func (s *Section) Label(run string) {
 	}
 }
 
-// insert adds a column that says which run a row is of: the first, or the one after what
-// rows are grouped by.
+// insert adds a column with the run of each row: the first column, or the second if rows are grouped by the first.
 func (t *Table) insert(run string) {
 	at := 0
 	if t.Grouped {
@@ -34,15 +33,10 @@ func (t *Table) insert(run string) {
 	}
 }
 
-// Join puts sections behind those of the runs before: tables of one name become one.
+// Join adds the sections of another run. Tables of the same name become one.
 func (d *Document) Join(sections []Section) {
 	for _, s := range sections {
-		at := -1
-		for i := range d.Sections {
-			if d.Sections[i].ID == s.ID {
-				at = i
-			}
-		}
+		at := slices.IndexFunc(d.Sections, func(o Section) bool { return o.ID == s.ID })
 		if at < 0 {
 			d.Sections = append(d.Sections, s)
 			continue
@@ -68,18 +62,18 @@ func (s *Section) join(b Block) {
 	s.Blocks = append(s.Blocks, b)
 }
 
-// Regroup puts rows of one group together again, groups in the order they came in. Rows that are
-// shown stay before those that are not.
+// Regroup puts rows of one group together, in the order in which the groups first appear. Rows beyond MaxRows stay
+// behind.
 func (t *Table) Regroup() {
-	place := map[string]int{}
+	order := map[string]int{}
 	for _, r := range t.Rows {
-		if _, ok := place[r[0].Text]; !ok {
-			place[r[0].Text] = len(place)
+		if _, ok := order[r[0].Text]; !ok {
+			order[r[0].Text] = len(order)
 		}
 	}
 	rows := t.Rows
-	if t.Most > 0 {
-		rows = rows[:min(len(rows), t.Most)]
+	if t.MaxRows > 0 {
+		rows = rows[:min(len(rows), t.MaxRows)]
 	}
-	slices.SortStableFunc(rows, func(a, b []Cell) int { return place[a[0].Text] - place[b[0].Text] })
+	slices.SortStableFunc(rows, func(a, b []Cell) int { return order[a[0].Text] - order[b[0].Text] })
 }

@@ -3,7 +3,7 @@ package page
 import (
 	"html/template"
 
-	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -12,7 +12,7 @@ type Heat struct {
 	Row, Column string
 	Columns     []string
 	Rows        []HeatRow
-	Low, High   string     // what the ends of the colours stand for
+	Low, High   string     // the numbers at the ends of the colours
 	Ramp        []HeatCell // the colours from Low to High
 }
 
@@ -22,8 +22,8 @@ type HeatRow struct {
 	Cells []HeatCell
 }
 
-// HeatCell is a value and its colour: a level from 0 to HeatLevels, or -1 for none. What is below
-// 0 on a scale that goes both ways has another colour.
+// HeatCell is a value and its colour: a level from 0 to HeatLevels, or -1 for none. Numbers below
+// 0 have another colour if the scale has both signs.
 type HeatCell struct {
 	Text, Tip string
 	Level     int
@@ -39,7 +39,7 @@ type Replay struct {
 	Frames []ReplayFrame
 }
 
-// ReplayFrame is a moment of it.
+// ReplayFrame is a frame of a Replay.
 type ReplayFrame struct {
 	Title   string
 	Picture template.HTML
@@ -54,15 +54,15 @@ type Transcript struct {
 	Scores  string
 	Seats   []string
 	Lines   []TranscriptLine
-	Cut     string // what is missing, in words; empty: nothing
+	Cut     string // describes what is missing; empty if nothing is
 	Replays []Block
 }
 
-// TranscriptLine is a line of it.
+// TranscriptLine is a line of a Transcript.
 type TranscriptLine struct {
-	view.Line
+	transcript.Line
 	Class string // the colour of its seat
-	Data  bool   // it is data for programs, which is folded away
-	Right bool   // it stands at the right: every other seat does
-	Cut   bool   // it was longer
+	Data  bool   // data for programs, which is folded
+	Right bool   // at the right, as every other seat is
+	Cut   bool   // the line was longer
 }

@@ -6,8 +6,8 @@ import (
 	"parley/internal/stats"
 )
 
-// Sketches draws the tracked column of a table with characters, a row each: a dot with whiskers,
-// and the zero where the scale has one.
+// Sketches draws the tracked column of a table with characters, one string for each row: a dot with whiskers,
+// and a line at 0 if the scale includes it.
 func (t *Table) Sketches(width int) []string {
 	var out []string
 	if t.Track < 0 || width < 3 {

@@ -8,32 +8,32 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// measure finds the covariance of the strengths and how far intervals reach. Where every
-// game is a win or a loss and stands alone, that comes from Fisher's information. Ties
-// spread less, and games of one deal more or less: then it is the robust covariance,
-// made of how far the deals really were from what was expected.
-func (f *fit) measure(index map[string]int, games []Game, pairings []pairing, c Config) bool {
-	plain := inverse(f.information(pairings, c.Prior))
+// measure finds the covariance of the strengths and the width of intervals. If every
+// game is an independent win or loss, the covariance is the inverse of Fisher's information. Ties
+// vary less, and games of one deal depend on each other. Then it is the robust covariance,
+// from how far the deals were from what was expected.
+func (f *fit) measure(index map[string]int, games []Game, pairings []pairing, confidence float64) bool {
+	plain := inverse(f.information(pairings))
 	if plain == nil {
 		return false
 	}
 	f.covariance, f.method = plain, "bradley-terry"
-	f.reach = math.Sqrt2 * math.Erfinv(c.Confidence)
+	f.reach = math.Sqrt2 * math.Erfinv(confidence)
 	if !slices.ContainsFunc(games, func(g Game) bool { return g.Deal != "" || (g.Score != 0 && g.Score != 1) }) {
 		return true
 	}
 	f.method = "bradley-terry, robust"
 	units := independent(games)
 	if len(units) < 2 {
-		f.reach = math.Inf(1) // one deal does not tell how deals differ
+		f.reach = math.Inf(1) // one deal does not show how deals differ
 		return true
 	}
-	f.reach = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(units) - 1)}.Quantile((1 + c.Confidence) / 2)
+	f.reach = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(units) - 1)}.Quantile((1 + confidence) / 2)
 	robust := sandwich(plain, f.spread(index, games, units))
 	robust.ScaleSym(float64(len(units))/float64(len(units)-1), robust)
 	f.covariance = robust
-	// Made of few deals it would be a matter of luck: with fewer than ten a player, only
-	// what they spread on the whole is used, and only to widen.
+	// With fewer than ten deals for each player the robust covariance is too noisy. Then only
+	// its overall size is used, and only to widen intervals.
 	if len(units) < 10*len(f.players) {
 		f.covariance = mat.NewSymDense(len(f.players), nil)
 		f.covariance.ScaleSym(max(1, mat.Trace(robust)/mat.Trace(plain)), plain)
@@ -56,9 +56,9 @@ func sandwich(bread, filling *mat.SymDense) *mat.SymDense {
 	return s
 }
 
-// information returns Fisher's about the strengths. Games say nothing of the mean of all:
-// without a prior, something is added there that centred takes out again.
-func (f *fit) information(pairings []pairing, prior float64) *mat.SymDense {
+// information returns Fisher's information about the strengths. Games do not determine the mean of all
+// strengths, so a constant is added that makes the matrix invertible; centred removes it again.
+func (f *fit) information(pairings []pairing) *mat.SymDense {
 	n := len(f.players)
 	info := mat.NewSymDense(n, nil)
 	add := func(i, j int, x float64) { info.SetSym(i, j, info.At(i, j)+x) }
@@ -69,18 +69,16 @@ func (f *fit) information(pairings []pairing, prior float64) *mat.SymDense {
 		add(p.j, p.j, x)
 		add(p.i, p.j, -x)
 	}
-	for i, b := range f.strength {
-		e := expected(b, 0)
-		add(i, i, prior*e*(1-e))
-		for j := i; prior == 0 && j < n; j++ {
+	for i := range n {
+		for j := i; j < n; j++ {
 			add(i, j, 1/float64(n))
 		}
 	}
 	return info
 }
 
-// inverse returns the covariance that goes with information, of how far each strength is
-// from the mean of all, or nil where the games say too little for numbers.
+// inverse returns the covariance of the strengths around their mean, or nil if the information
+// is not invertible.
 func inverse(information *mat.SymDense) *mat.SymDense {
 	var c mat.Cholesky
 	var inv mat.SymDense
@@ -90,7 +88,7 @@ func inverse(information *mat.SymDense) *mat.SymDense {
 	return centred(&inv)
 }
 
-// centred takes the mean out of a covariance, in both directions.
+// centred removes the mean from a covariance, in both directions.
 func centred(v *mat.SymDense) *mat.SymDense {
 	n := v.SymmetricDim()
 	means, all := make([]float64, n), 0.0
@@ -109,7 +107,7 @@ func centred(v *mat.SymDense) *mat.SymDense {
 	return out
 }
 
-// independent returns what stands alone: games by their indices, those of one deal together.
+// independent returns the independent units: the indices of games, those of one deal together.
 func independent(games []Game) [][]int {
 	var units [][]int
 	deals := map[string]int{}
@@ -124,8 +122,8 @@ func independent(games []Game) [][]int {
 	return units
 }
 
-// spread returns the sum, over units, of the squares of what players scored beyond what
-// was expected.
+// spread returns the sum over units of the squares of what players scored beyond the
+// expected score.
 func (f *fit) spread(index map[string]int, games []Game, units [][]int) *mat.SymDense {
 	n := len(f.players)
 	sum, beyond := mat.NewSymDense(n, nil), make([]float64, n)
@@ -152,5 +150,5 @@ func (f *fit) spread(index map[string]int, games []Game, units [][]int) *mat.Sym
 	return sum
 }
 
-// expected is the score of strength a against b.
+// expected returns the expected score of strength a against b.
 func expected(a, b float64) float64 { return 1 / (1 + math.Exp(b-a)) }

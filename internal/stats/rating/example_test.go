@@ -13,7 +13,7 @@ func ExampleRate() {
 		{A: "small", B: "large", Score: 1},
 		{A: "small", B: "bot", Score: 1},
 		{A: "large", B: "bot", Score: 1},
-	}, rating.Config{})
+	}, 0.95)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -28,5 +28,5 @@ func ExampleRate() {
 	// Output:
 	// 1 large 1560
 	// 1 small 1440
-	// 2 bot lost every game: how much weaker it is, the games cannot tell
+	// 2 bot lost every game: how much weaker it is, the games do not show
 }

@@ -14,9 +14,9 @@ type pairing struct {
 	games float64
 }
 
-// fitGroup finds the strengths under which everyone was expected to score what it did in
-// games among players. It returns nil where no strengths are found.
-func fitGroup(players []string, games []Game, c Config) *fit {
+// fitGroup finds the strengths under which the expected score of every player is its actual score in the
+// games among players. It returns nil if it finds none.
+func fitGroup(players []string, games []Game, confidence float64) *fit {
 	index := map[string]int{}
 	for i, p := range players {
 		index[p] = i
@@ -37,24 +37,24 @@ func fitGroup(players []string, games []Game, c Config) *fit {
 		pairings = append(pairings, pairing{k[0], k[1], n})
 	}
 	slices.SortFunc(pairings, func(a, b pairing) int { return cmp.Or(cmp.Compare(a.i, b.i), cmp.Compare(a.j, b.j)) })
-	f.climb(score, pairings, c.Prior)
-	if !f.finish(score, pairings, c.Prior) || !f.measure(index, games, pairings, c) {
+	f.climb(score, pairings)
+	if !f.finish(score, pairings) || !f.measure(index, games, pairings, confidence) {
 		return nil
 	}
-	f.settle()
+	f.centre()
 	return f
 }
 
-// climb is the MM method of Hunter (2004), which is Zermelo's: from anywhere, every step
-// makes the games more likely. It is quick at first and can be slow in the end, which is
-// left to finish.
-func (f *fit) climb(score []float64, pairings []pairing, prior float64) {
+// climb approaches the strengths by the MM method of Hunter (2004), which is Zermelo's: every step
+// makes the games more likely, whatever the start. It is fast at first and slow near the end, so
+// finish takes over there.
+func (f *fit) climb(score []float64, pairings []pairing) {
 	now, next := make([]float64, len(score)), make([]float64, len(score))
 	for i := range now {
 		now[i] = 1
 	}
 	for range 100 {
-		step(next, now, score, pairings, prior)
+		step(next, now, score, pairings)
 		now, next = next, now
 	}
 	f.strength = make([]float64, len(score))
@@ -63,8 +63,8 @@ func (f *fit) climb(score []float64, pairings []pairing, prior float64) {
 	}
 }
 
-// settle moves the strengths so that their mean is 0.
-func (f *fit) settle() {
+// centre moves the strengths so that their mean is 0.
+func (f *fit) centre() {
 	mean := 0.0
 	for _, b := range f.strength {
 		mean += b / float64(len(f.strength))
@@ -74,59 +74,53 @@ func (f *fit) settle() {
 	}
 }
 
-// step sets next to what everyone's strength would be if the others' were as they are
-// now. Half of a prior was won against a player of strength 1.
-func step(next, now, score []float64, pairings []pairing, prior float64) {
-	for i, x := range now {
-		next[i] = prior / (x + 1)
-	}
+// step sets next to the strength of every player, given the current strengths of the others.
+func step(next, now, score []float64, pairings []pairing) {
+	clear(next)
 	for _, p := range pairings {
 		each := p.games / (now[p.i] + now[p.j])
 		next[p.i] += each
 		next[p.j] += each
 	}
 	for i, faced := range next {
-		next[i] = (score[i] + prior/2) / faced
+		next[i] = score[i] / faced
 	}
 }
 
-// finish is Newton's method: near to the end it doubles the digits that are right with
-// every step. It says whether everyone is expected to score what it did.
-func (f *fit) finish(score []float64, pairings []pairing, prior float64) bool {
+// finish refines the strengths by Newton's method, which doubles the correct digits with
+// every step near the solution. It reports whether the expected scores match the actual ones.
+func (f *fit) finish(score []float64, pairings []pairing) bool {
 	n := len(score)
-	missing, enough := f.missing(score, pairings, prior), 1e-12*(1+slices.Max(score))
+	missing, enough := f.missing(score, pairings), 1e-12*(1+slices.Max(score))
 	for range 100 {
 		if size(missing) <= enough {
 			return true
 		}
 		var c mat.Cholesky
 		var by mat.VecDense
-		if !c.Factorize(f.information(pairings, prior)) || c.SolveVecTo(&by, mat.NewVecDense(n, missing)) != nil {
+		if !c.Factorize(f.information(pairings)) || c.SolveVecTo(&by, mat.NewVecDense(n, missing)) != nil {
 			return false
 		}
-		was, before := slices.Clone(f.strength), size(missing)
+		previous, before := slices.Clone(f.strength), size(missing)
 		for part := 1.0; part > 1e-9; part /= 2 {
 			for i := range n {
-				f.strength[i] = was[i] + part*by.AtVec(i)
+				f.strength[i] = previous[i] + part*by.AtVec(i)
 			}
-			if missing = f.missing(score, pairings, prior); size(missing) < before {
+			if missing = f.missing(score, pairings); size(missing) < before {
 				break
 			}
 		}
 		if !(size(missing) < before) {
-			f.strength = was
-			return before <= 1e3*enough // no better can be had than what rounding leaves
+			f.strength = previous
+			return before <= 1e3*enough // the rest is rounding
 		}
 	}
 	return false
 }
 
-// missing returns by how much everyone scored more than expected.
-func (f *fit) missing(score []float64, pairings []pairing, prior float64) []float64 {
+// missing returns how much more every player scored than expected.
+func (f *fit) missing(score []float64, pairings []pairing) []float64 {
 	m := slices.Clone(score)
-	for i, b := range f.strength {
-		m[i] += prior * (0.5 - expected(b, 0))
-	}
 	for _, p := range pairings {
 		e := expected(f.strength[p.i], f.strength[p.j])
 		m[p.i] -= p.games * e
@@ -135,7 +129,7 @@ func (f *fit) missing(score []float64, pairings []pairing, prior float64) []floa
 	return m
 }
 
-// size is the length of a vector; not a number where one of them is none.
+// size returns the length of a vector, or NaN if an element is NaN.
 func size(xs []float64) float64 {
 	sum := 0.0
 	for _, x := range xs {

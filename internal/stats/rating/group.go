@@ -8,11 +8,10 @@ import (
 	"parley/internal/stats"
 )
 
-// groups splits players into groups within which everyone has taken something from
-// everyone else, if by a chain of games: that is what it takes for ratings to be finite
-// (Ford's condition). Whoever takes from others but never gives comes first. With all
-// together there is one group.
-func groups(games []Game, together bool) [][]string {
+// groups splits players into groups within which every player scored against every other,
+// directly or through a chain of games. Ratings are finite only within such a group
+// (Ford's condition). A group whose players never lose points to other groups comes first.
+func groups(games []Game) [][]string {
 	took := map[string]map[string]bool{}
 	for _, g := range games {
 		for _, p := range []string{g.A, g.B} {
@@ -27,17 +26,13 @@ func groups(games []Game, together bool) [][]string {
 			took[g.B][g.A] = true
 		}
 	}
-	names := slices.Sorted(maps.Keys(took))
-	if together && len(names) > 0 {
-		return [][]string{names}
-	}
 	c := components{took: took, index: map[string]int{}, low: map[string]int{}, open: map[string]bool{}}
-	for _, p := range names {
+	for _, p := range slices.Sorted(maps.Keys(took)) {
 		if _, seen := c.index[p]; !seen {
 			c.visit(p)
 		}
 	}
-	// Tarjan's method finds what a group leads to before the group itself.
+	// Tarjan's method finds a group after the groups that it leads to.
 	slices.Reverse(c.found)
 	return c.found
 }
@@ -77,7 +72,7 @@ func (c *components) visit(p string) {
 	c.found = append(c.found, group)
 }
 
-// record is what a player did in all.
+// record is the sum of a player's games.
 type record struct {
 	games int
 	score float64
@@ -96,11 +91,11 @@ func recordsOf(games []Game) map[string]record {
 	return records
 }
 
-// add rates a group by the games within it, and enters its players.
-func (t *Table) add(players []string, games []Game, records map[string]record, c Config) {
+// add rates a group by the games within it, and adds its players to the table.
+func (t *Table) add(players []string, games []Game, records map[string]record, confidence float64) {
 	var f *fit
 	if len(players) > 1 {
-		f = fitGroup(players, games, c)
+		f = fitGroup(players, games, confidence)
 	}
 	t.fits = append(t.fits, f)
 	standings := make([]Standing, len(players))
@@ -110,10 +105,10 @@ func (t *Table) add(players []string, games []Game, records map[string]record, c
 		switch {
 		case f != nil:
 			q := f.quantity(f.strength[i], f.covariance.At(i, i), f.games[i])
-			q.Value, q.Low, q.High = q.Value+centre, q.Low+centre, q.High+centre
+			q.Value, q.Low, q.High = q.Value+mean, q.Low+mean, q.High+mean
 			s.Rating = q
 		case len(players) > 1:
-			s.Why = "its group's games are too one-sided for ratings to settle"
+			s.Why = "the games of its group are too one-sided for ratings"
 		default:
 			s.Why = r.alone()
 		}
@@ -127,9 +122,9 @@ func (t *Table) add(players []string, games []Game, records map[string]record, c
 func (r record) alone() string {
 	switch r.score {
 	case float64(r.games):
-		return "won every game: how much stronger it is, the games cannot tell"
+		return "won every game: how much stronger it is, the games do not show"
 	case 0:
-		return "lost every game: how much weaker it is, the games cannot tell"
+		return "lost every game: how much weaker it is, the games do not show"
 	}
-	return "won every game against some and lost every game against the others: how far it is from either, the games cannot tell"
+	return "won every game against some players and lost every game against the others: how far it is from either, the games do not show"
 }

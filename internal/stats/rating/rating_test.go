@@ -15,9 +15,9 @@ import (
 	"parley/internal/stats"
 )
 
-func rate(t *testing.T, games []Game, c Config) *Table {
+func rate(t *testing.T, games []Game) *Table {
 	t.Helper()
-	table, err := Rate(games, c)
+	table, err := Rate(games, 0.95)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +31,23 @@ func (t *Table) of(player string) Standing {
 		}
 	}
 	return Standing{}
+}
+
+// difference returns the rating of a less that of b, with its interval. It is unknown if either has no rating or
+// they are in different groups.
+func (t *Table) difference(a, b string) stats.Quantity {
+	for _, f := range t.fits {
+		if f == nil {
+			continue
+		}
+		x, y := slices.Index(f.players, a), slices.Index(f.players, b)
+		if x < 0 || y < 0 {
+			continue
+		}
+		variance := f.covariance.At(x, x) + f.covariance.At(y, y) - 2*f.covariance.At(x, y)
+		return f.quantity(f.strength[x]-f.strength[y], variance, min(f.games[x], f.games[y]))
+	}
+	return stats.Unknown(0, "bradley-terry")
 }
 
 func same(t *testing.T, what string, got, want, by float64) {
@@ -64,7 +81,7 @@ func TestBaseballPublished(t *testing.T) {
 			}
 		}
 	}
-	table := rate(t, games, Config{})
+	table := rate(t, games)
 	for _, c := range []struct {
 		team        string
 		ability, se float64
@@ -72,7 +89,7 @@ func TestBaseballPublished(t *testing.T) {
 		{"Boston", 1.1077, 0.3339}, {"Cleveland", 0.6839, 0.3319}, {"Detroit", 1.4364, 0.3396},
 		{"Milwaukee", 1.5814, 0.3433}, {"New York", 1.2476, 0.3359}, {"Toronto", 1.2945, 0.3367},
 	} {
-		d := table.Difference(c.team, "Baltimore")
+		d := table.difference(c.team, "Baltimore")
 		same(t, c.team, d.Value/perUnit, c.ability, 5.1e-5)
 		same(t, c.team+" error", d.Half()/perUnit/1.959964, c.se, 5.1e-5)
 	}
@@ -81,7 +98,7 @@ func TestBaseballPublished(t *testing.T) {
 	}
 }
 
-// TestGolden compares with testdata/golden.json, which testdata/golden.py makes with
+// TestGolden compares with testdata/golden.json, which testdata/golden.py computes with
 // statsmodels.
 func TestGolden(t *testing.T) {
 	t.Parallel()
@@ -100,14 +117,14 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range golden.Cases {
-		table := rate(t, c.Games, Config{})
+		table := rate(t, c.Games)
 		reach := table.fits[0].reach
 		for p, elo := range c.Elo {
 			s := table.of(fmt.Sprintf("p%d", p))
 			same(t, fmt.Sprintf("case %d, player %d", i, p), s.Rating.Value, elo, 1e-5)
 			same(t, fmt.Sprintf("case %d, player %d, error", i, p), s.Rating.Half()/reach, c.SE[p], 1e-5)
 		}
-		same(t, fmt.Sprintf("case %d, difference", i), table.Difference("p0", "p1").Half()/reach, c.Between, 1e-5)
+		same(t, fmt.Sprintf("case %d, difference", i), table.difference("p0", "p1").Half()/reach, c.Between, 1e-5)
 	}
 }
 
@@ -123,8 +140,8 @@ func games(list ...string) (gs []Game) {
 	return gs
 }
 
-// TestWhatGamesCannotTell: whoever cannot be rated is not, and it is said why.
-func TestWhatGamesCannotTell(t *testing.T) {
+// TestUnratedPlayers checks who gets no rating, and that the reason is given.
+func TestUnratedPlayers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
@@ -141,7 +158,7 @@ func TestWhatGamesCannotTell(t *testing.T) {
 		{"a circle", games("a > b", "b > c", "c > a"), "1a+ 1b+ 1c+"},
 		{"one group above another", games("a > b", "b > a", "c > d", "d > c", "a > d"), "1a+ 1b+ 2c+ 2d+"},
 	} {
-		table := rate(t, c.games, Config{})
+		table := rate(t, c.games)
 		var got []string
 		for _, s := range table.Standings {
 			mark := ""
@@ -160,77 +177,59 @@ func TestWhatGamesCannotTell(t *testing.T) {
 	}
 }
 
-// TestGroupsAreNotCompared: between groups that never met, nothing is known.
+// TestGroupsAreNotCompared checks that the difference between groups that never met is unknown.
 func TestGroupsAreNotCompared(t *testing.T) {
 	t.Parallel()
-	table := rate(t, games("a > b", "b > a", "c > d", "d > c"), Config{})
+	table := rate(t, games("a > b", "b > a", "c > d", "d > c"))
 	for _, s := range table.Standings {
 		if s.Rating.Value != 1500 || s.Why != "" {
 			t.Errorf("%+v", s)
 		}
 	}
-	if d := table.Difference("a", "b"); !d.Known() {
+	if d := table.difference("a", "b"); !d.Known() {
 		t.Errorf("a and b met: %v", d)
 	}
-	for _, d := range []stats.Quantity{table.Difference("a", "c"), table.Difference("a", "nobody"), table.Expected("d", "a")} {
+	for _, d := range []stats.Quantity{table.difference("a", "c"), table.difference("a", "nobody")} {
 		if d.Known() || d.Holds(math.NaN()) {
-			t.Errorf("not to be compared: %v", d)
+			t.Errorf("cannot be compared: %v", d)
 		}
 	}
 }
 
-// TestExpectedScores is what the ratings are defined by.
+// TestExpectedScores checks the definition of the ratings.
 func TestExpectedScores(t *testing.T) {
 	t.Parallel()
-	table := rate(t, games("a > b", "a > b", "a > b", "a = b", "b > a"), Config{})
-	if e := table.Expected("a", "b"); math.Abs(e.Value-0.7) > 1e-9 || !(e.Low > 0 && e.High < 1 && e.Holds(0.7)) {
-		t.Errorf("3.5 of 5: %v", e)
+	table := rate(t, games("a > b", "a > b", "a > b", "a = b", "b > a"))
+	d := table.difference("a", "b")
+	same(t, "expected score", expected(d.Value/perUnit, 0), 0.7, 1e-9) // 3.5 of 5
+	if !d.Holds(d.Value) || math.IsInf(d.Half(), 0) {
+		t.Errorf("%v", d)
 	}
-	same(t, "difference", table.Difference("a", "b").Value, 400*math.Log10(0.7/0.3), 1e-6)
-	same(t, "as standings have it", table.of("a").Rating.Value-table.of("b").Rating.Value, table.Difference("a", "b").Value, 1e-6)
-}
-
-// TestPriorRatesEveryone, and the stronger it is the nearer to the mean.
-func TestPriorRatesEveryone(t *testing.T) {
-	t.Parallel()
-	gs := append(games("a > b", "a > b", "b > c"), games("d > e")...)
-	weak, strong := rate(t, gs, Config{Prior: 1}), rate(t, gs, Config{Prior: 10})
-	for _, p := range []string{"a", "b", "c", "d", "e"} {
-		w, s := weak.of(p), strong.of(p)
-		if !w.Rating.Known() || math.IsInf(w.Rating.Half(), 0) || w.Group != 1 {
-			t.Errorf("%+v", w)
-		}
-		if math.Abs(s.Rating.Value-1500) > math.Abs(w.Rating.Value-1500)+1e-9 {
-			t.Errorf("%s: %v with a strong prior, %v with a weak one", p, s.Rating, w.Rating)
-		}
-	}
-	if weak.Standings[0].Player != "a" || weak.Standings[4].Player != "c" {
-		t.Errorf("%+v", weak.Standings)
-	}
+	same(t, "difference", d.Value, 400*math.Log10(0.7/0.3), 1e-6)
+	same(t, "difference of the standings", table.of("a").Rating.Value-table.of("b").Rating.Value, d.Value, 1e-6)
 }
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		games  []Game
-		config Config
-		want   string
+		games      []Game
+		confidence float64
+		want       string
 	}{
-		{[]Game{{A: "a", B: "b", Score: 2}}, Config{}, `rating: game 0: "a" against "b": score 2`},
-		{[]Game{{A: "a", B: "b", Score: math.NaN()}}, Config{}, "score NaN"},
-		{[]Game{{A: "a", B: "b"}, {A: "a", B: "a"}}, Config{}, `game 1: "a" against itself`},
-		{[]Game{{A: "", B: "b"}}, Config{}, "without a name"},
-		{nil, Config{Confidence: 95}, "confidence 95"},
-		{nil, Config{Prior: -1}, "prior -1"},
+		{[]Game{{A: "a", B: "b", Score: 2}}, 0.95, `rating: game 0: "a" against "b": score 2`},
+		{[]Game{{A: "a", B: "b", Score: math.NaN()}}, 0.95, "score NaN"},
+		{[]Game{{A: "a", B: "b"}, {A: "a", B: "a"}}, 0.95, `game 1: "a" against itself`},
+		{[]Game{{A: "", B: "b"}}, 0.95, "has no name"},
+		{nil, 95, "confidence 95"},
 	} {
-		if _, err := Rate(c.games, c.config); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Rate(c.games, c.confidence); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 }
 
-// TestAnyGames: whatever was played, there is no panic, nothing that is not a number but
-// what is unknown, and a place for everyone.
+// TestAnyGames checks what holds for any games: no panic, no NaN except for unknown ratings, and a standing for
+// every player.
 func TestAnyGames(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -245,7 +244,7 @@ func TestAnyGames(t *testing.T) {
 			players[g.A], players[g.B] = true, true
 			gs = append(gs, g)
 		}
-		table, err := Rate(gs, Config{Prior: rapid.SampledFrom([]float64{0, 0, 0.5}).Draw(t, "prior")})
+		table, err := Rate(gs, 0.95)
 		if err != nil || len(table.Standings) != len(players) {
 			t.Fatalf("%v, %v", table, err)
 		}
@@ -260,8 +259,8 @@ func TestAnyGames(t *testing.T) {
 	})
 }
 
-// season plays rounds of games between four players whose strengths are known. Luck is
-// what the games of a deal share; ties are as often as said.
+// season plays rounds of games between four players of known strengths. The games of a deal share
+// their luck; ties is the share of ties.
 func season(r *rand.Rand, rounds int, luck, ties float64) (gs []Game) {
 	for round := range rounds {
 		shared := luck * r.NormFloat64()
@@ -285,7 +284,7 @@ func season(r *rand.Rand, rounds int, luck, ties float64) (gs []Game) {
 	return gs
 }
 
-// TestCoverage plays seasons whose truth is known: intervals of 95% are to hold it in 93
+// TestCoverage plays seasons with a known truth: 95% intervals must hold it in 93
 // to 97% of them.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
@@ -301,17 +300,17 @@ func TestCoverage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			const trials = 1000
-			// With luck that is shared, the expected scores are those of strengths drawn in
-			// by it: found by playing very long.
+			// Shared luck moves the expected scores towards a half. A very long season finds the
+			// true difference.
 			truth := 0.8 * perUnit
 			if c.luck > 0 {
-				long := rate(t, season(rand.New(rand.NewPCG(1, 2)), 20_000, c.luck, c.ties), Config{})
-				truth = long.Difference("c", "a").Value
+				long := rate(t, season(rand.New(rand.NewPCG(1, 2)), 20_000, c.luck, c.ties))
+				truth = long.difference("c", "a").Value
 			}
 			r := rand.New(rand.NewPCG(8, 0))
 			held := 0.0
 			for range trials {
-				if rate(t, season(r, c.rounds, c.luck, c.ties), Config{}).Difference("c", "a").Holds(truth) {
+				if rate(t, season(r, c.rounds, c.luck, c.ties)).difference("c", "a").Holds(truth) {
 					held++
 				}
 			}
@@ -324,27 +323,27 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestDealsAreNotGames: games that share their luck tell less than as many that do not.
+// TestDealsAreNotGames checks that games that share their luck give wider intervals than independent ones.
 func TestDealsAreNotGames(t *testing.T) {
 	t.Parallel()
 	gs := season(rand.New(rand.NewPCG(4, 0)), 100, 2, 0)
-	dealt := rate(t, gs, Config{}).of("d").Rating
+	dealt := rate(t, gs).of("d").Rating
 	for i := range gs {
 		gs[i].Deal = ""
 	}
-	alone := rate(t, gs, Config{}).of("d").Rating
+	alone := rate(t, gs).of("d").Rating
 	if dealt.Half() < 1.2*alone.Half() || dealt.Value != alone.Value {
 		t.Errorf("with deals %v, without %v", dealt, alone)
 	}
 	for i := range gs {
 		gs[i].Deal = "the only one"
 	}
-	if one := rate(t, gs, Config{}).of("d").Rating; one.Value != alone.Value || !math.IsInf(one.Half(), 1) {
-		t.Errorf("one deal tells nothing about others: %v", one)
+	if one := rate(t, gs).of("d").Rating; one.Value != alone.Value || !math.IsInf(one.Half(), 1) {
+		t.Errorf("one deal shows nothing about others: %v", one)
 	}
 }
 
-// TestLongChain: everyone has met only two neighbours, which takes MM alone very long.
+// TestLongChain checks a chain where every player met only two neighbours. MM alone would take very long.
 func TestLongChain(t *testing.T) {
 	t.Parallel()
 	var gs []Game
@@ -354,22 +353,22 @@ func TestLongChain(t *testing.T) {
 			gs = append(gs, Game{A: a, B: b, Score: float64(min(1, k/(4+i%3)))})
 		}
 	}
-	table := rate(t, gs, Config{})
+	table := rate(t, gs)
 	if len(table.Standings) != 100 || table.Standings[99].Group != 1 {
 		t.Fatalf("%+v", table.Standings)
 	}
-	// In a chain, neighbours are as far apart as their own games say.
+	// In a chain, only their own games decide how far apart neighbours are.
 	for i, wins := range []float64{6, 5, 4} {
-		d := table.Difference(fmt.Sprintf("p%02d", i), fmt.Sprintf("p%02d", i+1))
+		d := table.difference(fmt.Sprintf("p%02d", i), fmt.Sprintf("p%02d", i+1))
 		same(t, "neighbours", d.Value, 400*math.Log10(wins/(10-wins)), 1e-6)
 	}
 }
 
-// TestTooOneSided: a score that is above 0 by next to nothing connects players, but not
-// so that numbers could say how far apart they are.
+// TestTooOneSided checks a score that is barely above 0: it connects the players, but does not
+// determine how far apart they are.
 func TestTooOneSided(t *testing.T) {
 	t.Parallel()
-	table := rate(t, []Game{{A: "a", B: "b", Score: 1e-300}}, Config{})
+	table := rate(t, []Game{{A: "a", B: "b", Score: 1e-300}})
 	if s := table.Standings[0]; s.Rating.Known() || !strings.Contains(s.Why, "one-sided") {
 		t.Errorf("%+v", s)
 	}

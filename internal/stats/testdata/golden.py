@@ -1,19 +1,21 @@
-"""Writes golden.json: what NumPy, SciPy and statsmodels say about the inputs in it.
+"""Writes golden.json: inputs, and what NumPy, SciPy and statsmodels compute from them.
 
     python golden.py > golden.json
 
-The tests read the JSON only. What no library has is worked out here in another way
-than in Go: CR2 with matrices, and Newcombe's interval for pairs from his formula.
+The tests read only the JSON. What no library offers is computed here in another way than
+in Go: CR2 with matrices, Newcombe's interval for pairs from his formula, and intervals
+of d by integrating the noncentral t numerically (SciPy's own has gaps).
 """
 import json
 
 import numpy as np
 import scipy
 import statsmodels
-from scipy import stats
+from scipy import integrate, optimize, special, stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+from statsmodels.stats.power import TTestIndPower, TTestPower
+from statsmodels.stats.proportion import confint_proportions_2indep, power_proportions_2indep, proportion_confint, proportion_effectsize
 
 rng = np.random.default_rng(20260114)
 
@@ -97,17 +99,6 @@ def fisher():
     return out
 
 
-def quantile():
-    out = []
-    for n, q, c in [(5, 0.5, 0.9), (10, 0.5, 0.95), (31, 0.25, 0.95), (100, 0.9, 0.95), (250, 0.99, 0.95), (1000, 0.5, 0.99)]:
-        xs = np.round(rng.lognormal(0, 1, n), 3)
-        ci = stats.quantile_test(xs, q=float(np.quantile(xs, q)), p=q).confidence_interval(c)
-        # SciPy has NaN where there is no such observation; here the end is open.
-        low, high = (None if np.isnan(e) else float(e) for e in (ci.low, ci.high))
-        out.append(dict(xs=listed(xs), q=q, confidence=c, value=float(np.quantile(xs, q)), low=low, high=high))
-    return out
-
-
 def power_of(m, p):
     w, v = np.linalg.eigh(m)
     return (v * w**p) @ v.T
@@ -140,15 +131,6 @@ def cr2():
     return out
 
 
-def bca():
-    """From so many resamples that only the method can differ."""
-    out = []
-    for xs in [rng.exponential(1, 25), rng.normal(5, 2, 40), rng.lognormal(0, 1, 60)]:
-        r = stats.bootstrap((xs,), np.mean, n_resamples=200_000, confidence_level=0.95, method="BCa", batch=10_000, rng=1)
-        out.append(dict(xs=listed(xs), low=r.confidence_interval.low, high=r.confidence_interval.high))
-    return out
-
-
 def adjusted():
     out = []
     for ps in [[0.01, 0.04, 0.03, 0.005], [0.5], [0.9, 0.8, 0.001, 0.02, 0.02, 1.0, 0.0], listed(rng.uniform(0, 0.2, 20))]:
@@ -163,6 +145,57 @@ def distributions():
     return dict(t=t, tails=tails, binomial=cdf)
 
 
+def noncentral(t, df, nc):
+    """P(T <= t): a normal around nc over a spread that is chi distributed."""
+    root = np.sqrt(df)
+    edge = 12 / np.sqrt(2 * df)
+    return integrate.quad(lambda s: stats.norm.cdf(t * s - nc) * stats.chi.pdf(s * root, df) * root, max(0, 1 - edge), 1 + edge, epsabs=1e-12, epsrel=1e-12, limit=500)[0]
+
+
+def pivot(t, df, root):
+    """The noncentralities that make t the upper and the lower 2.5%, over root."""
+    def solve(p):
+        return optimize.brentq(lambda nc: noncentral(t, df, nc) - p, t - 30, t + 30, xtol=1e-13)
+    return solve(0.975) / root, solve(0.025) / root
+
+
+def standardized():
+    out = []
+    for n, m, shift in [(10, 10, 0.5), (4, 25, -1), (60, 45, 0.2), (3, 3, 4), (500, 400, 0.1)]:
+        a, b = np.round(rng.normal(shift, 1, n), 3), np.round(rng.normal(0, 1.3, m), 3)
+        df = n + m - 2
+        sd = np.sqrt(((n - 1) * a.var(ddof=1) + (m - 1) * b.var(ddof=1)) / df)
+        d = (a.mean() - b.mean()) / sd
+        root = np.sqrt(n * m / (n + m))
+        low, high = pivot(d * root, df, root)
+        j = special.gamma(df / 2) / (np.sqrt(df / 2) * special.gamma((df - 1) / 2)) if df < 300 else np.exp(special.gammaln(df / 2) - special.gammaln((df - 1) / 2)) / np.sqrt(df / 2)
+        out.append(dict(a=listed(a), b=listed(b), d=d, low=low, high=high, g=d * j, g_low=low * j, g_high=high * j))
+    return out
+
+
+def paired_effect():
+    out = []
+    for n, shift in [(5, 1), (20, 0.3), (200, 0.0)]:
+        x = np.round(rng.normal(shift, 1, n), 3)
+        d = x.mean() / x.std(ddof=1)
+        low, high = pivot(d * np.sqrt(n), n - 1, np.sqrt(n))
+        out.append(dict(a=listed(x), d=d, low=low, high=high))
+    return out
+
+
+def cohen_h():
+    return [dict(k1=k1, n1=n1, k2=k2, n2=n2, h=proportion_effectsize(k1 / n1, k2 / n2)) for k1, n1, k2, n2 in [(10, 40, 20, 50), (1, 9, 8, 9), (300, 1000, 250, 1000)]]
+
+
+def power():
+    means = [dict(d=d, n=n, alpha=a, power=TTestIndPower().power(d, n, a)) for d in [0.1, 0.5, -0.8, 2.0] for n in [2, 10, 64, 1000] for a in [0.05, 0.001]]
+    pairs = [dict(d=d, n=n, alpha=a, power=TTestPower().power(d, n, a)) for d in [0.1, 0.5, 1.5] for n in [3, 34, 500] for a in [0.05, 0.01]]
+    both = [dict(p1=p, p2=q, n=n, alpha=a, power=power_proportions_2indep(p - q, q, n, alpha=a).power) for p, q in [(0.5, 0.75), (0.1, 0.12), (0.9, 0.3)] for n in [10, 77, 2000] for a in [0.05, 0.01]]
+    # statsmodels returns NaN where the power is almost 1.
+    means, pairs, both = ([c for c in cases if not np.isnan(c["power"])] for cases in (means, pairs, both))
+    return dict(means=means, paired=pairs, shares=both)
+
+
 golden = dict(
     made_with=dict(numpy=np.__version__, scipy=scipy.__version__, statsmodels=statsmodels.__version__),
     wilson=wilson(),
@@ -171,10 +204,12 @@ golden = dict(
     two_samples=two_samples(),
     paired=paired(),
     fisher=fisher(),
-    quantile=quantile(),
     cr2=cr2(),
-    bca=bca(),
     adjusted=adjusted(),
     distributions=distributions(),
+    standardized=standardized(),
+    paired_effect=paired_effect(),
+    cohen_h=cohen_h(),
+    power=power(),
 )
 print("{" + ",\n".join(json.dumps(k) + ": " + json.dumps(v, default=float) for k, v in golden.items()) + "}")

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
@@ -107,7 +108,7 @@ func TestDurable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
 	s := mustOpen(t, path, Create)
-	if n, err := number(s.writer.conn, "PRAGMA synchronous"); n != 2 || err != nil {
+	if n, err := schema.Number(s.writer.conn, "PRAGMA synchronous"); n != 2 || err != nil {
 		t.Errorf("synchronous is %d (%v), and should be 2: FULL", n, err)
 	}
 	entries := journaltest.Run(9, 100)
@@ -178,7 +179,7 @@ func TestSyncLater(t *testing.T) {
 	if err := s.SyncLater(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := number(s.writer.conn, "PRAGMA synchronous"); n != 1 || err != nil {
+	if n, err := schema.Number(s.writer.conn, "PRAGMA synchronous"); n != 1 || err != nil {
 		t.Errorf("synchronous is %d (%v), and should be 1: NORMAL", n, err)
 	}
 	if err := run(s.writer.conn, "PRAGMA wal_autocheckpoint = 0"); err != nil {
@@ -195,7 +196,7 @@ func TestSyncLater(t *testing.T) {
 		wholes[i] = true
 	}
 	file, wal := readFile(t, path), readFile(t, path+"-wal")
-	for i := 32; i < len(wal); i += pageSize + 24 {
+	for i := 32; i < len(wal); i += schema.PageSize + 24 {
 		if binary.BigEndian.Uint32(wal[i+4:]) != 0 {
 			ends = append(ends, i)
 		}
@@ -219,7 +220,7 @@ func TestSyncLater(t *testing.T) {
 
 // followed says whether a commit of a log begins after the one that the byte at is in.
 func followed(wal []byte, at int) bool {
-	const frame = pageSize + 24
+	const frame = schema.PageSize + 24
 	for i := 32; i+frame < len(wal); i += frame {
 		if commit := binary.BigEndian.Uint32(wal[i+4:]) != 0; commit && i+frame > at {
 			return true // and there is a frame after it

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/engine"
+	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/world"
 )
@@ -134,16 +135,16 @@ func (d *damagedFile) refused(what string, err error) {
 // rest makes sure that what is not damaged is read as it was.
 func (d *damagedFile) rest(what string, s *Store) {
 	d.t.Helper()
-	lost, err := s.Salvage(d.t.Context())
-	if err != nil {
+	if err := s.Salvage(d.t.Context()); err != nil {
 		d.t.Errorf("%s: %v", what, err)
 		return
 	}
+	lost := s.Lost()
 	list, err := s.List(d.t.Context(), Listing{})
 	_, herr := s.Head(d.t.Context())
 	berr := s.Brief(d.t.Context(), func(journal.Entry) error { return nil })
 	rerr := s.Replies(d.t.Context(), 0, true, func(r Recorded) error {
-		if lost.has(r.Episode) {
+		if lost.Has(r.Episode) {
 			d.t.Errorf("%s: a reply of the damaged episode %d is read", what, r.Episode)
 		}
 		return nil
@@ -158,7 +159,7 @@ func (d *damagedFile) rest(what string, s *Store) {
 			fmt.Fprintf(&b, "%T %s\n", e, text)
 			return err
 		})
-		if !lost.has(n) && (err != nil || b.String() != d.whole[fmt.Sprint(n)]) {
+		if !lost.Has(n) && (err != nil || b.String() != d.whole[fmt.Sprint(n)]) {
 			d.t.Errorf("%s: episode %d is not named and not as it was: %v", what, n, err)
 		}
 	}
@@ -207,12 +208,12 @@ func TestFlippedPages(t *testing.T) {
 	t.Parallel()
 	d, file := newDamaged(t)
 	r := rand.New(rand.NewPCG(15, 12))
-	for page := 0; page < len(file); page += pageSize {
+	for page := 0; page < len(file); page += schema.PageSize {
 		for range 3 {
 			at := page + r.IntN(64)
 			spoiled := slices.Clone(file)
 			spoiled[at] ^= 1 << r.IntN(8)
-			d.check(fmt.Sprintf("byte %d of page %d", at-page, page/pageSize+1), spoiled)
+			d.check(fmt.Sprintf("byte %d of page %d", at-page, page/schema.PageSize+1), spoiled)
 		}
 	}
 	t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
@@ -222,8 +223,8 @@ func TestFlippedPages(t *testing.T) {
 func TestSpoiledPages(t *testing.T) {
 	t.Parallel()
 	d, file := newDamaged(t)
-	page := func(b []byte, n int) []byte { return b[n*pageSize : (n+1)*pageSize] }
-	pages := len(file) / pageSize
+	page := func(b []byte, n int) []byte { return b[n*schema.PageSize : (n+1)*schema.PageSize] }
+	pages := len(file) / schema.PageSize
 	for n := range pages {
 		spoiled := slices.Clone(file)
 		clear(page(spoiled, n))
@@ -233,7 +234,7 @@ func TestSpoiledPages(t *testing.T) {
 			copy(page(spoiled, n), page(file, 1+n%(pages-1)))
 			d.check(fmt.Sprintf("page %d is another", n+1), spoiled)
 		}
-		d.check(fmt.Sprintf("cut at page %d", n+1), file[:n*pageSize+n])
+		d.check(fmt.Sprintf("cut at page %d", n+1), file[:n*schema.PageSize+n])
 	}
 	if d.named == 0 || d.beyond == 0 {
 		t.Errorf("%d were named and %d made the file unreadable", d.named, d.beyond)
@@ -337,7 +338,7 @@ func FuzzDamaged(f *testing.F) {
 		}
 		defer s.Close()
 		_, _ = surfaces(t, s, playedEpisodes)
-		if _, err := s.Salvage(t.Context()); err == nil {
+		if err := s.Salvage(t.Context()); err == nil {
 			_, _ = surfaces(t, s, playedEpisodes)
 		}
 	})

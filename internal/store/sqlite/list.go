@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -15,24 +17,24 @@ import (
 
 // Outline is a run without its episodes.
 type Outline struct {
-	// Begun is nil where nothing was written yet.
+	// Begun is nil if nothing is recorded yet.
 	Begun *journal.Begun
-	// Last is the end of the last sitting; Open means that it has none: the run is being
-	// played, or was cut off.
+	// Last is how the last process that played the run closed it. Open means that it did
+	// not: the run is being played, or was cut off.
 	Last journal.Closed
 	Open bool
 
 	Episodes               int // that the plan asked for so far
-	Ended, Failed, Playing int // of them
+	Ended, Failed, Playing int // of these
 	Calls                  int // that were answered or failed
 	Spent                  llm.Money
-	Batches                int // that are with their providers
+	Batches                int // that are open at their providers
 }
 
-// Outline reads what there is to say about a run in a moment, however long it is: no call
-// is looked at, and of episodes only what is counted.
+// Outline reads an Outline. It takes a moment, however long the run is: it reads no calls and
+// no episodes.
 func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
-	err = s.readers.with(func(r *reader) error {
+	err = s.read(func(r *reader) error {
 		var h journal.Head
 		t, err := readTotals(r.conn)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
@@ -43,17 +45,17 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches),
 			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
-		return cmp.Or(err, r.complete(n, t.events, "events"), r.begun(h.Begun, t))
+		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))
 	})
 	if err != nil {
-		return Outline{}, explain(s.path, "read", err)
+		return Outline{}, err
 	}
 	return o, nil
 }
 
 // Stages reads the stages after the first so many.
 func (s *Store) Stages(ctx context.Context, after int) (out []journal.Staged, err error) {
-	err = s.readers.with(func(r *reader) error {
+	err = s.read(func(r *reader) error {
 		t, err := readTotals(r.conn)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil || int64(after) >= t.stages {
 			return err
@@ -66,43 +68,48 @@ func (s *Store) Stages(ctx context.Context, after int) (out []journal.Staged, er
 		out = out[min(after, len(out)):]
 		return cmp.Or(err, r.complete(n, t.stages, "stages"))
 	})
-	if err != nil {
-		return nil, explain(s.path, "read", err)
-	}
-	return out, nil
+	return out, err
 }
 
-// Ends lists the ends of episodes from entry number since on, in order. It looks at nothing
-// else: reading all entries for them would cost as much as playing did.
+// Plan reads the stages after the first so many and, if after is 0, the first entry.
+func (s *Store) Plan(ctx context.Context, after int) (*journal.Begun, []journal.Staged, error) {
+	stages, err := s.Stages(ctx, after)
+	if err != nil || after > 0 {
+		return nil, stages, err
+	}
+	o, err := s.Outline(ctx)
+	return o.Begun, stages, err
+}
+
+// Ends lists the ends of episodes starting at entry number since, in order. It reads nothing
+// else: reading all entries would take as long as playing did.
 func (s *Store) Ends(ctx context.Context, since int) (out []journal.End, err error) {
-	err = s.readers.with(func(r *reader) error {
+	err = s.read(func(r *reader) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		out = nil
-		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, everything().to}, func(c columns) error {
-			e := journal.End{Entry: int(c.key(tableOutcomes, 1)), Episode: c.int()}
-			c.int64()
-			if err := c.check(); err != nil || r.lost.has(e.Episode) {
+		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, math.MaxInt64}, func(c row.Reader) error {
+			c.Begin(row.Outcomes, 1)
+			e := journal.End{Entry: int(c.Key), Episode: c.Int()}
+			c.Int64()
+			if err := c.Check(); err != nil || r.lost.Has(e.Episode) {
 				return err
 			}
 			out = append(out, e)
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, explain(s.path, "read", err)
-	}
-	return out, nil
+	return out, err
 }
 
 // Listing says which episodes to list.
 type Listing struct {
 	From   int    // the first
-	Limit  int    // the most of them. Default: all.
-	Failed bool   // only those that failed
-	Cell   string // only those whose cell has this in it
-	Lost   bool   // also those that are damaged, see Salvage, as if they waited
+	Limit  int    // how many at most. Default: all.
+	Failed bool   // only failed ones
+	Cell   string // only those whose cell contains this text
+	Lost   bool   // also damaged ones that Salvage leaves out, as if they waited
 }
 
 // Listed is an episode without its turns and replies.
@@ -113,7 +120,7 @@ type Listed struct {
 	Attempt        int
 	Ended          *journal.Ended // nil: it did not end yet
 
-	last int64 // as progress.last
+	last int64 // as in progress
 }
 
 // The states of an episode.
@@ -124,7 +131,7 @@ const (
 	Failed  = "failed"
 )
 
-// State is how far the episode has come.
+// State returns the state of the episode.
 func (l *Listed) State() string {
 	switch {
 	case l.Ended != nil && l.Ended.Outcome.Failed != "":
@@ -138,70 +145,40 @@ func (l *Listed) State() string {
 	}
 }
 
-// List reads episodes, in order. It looks only at those it lists, and at the outcomes that
-// were written while they were played.
+// List reads episodes, in order. It reads only those that it lists, and the outcomes that
+// were written while these were played.
 func (s *Store) List(ctx context.Context, want Listing) (out []Listed, err error) {
 	if want.Limit < 0 || want.From < 0 {
 		return nil, errors.New("sqlite: list: From and Limit must not be negative")
 	}
-	err = s.readers.with(func(r *reader) (err error) {
+	err = s.read(func(r *reader) (err error) {
 		if out, err = r.list(ctx, want); err != nil {
 			return err
 		}
-		return cmp.Or(r.progressOf(out), r.staged(out), r.ended(out))
+		return cmp.Or(r.addProgress(out), r.addStages(out), r.addOutcomes(out))
 	})
 	if err != nil {
-		return nil, explain(s.path, "read", err)
+		return nil, err
 	}
 	return out, nil
 }
 
-func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
-	var h journal.Head
-	if _, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }); err != nil {
-		return nil, err
-	}
-	l := lister{reader: r, want: want, known: newKnownSpecs(), begun: h.Begun}
-	if !want.Failed {
-		err := l.list(ctx, span{int64(want.From) - 1, everything().to})
-		return l.out, err
-	}
-	failed, err := r.failedEpisodes()
-	for _, episode := range failed {
-		if err == nil && episode >= want.From && (want.Limit == 0 || len(l.out) < want.Limit) {
-			err = l.list(ctx, span{int64(episode) - 1, int64(episode)})
-		}
-	}
-	return l.out, err
-}
-
-// failedEpisodes are the episodes that failed. That none is passed over is known by their
-// number.
-func (r *reader) failedEpisodes() (out []int, err error) {
-	t, err := readTotals(r.conn)
+// Planned lists up to limit episodes starting at from. A damaged episode is listed as if it
+// waited.
+func (s *Store) Planned(ctx context.Context, from, limit int) ([]journal.Planned, error) {
+	list, err := s.List(ctx, Listing{From: from, Limit: limit, Lost: true})
 	if err != nil {
 		return nil, err
 	}
-	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND ended = 2 ORDER BY episode`, everything(), func(c columns) error {
-		p, err := progress(c)
-		if err == nil {
-			out = append(out, p.episode)
-		}
-		return err
-	})
-	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
-}
-
-// gap says if there is an episode missing between two.
-func (r *reader) gap(t table, next, is int64) error {
-	if next >= is || r.lost != nil {
-		return nil
+	out := make([]journal.Planned, len(list))
+	for i, l := range list {
+		out[i] = journal.Planned{Episode: l.Episode, Stage: l.Stage, Spec: l.Spec, Ended: l.Ended}
 	}
-	return &rowError{table: t, key: next, why: "is missing"}
+	return out, nil
 }
 
-// progressOf fills in how far episodes have come.
-func (r *reader) progressOf(list []Listed) error {
+// addProgress fills in how far episodes are.
+func (r *reader) addProgress(list []Listed) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -210,80 +187,78 @@ func (r *reader) progressOf(list []Listed) error {
 		return err
 	}
 	i := 0
-	err = r.scanFew(progressSQL+inSpanOfRuns, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c columns) error {
-		p, err := progress(c)
+	err = r.scanFew(progressSQL+inEpisodesSpan, span{int64(list[0].Episode) - 1, int64(list[len(list)-1].Episode)}, func(c row.Reader) error {
+		p, err := readProgress(c)
 		if err != nil || i == len(list) || p.episode < list[i].Episode {
 			return err // or it is not listed
 		}
-		for r.lost.has(list[i].Episode) && list[i].Episode < p.episode {
+		for r.lost.Has(list[i].Episode) && list[i].Episode < p.episode {
 			i++
 		}
 		l := &list[i]
-		if i++; r.lost.has(l.Episode) {
+		if i++; r.lost.Has(l.Episode) {
 			return nil
 		}
 		if l.Episode != p.episode {
-			return &rowError{table: tableProgress, key: int64(l.Episode), why: "is missing"}
+			return row.Missing(row.Progress, int64(l.Episode))
 		}
 		l.Begun, l.Attempt, l.last = p.state() != stateNone, p.Attempt, p.last
 		if p.Ended {
-			l.Ended = &journal.Ended{Attempt: -1} // to be read
+			l.Ended = &journal.Ended{Attempt: -1} // addOutcomes reads it
 		}
 		return nil
 	})
-	if err == nil && i < len(list) && int64(list[i].Episode) < t.begun && !r.lost.has(list[i].Episode) {
-		err = &rowError{table: tableProgress, key: int64(list[i].Episode), why: "is missing"}
+	if err == nil && i < len(list) && int64(list[i].Episode) < t.begun && !r.lost.Has(list[i].Episode) {
+		err = row.Missing(row.Progress, int64(list[i].Episode))
 	}
 	return err
 }
 
-// staged fills in the stages.
-func (r *reader) staged(list []Listed) error {
+// addStages fills in the stages.
+func (r *reader) addStages(list []Listed) error {
 	i := 0
-	return r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, everything(), func(c columns) error {
-		c.key(tableStages, 1)
-		stage, to := c.int(), c.int()+c.int()
-		if err := c.check(); err != nil {
+	return r.scan(stagesSQL, everything(), func(c row.Reader) error {
+		e, count, err := readStage(c)
+		if err != nil {
 			return err
 		}
-		for ; i < len(list) && list[i].Episode < to; i++ {
-			list[i].Stage = stage
+		for ; i < len(list) && list[i].Episode < e.First+count; i++ {
+			list[i].Stage = e.Stage
 		}
 		return nil
 	})
 }
 
-// ended fills in the outcomes. Nothing finds them by episode, but they are written after
-// the last reply, and mostly soon.
-func (r *reader) ended(list []Listed) error {
+// addOutcomes fills in the outcomes. They have no index by episode, but they are written
+// after the last reply, usually soon.
+func (r *reader) addOutcomes(list []Listed) error {
 	wanted := map[int]*Listed{}
-	after := int64(1<<63 - 1)
+	after := int64(math.MaxInt64)
 	for i := range list {
 		if l := &list[i]; l.Ended != nil {
 			wanted[l.Episode], after = l, min(after, abs(l.last))
 		}
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	for _, after := range []int64{after, 0} { // a reply may come late
-		err := r.outcomesOf(wanted, after)
-		if errors.Is(err, errFound) {
+	for _, after := range []int64{after, 0} { // a reply may come after the outcome
+		if len(wanted) == 0 {
 			return nil
 		}
-		if err != nil {
+		if err := notStop(r.findOutcomes(wanted, after)); err != nil {
 			return err
 		}
 	}
-	return missing(false, fmt.Sprintf("the outcome of episode %d", slices.Min(slices.Collect(maps.Keys(wanted)))))
+	if len(wanted) == 0 {
+		return nil
+	}
+	return errMissing("the outcome of episode %d", slices.Min(slices.Collect(maps.Keys(wanted))))
 }
 
-func (r *reader) outcomesOf(wanted map[int]*Listed, after int64) error {
-	return r.scanFew(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, span{after, everything().to}, func(c columns) error {
-		if wanted[c.s.ColumnInt(2)] == nil {
-			return nil // if that is wrong, one that is wanted is missing at the end
+func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
+	return r.scanFew(outcomesSQL, span{after, math.MaxInt64}, func(c row.Reader) error {
+		if wanted[c.Peek(2)] == nil {
+			return nil // if the column is wrong, a wanted outcome is missing at the end
 		}
-		e, err := outcome(c)
+		e, err := readOutcome(c)
 		if err != nil {
 			return err
 		}
@@ -293,29 +268,26 @@ func (r *reader) outcomesOf(wanted map[int]*Listed, after int64) error {
 		}
 		l.Ended = e
 		if delete(wanted, e.Episode); len(wanted) == 0 {
-			return errFound
+			return errStop
 		}
 		return nil
 	})
 }
 
-// Spending is what an episode took, every attempt of it.
+// Spending is the calls and cost of all attempts at an episode.
 type Spending struct {
 	Calls, Failed int
 	Cost          llm.Money
 }
 
-// Spent adds up what an episode took, without reading what was said in it.
+// Spent adds up the spending of an episode, without reading any texts.
 func (s *Store) Spent(ctx context.Context, l *Listed) (sum Spending, err error) {
 	err = s.readers.with(func(r *reader) error { sum, err = r.spent(ctx, l.last); return err })
-	if err != nil {
-		return sum, explain(s.path, fmt.Sprintf("read episode %d", l.Episode), err)
-	}
-	return sum, nil
+	return sum, explain(s.path, fmt.Sprintf("read episode %d", l.Episode), err)
 }
 
-func (r *reader) spent(ctx context.Context, at int64) (sum Spending, err error) {
-	turn, err := r.conn.Prepare(`SELECT ` + turnCoreColumns + ` FROM turns WHERE seq = ?`)
+func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error) {
+	turn, err := r.conn.Prepare(`SELECT ` + turnColumns + ` FROM turns WHERE seq = ?`)
 	if err != nil {
 		return sum, err
 	}
@@ -323,36 +295,22 @@ func (r *reader) spent(ctx context.Context, at int64) (sum Spending, err error) 
 	if err != nil {
 		return sum, err
 	}
-	for at != 0 {
-		var prev int64
+	err = follow(ctx, last, func(at int64) (prev int64, err error) {
 		if at < 0 {
-			err = one(turn, tableTurns, -at, func(c columns) (err error) { _, prev, err = c.turned(); return err })
-		} else {
-			err = one(reply, tableReplies, at, func(c columns) error {
-				k, err := c.core(1)
-				prev = k.prev
-				sum.add(&k)
-				return err
-			})
+			err = one(turn, row.Turns, -at, func(c row.Reader) (err error) { _, prev, err = readTurnCore(&c); return err })
+			return prev, err
 		}
-		if err := cmp.Or(context.Cause(ctx), err); err != nil {
-			return sum, err
-		}
-		if abs(prev) >= abs(at) {
-			return sum, missing(false, fmt.Sprintf("the entry before entry %d", abs(at)))
-		}
-		at = prev
-	}
-	return sum, nil
-}
-
-// add counts a reply.
-func (s *Spending) add(k *core) {
-	s.Calls++
-	if k.flags&flagFailed != 0 {
-		s.Failed++
-	}
-	if k.flags&flagCopied == 0 {
-		s.Cost = s.Cost.Plus(max(0, k.cost))
-	}
+		err = one(reply, row.Replies, at, func(c row.Reader) error {
+			k, err := readCore(&c, 1)
+			prev = k.prev
+			sum.Calls++
+			sum.Failed += int(flag(k.has(flagFailed), 1))
+			if !k.has(flagCopied) {
+				sum.Cost = sum.Cost.Plus(max(0, k.cost))
+			}
+			return err
+		})
+		return prev, err
+	})
+	return sum, err
 }

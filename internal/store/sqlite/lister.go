@@ -5,110 +5,139 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 	"strings"
 
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 )
 
-// lister lists episodes: it reads the blocks that they are in.
+// lister lists episodes. It reads only the blocks that they are in.
 type lister struct {
 	*reader
 	want  Listing
-	known *knownSpecs
-	begun *journal.Begun // says what cells are called
-	block []spec         // that was read last
+	cache *specCache
+	begun *journal.Begun // has the names of cells
+	block []specRow      // that was read last
 	out   []Listed
+}
+
+func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
+	var h journal.Head
+	if _, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) }); err != nil {
+		return nil, err
+	}
+	l := lister{reader: r, want: want, cache: newSpecCache(), begun: h.Begun}
+	if !want.Failed {
+		err := l.list(ctx, span{int64(want.From) - 1, math.MaxInt64})
+		return l.out, err
+	}
+	failed, err := r.failedEpisodes()
+	for _, episode := range failed {
+		if err == nil && episode >= want.From && (want.Limit == 0 || len(l.out) < want.Limit) {
+			err = l.list(ctx, span{int64(episode) - 1, int64(episode)})
+		}
+	}
+	return l.out, err
+}
+
+// failedEpisodes returns the episodes that failed. Their number shows whether one is missing.
+func (r *reader) failedEpisodes() (out []int, err error) {
+	t, err := readTotals(r.conn)
+	if err != nil {
+		return nil, err
+	}
+	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND ended = 2 ORDER BY episode`, everything(), func(c row.Reader) error {
+		p, err := readProgress(c)
+		if err == nil {
+			out = append(out, p.episode)
+		}
+		return err
+	})
+	return out, cmp.Or(err, r.complete(int64(len(out)), t.states[stateFailed], "failed episodes"))
 }
 
 // list lists the episodes of a span.
 func (l *lister) list(ctx context.Context, in span) error {
 	if len(l.block) > 0 && l.block[0].block <= in.after+1 && in.to < l.block[0].end() {
-		return found(l.episodes(ctx, in))
+		return notStop(l.episodes(ctx, in))
 	}
 	t, err := readTotals(l.conn)
 	if err != nil {
 		return err
 	}
 	in.to = min(in.to, t.episodes-1)
-	a := assembly{next: l.blockOf(in.after + 1), pad: l.lost != nil}
-	a.each = func(rows []spec) error {
+	b := blockReader{next: l.blockOf(in.after + 1), pad: l.lost != nil}
+	b.each = func(rows []specRow) error {
 		l.block = append(l.block[:0], rows...)
 		return l.episodes(ctx, in)
 	}
-	err = l.scanFew(specsSQL+inSpanOfRuns, span{a.next - 1, everything().to}, func(c columns) error {
-		row, err := readSpec(c)
+	err = l.scanFew(specsSQL+inEpisodesSpan, span{b.next - 1, math.MaxInt64}, func(c row.Reader) error {
+		s, err := readSpec(c)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return err
 		}
-		row.cell = l.begun.Cell(row.cell)
-		return a.add(row)
+		s.cell = l.begun.Cell(s.cell)
+		return b.add(s)
 	})
 	if err == nil {
-		err = a.finish(in.to + 1)
+		err = b.finish(in.to + 1)
 	}
-	return found(err)
+	return notStop(err)
 }
 
-// found is nil where a scan ended since nothing more is wanted.
-func found(err error) error {
-	if errors.Is(err, errFound) {
-		return nil
-	}
-	return err
-}
-
-// episodes lists what a span has of the block.
+// episodes lists the episodes of the block that are in a span.
 func (l *lister) episodes(ctx context.Context, in span) error {
 	rows := l.block
-	if rows[0].end() <= in.to && !slices.ContainsFunc(rows, l.named) {
+	if rows[0].end() <= in.to && !slices.ContainsFunc(rows, l.inCell) {
 		return nil
 	}
 	for at := max(in.after+1, rows[0].block); at < rows[0].end(); at++ {
 		if at > in.to {
-			return errFound
+			return errStop
 		}
-		row, round := groupOf(rows, at)
-		if (l.lost.has(int(at)) || row.lost()) && !l.want.Lost || !l.named(*row) {
+		s, round := groupOf(rows, at)
+		if (l.lost.Has(int(at)) || s.lost()) && !l.want.Lost || !l.inCell(*s) {
 			continue
 		}
-		s, err := l.world(row, l.known)
+		spec, err := l.spec(s, l.cache)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return fmt.Errorf("episode %d: %w", at, err)
 		}
-		s.Deal += round
-		if l.out = append(l.out, Listed{Episode: int(at), Spec: s}); l.want.Limit > 0 && len(l.out) == l.want.Limit {
-			return errFound
+		spec.Deal += round
+		if l.out = append(l.out, Listed{Episode: int(at), Spec: spec}); l.want.Limit > 0 && len(l.out) == l.want.Limit {
+			return errStop
 		}
 	}
 	return nil
 }
 
-// named says whether the cell of a group is wanted.
-func (l *lister) named(s spec) bool { return strings.Contains(s.cell, l.want.Cell) }
+// inCell reports whether the cell of a group is wanted.
+func (l *lister) inCell(s specRow) bool { return strings.Contains(s.cell, l.want.Cell) }
 
-// blockOf is the first episode of the block that an episode is in. Where damage is left out, and
-// where there is some, it is the first of all.
+// blockOf returns the first episode of the block that an episode is in. If the reader leaves
+// out damage, or the row is damaged, it returns 0.
 func (r *reader) blockOf(episode int64) (block int64) {
 	if r.lost != nil {
 		return 0
 	}
-	err := r.scan(specsSQL+`WHERE episode > ? AND episode <= ? ORDER BY episode DESC LIMIT 1`, span{-1, episode}, func(c columns) error {
-		row, err := readSpec(c)
-		block = row.block
-		return cmp.Or(err, errFound)
+	err := r.scan(specsSQL+`WHERE episode > ? AND episode <= ? ORDER BY episode DESC LIMIT 1`, span{-1, episode}, func(c row.Reader) error {
+		s, err := readSpec(c)
+		block = s.block
+		return cmp.Or(err, errStop)
 	})
-	if !errors.Is(err, errFound) {
+	if !errors.Is(err, errStop) {
 		return 0
 	}
 	return block
 }
 
-// groupOf is the group of a block that an episode is in, and in which round.
-func groupOf(rows []spec, episode int64) (row *spec, round int) {
+// groupOf returns the group of a block that an episode is in, and its round.
+func groupOf(rows []specRow, episode int64) (s *specRow, round int) {
 	first := &rows[0]
 	at := first.block + (episode-first.block)%first.round
-	i := sort.Search(len(rows), func(i int) bool { return at < rows[i].episode+rows[i].size })
+	i := sort.Search(len(rows), func(i int) bool { return at < rows[i].next() })
 	return &rows[i], int((episode - first.block) / first.round)
 }

@@ -7,59 +7,68 @@ import (
 	"math"
 	"strconv"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/world"
 )
 
-const outcomeColumns = `seq, sum, episode, attempt, at, failed, scores, data, stack, play, chance`
+const (
+	outcomeColumns = `seq, sum, episode, attempt, at, failed, scores, data, stack, play, chance`
+	outcomesSQL    = `SELECT ` + outcomeColumns + ` FROM outcomes ` + inSpan
+)
 
 func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT `+outcomeColumns+` FROM outcomes `+inSpan, in, func(c columns) error {
-		e, err := outcome(c)
-		if err != nil || r.lost.has(e.Episode) {
+	err = r.scan(outcomesSQL, in, func(c row.Reader) error {
+		e, err := readOutcome(c)
+		if err != nil || r.lost.Has(e.Episode) {
 			return err
 		}
 		n++
-		keep(c.row, e)
+		keep(c.Key, e)
 		return nil
 	})
 	return n, err
 }
 
-// outcome reads a row of outcomeColumns.
-func outcome(c columns) (*journal.Ended, error) {
-	seq := c.key(tableOutcomes, 1)
-	e := &journal.Ended{Episode: c.int(), Attempt: c.int()}
-	if err := c.check(); err != nil {
+// readOutcome reads a row of outcomesSQL.
+func readOutcome(c row.Reader) (*journal.Ended, error) {
+	c.Begin(row.Outcomes, 1)
+	e := &journal.Ended{Episode: c.Int(), Attempt: c.Int()}
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	e.At, e.Outcome.Failed = c.time(), c.opt()
-	scores := c.str()
-	e.Outcome.Data, e.Stack = json.RawMessage(c.raw()), c.opt()
-	play := c.opt()
-	e.Chance = c.int() != 0
-	err := c.check()
+	e.At, e.Outcome.Failed = c.Time(), c.Optional()
+	scores := c.Text()
+	e.Outcome.Data, e.Stack = json.RawMessage(c.JSON()), c.Optional()
+	play := c.Optional()
+	e.Chance = c.Int() != 0
+	err := c.Check()
 	if err != nil {
-		return nil, of(e.Episode, err)
+		return nil, row.Of(e.Episode, err)
 	}
 	if n, err := hex.Decode(e.Play[:], []byte(play)); play != "" && (err != nil || n != len(e.Play)) {
-		return nil, &rowError{table: tableOutcomes, key: seq, why: "has a play that cannot be read"}
+		return nil, c.Bad("has a play that cannot be read")
 	}
 	if e.Outcome.Scores, err = decodeScores(scores); err != nil {
-		return nil, &rowError{table: tableOutcomes, key: seq, why: "has scores that cannot be read: " + err.Error()}
+		return nil, c.Bad("has scores that cannot be read: " + err.Error())
 	}
 	return e, nil
+}
+
+// storedScore is a score. Its value is a text if JSON has no number for it.
+type storedScore struct {
+	Seat  string `json:"seat,omitempty"`
+	Name  string `json:"name"`
+	Value any    `json:"value"`
 }
 
 func decodeScores(text string) ([]world.Score, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var in []struct {
-		Seat, Name string
-		Value      any
-	}
-	if err := json.Unmarshal([]byte(text), &in); err != nil {
+	in, err := decode[[]storedScore]([]byte(text))
+	if err != nil {
 		return nil, err
 	}
 	out := make([]world.Score, len(in))
@@ -68,17 +77,29 @@ func decodeScores(text string) ([]world.Score, error) {
 		switch v := s.Value.(type) {
 		case float64:
 			out[i].Value = v
-		case string: // what JSON has no number for
-			value, err := strconv.ParseFloat(v, 64)
-			if err != nil {
+		case string:
+			if out[i].Value, err = strconv.ParseFloat(v, 64); err != nil {
 				return nil, err
 			}
-			out[i].Value = value
 		default:
 			return nil, fmt.Errorf("the score %s is not a number", s.Name)
 		}
 	}
 	return out, nil
+}
+
+func encodeScores(scores []world.Score) (string, error) {
+	if len(scores) == 0 {
+		return "", nil
+	}
+	out := make([]storedScore, len(scores))
+	for i, s := range scores {
+		out[i] = storedScore{s.Seat, s.Name, s.Value}
+		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
+			out[i].Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
+		}
+	}
+	return content.Encode(out)
 }
 
 func (w *writer) putEnded(e *journal.Ended) error {
@@ -88,11 +109,9 @@ func (w *writer) putEnded(e *journal.Ended) error {
 	}
 	p.End(e)
 	p.failed = e.Outcome.Failed != ""
-	var scores string
-	if len(e.Outcome.Scores) > 0 {
-		if scores, err = encodeScores(e.Outcome.Scores); err != nil {
-			return err
-		}
+	scores, err := encodeScores(e.Outcome.Scores)
+	if err != nil {
+		return err
 	}
 	data, ok := e.Outcome.Data.(json.RawMessage)
 	if !ok && e.Outcome.Data != nil {
@@ -100,41 +119,25 @@ func (w *writer) putEnded(e *journal.Ended) error {
 			return fmt.Errorf("outcome: %w", err)
 		}
 	}
-	s, err := w.conn.Prepare(`INSERT INTO outcomes (` + outcomeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	r, err := row.NewWriter(w.conn, `INSERT INTO outcomes (`+outcomeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Outcomes, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}
-	r := row{s: s}
-	r.begin(tableOutcomes, w.totals.seq, 1)
-	r.int(int64(e.Episode))
-	r.int(int64(e.Attempt))
-	r.seal()
-	r.time(e.At)
-	r.opt(e.Outcome.Failed)
-	r.opt(scores)
-	r.raw(data)
-	r.opt(e.Stack)
-	play, chance := "", int64(0)
+	r.Int(int64(e.Episode))
+	r.Int(int64(e.Attempt))
+	r.Seal()
+	r.Time(e.At)
+	r.Optional(e.Outcome.Failed)
+	r.Optional(scores)
+	r.JSON(data)
+	r.Optional(e.Stack)
+	play := ""
 	if e.Play != (journal.Digest{}) {
 		play = hex.EncodeToString(e.Play[:])
 	}
-	if e.Chance {
-		chance = 1
-	}
-	r.opt(play)
-	r.int(chance)
-	r.seal()
+	r.Optional(play)
+	r.Int(flag(e.Chance, 1))
+	r.Seal()
 	w.totals.outcomes++
-	return r.do()
-}
-
-func encodeScores(scores []world.Score) (string, error) {
-	out := make([]scoreData, len(scores))
-	for i, s := range scores {
-		out[i] = scoreData{s.Seat, s.Name, s.Value}
-		if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-			out[i].Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
-		}
-	}
-	return encode(out)
+	return r.Do()
 }

@@ -6,49 +6,50 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/schema"
 )
 
-// pool keeps connections for readers. It makes as many as are used at once and keeps a few.
+// pool keeps connections for readers. It opens as many as are used at once and keeps a few.
 type pool struct {
 	path string
-	keys *keys // told which texts are stored; may be nil
+	keys *content.Keys // gets the texts that readers find; may be nil
 
 	mu     sync.Mutex
 	idle   []*reader
 	closed bool
-	lost   *Losses // what to leave out; nil: damage is an error
+	lost   *Losses // what readers leave out; nil: damage is an error
 }
 
-const poolKept = 8
+const maxIdle = 8
 
-func (p *pool) take() (*reader, error) {
+func (p *pool) take() (r *reader, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	n := len(p.idle)
+	switch {
+	case p.closed:
 		return nil, errors.New("the run file is closed")
-	}
-	if n := len(p.idle); n > 0 {
-		r := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		r.lost = p.lost
-		return r, nil
-	}
-	r, err := newReader(p.path, p.keys)
-	if err != nil {
-		return nil, err
+	case n > 0:
+		r, p.idle = p.idle[n-1], p.idle[:n-1]
+	default:
+		if r, err = newReader(p.path, p.keys); err != nil {
+			return nil, err
+		}
 	}
 	r.lost = p.lost
 	return r, nil
 }
 
-// salvage makes readers leave out what is damaged.
-func (p *pool) salvage(lost *Losses) {
+// leaveOut makes readers leave out what is damaged.
+func (p *pool) leaveOut(lost *Losses) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lost = lost
 }
 
-// leftOut is what they leave out, or nil.
+// leftOut returns what readers leave out, or nil.
 func (p *pool) leftOut() *Losses {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,11 +59,11 @@ func (p *pool) leftOut() *Losses {
 func (p *pool) give(r *reader) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.idle) < poolKept && !p.closed {
+	if len(p.idle) < maxIdle && !p.closed {
 		p.idle = append(p.idle, r)
 		return
 	}
-	_ = r.conn.Close() // nothing of a reader can be lost
+	_ = r.conn.Close() // a reader has nothing to lose
 }
 
 func (p *pool) close() error {
@@ -76,7 +77,7 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-// with runs f on one state of the file, whatever is written meanwhile.
+// with calls f with one state of the file, whatever is written meanwhile.
 func (p *pool) with(f func(*reader) error) error {
 	r, err := p.take()
 	if err != nil {
@@ -86,35 +87,39 @@ func (p *pool) with(f func(*reader) error) error {
 	return within(r.conn, "BEGIN", func() error { return f(r) })
 }
 
-// newReader opens a connection that never changes an entry. It is one that could write,
-// if the system lets it, since only such a one folds in and tidies away the log of a run
-// that was cut off. Where nothing can be written, a file without a log is read as it is.
-func newReader(path string, k *keys) (*reader, error) {
+// newReader opens a connection that never changes an entry. If possible, the connection may
+// write, because only such a connection folds in and deletes the log of a run that was cut
+// off. Where nothing can be written, it reads a file that has no log.
+func newReader(path string, k *content.Keys) (*reader, error) {
 	r, err := openReader(path, k, sqlite.OpenReadWrite)
 	if err == nil || pending(path) {
 		return r, err
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultIOErr:
-		return openReader(address(path, "mode=ro&immutable=1"), k, sqlite.OpenReadOnly|sqlite.OpenURI)
+		return openReader(schema.URI(path, schema.Immutable), k, sqlite.OpenReadOnly|sqlite.OpenURI)
 	}
 	return nil, err
 }
 
-func openReader(path string, k *keys, flags sqlite.OpenFlags) (*reader, error) {
+func openReader(path string, k *content.Keys, flags sqlite.OpenFlags) (*reader, error) {
 	c, err := sqlite.OpenConn(path, flags)
 	if err != nil {
 		return nil, err
 	}
-	c.SetBusyTimeout(busyFor)
-	r := &reader{conn: c, keys: k, texts: newRecent[int64](textsKept, (*text).size)}
+	c.SetBusyTimeout(busyTimeout)
+	r := &reader{conn: c, keys: k}
+	r.forgetTexts()
 	for _, pragma := range []string{"query_only = ON", "cache_size = -16384", "synchronous = FULL"} {
-		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
-			return nil, errors.Join(err, c.Close())
+		if err = sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
+			break
 		}
 	}
-	if err = checkTables(c); err == nil {
-		r.chain, err = newChain(c)
+	if err == nil {
+		err = schema.CheckTables(c)
+	}
+	if err == nil {
+		r.byKey, err = newByKey(c)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -4,41 +4,61 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/llm"
 )
 
 // reader is a connection that reads.
 type reader struct {
-	conn  *sqlite.Conn
-	keys  *keys
-	chain chain
-	texts *recent[int64, *text]
-	print printer
-	lost  *Losses // nil: damage is an error
+	conn   *sqlite.Conn
+	keys   *content.Keys
+	byKey  byKey
+	texts  *content.Recent[int64, *text]
+	hasher content.Hasher
+	lost   *Losses // nil: damage is an error
 
-	passed func(error) // is told what a scan passed over; may be nil
+	onSkip func(error) // gets the error when a scan skips rows; may be nil
 }
 
-// readAtOnce is how many entries are read on one state of the file.
+// readAtOnce is how many entries are read from one state of the file.
 const readAtOnce = 2048
 
-// Head reads all that a run needs to know to be played on but the calls.
+// chunks calls f for every n entries after the given one, each time with one state of the
+// file, and then calls then without one. t is from the beginning.
+func (s *Store) chunks(ctx context.Context, after, n int64, f func(r *reader, in span, t totals) error, then func() error) error {
+	var t totals
+	if err := s.read(func(r *reader) (err error) { t, err = readTotals(r.conn); return err }); err != nil {
+		return err
+	}
+	for ; after < t.seq; after += n {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		in := span{after, min(after+n, t.seq)}
+		if err := s.read(func(r *reader) error { return f(r, in, t) }); err != nil {
+			return err
+		}
+		if err := then(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Head reads everything that is needed to resume a run except the calls.
 func (s *Store) Head(ctx context.Context) (h *journal.Head, err error) {
-	err = s.readers.with(func(r *reader) error {
+	err = s.read(func(r *reader) error {
 		h, err = r.head(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, explain(s.path, "read", err)
-	}
-	return h, nil
+	return h, err
 }
 
 func (r *reader) head(ctx context.Context) (*journal.Head, error) {
@@ -70,61 +90,45 @@ func (r *reader) head(ctx context.Context) (*journal.Head, error) {
 	}
 	h.Calls += int(t.calls)
 	h.Spent = h.Spent.Plus(max(0, llm.Money(t.spent)))
-	return h, cmp.Or(context.Cause(ctx), r.live(h, t.states[statePlaying]), r.begun(h.Begun, t))
+	return h, cmp.Or(context.Cause(ctx), r.live(h, t.states[statePlaying]), r.checkBegun(h.Begun, t))
 }
 
-// begun makes sure that what is left of a damaged run is known to be of it.
-func (r *reader) begun(b *journal.Begun, t totals) error {
+// checkBegun returns an error if the first entry of a damaged run is lost.
+func (r *reader) checkBegun(b *journal.Begun, t totals) error {
 	if b == nil && t.seq > 0 && r.lost != nil {
-		return fmt.Errorf("%w: how the run began cannot be read", ErrDamaged)
+		return fmt.Errorf("%w: the beginning of the run cannot be read", ErrDamaged)
 	}
 	return nil
 }
 
-// Read reads what is there of a span when it begins.
+// Read reads the entries of a span that exist when it begins.
 func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
 	if in.To > 0 {
 		return s.episodes(ctx, in, each)
 	}
-	return s.since(ctx, max(0, int64(in.Since)-1), each)
-}
-
-// since reads every entry after one in order. It holds no state of the file while each runs, so a
-// slow reader does not make the file's log grow.
-func (s *Store) since(ctx context.Context, after int64, each func(journal.Entry) error) error {
-	t, err := s.totals()
-	for ; err == nil && after < t.seq; after += readAtOnce {
-		in := span{after, min(after+readAtOnce, t.seq)}
-		entries := make([]journal.Entry, in.to-in.after)
-		err = s.readers.with(func(r *reader) error { return r.entries(in, entries) })
-		if err != nil {
-			break
-		}
+	var entries []journal.Entry
+	fill := func(r *reader, in span, _ totals) error {
+		entries = make([]journal.Entry, in.to-in.after)
+		return r.entries(in, entries)
+	}
+	// No state of the file is held while each runs, so a slow consumer does not make the log grow.
+	return s.chunks(ctx, max(0, int64(in.Since)-1), readAtOnce, fill, func() error {
 		for _, e := range entries {
+			if e == nil {
+				continue // it is damaged and left out
+			}
 			if err := context.Cause(ctx); err != nil {
 				return err
-			}
-			if e == nil {
-				continue // it is damaged, and to be left out
 			}
 			if err := each(e); err != nil {
 				return err
 			}
 		}
-	}
-	if err != nil {
-		return explain(s.path, "read", err)
-	}
-	return nil
+		return nil
+	})
 }
 
-// totals reads the state of the run.
-func (s *Store) totals() (t totals, err error) {
-	err = s.readers.with(func(r *reader) (err error) { t, err = readTotals(r.conn); return err })
-	return t, err
-}
-
-// entries reads a span.
+// entries reads a span into out.
 func (r *reader) entries(in span, out []journal.Entry) error {
 	keep := func(seq int64, e journal.Entry) { out[seq-in.after-1] = e }
 	for _, read := range []func(span, keepFunc) (int64, error){r.events, r.stages, r.turns, r.replies, r.outcomes} {
@@ -133,18 +137,18 @@ func (r *reader) entries(in span, out []journal.Entry) error {
 		}
 	}
 	if i := slices.Index(out, nil); i >= 0 && r.lost == nil {
-		return missing(false, fmt.Sprintf("entry %d", in.after+int64(i)+1))
+		return errMissing("entry %d", in.after+int64(i)+1)
 	}
 	return nil
 }
 
-// live reads the episodes that are being played. That none is passed over is known by
-// their number, since looking at all would take longer.
+// live reads the episodes that are being played. Their number shows whether one is missing;
+// reading all episodes would take longer.
 func (r *reader) live(h *journal.Head, want int64) error {
 	n := int64(0)
-	err := r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended AND first ORDER BY episode`, everything(), func(c columns) error {
-		p, err := progress(c)
-		if err != nil || r.lost.has(p.episode) {
+	err := r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended AND first ORDER BY episode`, everything(), func(c row.Reader) error {
+		p, err := readProgress(c)
+		if err != nil || r.lost.Has(p.episode) {
 			return err
 		}
 		n++
@@ -154,93 +158,63 @@ func (r *reader) live(h *journal.Head, want int64) error {
 	return cmp.Or(err, r.complete(n, want, "episodes being played"))
 }
 
+// keepFunc receives an entry and its number.
 type keepFunc func(seq int64, e journal.Entry)
 
+const stagesSQL = `SELECT seq, sum, stage, first, count FROM stages ` + inSpan
+
+// readStage reads a row of stagesSQL.
+func readStage(c row.Reader) (e *journal.Staged, count int, err error) {
+	c.Begin(row.Stages, 1)
+	e = &journal.Staged{Stage: c.Int(), First: c.Int()}
+	count = c.Int()
+	return e, count, c.Check()
+}
+
 func (r *reader) stages(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(`SELECT seq, sum, stage, first, count FROM stages `+inSpan, in, func(c columns) error {
-		seq := c.key(tableStages, 1)
-		e := &journal.Staged{Stage: c.int(), First: c.int()}
-		count := c.int()
-		if err := c.check(); err != nil {
+	err = r.scan(stagesSQL, in, func(c row.Reader) error {
+		e, count, err := readStage(c)
+		if err != nil {
 			return err
 		}
 		if err := r.specs(e, count); err != nil {
 			return err
 		}
 		n++
-		keep(seq, e)
+		keep(c.Key, e)
 		return nil
 	})
 	return n, err
 }
 
-// readOnce returns what read makes of a text, and reads it once.
-func readOnce[V any](known map[int64]V, id int64, read func(int64) (V, error)) (v V, err error) {
-	v, ok := known[id]
-	if !ok {
-		if v, err = read(id); err == nil {
-			known[id] = v
-		}
-	}
-	return v, err
-}
-
-// intern returns the first text that was equal.
-func intern(known map[string]string, text string) string {
-	if first, ok := known[text]; ok {
-		return first
-	}
-	known[text] = text
-	return text
-}
-
-func (r *reader) params(id int64) (json.RawMessage, error) {
-	t, err := r.text(id)
-	if err != nil || t.words == "" {
-		return nil, err
-	}
-	return json.RawMessage(t.words), nil
-}
-
-func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
-	t, err := r.text(id)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal([]byte(t.words), &lineup); err != nil {
-		return nil, errors.Join(ErrDamaged, err)
-	}
-	return lineup, nil
-}
-
 const (
-	turnCoreColumns = `seq, sum, prev, episode, attempt, strand, turn, calls, digest`
-	turnsSQL        = `SELECT ` + turnCoreColumns + `, notes FROM turns `
-	repliesSQL      = `SELECT ` + repliedColumns + ` FROM replies `
+	turnColumns = `seq, sum, prev, episode, attempt, strand, turn, calls, digest`
+	turnsSQL    = `SELECT ` + turnColumns + `, notes FROM turns `
+	repliesSQL  = `SELECT ` + repliedColumns + ` FROM replies `
 )
 
 func (r *reader) turns(in span, keep keepFunc) (n int64, err error) {
-	err = r.scan(turnsSQL+inSpan, in, func(c columns) error {
-		e, _, err := turned(c)
-		if err != nil || r.lost.has(e.Episode) {
+	err = r.scan(turnsSQL+inSpan, in, func(c row.Reader) error {
+		e, _, err := readTurned(c)
+		if err != nil || r.lost.Has(e.Episode) {
 			return err
 		}
 		n++
-		keep(c.row, e)
+		keep(c.Key, e)
 		return nil
 	})
 	return n, err
 }
 
 func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
-	var all []partial
-	err = r.scan(repliesSQL+inSpan, in, func(c columns) error {
-		p, _, err := replied(c, true)
-		if err != nil || r.lost.has(p.Episode) {
+	var all []unfilled
+	err = r.scan(repliesSQL+inSpan, in, func(c row.Reader) error {
+		p, _, err := readReplied(c, true)
+		if err != nil || r.lost.Has(p.Episode) {
 			return err
 		}
 		all = append(all, p)
-		keep(c.row, p.Replied)
+		keep(c.Key, p.Replied)
 		return nil
 	})
 	if err != nil {
@@ -249,27 +223,27 @@ func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
 	return int64(len(all)), r.fillAll(all)
 }
 
-// turned reads turnCoreColumns.
-func (c *columns) turned() (e *journal.Turned, prev int64, err error) {
-	c.key(tableTurns, 1)
-	prev = c.int64()
-	e = &journal.Turned{Turn: c.turn(), Calls: c.int()}
-	c.bytes(e.Digest[:])
-	return e, prev, c.check()
+// readTurnCore reads turnColumns.
+func readTurnCore(c *row.Reader) (e *journal.Turned, prev int64, err error) {
+	c.Begin(row.Turns, 1)
+	prev = c.Int64()
+	e = &journal.Turned{Turn: readTurn(c), Calls: c.Int()}
+	c.Bytes(e.Digest[:])
+	return e, prev, c.Check()
 }
 
-// turned reads a row of turnsSQL.
-func turned(c columns) (e *journal.Turned, prev int64, err error) {
-	if e, prev, err = c.turned(); err != nil {
+// readTurned reads a row of turnsSQL.
+func readTurned(c row.Reader) (e *journal.Turned, prev int64, err error) {
+	if e, prev, err = readTurnCore(&c); err != nil {
 		return nil, 0, err
 	}
-	notes := c.opt()
-	if err := c.check(); err != nil {
-		return nil, 0, of(e.Episode, err)
+	notes := c.Optional()
+	if err := c.Check(); err != nil {
+		return nil, 0, row.Of(e.Episode, err)
 	}
 	if notes != "" {
 		if err := json.Unmarshal([]byte(notes), &e.Notes); err != nil {
-			return nil, 0, &rowError{table: tableTurns, key: c.sum.key, why: "has notes that cannot be read: " + err.Error()}
+			return nil, 0, c.Bad("has notes that cannot be read: " + err.Error())
 		}
 	}
 	return e, prev, nil

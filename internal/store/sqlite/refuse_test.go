@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"parley/internal/store/sqlite/schema"
 	"parley/journal/journaltest"
 
 	"parley/journal"
@@ -67,8 +68,8 @@ func refusals(whole []byte) map[string]refusal {
 			script(t, p, "PRAGMA user_version = 0;")
 		}, ErrDamaged, "format version is 0"},
 		"no tables": {func(t *testing.T, p string) {
-			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE a (b);", application, journal.Version))
-		}, ErrDamaged, "a table is missing"},
+			script(t, p, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE a (b);", schema.Application, journal.Version))
+		}, ErrDamaged, "a table or view is missing"},
 		"folder": {func(t *testing.T, p string) {
 			if err := os.Mkdir(p, 0o755); err != nil {
 				t.Fatal(err)

@@ -3,11 +3,13 @@ package sqlite
 import (
 	"errors"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/llm"
 )
 
-// What replies.flags is made of.
+// The bits of replies.flags.
 const (
 	flagAnswered = 1 << iota
 	flagFailed
@@ -22,8 +24,15 @@ const (
 	flagEstimated
 )
 
-// The columns of replies, in groups that have a checksum each. The number and the checksums
-// are before them.
+func flag(set bool, bit int64) int64 {
+	if set {
+		return bit
+	}
+	return 0
+}
+
+// The columns of replies, in groups with a checksum each. The key and the checksums are
+// before them.
 const (
 	coreColumns    = `prev, flags, episode, attempt, strand, turn, place, cost, input, output, finish, error, answer`
 	answerColumns  = `json, rest`
@@ -37,16 +46,15 @@ const putRepliedSQL = `INSERT INTO replies (` + repliedColumns + `)
 	VALUES (?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 		?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-// reply is a Replied as its row has it: an answer and a failure share columns.
-type reply struct {
+// replyRow is a Replied as its row has it: an answer and a failure share columns.
+type replyRow struct {
+	*journal.Replied
 	flags            int64
-	settings, answer int64 // texts
+	settings, answer int64 // ids of texts
 	prompt, roles    string
 	rest             string
-	model, provider  string
-	requestID        string
-	usage            llm.Usage
-	trail            llm.Metadata
+	// The answer, or as much of it as a failure has.
+	response llm.Response
 }
 
 func (w *writer) putReplied(e *journal.Replied) error {
@@ -58,56 +66,37 @@ func (w *writer) putReplied(e *journal.Replied) error {
 		return err
 	}
 	p.Replied(e)
-	v, err := w.newReply(e)
+	v, err := w.newReplyRow(e)
 	if err != nil {
 		return err
 	}
-	s, err := w.conn.Prepare(putRepliedSQL)
+	r, err := row.NewWriter(w.conn, putRepliedSQL, row.Replies, w.totals.seq, 2)
 	if err != nil {
 		return err
 	}
-	r := row{s: s}
-	answer := e.Response
-	if answer == nil {
-		answer = &llm.Response{}
-	}
-	r.begin(tableReplies, w.totals.seq, 2)
-	r.int(prev)
-	r.int(v.flags)
-	r.turn(e.Turn)
-	r.int(int64(e.Index))
-	r.int(int64(v.trail.Cost))
-	r.int(int64(v.usage.Input))
-	r.int(int64(v.usage.Output))
-	r.opt(string(answer.Finish))
-	if e.Error != nil {
-		r.str(string(e.Error.Kind))
-	} else {
-		r.null()
-	}
-	r.id(v.answer)
-	r.seal()
-	r.answered(answer, v)
-	r.account(e, v, answer.Tier)
-	r.asked(e, v, answer.ID)
+	r.Int(prev)
+	v.putCore(&r)
+	v.putAnswer(&r)
+	v.putAccount(&r)
+	v.putRequest(&r)
 	w.totals.calls++
 	w.totals.spent = int64(llm.Money(w.totals.spent).Plus(e.Cost()))
-	return r.do()
+	return r.Do()
 }
 
-// newReply stores the texts of e and gathers the rest.
-func (w *writer) newReply(e *journal.Replied) (v *reply, err error) {
-	v = &reply{flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
+// newReplyRow stores the texts of e.
+func (w *writer) newReplyRow(e *journal.Replied) (v *replyRow, err error) {
+	v = &replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
 	if e.Request != nil {
-		if err := w.putRequest(e.Request, v); err != nil {
+		if err := w.storeRequest(v); err != nil {
 			return nil, err
 		}
 	}
 	if a := e.Response; a != nil {
 		v.flags |= flagAnswered
-		v.model, v.provider, v.requestID, v.usage, v.trail = a.Model, a.Provider, a.RequestID, a.Usage, a.Metadata
+		v.response = *a
 		if a.Text != "" {
-			if v.answer, err = w.shared(a.Text); err != nil {
+			if v.answer, err = w.textID(a.Text); err != nil {
 				return nil, err
 			}
 		}
@@ -117,110 +106,114 @@ func (w *writer) newReply(e *journal.Replied) (v *reply, err error) {
 	}
 	if f := e.Error; f != nil {
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
-		v.model, v.provider, v.requestID, v.usage, v.trail = f.Model, f.Provider, f.RequestID, f.Usage, f.Metadata
+		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
 	}
-	v.flags |= flag(v.trail.Cached, flagCached) | flag(v.trail.Coalesced, flagCoalesced) | flag(v.trail.Hedged, flagHedged) | flag(v.trail.Estimated, flagEstimated)
+	t := &v.response.Metadata
+	v.flags |= flag(t.Cached, flagCached) | flag(t.Coalesced, flagCoalesced) | flag(t.Hedged, flagHedged) | flag(t.Estimated, flagEstimated)
 	return v, nil
 }
 
-func flag(set bool, bit int64) int64 {
-	if set {
-		return bit
+func (w *writer) storeRequest(v *replyRow) (err error) {
+	if v.settings, err = w.settingsID(v.Request); err != nil {
+		return err
 	}
-	return 0
-}
-
-func (w *writer) putRequest(q *llm.Request, v *reply) (err error) {
-	k := w.print.settings(q)
-	id, ok := w.keys.find(k)
-	if !ok {
-		text, err := encode(newSettings(q))
-		if err != nil {
-			return err
-		}
-		if id, err = w.store(k, text, ""); err != nil {
-			return err
-		}
-	}
-	v.settings = id
 	w.ids, w.roles = w.ids[:0], w.roles[:0]
-	for i := range q.Messages {
-		id, err := w.said(&q.Messages[i])
+	for i := range v.Request.Messages {
+		m := &v.Request.Messages[i]
+		id, err := w.messageID(m)
 		if err != nil {
 			return err
 		}
 		w.ids = append(w.ids, id)
-		w.roles = append(w.roles, letter(q.Messages[i].Role))
+		w.roles = append(w.roles, content.Letter(m.Role))
 	}
-	w.list = appendList(w.list[:0], w.ids)
+	w.list = content.AppendIDs(w.list[:0], w.ids)
 	v.prompt, v.roles = string(w.list), string(w.roles)
 	return nil
 }
 
-// account fills in who was asked, who answered, and what it took.
-func (r *row) account(e *journal.Replied, v *reply, tier string) {
-	r.str(e.Seat)
-	r.str(e.Label)
-	r.str(e.Agent)
-	r.time(e.At)
-	r.id(v.settings)
-	r.opt(v.model)
-	r.opt(v.provider)
-	r.opt(tier)
-	u, t := v.usage, v.trail
+// putCore writes coreColumns after prev.
+func (v *replyRow) putCore(r *row.Writer) {
+	r.Int(v.flags)
+	putTurn(r, v.Turn)
+	r.Int(int64(v.Index))
+	r.Int(int64(v.response.Metadata.Cost))
+	r.Int(int64(v.response.Usage.Input))
+	r.Int(int64(v.response.Usage.Output))
+	r.Optional(string(v.response.Finish))
+	if v.Error != nil {
+		r.Text(string(v.Error.Kind))
+	} else {
+		r.Null()
+	}
+	r.ID(v.answer)
+	r.Seal()
+}
+
+// putAnswer writes answerColumns.
+func (v *replyRow) putAnswer(r *row.Writer) {
+	if a := &v.response; a.Text != "" && string(a.JSON) == a.Text {
+		r.Int(1)
+	} else {
+		r.JSON(a.JSON)
+	}
+	r.Optional(v.rest)
+	r.Seal()
+}
+
+// putAccount writes accountColumns.
+func (v *replyRow) putAccount(r *row.Writer) {
+	r.Text(v.Seat)
+	r.Text(v.Label)
+	r.Text(v.Agent)
+	r.Time(v.At)
+	r.ID(v.settings)
+	r.Optional(v.response.Model)
+	r.Optional(v.response.Provider)
+	r.Optional(v.response.Tier)
+	u, t := &v.response.Usage, &v.response.Metadata
 	for _, n := range [...]int{u.Cached, u.CacheWrite, u.CacheWriteLong, u.Reasoning, t.Attempts} {
-		r.int(int64(n))
+		r.Int(int64(n))
 	}
-	r.opt(t.Parsed)
-	r.int(int64(t.FirstByte))
-	r.int(int64(t.Latency))
-	r.int(int64(t.Waited))
-	if f := e.Error; f != nil {
-		r.str(f.Message)
-		r.int(int64(f.Status))
-		r.opt(f.Code)
-		r.int(int64(f.RetryAfter))
+	r.Optional(t.Parsed)
+	r.Int(int64(t.FirstByte))
+	r.Int(int64(t.Latency))
+	r.Int(int64(t.Waited))
+	if f := v.Error; f != nil {
+		r.Text(f.Message)
+		r.Int(int64(f.Status))
+		r.Optional(f.Code)
+		r.Int(int64(f.RetryAfter))
 	} else {
-		r.nulls(4)
+		r.Nulls(4)
 	}
-	r.seal()
+	r.Seal()
 }
 
-// answered fills in what else the answer is.
-func (r *row) answered(a *llm.Response, v *reply) {
-	if a.Text != "" && string(a.JSON) == a.Text {
-		r.int(1)
+// putRequest writes requestColumns.
+func (v *replyRow) putRequest(r *row.Writer) {
+	if q := v.Request; q != nil {
+		r.Text(v.prompt)
+		r.Text(v.roles)
+		r.Int(int64(q.Sample))
+		r.Int(int64(q.Prefix))
+		r.Optional(q.Session)
+		r.Int(q.Order)
 	} else {
-		r.raw(a.JSON)
+		r.Nulls(6)
 	}
-	r.opt(v.rest)
-	r.seal()
+	if a := v.Act; a != nil {
+		r.Text(a.Name)
+		r.JSON(a.Body)
+	} else {
+		r.Nulls(2)
+	}
+	r.Optional(v.response.ID)
+	r.Optional(v.response.RequestID)
+	r.Seal()
 }
 
-// asked fills in what was asked.
-func (r *row) asked(e *journal.Replied, v *reply, id string) {
-	if q := e.Request; q != nil {
-		r.str(v.prompt)
-		r.str(v.roles)
-		r.int(int64(q.Sample))
-		r.int(int64(q.Prefix))
-		r.opt(q.Session)
-		r.int(q.Order)
-	} else {
-		r.nulls(6)
-	}
-	if a := e.Act; a != nil {
-		r.str(a.Name)
-		r.raw(a.Body)
-	} else {
-		r.nulls(2)
-	}
-	r.opt(id)
-	r.opt(v.requestID)
-	r.seal()
-}
-
-// answerRest is what an answer has that has no column: what most have not.
+// answerRest holds the fields of an answer that have no column. Most answers have none of them.
 type answerRest struct {
 	Refusal        string         `json:"refusal,omitempty"`
 	Thoughts       []llm.Thought  `json:"thoughts,omitempty"`
@@ -236,5 +229,5 @@ func encodeAnswer(a *llm.Response) (string, error) {
 	if a.Refusal == "" && a.WeightVersion == "" && len(a.Thoughts)+len(a.ToolCalls)+len(a.Logprobs)+len(a.TokenIDs)+len(a.PromptTokenIDs)+len(a.Dropped) == 0 {
 		return "", nil
 	}
-	return encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped})
+	return content.Encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped})
 }

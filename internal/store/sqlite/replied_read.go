@@ -6,27 +6,27 @@ import (
 	"fmt"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
 
-// partial is a Replied whose texts are still to be read: those of many are read together.
-type partial struct {
+// unfilled is a Replied without its texts. The texts of many are read together.
+type unfilled struct {
 	*journal.Replied
-	settings, answer int64 // texts; 0: none
+	settings, answer int64 // ids of texts, or 0
 	prompt           []int64
 	roles            string
-	same             bool // its JSON is its text
+	jsonIsText       bool // its JSON equals its text
 }
 
-// core is what every reader of a reply needs.
-type core struct {
+// replyCore holds the columns that every reader of a reply needs.
+type replyCore struct {
 	seq, prev, flags int64
 	turn             journal.Turn
-	place            int
+	index            int
 	cost             llm.Money
 	input, output    int
 	finish           llm.Finish
@@ -34,122 +34,122 @@ type core struct {
 	answer           int64
 }
 
-// core reads coreColumns, after the number and the checksums.
-func (c *columns) core(sums int) (k core, err error) {
-	k = core{seq: c.key(tableReplies, sums), prev: c.int64(), flags: c.int64(), turn: c.turn(), place: c.int()}
-	k.cost, k.input, k.output = llm.Money(c.int64()), c.int(), c.int()
-	k.finish, k.failed, k.answer = llm.Finish(c.str()), llm.Kind(c.opt()), c.int64()
-	return k, c.check()
+func (k *replyCore) has(flag int64) bool { return k.flags&flag != 0 }
+
+// readCore reads coreColumns, after the key and the checksums.
+func readCore(c *row.Reader, sums int) (k replyCore, err error) {
+	c.Begin(row.Replies, sums)
+	k = replyCore{seq: c.Key, prev: c.Int64(), flags: c.Int64(), turn: readTurn(c), index: c.Int()}
+	k.cost, k.input, k.output = llm.Money(c.Int64()), c.Int(), c.Int()
+	k.finish, k.failed, k.answer = llm.Finish(c.Text()), llm.Kind(c.Optional()), c.Int64()
+	return k, c.Check()
 }
 
-// account reads accountColumns into e, and the answer or the failure into a and the error
-// that it returns. settings is a text.
-func (c *columns) account(k *core, e *journal.Replied, a *llm.Response) (settings int64, err error) {
-	e.Seat, e.Label, e.Agent, e.At = c.str(), c.str(), c.str(), c.time()
-	settings = c.int64()
-	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.str(), c.str(), c.opt()
-	a.Usage = llm.Usage{Input: k.input, Cached: c.int(), CacheWrite: c.int(), CacheWriteLong: c.int(), Output: k.output, Reasoning: c.int()}
+func readTurn(c *row.Reader) journal.Turn {
+	return journal.Turn{Episode: c.Int(), Attempt: c.Int(), Strand: c.Optional(), Turn: c.Int()}
+}
+
+// readAccount reads accountColumns into e and a, and returns the id of the settings. It sets
+// e.Response to a, or e.Error.
+func readAccount(c *row.Reader, k *replyCore, e *journal.Replied, a *llm.Response) (settings int64, err error) {
+	e.Seat, e.Label, e.Agent, e.At = c.Text(), c.Text(), c.Text(), c.Time()
+	settings = c.Int64()
+	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.Text(), c.Text(), c.Optional()
+	a.Usage = llm.Usage{Input: k.input, Cached: c.Int(), CacheWrite: c.Int(), CacheWriteLong: c.Int(), Output: k.output, Reasoning: c.Int()}
 	a.Metadata = llm.Metadata{
-		Attempts: c.int(), Parsed: c.opt(), Cost: k.cost,
-		FirstByte: time.Duration(c.int64()), Latency: time.Duration(c.int64()), Waited: time.Duration(c.int64()),
-		Cached: k.flags&flagCached != 0, Coalesced: k.flags&flagCoalesced != 0, Hedged: k.flags&flagHedged != 0, Estimated: k.flags&flagEstimated != 0,
+		Attempts: c.Int(), Parsed: c.Optional(), Cost: k.cost,
+		FirstByte: time.Duration(c.Int64()), Latency: time.Duration(c.Int64()), Waited: time.Duration(c.Int64()),
+		Cached: k.has(flagCached), Coalesced: k.has(flagCoalesced), Hedged: k.has(flagHedged), Estimated: k.has(flagEstimated),
 	}
-	switch {
-	case k.flags&flagFailed != 0:
+	if k.has(flagFailed) {
 		e.Error = &llm.Error{
-			Kind: k.failed, Message: c.str(), Status: c.int(), Code: c.str(), RetryAfter: time.Duration(c.int64()),
+			Kind: k.failed, Message: c.Text(), Status: c.Int(), Code: c.Text(), RetryAfter: time.Duration(c.Int64()),
 			Provider: a.Provider, Model: a.Model, Usage: a.Usage, Metadata: a.Metadata,
-			Final: k.flags&flagFinal != 0, Uncertain: k.flags&flagUncertain != 0,
+			Final: k.has(flagFinal), Uncertain: k.has(flagUncertain),
 		}
-	default:
-		c.nulls(4)
-		if k.flags&flagAnswered != 0 {
-			e.Response = a
-		}
+		return settings, c.Check()
 	}
-	return settings, c.check()
+	c.Nulls(4)
+	if k.has(flagAnswered) {
+		e.Response = a
+	}
+	return settings, c.Check()
 }
 
-// replied reads a row of repliedColumns. Without prompts the request has no messages.
-func replied(c columns, prompts bool) (p partial, prev int64, err error) {
-	k, err := c.core(2)
+// readReplied reads a row of repliedColumns, and returns the entry before it in its episode.
+// Without prompts the request has no messages.
+func readReplied(c row.Reader, prompts bool) (p unfilled, prev int64, err error) {
+	k, err := readCore(&c, 2)
 	if err != nil {
 		return p, 0, err
 	}
-	p.Replied = &journal.Replied{Turn: k.turn, Index: k.place, Copied: k.flags&flagCopied != 0}
+	p.Replied = &journal.Replied{Turn: k.turn, Index: k.index, Copied: k.has(flagCopied)}
 	p.answer = k.answer
 	a := &llm.Response{}
-	if p.same, err = c.answered(a); err != nil {
-		return p, 0, of(p.Episode, err)
+	if p.jsonIsText, err = readAnswer(&c, a); err == nil {
+		p.settings, err = readAccount(&c, &k, p.Replied, a)
 	}
-	if p.settings, err = c.account(&k, p.Replied, a); err != nil {
-		return p, 0, of(p.Episode, err)
+	if err == nil {
+		err = p.readRequest(&c, &k, a, prompts)
 	}
-	if err := p.asked(&c, k.flags, a, prompts); err != nil {
-		return p, 0, of(p.Episode, err)
+	if err != nil {
+		return p, 0, row.Of(p.Episode, err)
 	}
 	return p, k.prev, nil
 }
 
-func (c *columns) turn() journal.Turn {
-	return journal.Turn{Episode: c.int(), Attempt: c.int(), Strand: c.opt(), Turn: c.int()}
+// readAnswer reads answerColumns, and reports whether the JSON is the answer's text.
+func readAnswer(c *row.Reader, a *llm.Response) (jsonIsText bool, err error) {
+	if c.IsInt() {
+		jsonIsText = c.Int64() == 1 // a checksum does not distinguish 0 from NULL
+	} else {
+		a.JSON = c.JSON()
+	}
+	rest := c.Optional()
+	if err := c.Check(); err != nil || rest == "" {
+		return jsonIsText, err
+	}
+	v, err := decode[answerRest]([]byte(rest))
+	if err != nil {
+		return jsonIsText, c.Bad(err.Error())
+	}
+	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
+	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
+	return jsonIsText, nil
 }
 
-// asked reads requestColumns.
-func (p *partial) asked(c *columns, flags int64, a *llm.Response, prompts bool) (err error) {
-	key := c.sum.key
+// readRequest reads requestColumns.
+func (p *unfilled) readRequest(c *row.Reader, k *replyCore, a *llm.Response, prompts bool) (err error) {
 	var prompt string
-	if flags&flagAsked == 0 {
-		c.nulls(6)
+	if k.has(flagAsked) {
+		prompt, p.roles = c.Text(), c.Text()
+		p.Request = &llm.Request{Sample: c.Int(), Prefix: c.Int(), Session: c.Optional(), Order: c.Int64()}
 	} else {
-		prompt, p.roles = c.str(), c.str()
-		p.Request = &llm.Request{Sample: c.int(), Prefix: c.int(), Session: c.opt(), Order: c.int64()}
+		c.Nulls(6)
 	}
-	if flags&flagAct == 0 {
-		c.nulls(2)
+	if k.has(flagAct) {
+		p.Act = &world.Act{Name: c.Text(), Body: c.JSON()}
 	} else {
-		p.Act = &world.Act{Name: c.str(), Body: c.raw()}
+		c.Nulls(2)
 	}
-	a.ID, a.RequestID = c.opt(), c.opt()
+	a.ID, a.RequestID = c.Optional(), c.Optional()
 	if p.Error != nil {
 		p.Error.RequestID = a.RequestID
 	}
-	if err := c.check(); err != nil || p.Request == nil || !prompts {
+	if err := c.Check(); err != nil || p.Request == nil || !prompts {
 		return err
 	}
-	if p.prompt, err = ids(prompt); err == nil && len(p.roles) != len(p.prompt) {
+	if p.prompt, err = content.ParseIDs(prompt); err == nil && len(p.roles) != len(p.prompt) {
 		err = errors.New("its prompt has a message without a role")
 	}
 	if err != nil {
-		return &rowError{table: tableReplies, key: key, why: err.Error()}
+		return c.Bad(err.Error())
 	}
 	return nil
 }
 
-// answered reads answerColumns, and says whether the JSON is the text, which is not read yet.
-func (c *columns) answered(a *llm.Response) (same bool, err error) {
-	key := c.sum.key
-	same = c.s.ColumnType(c.i) == sqlite.TypeInteger // asked before it is read as a text
-	if same {
-		same = c.int64() == 1 // to a checksum, 0 is like nothing: a bit makes one of the other
-	} else {
-		a.JSON = c.raw()
-	}
-	rest := c.opt()
-	if err := c.check(); err != nil || rest == "" {
-		return same, err
-	}
-	var v answerRest
-	if err := json.Unmarshal([]byte(rest), &v); err != nil {
-		return same, &rowError{table: tableReplies, key: key, why: err.Error()}
-	}
-	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
-	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
-	return same, nil
-}
-
-// call says where a call was made, for people.
-func call(t journal.Turn, index int) string {
+// callName names a call for people.
+func callName(t journal.Turn, index int) string {
 	strand := ""
 	if t.Strand != "" {
 		strand = t.Strand + "/"
@@ -158,30 +158,30 @@ func call(t journal.Turn, index int) string {
 }
 
 // fillAll reads the texts of replies.
-func (r *reader) fillAll(all []partial) error {
-	var wanted []int64
+func (r *reader) fillAll(all []unfilled) error {
+	var ids []int64
 	for i := range all {
-		wanted = append(append(wanted, all[i].settings, all[i].answer), all[i].prompt...)
+		ids = append(append(ids, all[i].settings, all[i].answer), all[i].prompt...)
 	}
-	if err := r.fetch(wanted); err != nil {
+	if err := r.fetch(ids); err != nil {
 		return err
 	}
 	for i := range all {
 		if err := r.fill(&all[i]); err != nil {
-			return fmt.Errorf("%s: %w", call(all[i].Turn, all[i].Index), err)
+			return fmt.Errorf("%s: %w", callName(all[i].Turn, all[i].Index), err)
 		}
 	}
 	return nil
 }
 
-func (r *reader) fill(p *partial) error {
+func (r *reader) fill(p *unfilled) error {
 	if p.answer != 0 && p.Response != nil {
 		t, err := r.text(p.answer)
 		if err != nil {
 			return err
 		}
 		p.Response.Text = t.words
-		if p.same {
+		if p.jsonIsText {
 			p.Response.JSON = json.RawMessage(t.words)
 		}
 	}
@@ -194,14 +194,14 @@ func (r *reader) fill(p *partial) error {
 	}
 	q := *base
 	q.Sample, q.Prefix, q.Session, q.Order = p.Request.Sample, p.Request.Prefix, p.Request.Session, p.Request.Order
-	*p.Request = q
+	if len(p.prompt) > 0 {
+		q.Messages = make([]llm.Message, len(p.prompt))
+	}
 	for i, id := range p.prompt {
-		if p.Request.Messages == nil {
-			p.Request.Messages = make([]llm.Message, len(p.prompt))
-		}
-		if p.Request.Messages[i], err = r.message(id, p.roles[i]); err != nil {
+		if q.Messages[i], err = r.message(id, p.roles[i]); err != nil {
 			return err
 		}
 	}
+	*p.Request = q
 	return nil
 }

@@ -1,45 +1,57 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	"zombiezen.com/go/sqlite"
+
+	"parley/internal/store/sqlite/row"
 )
 
-// span is the rows after one and up to another, by number.
+// span is the rows after one key up to and including another.
 type span struct{ after, to int64 }
 
-func everything() span { return span{-1, 1<<63 - 1} }
+func everything() span { return span{-1, math.MaxInt64} }
 
-// What the query of a scan ends with.
+// The ends of queries for scan.
 const (
-	inSpan       = `WHERE seq > ? AND seq <= ? ORDER BY seq`
-	inSpanOfRuns = `WHERE episode > ? AND episode <= ? ORDER BY episode`
+	inSpan         = `WHERE seq > ? AND seq <= ? ORDER BY seq`
+	inEpisodesSpan = `WHERE episode > ? AND episode <= ? ORDER BY episode`
 )
 
-// errFound ends a scan whose further rows are of no use.
-var errFound = errors.New("found")
+// errStop ends a scan early.
+var errStop = errors.New("stop")
 
-// probes is how many numbers are tried for the next row that can be read, after one that
-// cannot. A page holds some hundred rows, and its numbers are seldom further apart.
-const probes = 1 << 16
+// notStop returns nil for errStop.
+func notStop(err error) error {
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
 
-// scan calls each for every row of a span of a query, whose first column is the row's
-// number. On a reader that leaves out what is damaged, rows that cannot be read are passed.
-func (r *reader) scan(query string, in span, each func(c columns) error) error {
+// maxProbes is how many keys seek tries after a row that cannot be read. A page holds some
+// hundred rows, and their keys are rarely further apart.
+const maxProbes = 1 << 16
+
+// scan calls each for every row in a span of a query whose first column is the key. If the
+// reader leaves out damage, it skips rows that cannot be read.
+func (r *reader) scan(query string, in span, each func(c row.Reader) error) error {
 	s, err := r.conn.Prepare(query)
 	if err != nil {
 		return err
 	}
-	defer done(s)
+	defer reset(s)
 	for {
-		err := r.pass(s, &in, each)
+		err := r.scanOnce(s, &in, each)
 		if err == nil || r.lost == nil || !isDamage(err) {
 			return err
 		}
-		if r.passed != nil {
-			r.passed(err)
+		if r.onSkip != nil {
+			r.onSkip(err)
 		}
 		if !seek(s, &in) {
 			return nil
@@ -47,31 +59,31 @@ func (r *reader) scan(query string, in span, each func(c columns) error) error {
 	}
 }
 
-// scanFew is scan for tables that have few rows an episode. Where damage is to be left out
-// it goes through all of them: the way to a row may lead past one that is damaged.
-func (r *reader) scanFew(query string, in span, each func(c columns) error) error {
+// scanFew is scan for tables with few rows an episode. If the reader leaves out damage, it
+// reads all rows: damaged pages may hide the way to a row.
+func (r *reader) scanFew(query string, in span, each func(c row.Reader) error) error {
 	if r.lost == nil {
 		return r.scan(query, in, each)
 	}
-	return r.scan(query, everything(), func(c columns) error {
-		if c.row <= in.after || c.row > in.to {
+	return r.scan(query, everything(), func(c row.Reader) error {
+		if c.Key <= in.after || c.Key > in.to {
 			return nil
 		}
 		return each(c)
 	})
 }
 
-// left is what is left of an error: nothing, where damage is to be left out.
-func (r *reader) left(err error) error {
+// tolerate returns nil if err is damage and the reader leaves out damage.
+func (r *reader) tolerate(err error) error {
 	if r.lost != nil && isDamage(err) {
 		return nil
 	}
 	return err
 }
 
-// pass goes through a span as far as it can be read.
-func (r *reader) pass(s *sqlite.Stmt, in *span, each func(c columns) error) error {
-	done(s)
+// scanOnce scans a span up to the first row that cannot be read, and moves its start there.
+func (r *reader) scanOnce(s *sqlite.Stmt, in *span, each func(c row.Reader) error) error {
+	reset(s)
 	s.BindInt64(1, in.after)
 	s.BindInt64(2, in.to)
 	for {
@@ -79,25 +91,25 @@ func (r *reader) pass(s *sqlite.Stmt, in *span, each func(c columns) error) erro
 		if err != nil || !found {
 			return err
 		}
-		key := s.ColumnInt64(0)
-		if key <= in.after {
-			return fmt.Errorf("%w: row %d comes after row %d", ErrDamaged, key, in.after)
+		c := row.NewReader(s)
+		if c.Key <= in.after {
+			return fmt.Errorf("%w: row %d comes after row %d", ErrDamaged, c.Key, in.after)
 		}
-		in.after = key
-		if err := r.left(each(columns{s: s, row: key})); err != nil {
+		in.after = c.Key
+		if err := r.tolerate(each(c)); err != nil {
 			return err
 		}
 	}
 }
 
-// seek finds the next number from which on rows can be read.
+// seek moves the start of a span to the next key from which rows can be read.
 func seek(s *sqlite.Stmt, in *span) bool {
-	for range probes {
+	for range maxProbes {
 		if in.after >= in.to {
 			return false
 		}
 		in.after++
-		done(s)
+		reset(s)
 		s.BindInt64(1, in.after)
 		s.BindInt64(2, in.to)
 		if found, err := s.Step(); err == nil && (!found || s.ColumnInt64(0) > in.after) {
@@ -107,10 +119,23 @@ func seek(s *sqlite.Stmt, in *span) bool {
 	return false
 }
 
-// complete says if there were fewer rows than there should be.
+// complete returns an error if rows are missing.
 func (r *reader) complete(got, want int64, what string) error {
 	if got == want || r.lost != nil {
 		return nil
 	}
 	return fmt.Errorf("%w: there are %d %s and should be %d", ErrDamaged, got, what, want)
+}
+
+// one calls each with the row that a query finds by its key.
+func one(s *sqlite.Stmt, t row.Table, key int64, each func(c row.Reader) error) error {
+	s.BindInt64(1, key)
+	found, err := s.Step()
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errors.Join(row.Missing(t, key), s.Reset())
+	}
+	return cmp.Or(each(row.NewReader(s)), s.Reset())
 }

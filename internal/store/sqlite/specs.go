@@ -6,26 +6,51 @@ import (
 	"fmt"
 	"math"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/world"
 )
 
-// putSpecs stores the episodes of a stage, group by group. A block of one round is stored as a
+const (
+	specColumns = `episode, sum, size, block, round, rounds, kind, params, lineup, deal, cell`
+	specsSQL    = `SELECT ` + specColumns + ` FROM specs `
+)
+
+// specRow is a row of specs: a group of episodes.
+type specRow struct {
+	episode, size        int64 // in the first round
+	block, round, rounds int64 // see schema.sql
+	kind, cell           string
+	params, lineup       int64 // ids of texts
+	deal                 int
+}
+
+// end returns the first episode after the block.
+func (s *specRow) end() int64 { return s.block + s.round*s.rounds }
+
+// next returns the first episode after the group, in the first round.
+func (s *specRow) next() int64 { return s.episode + s.size }
+
+// lost reports whether the row stands for a missing one: every stored row has a lineup.
+func (s *specRow) lost() bool { return s.lineup == 0 }
+
+// putSpecs stores the episodes of a stage, group by group. It stores a block of one round as a
 // block for each of its groups, so that a reader finds one without the others.
 func (w *writer) putSpecs(first int, specs world.Specs) error {
 	for b := range specs.Blocks() {
 		at := first
-		row := spec{block: int64(first), rounds: int64(b.Rounds)}
+		s := specRow{block: int64(first), rounds: int64(b.Rounds)}
 		for _, g := range b.Groups {
-			row.round += int64(g.Size)
+			s.round += int64(g.Size)
 		}
 		for i := range b.Groups {
 			g := &b.Groups[i]
-			row.episode, row.size = int64(at), int64(g.Size)
+			s.episode, s.size = int64(at), int64(g.Size)
 			if b.Rounds == 1 {
-				row.block, row.round = row.episode, row.size
+				s.block, s.round = s.episode, s.size
 			}
-			if err := w.putSpec(row, &g.Spec); err != nil {
+			if err := w.putSpec(s, &g.Spec); err != nil {
 				return fmt.Errorf("episode %d: %w", at, err)
 			}
 			at += g.Size
@@ -35,202 +60,175 @@ func (w *writer) putSpecs(first int, specs world.Specs) error {
 	return nil
 }
 
-func (w *writer) putSpec(at spec, spec *world.Spec) error {
-	var params int64
+func (w *writer) putSpec(s specRow, spec *world.Spec) (err error) {
 	if spec.Params != nil {
-		var err error
-		if params, err = w.shared(string(spec.Params)); err != nil {
+		if s.params, err = w.textID(string(spec.Params)); err != nil {
 			return err
 		}
 	}
-	lineup, err := encode(spec.Lineup)
+	lineup, err := content.Encode(spec.Lineup)
 	if err != nil {
 		return err
 	}
-	lineupID, err := w.shared(lineup)
+	if s.lineup, err = w.textID(lineup); err != nil {
+		return err
+	}
+	r, err := row.NewWriter(w.conn, `INSERT INTO specs (`+specColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Specs, s.episode, 1)
 	if err != nil {
 		return err
 	}
-	s, err := w.conn.Prepare(`INSERT INTO specs (` + specColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
+	for _, n := range []int64{s.size, s.block, s.round, s.rounds} {
+		r.Int(n)
 	}
-	r := row{s: s}
-	r.begin(tableSpecs, at.episode, 1)
-	r.int(at.size)
-	r.int(at.block)
-	r.int(at.round)
-	r.int(at.rounds)
-	r.str(spec.Kind)
-	r.id(params)
-	r.id(lineupID)
-	r.int(int64(spec.Deal))
-	r.opt(spec.Cell)
-	r.seal()
-	return r.do()
-}
-
-const (
-	specColumns = `episode, sum, size, block, round, rounds, kind, params, lineup, deal, cell`
-	specsSQL    = `SELECT ` + specColumns + ` FROM specs `
-)
-
-// spec is a row of specsSQL: the episodes of a group.
-type spec struct {
-	episode, size        int64 // in the first round
-	block, round, rounds int64 // see schema.sql
-	kind, cell           string
-	params, lineup       int64 // texts
-	deal                 int
+	r.Text(spec.Kind)
+	r.ID(s.params)
+	r.ID(s.lineup)
+	r.Int(int64(spec.Deal))
+	r.Optional(spec.Cell)
+	r.Seal()
+	return r.Do()
 }
 
 // readSpec reads a row of specsSQL.
-func readSpec(c columns) (spec, error) {
-	s := spec{episode: c.key(tableSpecs, 1), size: c.int64(), block: c.int64(), round: c.int64(), rounds: c.int64()}
-	s.kind, s.params, s.lineup, s.deal, s.cell = c.str(), c.int64(), c.int64(), c.int(), c.opt()
-	if err := c.check(); err != nil {
+func readSpec(c row.Reader) (specRow, error) {
+	c.Begin(row.Specs, 1)
+	s := specRow{episode: c.Key, size: c.Int64(), block: c.Int64(), round: c.Int64(), rounds: c.Int64()}
+	s.kind, s.params, s.lineup, s.deal, s.cell = c.Text(), c.Int64(), c.Int64(), c.Int(), c.Optional()
+	if err := c.Check(); err != nil {
 		return s, err
 	}
-	const most = world.MaxEpisodes
-	sound := s.lineup > 0 && s.deal <= math.MaxInt-int(s.rounds) && 0 <= s.block && s.block <= s.episode && 0 < s.size && s.size <= s.round && 0 < s.rounds &&
-		s.round <= most && s.rounds <= most && s.block <= most-s.round*s.rounds && s.episode-s.block <= s.round-s.size
-	if !sound {
-		return s, &rowError{table: tableSpecs, key: s.episode, why: "cannot be: its numbers do not fit together"}
+	const limit = world.MaxEpisodes
+	valid := s.lineup > 0 && s.deal <= math.MaxInt-int(s.rounds) && 0 <= s.block && s.block <= s.episode && 0 < s.size && s.size <= s.round && 0 < s.rounds &&
+		s.round <= limit && s.rounds <= limit && s.block <= limit-s.round*s.rounds && s.episode-s.block <= s.round-s.size
+	if !valid {
+		return s, c.Bad("is impossible: its numbers do not fit together")
 	}
 	return s, nil
 }
 
-// end is the first episode after the block.
-func (s *spec) end() int64 { return s.block + s.round*s.rounds }
-
-// lost says whether the row was made up: every row that was written has a lineup.
-func (s *spec) lost() bool { return s.lineup == 0 }
-
-// assembly puts blocks together from their rows, which come in order.
-type assembly struct {
-	next int64  // the episode that the next block begins with
-	rows []spec // of a block that is not complete
-	pad  bool   // groups that are missing are made up; else they are an error
-	each func(block []spec) error
+// blockReader puts blocks together from their rows, which come in order.
+type blockReader struct {
+	next int64     // the first episode of the next block
+	rows []specRow // of an incomplete block
+	pad  bool      // add rows for missing groups; otherwise these are an error
+	each func(block []specRow) error
 }
 
-// add takes in a row.
-func (a *assembly) add(s spec) error {
-	if len(a.rows) > 0 && s.block != a.rows[0].block {
-		if err := a.fill(a.rows[0].block + a.rows[0].round); err != nil {
+// add adds a row.
+func (b *blockReader) add(s specRow) error {
+	if len(b.rows) > 0 && s.block != b.rows[0].block {
+		if err := b.completeRound(); err != nil {
 			return err
 		}
 	}
 	at := s.block
 	var fits bool
-	if n := len(a.rows); n == 0 {
-		if err := a.skip(s.block); err != nil {
+	if n := len(b.rows); n == 0 {
+		if err := b.skip(s.block); err != nil {
 			return err
 		}
-		fits = s.block == a.next
+		fits = s.block == b.next
 	} else {
-		last := &a.rows[n-1]
-		at = last.episode + last.size
+		last := &b.rows[n-1]
+		at = last.next()
 		fits = s.episode >= at && s.round == last.round && s.rounds == last.rounds
 	}
 	if !fits {
-		return &rowError{table: tableSpecs, key: s.episode, why: "does not fit the one before it"}
+		return &row.Error{Table: row.Specs, Key: s.episode, Why: "does not fit the one before it"}
 	}
 	if s.episode > at {
-		lost := spec{episode: at, size: s.episode - at, block: s.block, round: s.round, rounds: s.rounds}
-		if err := a.missing(lost); err != nil {
+		if err := b.missing(specRow{episode: at, size: s.episode - at, block: s.block, round: s.round, rounds: s.rounds}); err != nil {
 			return err
 		}
 	}
-	a.rows = append(a.rows, s)
-	return a.flush()
+	b.rows = append(b.rows, s)
+	return b.flush()
 }
 
-// skip goes on with the block that begins with an episode.
-func (a *assembly) skip(episode int64) error {
-	if a.next >= episode {
+// skip continues with the block that begins with an episode.
+func (b *blockReader) skip(episode int64) error {
+	n := episode - b.next
+	if n <= 0 {
 		return nil
 	}
-	n := episode - a.next
-	return a.missing(spec{episode: a.next, size: n, block: a.next, round: n, rounds: 1})
+	return b.missing(specRow{episode: b.next, size: n, block: b.next, round: n, rounds: 1})
 }
 
-// fill completes a block up to the end of its first round.
-func (a *assembly) fill(to int64) error {
-	lost := a.rows[len(a.rows)-1]
-	lost = spec{episode: lost.episode + lost.size, block: lost.block, round: lost.round, rounds: lost.rounds}
-	lost.size = to - lost.episode
-	return a.missing(lost)
+// completeRound completes a block up to the end of its first round.
+func (b *blockReader) completeRound() error {
+	last := b.rows[len(b.rows)-1]
+	at := last.next()
+	return b.missing(specRow{episode: at, size: last.block + last.round - at, block: last.block, round: last.round, rounds: last.rounds})
 }
 
-// finish completes what there is up to an episode.
-func (a *assembly) finish(to int64) error {
-	if len(a.rows) > 0 {
-		if err := a.fill(a.rows[0].block + a.rows[0].round); err != nil {
+// finish completes the blocks up to an episode.
+func (b *blockReader) finish(to int64) error {
+	if len(b.rows) > 0 {
+		if err := b.completeRound(); err != nil {
 			return err
 		}
 	}
-	return a.skip(to)
+	return b.skip(to)
 }
 
-// missing makes up a group that is missing.
-func (a *assembly) missing(s spec) error {
-	if !a.pad {
-		return &rowError{table: tableSpecs, key: s.episode, why: "is missing"}
+// missing adds a row for a missing group.
+func (b *blockReader) missing(s specRow) error {
+	if !b.pad {
+		return row.Missing(row.Specs, s.episode)
 	}
-	a.rows = append(a.rows, s)
-	return a.flush()
+	b.rows = append(b.rows, s)
+	return b.flush()
 }
 
-// flush hands on a block that is complete.
-func (a *assembly) flush() error {
-	last := &a.rows[len(a.rows)-1]
-	if last.episode+last.size < last.block+last.round {
+// flush passes a complete block to each.
+func (b *blockReader) flush() error {
+	last := &b.rows[len(b.rows)-1]
+	if last.next() < last.block+last.round {
 		return nil
 	}
-	a.next = last.end()
-	err := a.each(a.rows)
-	a.rows = a.rows[:0]
+	b.next = last.end()
+	err := b.each(b.rows)
+	b.rows = b.rows[:0]
 	return err
 }
 
-// specs reads the episodes of a stage. Params and lineups are shared between groups.
+// specs reads the episodes of a stage. Groups share their params and lineups.
 func (r *reader) specs(e *journal.Staged, count int) error {
-	const most = world.MaxEpisodes
-	if count < 0 || count > most || e.First < 0 || e.First > most-count {
-		return fmt.Errorf("%w: stage %d has %d episodes from %d on, and a run has at most %d", ErrDamaged, e.Stage, count, e.First, most)
+	const limit = world.MaxEpisodes
+	if count < 0 || count > limit || e.First < 0 || e.First > limit-count {
+		return fmt.Errorf("%w: stage %d has %d episodes starting at %d, and a run has at most %d", ErrDamaged, e.Stage, count, e.First, limit)
 	}
 	var blocks []world.Block
-	known := newKnownSpecs()
-	a := assembly{next: int64(e.First), pad: r.lost != nil}
-	a.each = func(rows []spec) error {
+	cache := newSpecCache()
+	b := blockReader{next: int64(e.First), pad: r.lost != nil}
+	b.each = func(rows []specRow) error {
 		rounds := int(rows[0].rounds)
 		if n := len(blocks); n == 0 || rounds > 1 || blocks[n-1].Rounds > 1 {
 			blocks = append(blocks, world.Block{Rounds: rounds})
 		}
-		b := &blocks[len(blocks)-1]
+		last := &blocks[len(blocks)-1]
 		for i := range rows {
-			s, err := r.world(&rows[i], known)
+			s, err := r.spec(&rows[i], cache)
 			if err != nil {
 				return err
 			}
-			b.Groups = append(b.Groups, world.Group{Spec: s, Size: int(rows[i].size)})
+			last.Groups = append(last.Groups, world.Group{Spec: s, Size: int(rows[i].size)})
 		}
 		return nil
 	}
 	to := int64(e.First + count)
-	err := r.scanFew(specsSQL+inSpanOfRuns, span{int64(e.First) - 1, to - 1}, func(c columns) error {
-		row, err := readSpec(c)
-		if err == nil && row.end() > to {
-			err = &rowError{table: tableSpecs, key: row.episode, why: "goes on after its stage"}
+	err := r.scanFew(specsSQL+inEpisodesSpan, span{int64(e.First) - 1, to - 1}, func(c row.Reader) error {
+		s, err := readSpec(c)
+		if err == nil && s.end() > to {
+			err = &row.Error{Table: row.Specs, Key: s.episode, Why: "extends beyond its stage"}
 		}
 		if err != nil {
 			return err
 		}
-		return a.add(row)
+		return b.add(s)
 	})
 	if err == nil {
-		err = a.finish(to)
+		err = b.finish(to)
 	}
 	if err != nil {
 		return err
@@ -241,29 +239,49 @@ func (r *reader) specs(e *journal.Staged, count int) error {
 	return nil
 }
 
-// knownSpecs is what specs have in common: texts and names that were read before.
-type knownSpecs struct {
+// specCache holds what specs share: texts and names that were read before.
+type specCache struct {
 	params  map[int64]json.RawMessage
 	lineups map[int64]map[string]string
 	names   map[string]string
 }
 
-func newKnownSpecs() *knownSpecs {
-	return &knownSpecs{map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}}
+func newSpecCache() *specCache {
+	return &specCache{map[int64]json.RawMessage{}, map[int64]map[string]string{}, map[string]string{}}
 }
 
-// world is what a row describes. Where damage is left out and a text of it is lost, that is
-// nothing, as if the row were missing.
-func (r *reader) world(row *spec, known *knownSpecs) (s world.Spec, err error) {
-	if row.lost() {
-		return s, nil
+// spec returns the spec of a row. If the reader leaves out damage and a text of the row is
+// lost, the spec is empty, as for a missing row.
+func (r *reader) spec(s *specRow, cache *specCache) (spec world.Spec, err error) {
+	if s.lost() {
+		return spec, nil
 	}
-	s = world.Spec{Kind: intern(known.names, row.kind), Deal: row.deal, Cell: intern(known.names, row.cell)}
-	if s.Params, err = readOnce(known.params, row.params, r.params); err == nil {
-		s.Lineup, err = readOnce(known.lineups, row.lineup, r.lineup)
+	spec = world.Spec{Kind: intern(cache.names, s.kind), Deal: s.deal, Cell: intern(cache.names, s.cell)}
+	if spec.Params, err = readOnce(cache.params, s.params, r.params); err == nil {
+		spec.Lineup, err = readOnce(cache.lineups, s.lineup, r.lineup)
 	}
 	if err != nil {
-		return world.Spec{}, r.left(err)
+		return world.Spec{}, r.tolerate(err)
 	}
-	return s, nil
+	return spec, nil
+}
+
+// readOnce returns the value of a text, and reads it once.
+func readOnce[V any](known map[int64]V, id int64, read func(int64) (V, error)) (v V, err error) {
+	v, ok := known[id]
+	if !ok {
+		if v, err = read(id); err == nil {
+			known[id] = v
+		}
+	}
+	return v, err
+}
+
+// intern returns the first text that was equal.
+func intern(known map[string]string, text string) string {
+	if first, ok := known[text]; ok {
+		return first
+	}
+	known[text] = text
+	return text
 }

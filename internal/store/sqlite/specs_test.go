@@ -53,9 +53,11 @@ func TestBlocksInFile(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	script(t, s.Path(), `DELETE FROM specs WHERE episode = 1`)
-	found, err := s.Salvage(t.Context())
-	if err != nil || len(found.Damage) != 1 || found.Damage[0].What != "the description of 3 episodes from 1 on, in 500000000 rounds: cannot be read" {
-		t.Errorf("%+v, %v", found, err)
+	if err := s.Salvage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := s.Lost(); len(found.Damage) != 1 || found.Damage[0].What != "the description of 3 episodes starting at 1, in 500000000 rounds: cannot be read" {
+		t.Errorf("%+v", found)
 	}
 	if list, err := s.List(t.Context(), Listing{Limit: 2}); err != nil || len(list) != 2 || list[1].Episode != 4 || list[1].Spec.Deal != 1 {
 		t.Errorf("what is left: %+v, %v", list, err)
@@ -68,24 +70,24 @@ func TestHostileBlocks(t *testing.T) {
 	t.Parallel()
 	const huge = math.MaxInt64
 	for name, c := range map[string]struct {
-		rows []spec
+		rows []specRow
 		deal int
 	}{
-		"many rounds":      {rows: []spec{{size: 1, round: 1, rounds: 1 << 62}}},
-		"a large group":    {rows: []spec{{size: 1 << 62, round: 1 << 62, rounds: 1}}},
-		"both":             {rows: []spec{{size: 1 << 31, round: 1 << 31, rounds: 1 << 31}}},
-		"all there is":     {rows: []spec{{size: huge, round: huge, rounds: huge}}},
-		"none":             {rows: []spec{{}}},
-		"negative":         {rows: []spec{{size: -1, round: -1, rounds: -1}}},
-		"no rounds":        {rows: []spec{{size: 4, round: 4}}},
-		"a late block":     {rows: []spec{{size: 4, block: 2, round: 4, rounds: 1}}},
-		"an early block":   {rows: []spec{{size: 4, block: -2, round: 6, rounds: 1}}},
-		"beyond its stage": {rows: []spec{{size: 4, round: 4, rounds: 2}}},
-		"too short":        {rows: []spec{{size: 1, round: 1, rounds: 2}}},
-		"half a round":     {rows: []spec{{size: 1, round: 2, rounds: 2}}},
-		"two of a round":   {rows: []spec{{size: 2, round: 2, rounds: 2}, {episode: 1, size: 1, round: 2, rounds: 2}}},
-		"two kinds":        {rows: []spec{{size: 1, round: 2, rounds: 2}, {episode: 1, size: 1, round: 4, rounds: 1}}},
-		"a huge deal":      {rows: []spec{{size: 2, round: 2, rounds: 2}}, deal: huge},
+		"many rounds":      {rows: []specRow{{size: 1, round: 1, rounds: 1 << 62}}},
+		"a large group":    {rows: []specRow{{size: 1 << 62, round: 1 << 62, rounds: 1}}},
+		"both":             {rows: []specRow{{size: 1 << 31, round: 1 << 31, rounds: 1 << 31}}},
+		"all there is":     {rows: []specRow{{size: huge, round: huge, rounds: huge}}},
+		"none":             {rows: []specRow{{}}},
+		"negative":         {rows: []specRow{{size: -1, round: -1, rounds: -1}}},
+		"no rounds":        {rows: []specRow{{size: 4, round: 4}}},
+		"a late block":     {rows: []specRow{{size: 4, block: 2, round: 4, rounds: 1}}},
+		"an early block":   {rows: []specRow{{size: 4, block: -2, round: 6, rounds: 1}}},
+		"beyond its stage": {rows: []specRow{{size: 4, round: 4, rounds: 2}}},
+		"too short":        {rows: []specRow{{size: 1, round: 1, rounds: 2}}},
+		"half a round":     {rows: []specRow{{size: 1, round: 2, rounds: 2}}},
+		"two of a round":   {rows: []specRow{{size: 2, round: 2, rounds: 2}, {episode: 1, size: 1, round: 2, rounds: 2}}},
+		"two kinds":        {rows: []specRow{{size: 1, round: 2, rounds: 2}, {episode: 1, size: 1, round: 4, rounds: 1}}},
+		"a huge deal":      {rows: []specRow{{size: 2, round: 2, rounds: 2}}, deal: huge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,10 +105,10 @@ func TestHostileBlocks(t *testing.T) {
 			if l, err := s.List(t.Context(), Listing{Limit: 4}); len(l) > 4 || err != nil && !errors.Is(err, ErrDamaged) {
 				t.Errorf("list: %+v, %v", l, err)
 			}
-			found, err := s.Salvage(t.Context())
-			if err != nil {
+			if err := s.Salvage(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			found := s.Lost()
 			if h, err := s.Head(t.Context()); err != nil || h.Stages[0].Specs.Len() != 4 {
 				t.Errorf("what is left: %+v, %v", h, err)
 			}

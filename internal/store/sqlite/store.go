@@ -1,17 +1,17 @@
 // Package sqlite keeps a run's journal in one SQLite file: the run file.
 //
-// Any SQLite tool can read it, while the run is played too: see docs/reference/run-file.md for the
-// views made for people. What a conversation says again at every turn is stored once.
+// Any SQLite tool can read the file, even while the run is played: docs/reference/run-file.md describes
+// the views for people. A text that occurs in many calls is stored once.
 //
-// What it promises: Append returns only when its entries are on the disk, all of them,
-// so that they survive a power failure; or it returns an error and none of them is there.
-// After SyncLater, what was appended since the last Sync survives the end of the process only.
-// One process writes at a time; a second is refused, and one that lost its place without
-// knowing gets journal.ErrFenced. A file that is foreign, damaged or of a newer format is
-// refused without a byte of it being changed. Readers never make a writer wait.
+// What it promises: when Append returns without an error, all its entries are on the disk and
+// survive a power failure; otherwise none of them is in the file. After SyncLater, entries
+// appended since the last Sync survive the end of the process, but not a power failure.
+// One process writes at a time. A second writer is refused, and a writer that was replaced
+// gets journal.ErrFenced. A file that is foreign, damaged or of another format version is
+// refused and not changed. Readers never make a writer wait.
 //
-// What it is not for: it does not decide what is written, and it groups nothing: one
-// Append is one commit, and the engine's recorder hands over whatever waits.
+// What it is not for: it does not decide what is written, and does not group entries. One
+// Append is one commit.
 package sqlite
 
 import (
@@ -21,18 +21,25 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
+	"zombiezen.com/go/sqlite"
+
 	"parley/internal/filelock"
+	"parley/internal/files"
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/schema"
+	"parley/internal/store/sqlite/wal"
 	"parley/journal"
 )
 
-// Mode says what Open may find.
+// Mode says whether the file that Open opens must exist.
 type Mode int
 
 // The modes.
 const (
-	Either Mode = iota // play on if the file exists, else create it
+	Either Mode = iota // resume the run if the file exists, else create the file
 	Create             // the file must not exist
 	Resume             // the file must exist
 )
@@ -42,21 +49,21 @@ type Store struct {
 	path    string
 	readers pool
 
-	mu     sync.Mutex // one Append at a time
+	mu     sync.Mutex // held during an Append
 	writer *writer    // nil: opened for reading
-	lock   *lock
+	guard  *filelock.Guard
 	closed bool
 }
 
-// Open opens a run file to play on, or creates it. The errors it returns name the file and
-// say what can be done; some can be told apart: ErrPlaying, ErrForeign, ErrDamaged,
-// ErrVersion, fs.ErrExist, fs.ErrNotExist.
+// Open opens a run file to write it, or creates it. Its errors name the file and say what you
+// can do. Callers can distinguish ErrPlaying, ErrForeign, ErrDamaged, ErrVersion,
+// fs.ErrExist and fs.ErrNotExist.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
-	return open(ctx, path, mode, takeLock)
+	return open(ctx, path, mode, filelock.TakeGuard)
 }
 
-// open is Open with the lock to take, so that tests can go without.
-func open(ctx context.Context, path string, mode Mode, take func(path, target string) (*lock, error)) (_ *Store, err error) {
+// open is Open with a function that takes the lock, so that tests can do without one.
+func open(ctx context.Context, path string, mode Mode, take func(target string) (*filelock.Guard, error)) (_ *Store, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -64,17 +71,17 @@ func open(ctx context.Context, path string, mode Mode, take func(path, target st
 		return nil, err
 	}
 	target := filelock.Resolve(path)
-	l, err := take(path, target)
+	guard, err := take(target)
 	if err != nil {
-		return nil, err
+		return nil, lockError(path, err, "the folder cannot be written (allow it, or name a file in another folder)")
 	}
-	s := &Store{path: path, lock: l, readers: pool{path: target, keys: newKeys()}}
+	s := &Store{path: path, guard: guard, readers: pool{path: target, keys: content.NewKeys()}}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.lock.release())
+			err = errors.Join(err, s.guard.Release())
 		}
 	}()
-	exists, err := admit(path, mode) // again: nobody else writes from here on
+	exists, err := admit(path, mode) // again: from now on nobody else writes
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +90,7 @@ func open(ctx context.Context, path string, mode Mode, take func(path, target st
 			return nil, err
 		}
 	}
-	if err := cmp.Or(s.lock.extend(path, target), checkLog(path, target)); err != nil {
+	if err := cmp.Or(lockError(path, s.guard.Extend(target), "lock"), checkLog(path, target)); err != nil {
 		return nil, err
 	}
 	if s.writer, err = newWriter(target, s.readers.keys); err != nil {
@@ -92,8 +99,24 @@ func open(ctx context.Context, path string, mode Mode, take func(path, target st
 	return s, nil
 }
 
-// OpenRead opens a run file to read it, whether somebody plays it or not. It works on
-// media that cannot be written too, if the run was closed in good order. Append on it fails.
+// lockError explains an error of a filelock.Guard. It returns nil for nil.
+func lockError(path string, err error, otherwise string) error {
+	links, several := errors.AsType[*filelock.LinksError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, filelock.ErrHeld):
+		return fmt.Errorf("sqlite: %s: %w: wait until it is done, or stop it; you can read the file meanwhile", path, ErrPlaying)
+	case several:
+		// The name of SQLite's log depends on the name of the file: what is written under one name is not seen under another.
+		return fmt.Errorf("sqlite: %s has %d names (hard links), and is safe to play only with one: delete the others, or copy the file and play the copy", path, links.Links)
+	default:
+		return fmt.Errorf("sqlite: %s: %s: %w", path, otherwise, err)
+	}
+}
+
+// OpenRead opens a run file to read it, even while another process writes it. It also works on
+// media that cannot be written, if the run was closed properly. Append on it fails.
 func OpenRead(path string) (*Store, error) {
 	if _, err := admit(path, Resume); err != nil {
 		return nil, err
@@ -111,7 +134,7 @@ func OpenRead(path string) (*Store, error) {
 	return s, nil
 }
 
-// admit looks at what is at path, without changing it, and says whether there is a file.
+// admit checks what is at path, without changing it, and reports whether a file is there.
 func admit(path string, mode Mode) (exists bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -131,11 +154,90 @@ func admit(path string, mode Mode) (exists bool, err error) {
 	return true, inspect(path, info.Size())
 }
 
-// Path is where the file is.
+// inspect refuses a file that is not a run file of this format version. It reads the file
+// through SQLite, on a connection that takes no lock and assumes that nobody writes. So
+// nothing is changed, not even by a rollback of what another program left. And closing a
+// file of our own would release the POSIX locks of every other connection of this process.
+func inspect(path string, size int64) error {
+	if size == 0 {
+		return fmt.Errorf("sqlite: %s is %w: it is empty: delete it, or name another file", path, ErrForeign)
+	}
+	id, version, err := schema.Marks(path, true)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultCorrupt && pending(filelock.Resolve(path)) {
+		// SQLite is moving pages from the log to the file: read the log too.
+		id, version, err = schema.Marks(path, false)
+	}
+	version &^= schema.SyncedLater
+	switch {
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
+		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
+	case err != nil:
+		return explain(path, "open", err)
+	case id != schema.Application:
+		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
+	case version < 1:
+		return damaged(path, "open", fmt.Errorf("its format version is %d", version))
+	case version != journal.Version:
+		return fmt.Errorf("sqlite: %s: %w (%d; this program reads version %d): open it with the parley that wrote it", path, ErrVersion, version, journal.Version)
+	}
+	return nil
+}
+
+// create makes an empty run file. It makes the file under another name and renames it when it
+// is complete. target is path without symbolic links.
+func create(path, target string) (err error) {
+	if pending(target) { // SQLite would use it as the log of the new file
+		return fmt.Errorf("sqlite: %s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
+	}
+	temp := target + "-new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("sqlite: %s: create: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp)
+		}
+	}()
+	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{conn: c}).putTotals() })
+	if err != nil {
+		return explain(path, "create", err)
+	}
+	if err := os.Rename(temp, target); err != nil {
+		return fmt.Errorf("sqlite: %s: create: %w", path, err)
+	}
+	return files.SyncFolder(filepath.Dir(target))
+}
+
+// pending reports whether a file has a write-ahead log that is not empty.
+func pending(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// checkLog returns an error if commits in the log of a run file cannot be read.
+func checkLog(path, target string) error {
+	unsynced := 1 // commits that a power failure can damage
+	for range 2 { // another process may restart the log while we read it
+		damaged, err := wal.Damaged(target+"-wal", unsynced, schema.PageSize)
+		if err != nil {
+			return fmt.Errorf("sqlite: %s: the log beside it: %w", path, err)
+		}
+		if !damaged {
+			return nil
+		}
+		if schema.IsSyncedLater(target) {
+			unsynced = maxUnsynced
+		}
+	}
+	return fmt.Errorf("sqlite: %s: %w: its log %s-wal is damaged in the middle, and commits after that cannot be read "+
+		"(put back a copy of both files; or, to continue without those commits: sqlite3 FILE 'PRAGMA wal_checkpoint(TRUNCATE)')", path, ErrDamaged, target)
+}
+
+// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }
 
-// Append makes entries durable, all or none. It returns journal.ErrFenced if another
-// process has taken over the run.
+// Append makes entries durable, all or none. It returns journal.ErrFenced if another process
+// has taken over the run.
 func (s *Store) Append(ctx context.Context, entries ...journal.Entry) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -143,15 +245,14 @@ func (s *Store) Append(ctx context.Context, entries ...journal.Entry) error {
 	return s.write("append", func(w *writer) error { return w.commit(entries) })
 }
 
-// SyncLater has Append return when its entries are in the file as every process sees it, but
-// perhaps not on the disk yet. Sync puts them there: a power failure loses the entries since
-// then, the later of them first.
+// SyncLater makes Append return when every process can see the entries, but before they are on
+// the disk. Sync puts them there. A power failure loses entries since the last Sync, the
+// latest first.
 func (s *Store) SyncLater() error { return s.write("sync", (*writer).syncLater) }
 
-// Sync puts on the disk what SyncLater has left.
+// Sync puts on the disk what SyncLater left.
 func (s *Store) Sync() error { return s.write("sync", (*writer).sync) }
 
-// write has the writer do something.
 func (s *Store) write(what string, do func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,14 +262,14 @@ func (s *Store) write(what string, do func(*writer) error) error {
 	case s.writer == nil:
 		return fmt.Errorf("sqlite: %s: %s: the run file was opened for reading", s.path, what)
 	}
-	if err := do(s.writer); err != nil {
-		return explain(s.path, what, err)
-	}
-	return nil
+	return explain(s.path, what, do(s.writer))
 }
 
-// Close folds everything into the one file and frees it for others. Whoever still reads
-// may finish; the file is one only then.
+// read calls f with one state of the file, whatever is written meanwhile.
+func (s *Store) read(f func(*reader) error) error { return explain(s.path, "read", s.readers.with(f)) }
+
+// Close folds the log into the file and releases the file. Reads in progress may finish; the
+// log remains until then.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,12 +279,12 @@ func (s *Store) Close() error {
 	s.closed = true
 	err := s.readers.close()
 	if s.writer != nil {
-		err = errors.Join(err, s.writer.close(), s.lock.release())
+		err = errors.Join(err, s.writer.close(), s.guard.Release())
 	}
-	if err != nil {
-		return explain(s.path, "close", err)
-	}
-	return nil
+	return explain(s.path, "close", err)
 }
 
-var _ journal.Journal = (*Store)(nil)
+var (
+	_ journal.Parts = (*Store)(nil)
+	_ journal.File  = (*Store)(nil)
+)

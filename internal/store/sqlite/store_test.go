@@ -9,12 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"parley/internal/filelock"
+	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
 	"parley/llm"
@@ -67,7 +68,7 @@ func TestJournal(t *testing.T) {
 
 func TestFencing(t *testing.T) {
 	t.Parallel()
-	unlocked := func(string, string) (*lock, error) { return nil, nil }
+	unlocked := func(string) (*filelock.Guard, error) { return nil, nil }
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {
@@ -235,40 +236,6 @@ func TestTextsOnce(t *testing.T) {
 	}
 }
 
-// TestSettingsKey: whatever is in a request's settings is in their key.
-func TestSettingsKey(t *testing.T) {
-	t.Parallel()
-	var p printer
-	base := p.settings(&llm.Request{})
-	elsewhere := []string{"Messages", "Sample", "Prefix", "Session", "Order", // have columns
-		"Most", "Refers"} // are not kept
-	typ := reflect.TypeFor[llm.Request]()
-	for i := range typ.NumField() {
-		var q llm.Request
-		f := reflect.ValueOf(&q).Elem().Field(i)
-		switch f.Kind() {
-		case reflect.String:
-			f.SetString("x")
-		case reflect.Int, reflect.Int64:
-			f.SetInt(1)
-		case reflect.Bool:
-			f.SetBool(true)
-		case reflect.Pointer:
-			f.Set(reflect.New(f.Type().Elem()))
-		case reflect.Slice:
-			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
-		case reflect.Map:
-			q.Extra = map[string]json.RawMessage{"a": json.RawMessage("1")}
-		default:
-			t.Fatalf("%s is of a kind this test does not know", typ.Field(i).Name)
-		}
-		name := typ.Field(i).Name
-		if changed := p.settings(&q) != base; changed == slices.Contains(elsewhere, name) {
-			t.Errorf("%s: the key changed: %v", name, changed)
-		}
-	}
-}
-
 // TestLogStaysSmall: the write-ahead log does not grow with the run, even when there is
 // always somebody reading.
 func TestLogStaysSmall(t *testing.T) {
@@ -292,7 +259,7 @@ func TestLogStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(walPages * 16384 * 2); info.Size() > most {
+	if most := int64(foldPages * schema.PageSize * 2); info.Size() > most {
 		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), most)
 	}
 }

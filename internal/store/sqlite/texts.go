@@ -1,164 +1,148 @@
 package sqlite
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"strconv"
-	"strings"
-	"time"
+	"errors"
+	"slices"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/llm"
 )
 
-// letter is a role as replies.roles has it.
-func letter(r llm.Role) byte {
-	switch r {
-	case llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool:
-		return r[0]
-	default:
-		return 'x'
+// text is a row of texts.
+type text struct {
+	words   string
+	parts   []llm.Part
+	rest    *content.Rest
+	request *llm.Request // words as settings, once they are read as such
+	added   bool         // the message was added to the writer's keys
+}
+
+// size returns about how much memory t takes.
+func (t *text) size() int {
+	n := 200 + len(t.words)
+	if t.rest != nil {
+		n += t.rest.Size()
 	}
+	return n
 }
 
-func roleOf(letter byte, rest *rest) llm.Role {
-	switch letter {
-	case 's':
-		return llm.RoleSystem
-	case 'u':
-		return llm.RoleUser
-	case 'a':
-		return llm.RoleAssistant
-	case 't':
-		return llm.RoleTool
+// textsKept is how many bytes of texts a reader keeps at least.
+const textsKept = 8 << 20
+
+func (r *reader) forgetTexts() { r.texts = content.NewRecent[int64](textsKept, (*text).size) }
+
+// text returns a text. The text 0 is empty.
+func (r *reader) text(id int64) (t *text, err error) {
+	if id == 0 {
+		return &text{}, nil
 	}
-	if rest != nil {
-		return llm.Role(rest.Role)
+	if t, ok := r.texts.Find(id); ok {
+		return t, nil
 	}
-	return ""
+	err = one(r.byKey.text, row.Texts, id, func(c row.Reader) (err error) {
+		t, err = r.readText(c)
+		return err
+	})
+	return t, err
 }
 
-// plain says whether m is one text and whose it is, and nothing else, as most are.
-func plain(m *llm.Message) bool {
-	return len(m.Parts) == 1 && m.Parts[0].Image == nil && letter(m.Role) != 'x' &&
-		len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
-}
-
-// rest is what a message has beside its text. Parts are there where one text does not say
-// it all: several, none, or an image.
-type rest struct {
-	Role       string         `json:"role,omitempty"` // where it is none of the four
-	Parts      []part         `json:"parts,omitempty"`
-	Empty      bool           `json:"empty,omitempty"` // it has no parts
-	Thoughts   []llm.Thought  `json:"thoughts,omitempty"`
-	ToolCalls  []llm.ToolCall `json:"tool_calls,omitempty"`
-	ToolCallID string         `json:"tool_call_id,omitempty"`
-	ToolFailed bool           `json:"tool_failed,omitempty"`
-}
-
-type part struct {
-	Text  string `json:"text,omitempty"`
-	Image *image `json:"image,omitempty"`
-}
-
-type image struct {
-	URL       string `json:"url,omitempty"`
-	MediaType string `json:"media_type,omitempty"`
-	Data      []byte `json:"data,omitempty"`
-	Detail    string `json:"detail,omitempty"`
-}
-
-func newRest(m *llm.Message) rest {
-	r := rest{Thoughts: m.Thoughts, ToolCalls: m.ToolCalls, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
-	if letter(m.Role) == 'x' {
-		r.Role = string(m.Role)
+// fetch reads texts that the reader does not have, all at once.
+func (r *reader) fetch(ids []int64) error {
+	slices.Sort(ids)
+	ids = slices.DeleteFunc(slices.Compact(ids), func(id int64) bool {
+		_, ok := r.texts.Find(id)
+		return ok || id == 0
+	})
+	if len(ids) == 0 {
+		return nil
 	}
-	switch {
-	case len(m.Parts) == 0:
-		r.Empty = true
-	case len(m.Parts) > 1 || m.Parts[0].Image != nil:
-		for _, p := range m.Parts {
-			r.Parts = append(r.Parts, part{p.Text, (*image)(p.Image)})
+	s := r.byKey.texts
+	defer reset(s)
+	s.BindText(1, string(content.AppendIDs(nil, ids)))
+	for {
+		found, err := s.Step()
+		if err != nil || !found {
+			return err
+		}
+		if _, err := r.readText(row.NewReader(s)); err != nil {
+			return err
 		}
 	}
-	return r
 }
 
-// message is what a text with a rest was made of.
-func (r *rest) message(text string) llm.Message {
-	m := llm.Message{Role: llm.Role(r.Role), Thoughts: r.Thoughts, ToolCalls: r.ToolCalls, ToolCallID: r.ToolCallID, ToolFailed: r.ToolFailed}
-	switch {
-	case len(r.Parts) > 0:
-		for _, p := range r.Parts {
-			m.Parts = append(m.Parts, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image)})
+// readText reads a text and keeps it. It adds it to the writer's keys, because an episode
+// that is resumed will use it again.
+func (r *reader) readText(c row.Reader) (*text, error) {
+	c.Begin(row.Texts, 1)
+	words, rest := c.Text(), c.Optional()
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	t := &text{words: words, parts: []llm.Part{{Text: words}}}
+	if rest != "" {
+		t.rest = &content.Rest{}
+		if err := json.Unmarshal([]byte(rest), t.rest); err != nil {
+			return nil, c.Bad("cannot be read: " + err.Error())
 		}
-	case !r.Empty:
-		m.Parts = []llm.Part{{Text: text}}
+	} else if r.keys != nil {
+		r.keys.Add(r.hasher.Text(words), c.Key)
 	}
-	return m
+	r.texts.Add(c.Key, t)
+	return t, nil
 }
 
-// settings is a request but for its messages and what is different in every call.
-type settings struct {
-	llm.Request
-	Messages  *struct{}     `json:"messages,omitempty"` // hides those of Request
-	Deadline  time.Duration `json:"deadline,omitempty"`
-	Fallbacks []string      `json:"fallbacks,omitempty"`
+// message returns a text as a message of the role with the given letter.
+func (r *reader) message(id int64, letter byte) (llm.Message, error) {
+	t, err := r.text(id)
+	if err != nil {
+		return llm.Message{}, err
+	}
+	if t.rest == nil {
+		return llm.Message{Role: content.Role(letter, nil), Parts: t.parts}, nil
+	}
+	m := t.rest.Message(t.words, letter)
+	if r.keys != nil && !t.added {
+		t.added = true
+		r.keys.Add(r.hasher.Message(&m), id)
+	}
+	return m, nil
 }
 
-func newSettings(r *llm.Request) settings {
-	s := settings{Request: *r, Deadline: r.Deadline, Fallbacks: r.Fallbacks}
-	s.Sample = 0
-	return s
+// settings returns a text as a request without messages.
+func (r *reader) settings(id int64) (*llm.Request, error) {
+	t, err := r.text(id)
+	if err != nil {
+		return nil, err
+	}
+	if t.request != nil {
+		return t.request, nil
+	}
+	if t.request, err = content.DecodeSettings(t.words); err != nil {
+		return nil, &row.Error{Table: row.Texts, Key: id, Why: "cannot be read: " + err.Error()}
+	}
+	if r.keys != nil {
+		r.keys.Add(r.hasher.Settings(t.request), id)
+	}
+	return t.request, nil
 }
 
-func (s *settings) request() *llm.Request {
-	r := s.Request
-	r.Messages, r.Deadline, r.Fallbacks = nil, s.Deadline, s.Fallbacks
-	return &r
+func (r *reader) params(id int64) (json.RawMessage, error) {
+	t, err := r.text(id)
+	if err != nil || t.words == "" {
+		return nil, err
+	}
+	return json.RawMessage(t.words), nil
 }
 
-// encode writes v as JSON without the escapes that only a web page needs.
-func encode(v any) (string, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return "", err
+func (r *reader) lineup(id int64) (lineup map[string]string, err error) {
+	t, err := r.text(id)
+	if err != nil {
+		return nil, err
 	}
-	return strings.TrimSuffix(b.String(), "\n"), nil
-}
-
-// appendList writes ids as a JSON list.
-func appendList(b []byte, ids []int64) []byte {
-	b = append(b, '[')
-	for i, id := range ids {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, id, 10)
+	if err := json.Unmarshal([]byte(t.words), &lineup); err != nil {
+		return nil, errors.Join(ErrDamaged, err)
 	}
-	return append(b, ']')
-}
-
-// ids reads what appendList wrote.
-func ids(list string) (out []int64, err error) {
-	list, ok := strings.CutPrefix(list, "[")
-	list, closed := strings.CutSuffix(list, "]")
-	if !ok || !closed {
-		return nil, fmt.Errorf("%w: a prompt is no list", ErrDamaged)
-	}
-	if list != "" {
-		out = make([]int64, 0, 1+strings.Count(list, ","))
-	}
-	for list != "" {
-		var one string
-		one, list, _ = strings.Cut(list, ",")
-		id, err := strconv.ParseInt(one, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%w: a prompt is no list of numbers", ErrDamaged)
-		}
-		out = append(out, id)
-	}
-	return out, nil
+	return lineup, nil
 }

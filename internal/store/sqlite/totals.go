@@ -1,33 +1,33 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/store/sqlite/row"
 	"parley/world"
 )
 
-// totals is the row of state.
+// totals is the row of the table state.
 type totals struct {
 	epoch        int64
 	seq          int64 // of the last entry
 	calls, spent int64
-	// How many rows the other tables have.
+	// The numbers of rows of other tables.
 	texts, events, stages, turns, outcomes int64
 	episodes                               int64    // of all stages
-	begun                                  int64    // those before it have a row in progress
-	states                                 [4]int64 // episodes by placeState; there is no count of the first
+	begun                                  int64    // episodes before this one have a row in progress
+	states                                 [4]int64 // episodes by episodeState; the first is not counted
 }
 
 const (
-	totalsSQL    = `SELECT one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed FROM state`
-	putTotalsSQL = `INSERT OR REPLACE INTO state (one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	totalsColumns = `one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed`
+	totalsSQL     = `SELECT ` + totalsColumns + ` FROM state`
+	putTotalsSQL  = `INSERT OR REPLACE INTO state (` + totalsColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
-// fields are the columns after the checksum, in order.
+// fields returns the columns after the checksum, in order.
 func (t *totals) fields() [14]*int64 {
 	return [...]*int64{
 		&t.epoch, &t.seq, &t.calls, &t.spent, &t.texts, &t.events, &t.stages, &t.turns, &t.outcomes, &t.episodes, &t.begun,
@@ -40,34 +40,36 @@ func readTotals(conn *sqlite.Conn) (t totals, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer done(s)
-	if found, err := s.Step(); err != nil || !found {
-		return t, errors.Join(err, missing(found, "the state of the run"))
+	defer reset(s)
+	found, err := s.Step()
+	if err != nil {
+		return t, err
 	}
-	c := newColumns(s)
-	c.key(tableState, 1)
+	if !found {
+		return t, errMissing("the state of the run")
+	}
+	c := row.NewReader(s)
+	c.Begin(row.State, 1)
 	for _, f := range t.fields() {
-		*f = c.int64()
+		*f = c.Int64()
 	}
-	if err := c.check(); err != nil {
+	if err := c.Check(); err != nil {
 		return t, err
 	}
 	if min(t.seq, t.texts, t.begun, t.episodes) < 0 || max(t.begun, t.episodes) > world.MaxEpisodes {
-		return t, fmt.Errorf("%w: the state of the run speaks of %d entries, %d texts and %d episodes, of which %d began", ErrDamaged, t.seq, t.texts, t.episodes, t.begun)
+		return t, fmt.Errorf("%w: the state of the run has %d entries, %d texts and %d episodes, of which %d began", ErrDamaged, t.seq, t.texts, t.episodes, t.begun)
 	}
 	return t, nil
 }
 
 func (w *writer) putTotals() error {
-	s, err := w.conn.Prepare(putTotalsSQL)
+	r, err := row.NewWriter(w.conn, putTotalsSQL, row.State, 1, 1)
 	if err != nil {
 		return err
 	}
-	r := row{s: s}
-	r.begin(tableState, 1, 1)
 	for _, f := range w.totals.fields() {
-		r.int(*f)
+		r.Int(*f)
 	}
-	r.seal()
-	return r.do()
+	r.Seal()
+	return r.Do()
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+
+	"parley/internal/store/sqlite/row"
 )
 
-// lost finds whose the entries are that are not good: each is named by the one after it.
-func (v *verifier) lost() error {
+// assignLost finds the episodes of bad entries: the next entry of an episode names the bad one.
+func (v *verifier) assignLost() error {
 	lost := map[int64]bool{}
 	for n := int64(1); n <= v.t.seq; n++ {
 		if !v.entries.has(n) && !v.claimed[n] {
@@ -22,12 +25,12 @@ func (v *verifier) lost() error {
 	}
 	claim := func(episode int, prev int64) {
 		if n := abs(prev); lost[n] {
-			v.episode(episode, v.entry(n))
+			v.addEpisode(episode, v.badEntry(n))
 			delete(lost, n)
 		}
 	}
-	err := v.r.scan(`SELECT `+turnCoreColumns+` FROM turns `+inSpan, everything(), func(c columns) error {
-		e, prev, err := c.turned()
+	err := v.r.scan(`SELECT `+turnColumns+` FROM turns `+inSpan, everything(), func(c row.Reader) error {
+		e, prev, err := readTurnCore(&c)
 		if err == nil {
 			claim(e.Episode, prev)
 		}
@@ -36,37 +39,35 @@ func (v *verifier) lost() error {
 	if err != nil {
 		return err
 	}
-	err = v.r.scan(`SELECT seq, sum, `+coreColumns+` FROM replies `+inSpan, everything(), func(c columns) error {
-		k, err := c.core(1)
+	err = v.r.scan(`SELECT seq, sum, `+coreColumns+` FROM replies `+inSpan, everything(), func(c row.Reader) error {
+		k, err := readCore(&c, 1)
 		if err == nil {
 			claim(k.turn.Episode, k.prev)
 		}
 		return err
 	})
 	for _, n := range slices.Sorted(maps.Keys(lost)) {
-		v.run(v.entry(n))
+		v.addRun(v.badEntry(n))
 	}
 	return err
 }
 
-// found looks up what should be there of the other episodes, where anything is damaged: a
-// row may be there and still not be found, since the way to it leads past others.
-func (v *verifier) found() error {
+// checkFound looks up the entries of the other episodes, if anything is damaged: a good row
+// may not be found if damaged pages hide the way to it.
+func (v *verifier) checkFound() error {
 	if len(v.Damage) == 0 {
 		return nil
 	}
 	for _, m := range v.landmarks {
-		if err := m.check(v.r); err != nil {
-			v.fatal = cmp.Or(v.fatal, err)
-		}
+		v.fatal = cmp.Or(v.fatal, m.check(v.r))
 	}
-	v.r.texts = newRecent[int64](textsKept, (*text).size) // so that they are read again
-	for _, p := range v.spots {
-		if v.has(p.episode) {
+	v.r.forgetTexts() // so that they are read again
+	for _, e := range v.extents {
+		if v.Has(e.episode) {
 			continue
 		}
-		if _, err := v.r.episode(context.Background(), p); isDamage(err) {
-			v.episode(p.episode, what(err))
+		if _, err := v.r.episode(context.Background(), e); isDamage(err) {
+			v.addEpisode(e.episode, what(err))
 		} else if err != nil {
 			return err
 		}
@@ -74,29 +75,29 @@ func (v *verifier) found() error {
 	return nil
 }
 
-// landmark is the first row of a query after one of those that readers go on from.
+// landmark is the first row of a query after a key at which readers continue.
 type landmark struct {
 	query       string
-	after, next int64 // next is -1 where there is none
+	after, next int64 // next is -1 if there is no row
 }
 
-// to makes landmarks up to a number, whose next row is the given one.
-func (m *landmark) to(last, next int64) (out []landmark) {
+// advance returns landmarks up to a key. The next row after them is the given one.
+func (m *landmark) advance(last, next int64) (out []landmark) {
 	for ; m.after <= last; m.after += readAtOnce {
 		out = append(out, landmark{m.query, m.after, next})
 	}
 	return out
 }
 
-// check says if another row is found there.
+// check returns an error if the query finds another row.
 func (m *landmark) check(r *reader) error {
 	next := int64(-1)
-	err := r.scan(m.query, span{m.after, everything().to}, func(c columns) error {
-		next = c.row
-		return errFound
+	err := r.scan(m.query, span{m.after, math.MaxInt64}, func(c row.Reader) error {
+		next = c.Key
+		return errStop
 	})
-	if errors.Is(err, errFound) && next != m.next {
-		return fmt.Errorf("%w: its pages are not in order, and rows that are there are not found", ErrDamaged)
+	if errors.Is(err, errStop) && next != m.next {
+		return fmt.Errorf("%w: its pages are not in order, and existing rows are not found", ErrDamaged)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 )
 
@@ -16,68 +18,36 @@ import (
 type writer struct {
 	conn *sqlite.Conn
 	path string
-	keys *keys
+	keys *content.Keys
 
-	// What the next commit goes on from; read anew after one that failed.
-	known  bool
-	totals totals
-	places map[int]*place
-	dirty  []int // places to be stored with this commit
+	// The state before the next commit. After a failed commit it is read again.
+	known    bool
+	totals   totals
+	progress map[int]*progress
+	dirty    []int // episodes whose progress this commit stores
 
-	unfolded int // entries since the size of the log was looked at
+	unfolded int // entries since the size of the log was checked
 
 	later    bool     // commits are synced by sync, not by SQLite
 	unsynced int      // commits that are not synced yet
-	log      *os.File // to sync them; nil until then
+	log      *os.File // the log, to sync it; nil until then
 
-	print printer // kept for their memory
-	ids   []int64
-	roles []byte
-	list  []byte
-}
-
-// place is how far an episode has come, and where its turns and replies end.
-type place struct {
-	journal.Progress
-	failed      bool // it ended so
-	first, last int64
-	dirty       bool
-	was         placeState // as it is stored
-}
-
-// placeState is how far an episode has come, in a word.
-type placeState int
-
-const (
-	stateNone placeState = iota // nothing of it was played
-	statePlaying
-	stateEnded
-	stateFailed
-)
-
-// state is how far p has come.
-func (p *place) state() placeState {
-	switch {
-	case p.Ended && p.failed:
-		return stateFailed
-	case p.Ended:
-		return stateEnded
-	case p.first == 0:
-		return stateNone
-	default:
-		return statePlaying
-	}
+	// Buffers.
+	hasher content.Hasher
+	ids    []int64
+	roles  []byte
+	list   []byte
 }
 
 const (
-	busyFor  = 10 * time.Second // how long to wait for a program that holds the file
-	walPages = 1000             // the log is folded into the file when it has so many pages
-	walMost  = 256 << 20        // and readers are waited for when it is larger than this
-
-	foldEvery = 64 // entries between two looks at its size
+	busyTimeout = 10 * time.Second // how long to wait for a program that locks the file
+	foldPages   = 1000             // SQLite folds a log of so many pages into the file
+	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
+	foldEvery   = 64               // entries between two checks of the log's size
+	maxUnsynced = 256              // commits that SyncLater leaves unsynced at most
 )
 
-func newWriter(path string, k *keys) (_ *writer, err error) {
+func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
@@ -87,9 +57,9 @@ func newWriter(path string, k *keys) (_ *writer, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	c.SetBusyTimeout(busyFor)
+	c.SetBusyTimeout(busyTimeout)
 	w := &writer{conn: c, path: path, keys: k}
-	if err := checkTables(c); err != nil { // before anything is changed: it may be damaged
+	if err := schema.CheckTables(c); err != nil { // before anything is changed: the file may be damaged
 		return nil, err
 	}
 	if err := w.load(); err != nil {
@@ -100,8 +70,8 @@ func newWriter(path string, k *keys) (_ *writer, err error) {
 		"synchronous = FULL",
 		"fullfsync = ON", // macOS: a plain sync does not reach the disk
 		"checkpoint_fullfsync = ON",
-		fmt.Sprintf("wal_autocheckpoint = %d", walPages),
-		fmt.Sprintf("journal_size_limit = %d", walMost),
+		fmt.Sprintf("wal_autocheckpoint = %d", foldPages),
+		fmt.Sprintf("journal_size_limit = %d", maxLogSize),
 		"cache_size = -65536", // KB
 		"foreign_keys = OFF",
 	} {
@@ -112,7 +82,7 @@ func newWriter(path string, k *keys) (_ *writer, err error) {
 	return w, w.takeOver()
 }
 
-// takeOver begins an epoch: whoever wrote before cannot any more.
+// takeOver begins an epoch: earlier writers cannot write any more.
 func (w *writer) takeOver() error {
 	return within(w.conn, "BEGIN IMMEDIATE", func() error {
 		if err := w.load(); err != nil {
@@ -123,24 +93,16 @@ func (w *writer) takeOver() error {
 	})
 }
 
-// load reads what the next commit goes on from.
+// load reads the state before the next commit.
 func (w *writer) load() (err error) {
 	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
 	}
-	w.places, w.dirty, w.known = map[int]*place{}, nil, true
+	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
 	return nil
 }
 
-func missing(found bool, what string) error {
-	if found {
-		return nil
-	}
-	return fmt.Errorf("%w: %s is missing", ErrDamaged, what)
-}
-
-// commit stores entries in one transaction. What it leaves in memory holds only if the
-// transaction does: after a failure all of it is forgotten.
+// commit stores entries in one transaction. If it fails, the writer forgets its state.
 func (w *writer) commit(entries []journal.Entry) (err error) {
 	if len(entries) == 0 {
 		return nil
@@ -153,7 +115,7 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	defer func() {
 		if err != nil {
 			w.known = false
-			w.keys.forget()
+			w.keys.Forget()
 		}
 	}()
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
@@ -168,30 +130,31 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 }
 
 // syncLater leaves it to sync to put commits on the disk. SQLite still syncs the log before it
-// folds it into the file, so that the file stays whole. Whoever checks the log must know: it
-// is so only if the file itself can be marked now, which somebody who reads may prevent.
+// folds it into the file, so the file is never corrupted. A reader that checks the log must
+// know about it. So it takes effect only if the file can be marked now, which a reader in
+// progress may prevent.
 func (w *writer) syncLater() error {
-	version, err := number(w.conn, "PRAGMA user_version")
+	version, err := schema.Number(w.conn, "PRAGMA user_version")
 	if err == nil {
-		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|syncedLater), nil)
+		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|schema.SyncedLater), nil)
 	}
-	begun := false // the log begins anew, so that nothing of an earlier process lies behind what is written
+	restarted := false // a new log has no frames of an earlier process after the last commit
 	if err == nil {
 		w.conn.SetBusyTimeout(0)
 		err = sqlitex.ExecuteTransient(w.conn, `PRAGMA wal_checkpoint(RESTART)`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			begun = s.ColumnInt(0) == 0
+			restarted = s.ColumnInt(0) == 0
 			return nil
 		}})
-		w.conn.SetBusyTimeout(busyFor)
+		w.conn.SetBusyTimeout(busyTimeout)
 	}
-	if err != nil || !begun || !markedLater(w.path) {
+	if err != nil || !restarted || !schema.IsSyncedLater(w.path) {
 		return err
 	}
 	w.later = true
 	return sqlitex.ExecuteTransient(w.conn, "PRAGMA synchronous = NORMAL", nil)
 }
 
-// sync puts on the disk what is not there yet.
+// sync puts commits on the disk that are not there yet.
 func (w *writer) sync() (err error) {
 	if w.unsynced == 0 {
 		return nil
@@ -218,66 +181,74 @@ func (w *writer) putAll(entries []journal.Entry) error {
 			return fmt.Errorf("%T: %w", e, err)
 		}
 	}
-	if err := w.putPlaces(); err != nil {
-		return err
+	for _, episode := range w.dirty {
+		p := w.progress[episode]
+		if err := w.putProgress(episode, p); err != nil {
+			return err
+		}
+		w.totals.states[p.stored]--
+		w.totals.states[p.state()]++
+		p.stored = p.state()
 	}
 	return w.putTotals()
 }
 
-// claim makes sure that the file is still ours. It comes first: what we know of a file
-// that is not ours any more may be wrong.
+// claim makes sure that no other writer has taken over the file. It comes first: after a
+// takeover, our state may be wrong.
 func (w *writer) claim() error {
 	s, err := w.conn.Prepare(`SELECT epoch FROM state`)
 	if err != nil {
 		return err
 	}
-	defer done(s)
-	if found, err := s.Step(); err != nil || !found {
-		return errors.Join(err, missing(found, "the state of the run"))
-	}
-	if epoch := s.ColumnInt64(0); epoch != w.totals.epoch {
+	defer reset(s)
+	found, err := s.Step()
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errMissing("the state of the run")
+	case s.ColumnInt64(0) != w.totals.epoch:
 		return journal.ErrFenced
+	case !w.known:
+		return w.load()
 	}
-	if w.known {
-		return nil
-	}
-	return w.load()
+	return nil
 }
 
-// settle drops the episodes that ended: they are seldom met again.
+// settle forgets the episodes that ended: their progress is rarely needed again.
 func (w *writer) settle() {
 	for _, episode := range w.dirty {
-		p := w.places[episode]
+		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
-			delete(w.places, episode)
+			delete(w.progress, episode)
 		}
 	}
 	w.dirty = w.dirty[:0]
 }
 
-// fold keeps the log from growing without bound when there is always somebody reading. The
-// entries are safe already: if it cannot be done now, it is done later. n is how many entries were
-// written; few make no difference, and looking costs as much as writing one.
+// fold limits the size of the log when somebody always reads. It may fail without harm: the
+// entries are safe, and it is tried again. n is how many entries were written. The size is
+// not checked for every entry, because that takes as long as writing one.
 func (w *writer) fold(n int) {
 	if w.unfolded += n; w.unfolded < foldEvery {
 		return
 	}
 	w.unfolded = 0
-	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > walMost {
+	if info, err := os.Stat(w.path + "-wal"); err == nil && info.Size() > maxLogSize {
 		_ = run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	}
 }
 
 // close folds the log into the file.
 func (w *writer) close() error {
-	synced := w.sync() // for when somebody reads, and the log stays
+	synced := w.sync() // if somebody reads, the log stays
 	if w.log != nil {
 		synced = errors.Join(synced, w.log.Close())
 	}
 	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {
-		err = nil // somebody reads: the last to close does it
+		err = nil // somebody reads: the last connection to close folds the log
 	}
 	return errors.Join(synced, err, w.conn.Close())
 }

@@ -246,7 +246,7 @@ func (a *adjudicator) list(p *rules.Position) map[string]any {
 		for i, o := range c.Orders {
 			texts[i] = o.Text(a.rules.Board)
 		}
-		out[a.rules.Board.Code(board.Place(c.At))] = texts
+		out[a.rules.Board.Code(board.Location(c.At))] = texts
 	}
 	if a.id != nil {
 		out["id"] = a.id
@@ -334,7 +334,7 @@ func (a *adjudicator) after(p *rules.Position, shout bool) judgedPosition {
 	for i := range p.Dislodged {
 		if d := &p.Dislodged[i]; d.Unit.Power != board.None {
 			out.Dislodged = append(out.Dislodged, dislodgedUnit{
-				Power: name(d.Unit.Power), Unit: a.rules.UnitText(d.Unit),
+				Power: name(d.Unit.Power), Unit: a.rules.Board.UnitText(d.Unit),
 				Attacker: a.rules.Board.Code(d.Attacker), Retreats: a.rules.RetreatTexts(d),
 			})
 		}

@@ -106,7 +106,7 @@ func (g *greedy) target(o order.Order) board.Province {
 // contested says whether somebody else stands in a province, or could go there.
 func (g *greedy) contested(at board.Province) bool {
 	for _, u := range g.p.Units {
-		if u.Power != board.None && u.Power != g.w && (g.rules.Board.Province(u.Place) == at || g.rules.Board.Reach(u.Type, u.Place).Has(at)) {
+		if u.Power != board.None && u.Power != g.w && (g.rules.Board.Province(u.Location) == at || g.rules.Board.Reach(u.Type, u.Location).Has(at)) {
 			return true
 		}
 	}
@@ -134,7 +134,7 @@ func (g *greedy) worth(o order.Order) float64 {
 }
 
 // far is how far the nearest centre of others is, at most ten.
-func (g *greedy) far(t board.Type, from board.Place) int {
+func (g *greedy) far(t board.Type, from board.Location) int {
 	best := 10
 	for c := range g.rules.Board.SupplyCentres().All() {
 		if g.p.Owners[c] != g.w {

@@ -62,7 +62,7 @@ func (b *Brief) tellBoard() string {
 		units := b.Rules.UnitTexts(b.Position, w)
 		for i := range b.Position.Dislodged {
 			if d := b.Position.Dislodged[i].Unit; d.Power == w {
-				units = append(units, b.Rules.UnitText(d)+" (dislodged)")
+				units = append(units, b.Rules.Board.UnitText(d)+" (dislodged)")
 			}
 		}
 		centres := b.Rules.CentreTexts(b.Position, w)
@@ -79,7 +79,7 @@ func (b *Brief) free() string {
 	var free []string
 	for c := range b.Rules.Board.SupplyCentres().All() {
 		if b.Position.Owners[c] == board.None {
-			free = append(free, b.Rules.Board.Code(board.Place(c)))
+			free = append(free, b.Rules.Board.Code(board.Location(c)))
 		}
 	}
 	return strings.Join(free, " ")
@@ -133,7 +133,7 @@ func (b *Brief) retreats(w board.Power, only board.Set[board.Province]) string {
 				to = append(to, b.place(o.To))
 			}
 		}
-		lines = append(lines, b.Rules.UnitText(b.Position.Dislodged[c.At].Unit)+CanRetreat+orNone(strings.Join(to, ", ")))
+		lines = append(lines, b.Rules.Board.UnitText(b.Position.Dislodged[c.At].Unit)+CanRetreat+orNone(strings.Join(to, ", ")))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -157,7 +157,7 @@ func (b *Brief) adjustments(w board.Power) string {
 }
 
 // place is a place with what is there.
-func (b *Brief) place(at board.Place) string {
+func (b *Brief) place(at board.Location) string {
 	text := b.Rules.Board.Code(at)
 	p := b.Rules.Board.Province(at)
 	if b.Rules.Board.SupplyCentres().Has(p) {

@@ -120,8 +120,8 @@ func TestBoardTellsAll(t *testing.T) {
 			t.Errorf("%s: %d centres are owned\n%s", p.Phase, centres, text)
 		}
 		for i := range p.Dislodged {
-			if d := p.Dislodged[i]; d.Unit.Power != board.None && !strings.Contains(text, r.UnitText(d.Unit)+" (dislodged)") {
-				t.Errorf("%s: %s is dislodged\n%s", p.Phase, r.UnitText(d.Unit), text)
+			if d := p.Dislodged[i]; d.Unit.Power != board.None && !strings.Contains(text, r.Board.UnitText(d.Unit)+" (dislodged)") {
+				t.Errorf("%s: %s is dislodged\n%s", p.Phase, r.Board.UnitText(d.Unit), text)
 			}
 		}
 	})

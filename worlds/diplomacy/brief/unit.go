@@ -15,7 +15,7 @@ const nearest = 3
 // unit tells what one unit can do, and what is around it.
 func (b *Brief) unit(c rules.Choice) string {
 	u := b.Position.Units[c.At]
-	head := b.Rules.UnitText(u) + ", " + b.Rules.Board.Terrain(c.At).String()
+	head := b.Rules.Board.UnitText(u) + ", " + b.Rules.Board.Terrain(c.At).String()
 	if b.Rules.Board.SupplyCentres().Has(c.At) {
 		head += ", *" + Tag(b.Position.Owners[c.At])
 	}
@@ -52,11 +52,11 @@ func (b *Brief) unit(c rules.Choice) string {
 func (b *Brief) supports(u board.Unit, to board.Province) string {
 	var text strings.Builder
 	for _, other := range b.Position.Units {
-		if other.Power != u.Power || other == u || b.Rules.Board.Province(other.Place) == to {
+		if other.Power != u.Power || other == u || b.Rules.Board.Province(other.Location) == to {
 			continue
 		}
-		if b.Rules.Board.Reach(other.Type, other.Place).Has(to) {
-			text.WriteString(" +" + b.Rules.UnitText(other))
+		if b.Rules.Board.Reach(other.Type, other.Location).Has(to) {
+			text.WriteString(" +" + b.Rules.Board.UnitText(other))
 		}
 	}
 	return text.String()
@@ -65,8 +65,8 @@ func (b *Brief) supports(u board.Unit, to board.Province) string {
 // beside lists the provinces that touch a unit's own and that it cannot go to itself.
 func (b *Brief) beside(u board.Unit, at board.Province) []string {
 	var list []string
-	for p := range b.Rules.Board.Near(at).Minus(b.Rules.Board.Reach(u.Type, u.Place)).All() {
-		list = append(list, b.place(board.Place(p)))
+	for p := range b.Rules.Board.Near(at).Minus(b.Rules.Board.Reach(u.Type, u.Location)).All() {
+		list = append(list, b.place(board.Location(p)))
 	}
 	return list
 }
@@ -92,7 +92,7 @@ func (b *Brief) centres(u board.Unit) []string {
 	return list
 }
 
-func (b *Brief) path(places []board.Place) string {
+func (b *Brief) path(places []board.Location) string {
 	codes := make([]string, len(places))
 	for i, p := range places {
 		codes[i] = b.Rules.Board.Code(p)

@@ -10,6 +10,7 @@
 package record
 
 import (
+	"slices"
 	"strings"
 
 	"parley/worlds/diplomacy/rules"
@@ -58,15 +59,19 @@ type Order struct {
 	Missing bool `json:"missing,omitempty"`
 }
 
-// Failures are what is worth telling of results, in words: a success is not.
-func Failures(results []string) string {
-	var failed []string
-	for _, code := range results {
-		if code != rules.Success.String() {
-			failed = append(failed, code)
+// OrderTexts lists a power's orders, each with its failures: a success is not mentioned, so
+// that players do not learn to hold.
+func (p *Phase) OrderTexts(power string) []string {
+	var texts []string
+	for _, o := range p.Orders[power] {
+		failed := slices.DeleteFunc(slices.Clone(o.Results), func(code string) bool { return code == rules.Success.String() })
+		text := o.Order
+		if len(failed) > 0 {
+			text += " (" + strings.Join(failed, ", ") + ")"
 		}
+		texts = append(texts, text)
 	}
-	return strings.Join(failed, ", ")
+	return texts
 }
 
 // Message is something that was said.

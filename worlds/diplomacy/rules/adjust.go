@@ -30,9 +30,9 @@ func (r *Rules) checkAdjustment(p *Position, w board.Power, o order.Order) (orde
 		case u.Power != w:
 			return o, fmt.Errorf("%s has no unit in %s", w.Name(), r.Board.Code(o.At))
 		case o.Type != board.Any && o.Type != u.Type:
-			return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+			return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 		}
-		return order.New(order.Disband, u.Type, u.Place), nil
+		return order.New(order.Disband, u.Type, u.Location), nil
 	}
 	return o, fmt.Errorf("%s is no order of an adjustment phase", o.Kind)
 }
@@ -41,18 +41,18 @@ func (r *Rules) checkBuild(p *Position, w board.Power, o order.Order) (order.Ord
 	at := r.Board.Province(o.At)
 	switch {
 	case !r.Board.Homes(w).Has(at):
-		return o, fmt.Errorf("%s is no home centre of %s", r.Board.Code(board.Place(at)), w.Name())
+		return o, fmt.Errorf("%s is no home centre of %s", r.Board.Code(board.Location(at)), w.Name())
 	case p.Owners[at] != w:
-		return o, fmt.Errorf("%s does not own %s", w.Name(), r.Board.Code(board.Place(at)))
+		return o, fmt.Errorf("%s does not own %s", w.Name(), r.Board.Code(board.Location(at)))
 	case p.Units[at].Power != board.None:
-		return o, fmt.Errorf("there is a unit in %s", r.Board.Code(board.Place(at)))
+		return o, fmt.Errorf("there is a unit in %s", r.Board.Code(board.Location(at)))
 	}
-	coasts := r.Board.FleetPlaces(at)
+	coasts := r.Board.FleetLocations(at)
 	switch {
 	case o.Type == board.Any && len(coasts) > 0:
 		return o, errors.New("say whether an army (A) or a fleet (F)")
 	case o.Type != board.Fleet:
-		return order.New(order.Build, board.Army, board.Place(at)), nil
+		return order.New(order.Build, board.Army, board.Location(at)), nil
 	case len(coasts) == 0:
 		return o, fmt.Errorf("a fleet cannot stand in %s", r.Board.Code(o.At))
 	case len(coasts) == 1:
@@ -104,7 +104,7 @@ func (r *Rules) change(p *Position, w board.Power, o order.Order, left int) erro
 		if u.Power != board.None {
 			return errors.New("something is built there already")
 		}
-		*u = board.Unit{Power: w, Type: o.Type, Place: o.At}
+		*u = board.Unit{Power: w, Type: o.Type, Location: o.At}
 		return nil
 	}
 	if u.Power != w {
@@ -137,7 +137,7 @@ func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
 		}
 	}
 	slices.SortFunc(units, func(a, b board.Unit) int {
-		x, y := r.Board.Province(a.Place), r.Board.Province(b.Place)
+		x, y := r.Board.Province(a.Location), r.Board.Province(b.Location)
 		before := -1
 		if r.Board.NameBefore(y, x) {
 			before = 1
@@ -145,7 +145,7 @@ func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
 		return cmp.Or(far[y]-far[x], int(b.Type)-int(a.Type), before)
 	})
 	for _, u := range units[:excess] {
-		p.Units[r.Board.Province(u.Place)] = board.Unit{}
+		p.Units[r.Board.Province(u.Location)] = board.Unit{}
 		out.Removed = append(out.Removed, u)
 	}
 }

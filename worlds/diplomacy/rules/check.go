@@ -27,7 +27,7 @@ func (r *Rules) check(p *Position, w board.Power, o order.Order, seas board.Seas
 	switch {
 	case w == board.None || w > board.Turkey:
 		return o, errors.New("it is nobody's order")
-	case o.At >= board.Places && !waive:
+	case o.At >= board.Locations && !waive:
 		return o, errors.New("it names no unit")
 	case p.Phase.Step == Retreats:
 		return r.checkRetreat(p, w, o)
@@ -54,15 +54,15 @@ func (r *Rules) checkMovement(p *Position, w board.Power, o order.Order, seas bo
 	case u.Power == board.None:
 		return o, fmt.Errorf("there is no unit in %s", r.Board.Code(o.At))
 	case u.Power != w:
-		return o, fmt.Errorf("%s is a unit of %s", r.UnitText(u), u.Power.Name())
+		return o, fmt.Errorf("%s is a unit of %s", r.Board.UnitText(u), u.Power.Name())
 	case o.Type != board.Any && o.Type != u.Type:
-		return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+		return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 	}
 	// The unit stands where it stands, whatever coast the order names (4.B.5).
-	o.Type, o.At = u.Type, u.Place
+	o.Type, o.At = u.Type, u.Location
 	switch o.Kind {
 	case order.Hold:
-		return order.New(order.Hold, u.Type, u.Place), nil
+		return order.New(order.Hold, u.Type, u.Location), nil
 	case order.Move:
 		return r.checkMove(u, o, seas)
 	case order.Support:
@@ -74,8 +74,8 @@ func (r *Rules) checkMovement(p *Position, w board.Power, o order.Order, seas bo
 }
 
 func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
-	from := r.Board.Province(u.Place)
-	if o.To >= board.Places {
+	from := r.Board.Province(u.Location)
+	if o.To >= board.Locations {
 		return o, errors.New("it does not say where to")
 	}
 	to := r.Board.Province(o.To)
@@ -88,8 +88,8 @@ func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.O
 		}
 		return r.fillCoast(u, o)
 	}
-	o.To = board.Place(to) // a coast says nothing to an army (4.B.6)
-	walks := r.Board.Reach(board.Army, u.Place).Has(to)
+	o.To = board.Location(to) // a coast says nothing to an army (4.B.6)
+	walks := r.Board.Reach(board.Army, u.Location).Has(to)
 	switch {
 	case walks && !o.Via:
 		return o, nil
@@ -101,19 +101,19 @@ func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.O
 		return o, fmt.Errorf("an army cannot stand in %s", r.Board.Code(o.To))
 	}
 	return o, fmt.Errorf("%s does not touch %s, and no fleets at sea could carry it; it touches %s",
-		r.UnitText(u), r.Board.Code(o.To), r.placesText(r.Board.Moves(u.Type, u.Place)))
+		r.Board.UnitText(u), r.Board.Code(o.To), r.placesText(r.Board.Moves(u.Type, u.Location)))
 }
 
 // fillCoast finds the coast a fleet moves to. Left out, it must be the only one in
 // reach (4.B.1, 4.B.2).
 func (r *Rules) fillCoast(u board.Unit, o order.Order) (order.Order, error) {
-	moves := r.Board.Moves(board.Fleet, u.Place)
+	moves := r.Board.Moves(board.Fleet, u.Location)
 	if moves.Has(o.To) {
 		return o, nil
 	}
 	if o.To < board.Provinces {
-		var in []board.Place
-		for _, at := range r.Board.FleetPlaces(r.Board.Province(o.To)) {
+		var in []board.Location
+		for _, at := range r.Board.FleetLocations(r.Board.Province(o.To)) {
 			if moves.Has(at) {
 				in = append(in, at)
 			}
@@ -126,7 +126,7 @@ func (r *Rules) fillCoast(u board.Unit, o order.Order) (order.Order, error) {
 			return o, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
 		}
 	}
-	return o, fmt.Errorf("%s does not touch %s; it touches %s", r.UnitText(u), r.Board.Code(o.To), r.placesText(moves))
+	return o, fmt.Errorf("%s does not touch %s; it touches %s", r.Board.UnitText(u), r.Board.Code(o.To), r.placesText(moves))
 }
 
 func (r *Rules) checkSupport(p *Position, u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
@@ -135,33 +135,33 @@ func (r *Rules) checkSupport(p *Position, u board.Unit, o order.Order, seas boar
 		return o, err
 	}
 	o.Via = false
-	reach := r.Board.Reach(u.Type, u.Place)
+	reach := r.Board.Reach(u.Type, u.Location)
 	if o.To == board.Nowhere {
 		if !reach.Has(r.Board.Province(o.Of)) {
-			return o, fmt.Errorf("%s cannot support in %s, since it could not go there", r.UnitText(u), r.Board.Code(o.Of))
+			return o, fmt.Errorf("%s cannot support in %s, since it could not go there", r.Board.UnitText(u), r.Board.Code(o.Of))
 		}
 		return o, nil
 	}
-	if o.To >= board.Places || !reach.Has(r.Board.Province(o.To)) {
-		return o, fmt.Errorf("%s cannot support into %s, since it could not go there", r.UnitText(u), r.Board.Code(o.To))
+	if o.To >= board.Locations || !reach.Has(r.Board.Province(o.To)) {
+		return o, fmt.Errorf("%s cannot support into %s, since it could not go there", r.Board.UnitText(u), r.Board.Code(o.To))
 	}
 	from, to := r.Board.Province(o.Of), r.Board.Province(o.To)
 	if from == to {
-		return o, fmt.Errorf("%s cannot move to where it is", r.UnitText(other))
+		return o, fmt.Errorf("%s cannot move to where it is", r.Board.UnitText(other))
 	}
 	if other.Type == board.Army {
-		o.To = board.Place(to)
-		if r.Board.Reach(board.Army, o.Of).Has(to) || r.carried(from, to, seas&^r.Board.SeaOf(r.Board.Province(u.Place))) {
+		o.To = board.Location(to)
+		if r.Board.Reach(board.Army, o.Of).Has(to) || r.carried(from, to, seas&^r.Board.SeaOf(r.Board.Province(u.Location))) {
 			return o, nil
 		}
 	} else if r.Board.Moves(board.Fleet, o.Of).Has(o.To) || o.To < board.Provinces && r.Board.Reach(board.Fleet, o.Of).Has(to) {
 		return o, nil
 	}
-	return o, fmt.Errorf("%s cannot move to %s", r.UnitText(other), r.Board.Code(o.To))
+	return o, fmt.Errorf("%s cannot move to %s", r.Board.UnitText(other), r.Board.Code(o.To))
 }
 
 func (r *Rules) checkConvoy(p *Position, u board.Unit, o order.Order, seas board.Seas) (order.Order, error) {
-	sea := r.Board.SeaOf(r.Board.Province(u.Place))
+	sea := r.Board.SeaOf(r.Board.Province(u.Location))
 	if sea == 0 {
 		return o, errors.New("only a fleet at sea carries armies")
 	}
@@ -170,24 +170,24 @@ func (r *Rules) checkConvoy(p *Position, u board.Unit, o order.Order, seas board
 		return o, err
 	}
 	if other.Type != board.Army {
-		return o, fmt.Errorf("%s is not an army", r.UnitText(other))
+		return o, fmt.Errorf("%s is not an army", r.Board.UnitText(other))
 	}
-	if o.To >= board.Places {
+	if o.To >= board.Locations {
 		return o, errors.New("it does not say where to")
 	}
 	to := r.Board.Province(o.To)
-	o.To, o.Via = board.Place(to), false
+	o.To, o.Via = board.Location(to), false
 	for _, c := range r.Board.Crossings(r.Board.Province(o.Of)) {
 		if c.To == to && c.Seas&sea != 0 && c.Seas&^seas == 0 {
 			return o, nil
 		}
 	}
-	return o, fmt.Errorf("%s is on no route of fleets from %s to %s", r.UnitText(u), r.Board.Code(o.Of), r.Board.Code(o.To))
+	return o, fmt.Errorf("%s is on no route of fleets from %s to %s", r.Board.UnitText(u), r.Board.Code(o.Of), r.Board.Code(o.To))
 }
 
 // other finds the unit that is supported or carried.
 func (r *Rules) other(p *Position, u board.Unit, o order.Order) (order.Order, board.Unit, error) {
-	if o.Of >= board.Places {
+	if o.Of >= board.Locations {
 		return o, board.Unit{}, errors.New("it does not say for which unit")
 	}
 	at := r.Board.Province(o.Of)
@@ -198,9 +198,9 @@ func (r *Rules) other(p *Position, u board.Unit, o order.Order) (order.Order, bo
 	case other == u:
 		return o, other, errors.New("a unit cannot do that for itself")
 	case o.OfType != board.Any && o.OfType != other.Type:
-		return o, other, fmt.Errorf("the unit there is %s", r.UnitText(other))
+		return o, other, fmt.Errorf("the unit there is %s", r.Board.UnitText(other))
 	}
-	o.OfType, o.Of = other.Type, other.Place
+	o.OfType, o.Of = other.Type, other.Location
 	return o, other, nil
 }
 
@@ -214,7 +214,7 @@ func (r *Rules) carried(from, to board.Province, seas board.Seas) bool {
 	return false
 }
 
-func (r *Rules) placesText(set board.Set[board.Place]) string {
+func (r *Rules) placesText(set board.Set[board.Location]) string {
 	var codes []string
 	for p := range set.All() {
 		codes = append(codes, r.Board.Code(p))

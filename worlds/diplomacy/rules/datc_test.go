@@ -133,7 +133,7 @@ func playDATC(t *testing.T, r *Rules, c datc) {
 	if c.Expect.Removed != nil {
 		var removed []string
 		for _, u := range out.Removed {
-			removed = append(removed, r.UnitText(u))
+			removed = append(removed, r.Board.UnitText(u))
 		}
 		if !slices.Equal(removed, c.Expect.Removed) {
 			t.Errorf("removed %v, want %v", removed, c.Expect.Removed)
@@ -176,7 +176,7 @@ func compareDislodged(t *testing.T, r *Rules, after *Position, want []datcDislod
 	var got []datcDislodged
 	for i := range after.Dislodged {
 		if d := &after.Dislodged[i]; d.Unit.Power != board.None {
-			got = append(got, datcDislodged{d.Unit.Power.Name(), r.UnitText(d.Unit), r.Board.Code(d.Attacker), r.RetreatTexts(d)})
+			got = append(got, datcDislodged{d.Unit.Power.Name(), r.Board.UnitText(d.Unit), r.Board.Code(d.Attacker), r.RetreatTexts(d)})
 		}
 	}
 	byUnit := func(a, b datcDislodged) int { return strings.Compare(a.Unit[2:], b.Unit[2:]) }

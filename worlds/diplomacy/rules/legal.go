@@ -62,17 +62,17 @@ func (r *Rules) legalRetreats(out []order.Order, d *Dislodged) []order.Order {
 		return out
 	}
 	for at := range d.Retreats.All() {
-		o := order.New(order.Retreat, d.Unit.Type, d.Unit.Place)
+		o := order.New(order.Retreat, d.Unit.Type, d.Unit.Location)
 		o.To = at
 		out = append(out, o)
 	}
-	return append(out, order.New(order.Disband, d.Unit.Type, d.Unit.Place))
+	return append(out, order.New(order.Disband, d.Unit.Type, d.Unit.Location))
 }
 
 func (r *Rules) legalAdjustments(out []order.Order, p *Position, at board.Province) []order.Order {
 	if u := p.Units[at]; u.Power != board.None {
 		if p.surplus(u.Power) < 0 {
-			out = append(out, order.New(order.Disband, u.Type, u.Place))
+			out = append(out, order.New(order.Disband, u.Type, u.Location))
 		}
 		return out
 	}
@@ -80,11 +80,11 @@ func (r *Rules) legalAdjustments(out []order.Order, p *Position, at board.Provin
 	if w == board.None || !r.Board.Homes(w).Has(at) || p.surplus(w) <= 0 {
 		return out
 	}
-	out = append(out, order.New(order.Build, board.Army, board.Place(at)))
-	for _, coast := range r.Board.FleetPlaces(at) {
+	out = append(out, order.New(order.Build, board.Army, board.Location(at)))
+	for _, coast := range r.Board.FleetLocations(at) {
 		out = append(out, order.New(order.Build, board.Fleet, coast))
 	}
-	return append(out, order.New(order.Waive, board.Any, board.Place(at)))
+	return append(out, order.New(order.Waive, board.Any, board.Location(at)))
 }
 
 // lister lists the legal orders of a movement phase.
@@ -121,7 +121,7 @@ func (l *lister) run() {
 		if u.Power == board.None {
 			continue
 		}
-		unit := ready{unit: u, at: board.Province(i), reach: b.Reach(u.Type, u.Place), army: -1}
+		unit := ready{unit: u, at: board.Province(i), reach: b.Reach(u.Type, u.Location), army: -1}
 		if u.Type == board.Army && b.Terrain(unit.at) == board.Coast && l.seas != 0 {
 			unit.army = l.sail(unit.at)
 		}
@@ -158,10 +158,10 @@ func (l *lister) sail(from board.Province) int {
 }
 
 func (l *lister) moves(u *ready) {
-	o := order.New(order.Hold, u.unit.Type, u.unit.Place)
+	o := order.New(order.Hold, u.unit.Type, u.unit.Location)
 	l.out = append(l.out, o)
 	o.Kind = order.Move
-	for to := range l.rules.Board.Moves(u.unit.Type, u.unit.Place).All() {
+	for to := range l.rules.Board.Moves(u.unit.Type, u.unit.Location).All() {
 		o.To = to
 		l.out = append(l.out, o)
 	}
@@ -170,20 +170,20 @@ func (l *lister) moves(u *ready) {
 	}
 	o.Via = true
 	for to := range l.armies[u.army].to.All() {
-		o.To = board.Place(to)
+		o.To = board.Location(to)
 		l.out = append(l.out, o)
 	}
 }
 
 func (l *lister) supports(u *ready) {
-	o := order.New(order.Support, u.unit.Type, u.unit.Place)
+	o := order.New(order.Support, u.unit.Type, u.unit.Location)
 	sea := l.rules.Board.SeaOf(u.at)
 	for i := range l.units {
 		other := &l.units[i]
 		if other.at == u.at {
 			continue
 		}
-		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Place, board.Nowhere
+		o.OfType, o.Of, o.To = other.unit.Type, other.unit.Location, board.Nowhere
 		if u.reach.Has(other.at) {
 			l.out = append(l.out, o)
 		}
@@ -200,7 +200,7 @@ func (l *lister) supports(u *ready) {
 			if sea != 0 && !other.reach.Has(to) && l.armies[other.army].all[to]&sea != 0 {
 				continue
 			}
-			o.To = board.Place(to)
+			o.To = board.Location(to)
 			l.out = append(l.out, o)
 		}
 	}
@@ -211,17 +211,17 @@ func (l *lister) convoys(u *ready) {
 	if sea == 0 {
 		return
 	}
-	o := order.New(order.Convoy, u.unit.Type, u.unit.Place)
+	o := order.New(order.Convoy, u.unit.Type, u.unit.Location)
 	for i := range l.units {
 		other := &l.units[i]
 		if other.army < 0 {
 			continue
 		}
-		o.OfType, o.Of = other.unit.Type, other.unit.Place
+		o.OfType, o.Of = other.unit.Type, other.unit.Location
 		v := &l.armies[other.army]
 		for to := range v.to.All() {
 			if v.any[to]&sea != 0 {
-				o.To = board.Place(to)
+				o.To = board.Location(to)
 				l.out = append(l.out, o)
 			}
 		}

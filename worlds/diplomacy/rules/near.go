@@ -12,7 +12,7 @@ type Way struct {
 	// Unit is who would go.
 	Unit board.Unit
 	To   board.Province
-	Path []board.Place
+	Path []board.Location
 }
 
 // NearestCentres are the ways of a unit to the centres nearest to it that its power
@@ -20,7 +20,7 @@ type Way struct {
 func (r *Rules) NearestCentres(p *Position, u board.Unit, n int) []Way {
 	var ways []Way
 	for c := range r.Board.SupplyCentres().All() {
-		if p.Owners[c] != u.Power && c != r.Board.Province(u.Place) {
+		if p.Owners[c] != u.Power && c != r.Board.Province(u.Location) {
 			ways = append(ways, Way{Unit: u, To: c})
 		}
 	}
@@ -33,7 +33,7 @@ func (r *Rules) NearestThreats(p *Position, u board.Unit, n int) []Way {
 	var ways []Way
 	for _, other := range p.Units {
 		if other.Power != board.None && other.Power != u.Power {
-			ways = append(ways, Way{Unit: other, To: r.Board.Province(u.Place)})
+			ways = append(ways, Way{Unit: other, To: r.Board.Province(u.Location)})
 		}
 	}
 	return r.nearest(ways, n)
@@ -42,12 +42,12 @@ func (r *Rules) NearestThreats(p *Position, u board.Unit, n int) []Way {
 // nearest keeps the n shortest ways, of equal ones those listed first, and finds their
 // paths.
 func (r *Rules) nearest(ways []Way, n int) []Way {
-	far := func(w Way) int { return r.Board.Distance(w.Unit.Type, w.Unit.Place, w.To) }
+	far := func(w Way) int { return r.Board.Distance(w.Unit.Type, w.Unit.Location, w.To) }
 	ways = slices.DeleteFunc(ways, func(w Way) bool { return far(w) == board.Far })
 	slices.SortStableFunc(ways, func(a, b Way) int { return cmp.Compare(far(a), far(b)) })
 	ways = ways[:min(len(ways), max(n, 0))]
 	for i, w := range ways {
-		ways[i].Path = r.Board.Path(w.Unit.Type, w.Unit.Place, w.To)
+		ways[i].Path = r.Board.Path(w.Unit.Type, w.Unit.Location, w.To)
 	}
 	return ways
 }

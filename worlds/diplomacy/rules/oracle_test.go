@@ -42,7 +42,7 @@ func (s *oracle) afloat(x board.Province) bool {
 	if s.p.Units[x].Type != board.Army || !s.moves(x) {
 		return false
 	}
-	if s.orders[x].Via || !s.b.Moves(board.Army, board.Place(x)).Has(board.Place(s.to(x))) {
+	if s.orders[x].Via || !s.b.Moves(board.Army, board.Location(x)).Has(board.Location(s.to(x))) {
 		return true
 	}
 	for y, o := range s.orders {
@@ -238,9 +238,9 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 		set.Add(list[rng.IntN(len(list))])
 	}
 	for x := range set.All() {
-		u := board.Unit{Power: board.Power(1 + rng.IntN(3)), Type: board.Army, Place: board.Place(x)}
-		if places := r.Board.FleetPlaces(x); len(places) > 0 && (r.Board.Terrain(x) == board.Sea || rng.IntN(3) == 0) {
-			u.Type, u.Place = board.Fleet, places[rng.IntN(len(places))]
+		u := board.Unit{Power: board.Power(1 + rng.IntN(3)), Type: board.Army, Location: board.Location(x)}
+		if places := r.Board.FleetLocations(x); len(places) > 0 && (r.Board.Terrain(x) == board.Sea || rng.IntN(3) == 0) {
+			u.Type, u.Location = board.Fleet, places[rng.IntN(len(places))]
 		}
 		if rng.IntN(8) > 0 {
 			p.Units[x] = u
@@ -316,7 +316,7 @@ func TestAgainstTheOracle(t *testing.T) {
 			one++
 			for x, won := range all[0] {
 				if s.won[x] != won {
-					t.Errorf("%s differs from the only consistent answer:\n%s", r.Board.Code(board.Place(x)), r.show(&out))
+					t.Errorf("%s differs from the only consistent answer:\n%s", r.Board.Code(board.Location(x)), r.show(&out))
 				}
 			}
 		case sunk:

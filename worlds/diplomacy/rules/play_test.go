@@ -84,19 +84,19 @@ func checkSound(t *testing.T, r *Rules, before, p *Position) {
 	t.Helper()
 	for i := range p.Units {
 		x := board.Province(i)
-		if u := p.Units[i]; u.Power != board.None && (r.Board.Province(u.Place) != x || !r.Board.Stands(u.Type, u.Place)) {
-			t.Errorf("%s stands in %s", r.UnitText(u), r.Board.Name(x))
+		if u := p.Units[i]; u.Power != board.None && (r.Board.Province(u.Location) != x || !r.Board.Stands(u.Type, u.Location)) {
+			t.Errorf("%s stands in %s", r.Board.UnitText(u), r.Board.Name(x))
 		}
 		if p.Owners[i] != board.None && !r.Board.SupplyCentres().Has(x) {
 			t.Errorf("%s owns %s", p.Owners[i], r.Board.Name(x))
 		}
 		d := &p.Dislodged[i]
 		if d.Unit.Power != board.None && p.Phase.Step != Retreats {
-			t.Errorf("%s is still dislodged", r.UnitText(d.Unit))
+			t.Errorf("%s is still dislodged", r.Board.UnitText(d.Unit))
 		}
 		for at := range d.Retreats.All() {
-			if !r.Board.Moves(d.Unit.Type, d.Unit.Place).Has(at) || p.Units[r.Board.Province(at)].Power != board.None {
-				t.Errorf("%s may retreat to %s", r.UnitText(d.Unit), r.Board.Code(at))
+			if !r.Board.Moves(d.Unit.Type, d.Unit.Location).Has(at) || p.Units[r.Board.Province(at)].Power != board.None {
+				t.Errorf("%s may retreat to %s", r.Board.UnitText(d.Unit), r.Board.Code(at))
 			}
 		}
 	}
@@ -149,8 +149,8 @@ func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Orde
 	var list []order.Order
 	for range 4 {
 		o := order.Order{
-			Kind: order.Kind(rng.IntN(9)), Via: rng.IntN(4) == 0, Type: board.Type(rng.IntN(4)), At: board.Place(rng.IntN(83)),
-			OfType: board.Type(rng.IntN(4)), Of: board.Place(rng.IntN(83)), To: board.Place(rng.IntN(83)),
+			Kind: order.Kind(rng.IntN(9)), Via: rng.IntN(4) == 0, Type: board.Type(rng.IntN(4)), At: board.Location(rng.IntN(83)),
+			OfType: board.Type(rng.IntN(4)), Of: board.Location(rng.IntN(83)), To: board.Location(rng.IntN(83)),
 		}
 		if _, err := r.Check(p, w, o); err != nil {
 			list = append(list, o)
@@ -208,8 +208,8 @@ func TestLegalIsComplete(t *testing.T) {
 				everyOrder(u, func(o order.Order) {
 					checked, err := r.Check(&p, u.Power, o)
 					// A walk over water is listed with VIA, the support of a fleet without coast.
-					if err != nil || o.Kind == order.Support && o.To >= board.Provinces && o.To < board.Places ||
-						o.Kind == order.Move && u.Type == board.Army && !o.Via && !r.Board.Reach(u.Type, u.Place).Has(r.Board.Province(o.To)) {
+					if err != nil || o.Kind == order.Support && o.To >= board.Provinces && o.To < board.Locations ||
+						o.Kind == order.Move && u.Type == board.Army && !o.Via && !r.Board.Reach(u.Type, u.Location).Has(r.Board.Province(o.To)) {
 						return
 					}
 					if !listed[checked] {
@@ -223,17 +223,17 @@ func TestLegalIsComplete(t *testing.T) {
 
 // everyOrder goes through all orders a unit could be given, sensible or not.
 func everyOrder(u board.Unit, do func(order.Order)) {
-	do(order.New(order.Hold, u.Type, u.Place))
-	for to := range board.Place(board.Places + 1) {
-		if to == board.Places {
+	do(order.New(order.Hold, u.Type, u.Location))
+	for to := range board.Location(board.Locations + 1) {
+		if to == board.Locations {
 			to = board.Nowhere
 		}
 		for _, via := range []bool{false, true} {
-			do(order.Order{Kind: order.Move, Via: via, Type: u.Type, At: u.Place, Of: board.Nowhere, To: to})
+			do(order.Order{Kind: order.Move, Via: via, Type: u.Type, At: u.Location, Of: board.Nowhere, To: to})
 		}
-		for of := range board.Place(board.Provinces) {
+		for of := range board.Location(board.Provinces) {
 			for _, k := range []order.Kind{order.Support, order.Convoy} {
-				do(order.Order{Kind: k, At: u.Place, Of: of, To: to})
+				do(order.Order{Kind: k, At: u.Location, Of: of, To: to})
 			}
 		}
 	}

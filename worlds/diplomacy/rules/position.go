@@ -12,9 +12,9 @@ import (
 type Dislodged struct {
 	Unit board.Unit
 	// Attacker is where the attack came from, board.Nowhere if nobody knows.
-	Attacker board.Place
+	Attacker board.Location
 	// Retreats are the places it may go to. Without any it is lost.
-	Retreats board.Set[board.Place]
+	Retreats board.Set[board.Location]
 }
 
 // Position is everything that counts for how the game goes on. Positions are values:
@@ -30,8 +30,8 @@ type Position struct {
 func (r *Rules) Start() Position {
 	p := Position{Phase: First()}
 	for _, u := range r.Board.Start() {
-		p.Units[r.Board.Province(u.Place)] = u
-		p.Owners[r.Board.Province(u.Place)] = u.Power
+		p.Units[r.Board.Province(u.Location)] = u
+		p.Owners[r.Board.Province(u.Location)] = u.Power
 	}
 	return p
 }
@@ -86,9 +86,9 @@ func (p *Position) Hash() uint64 {
 	b = append(b, byte(p.Phase.Season), byte(p.Phase.Step))
 	for i := range p.Units {
 		u, d := p.Units[i], &p.Dislodged[i]
-		b = append(b, byte(u.Power), byte(u.Type), byte(u.Place), byte(p.Owners[i]), byte(d.Unit.Power))
+		b = append(b, byte(u.Power), byte(u.Type), byte(u.Location), byte(p.Owners[i]), byte(d.Unit.Power))
 		if d.Unit.Power != board.None {
-			b = append(b, byte(d.Unit.Type), byte(d.Unit.Place), byte(d.Attacker))
+			b = append(b, byte(d.Unit.Type), byte(d.Unit.Location), byte(d.Attacker))
 			b = binary.LittleEndian.AppendUint64(b, d.Retreats[0])
 			b = binary.LittleEndian.AppendUint64(b, d.Retreats[1])
 		}

@@ -40,7 +40,7 @@ func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 	}
 	var orders Orders
 	lists := r.byUnit(p)
-	moves := map[board.Place]board.Province{}
+	moves := map[board.Location]board.Province{}
 	for _, w := range board.Powers() {
 		for _, list := range lists[w] {
 			o := list[0]
@@ -59,7 +59,7 @@ func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 			convoy := rng.IntN(2) == 0
 			orders[w][i] = pick(rng, list, func(o order.Order) bool {
 				to, ok := moves[o.Of]
-				return ok && o.To < board.Places && to == r.Board.Province(o.To) && (o.Kind == order.Convoy) == convoy
+				return ok && o.To < board.Locations && to == r.Board.Province(o.To) && (o.Kind == order.Convoy) == convoy
 			})
 		}
 	}

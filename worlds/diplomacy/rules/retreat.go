@@ -16,19 +16,19 @@ func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.O
 	case u.Power == board.None:
 		return o, fmt.Errorf("no unit in %s has to retreat", r.Board.Code(o.At))
 	case u.Power != w:
-		return o, fmt.Errorf("%s is a unit of %s", r.UnitText(u), u.Power.Name())
+		return o, fmt.Errorf("%s is a unit of %s", r.Board.UnitText(u), u.Power.Name())
 	case o.Type != board.Any && o.Type != u.Type:
-		return o, fmt.Errorf("the unit there is %s", r.UnitText(u))
+		return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 	}
 	switch o.Kind {
 	case order.Disband:
-		return order.New(order.Disband, u.Type, u.Place), nil
+		return order.New(order.Disband, u.Type, u.Location), nil
 	case order.Move, order.Retreat:
 		to, err := r.retreatTo(d, o.To)
 		if err != nil {
 			return o, err
 		}
-		o = order.New(order.Retreat, u.Type, u.Place)
+		o = order.New(order.Retreat, u.Type, u.Location)
 		o.To = to
 		return o, nil
 	}
@@ -37,16 +37,16 @@ func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.O
 
 // retreatTo finds the place a retreat means: a coast may be left out where only one
 // is open.
-func (r *Rules) retreatTo(d *Dislodged, to board.Place) (board.Place, error) {
-	if d.Unit.Type == board.Army && to < board.Places {
-		to = board.Place(r.Board.Province(to))
+func (r *Rules) retreatTo(d *Dislodged, to board.Location) (board.Location, error) {
+	if d.Unit.Type == board.Army && to < board.Locations {
+		to = board.Location(r.Board.Province(to))
 	}
 	if d.Retreats.Has(to) {
 		return to, nil
 	}
-	var in []board.Place
+	var in []board.Location
 	if to < board.Provinces {
-		for _, at := range r.Board.FleetPlaces(board.Province(to)) {
+		for _, at := range r.Board.FleetLocations(board.Province(to)) {
 			if d.Retreats.Has(at) {
 				in = append(in, at)
 			}
@@ -58,9 +58,9 @@ func (r *Rules) retreatTo(d *Dislodged, to board.Place) (board.Place, error) {
 	case len(in) > 1:
 		return to, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
 	case d.Retreats.Empty():
-		return to, fmt.Errorf("%s has nowhere to retreat to", r.UnitText(d.Unit))
+		return to, fmt.Errorf("%s has nowhere to retreat to", r.Board.UnitText(d.Unit))
 	}
-	return to, fmt.Errorf("%s may retreat to %s", r.UnitText(d.Unit), r.placesText(d.Retreats))
+	return to, fmt.Errorf("%s may retreat to %s", r.Board.UnitText(d.Unit), r.placesText(d.Retreats))
 }
 
 // retreat carries out a retreat phase.
@@ -96,8 +96,8 @@ func (r *Rules) retreat(p *Position, orders *Orders, out *Outcome) {
 		case count[r.Board.Province(res.Order.To)] > 1:
 			res.Code, res.Disbanded = Bounce, true
 		default:
-			u.Place = res.Order.To
-			out.After.Units[r.Board.Province(u.Place)] = u
+			u.Location = res.Order.To
+			out.After.Units[r.Board.Province(u.Location)] = u
 		}
 	}
 }

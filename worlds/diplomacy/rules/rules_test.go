@@ -252,7 +252,7 @@ func TestNearest(t *testing.T) {
 	p := r.Start()
 	show := func(ways []Way) (texts []string) {
 		for _, w := range ways {
-			text := r.UnitText(w.Unit) + ":"
+			text := r.Board.UnitText(w.Unit) + ":"
 			for _, at := range w.Path {
 				text += " " + r.Board.Code(at)
 			}

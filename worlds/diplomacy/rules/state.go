@@ -34,8 +34,8 @@ func (r *Rules) State(p *Position) State {
 	for i := range p.Dislodged {
 		if d := &p.Dislodged[i]; d.Unit.Power != board.None {
 			w := d.Unit.Power.String()
-			s.Units[w] = append(s.Units[w], "*"+r.UnitText(d.Unit))
-			s.Retreats[w][r.UnitText(d.Unit)] = r.RetreatTexts(d)
+			s.Units[w] = append(s.Units[w], "*"+r.Board.UnitText(d.Unit))
+			s.Retreats[w][r.Board.UnitText(d.Unit)] = r.RetreatTexts(d)
 		}
 	}
 	return s

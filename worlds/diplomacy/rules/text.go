@@ -14,9 +14,9 @@ func (r *Rules) Put(p *Position, w board.Power, text string) error {
 	if err != nil {
 		return err
 	}
-	at := &p.Units[r.Board.Province(u.Place)]
+	at := &p.Units[r.Board.Province(u.Location)]
 	if at.Power != board.None {
-		return fmt.Errorf("rules: unit %q: %s of %s is there already", text, r.UnitText(*at), at.Power.Name())
+		return fmt.Errorf("rules: unit %q: %s of %s is there already", text, r.Board.UnitText(*at), at.Power.Name())
 	}
 	*at = u
 	return nil
@@ -24,7 +24,7 @@ func (r *Rules) Put(p *Position, w board.Power, text string) error {
 
 // Own gives a supply centre, written like PAR, to a power.
 func (r *Rules) Own(p *Position, w board.Power, text string) error {
-	place, err := order.ParsePlace(r.Board, text)
+	place, err := order.ParseLocation(r.Board, text)
 	if err != nil {
 		return err
 	}
@@ -49,13 +49,13 @@ func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retr
 	}
 	d := Dislodged{Unit: u, Attacker: board.Nowhere}
 	if attacker != "" {
-		from, err := order.ParsePlace(r.Board, attacker)
+		from, err := order.ParseLocation(r.Board, attacker)
 		if err != nil {
 			return err
 		}
-		d.Attacker = board.Place(r.Board.Province(from))
+		d.Attacker = board.Location(r.Board.Province(from))
 	}
-	free := r.Board.Moves(u.Type, u.Place)
+	free := r.Board.Moves(u.Type, u.Location)
 	for at := range free.All() {
 		if p.Units[r.Board.Province(at)].Power != board.None {
 			free.Remove(at)
@@ -64,32 +64,32 @@ func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retr
 	if d.Retreats, err = r.readRetreats(u, free, d.Attacker, retreats); err != nil {
 		return err
 	}
-	at := &p.Dislodged[r.Board.Province(u.Place)]
+	at := &p.Dislodged[r.Board.Province(u.Location)]
 	if at.Unit.Power != board.None {
-		return fmt.Errorf("rules: dislodged %q: %s of %s is dislodged there already", text, r.UnitText(at.Unit), at.Unit.Power.Name())
+		return fmt.Errorf("rules: dislodged %q: %s of %s is dislodged there already", text, r.Board.UnitText(at.Unit), at.Unit.Power.Name())
 	}
 	*at = d
 	return nil
 }
 
-func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Place], attacker board.Place, texts []string) (board.Set[board.Place], error) {
+func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Location], attacker board.Location, texts []string) (board.Set[board.Location], error) {
 	if texts == nil {
 		if attacker != board.Nowhere {
 			free.Remove(attacker)
-			for _, at := range r.Board.FleetPlaces(r.Board.Province(attacker)) {
+			for _, at := range r.Board.FleetLocations(r.Board.Province(attacker)) {
 				free.Remove(at)
 			}
 		}
 		return free, nil
 	}
-	var set board.Set[board.Place]
+	var set board.Set[board.Location]
 	for _, text := range texts {
-		at, err := order.ParsePlace(r.Board, text)
+		at, err := order.ParseLocation(r.Board, text)
 		if err != nil {
 			return set, err
 		}
 		if !free.Has(at) {
-			return set, fmt.Errorf("rules: retreat %q: %s cannot go there; free are: %s", text, r.UnitText(u), r.placesText(free))
+			return set, fmt.Errorf("rules: retreat %q: %s cannot go there; free are: %s", text, r.Board.UnitText(u), r.placesText(free))
 		}
 		set.Add(at)
 	}
@@ -103,17 +103,17 @@ func (r *Rules) readUnit(w board.Power, text string) (board.Unit, error) {
 		return board.Unit{}, err
 	}
 	if t == board.Army {
-		at = board.Place(r.Board.Province(at))
+		at = board.Location(r.Board.Province(at))
 	}
 	if !r.Board.Stands(t, at) {
 		name := r.Board.Name(r.Board.Province(at))
-		coasts := r.Board.FleetPlaces(r.Board.Province(at))
+		coasts := r.Board.FleetLocations(r.Board.Province(at))
 		if t == board.Fleet && len(coasts) > 1 {
 			return board.Unit{}, fmt.Errorf("rules: unit %q: say which coast: %s or %s", text, r.Board.Code(coasts[0]), r.Board.Code(coasts[1]))
 		}
 		return board.Unit{}, fmt.Errorf("rules: unit %q: no such unit can stand in %s", text, name)
 	}
-	return board.Unit{Power: w, Type: t, Place: at}, nil
+	return board.Unit{Power: w, Type: t, Location: at}, nil
 }
 
 // UnitTexts are the units of a power as they are written, sorted.
@@ -121,7 +121,7 @@ func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
 	var texts []string
 	for _, u := range p.Units {
 		if u.Power == w && w != board.None {
-			texts = append(texts, r.UnitText(u))
+			texts = append(texts, r.Board.UnitText(u))
 		}
 	}
 	slices.Sort(texts)
@@ -133,14 +133,11 @@ func (r *Rules) CentreTexts(p *Position, w board.Power) []string {
 	var texts []string
 	for c, owner := range p.Owners {
 		if owner == w && w != board.None {
-			texts = append(texts, r.Board.Code(board.Place(c)))
+			texts = append(texts, r.Board.Code(board.Location(c)))
 		}
 	}
 	return texts
 }
-
-// UnitText is a unit as it is written: A PAR.
-func (r *Rules) UnitText(u board.Unit) string { return u.Type.String() + " " + r.Board.Code(u.Place) }
 
 // RetreatTexts are the retreats of a unit as they are written, sorted. It is never
 // nil.

@@ -166,7 +166,7 @@ func (w *writer) influenced(power board.Power) []string {
 	list := []string{}
 	for i, who := range w.influence {
 		if who == power {
-			list = append(list, w.rules.Board.Code(board.Place(i)))
+			list = append(list, w.rules.Board.Code(board.Location(i)))
 		}
 	}
 	return list
@@ -175,7 +175,7 @@ func (w *writer) influenced(power board.Power) []string {
 func (w *writer) homes(power board.Power) []string {
 	list := []string{}
 	for c := range w.rules.Board.Homes(power).All() {
-		list = append(list, w.rules.Board.Code(board.Place(c)))
+		list = append(list, w.rules.Board.Code(board.Location(c)))
 	}
 	return list
 }
@@ -189,7 +189,7 @@ func (w *writer) build(pos *rules.Position, power board.Power) build {
 	if b.Count > 0 {
 		for c := range w.rules.Board.Homes(power).All() {
 			if pos.Owners[c] == power && pos.Units[c].Power == board.None {
-				b.Homes = append(b.Homes, w.rules.Board.Code(board.Place(c)))
+				b.Homes = append(b.Homes, w.rules.Board.Code(board.Location(c)))
 			}
 		}
 	}

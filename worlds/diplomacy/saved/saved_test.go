@@ -11,6 +11,7 @@ import (
 	"parley/worlds/diplomacy"
 	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
+	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/saved"
 )
 
@@ -24,7 +25,7 @@ func game(t *testing.T) record.Game {
 		t.Fatal(err)
 	}
 	lineup := world.Lineup{}
-	for _, seat := range diplomacy.Seats() {
+	for _, seat := range board.PowerNames() {
 		lineup[seat] = world.Agent{Bot: "greedy"}
 	}
 	w, err := k.World(params, lineup)

@@ -1,11 +1,12 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"parley/world"
-	picture "parley/worlds/diplomacy/board"
+	"parley/worlds/diplomacy/drawing"
 	"parley/worlds/diplomacy/press"
 	"parley/worlds/diplomacy/record"
 	"parley/worlds/diplomacy/rules"
@@ -13,85 +14,76 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Replay makes a game to step through, phase by phase, out of its notes.
-func Replay(_ world.Played, notes []world.Note) []world.Exhibit {
+// Replay makes the replay of a game, phase by phase, from its notes.
+func Replay(notes []world.Note) []world.Exhibit {
 	g := record.Read(notes)
 	if len(g.Phases) == 0 {
 		return nil
 	}
 	b := board.New()
-	show := world.Replay{Base: picture.Map()}
+	d := drawing.New(b)
+	show := world.Replay{Base: d.Base()}
+	add := func(title string, s drawing.Scene, err error, lines ...world.FrameLine) {
+		frame := world.Frame{Title: title, Lines: lines}
+		if err == nil {
+			frame.SVG, _ = d.Overlay(s) // a position that cannot be drawn has only words
+		}
+		show.Frames = append(show.Frames, frame)
+	}
 	for i := range g.Phases {
 		p := &g.Phases[i]
-		frame := world.Frame{Title: p.State.Name, Lines: frameLines(p)}
-		frame.SVG, _ = picture.Overlay(Scene(b, p)) // a position that cannot be drawn is told in words
-		show.Frames = append(show.Frames, frame)
+		s, err := Scene(b, p)
+		add(p.State.Name, s, err, frameLines(p)...)
 	}
 	if g.End != nil {
-		frame := world.Frame{Title: "the end", Lines: []world.FrameLine{{Text: endText(g.End)}}}
-		frame.SVG, _ = picture.Overlay(stateScene("The end: "+g.End.Reason, g.End.State))
-		show.Frames = append(show.Frames, frame)
+		s, err := stateScene(b, "The end: "+g.End.Reason, g.End.State)
+		add("the end", s, err, world.FrameLine{Text: endText(g.End)})
 	}
-	return []world.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture is the position of a phase with the orders given in it, coloured by what came of them."}}
+	return []world.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture shows the position of a phase and the orders given in it. Colours show their results."}}
 }
 
 func endText(e *record.End) string {
-	if len(e.Winners) == 0 {
-		return "The game ended: " + e.Reason + "."
-	}
-	return "The game ended: " + e.Reason + ", " + strings.Join(e.Winners, ", ") + "."
+	return "The game ended: " + strings.Join(append([]string{e.Reason}, e.Winners...), ", ") + "."
 }
 
-// Scene is the picture of a phase: the position its orders were given in, the orders and
-// what came of them.
-func Scene(b *board.Board, p *record.Phase) picture.Scene {
-	s := stateScene(p.State.Name, p.State)
-	for _, seat := range seats() {
-		for _, o := range p.Orders[seat] {
-			if drawn, ok := drawnOrder(b, seat, o); ok {
-				drawn.Unit.Dislodged = strings.HasSuffix(p.State.Name, "R")
-				s.Orders = append(s.Orders, drawn)
+// Scene is the picture of a phase: the position in which its orders were given, the orders
+// and their results. Orders that cannot be read are left out.
+func Scene(b *board.Board, p *record.Phase) (drawing.Scene, error) {
+	s, err := stateScene(b, p.State.Name, p.State)
+	for _, w := range board.Powers() {
+		for _, o := range p.Orders[w.String()] {
+			if read, err := order.Parse(b, o.Order); err == nil && read.Kind != order.Waive {
+				s.Orders = append(s.Orders, drawing.Order{Order: read, Power: w, Dislodged: strings.HasSuffix(p.State.Name, "R"), Results: o.Results})
 			}
 		}
 	}
-	return s
+	return s, err
 }
 
 // stateScene is the picture of a position.
-func stateScene(title string, state rules.State) picture.Scene {
-	s := picture.Scene{Title: title, Held: map[string]string{}}
-	for _, seat := range seats() {
-		for _, c := range state.Centers[seat] {
-			s.Held[c] = seat
+func stateScene(b *board.Board, title string, state rules.State) (drawing.Scene, error) {
+	s := drawing.Scene{Title: title, Owners: map[board.Province]board.Power{}}
+	for _, w := range board.Powers() {
+		for _, c := range state.Centers[w.String()] {
+			at, err := order.ParseLocation(b, c)
+			if err != nil {
+				return s, fmt.Errorf("show: centers: %w", err)
+			}
+			s.Owners[b.Province(at)] = w
 		}
-		for _, text := range state.Units[seat] {
+		for _, text := range state.Units[w.String()] {
 			text, dislodged := strings.CutPrefix(text, "*")
-			kind, at, _ := strings.Cut(text, " ")
-			s.Units = append(s.Units, picture.Unit{Power: seat, Fleet: kind == "F", At: at, Dislodged: dislodged})
+			t, at, err := order.ParseUnit(b, text)
+			if err != nil {
+				return s, fmt.Errorf("show: units: %w", err)
+			}
+			s.Units = append(s.Units, drawing.Unit{Unit: board.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged})
 		}
 	}
-	return s
+	return s, nil
 }
 
-func drawnOrder(b *board.Board, seat string, o record.Order) (picture.Order, bool) {
-	read, err := order.Parse(b, o.Order)
-	if err != nil || !slices.Contains(picture.Kinds(), picture.Kind(read.Kind.String())) {
-		return picture.Order{}, false
-	}
-	drawn := picture.Order{
-		Unit: picture.Unit{Power: seat, Fleet: read.Type == board.Fleet, At: b.Code(read.At)},
-		Kind: picture.Kind(read.Kind.String()), Results: o.Results,
-	}
-	if read.Of != board.Nowhere {
-		drawn.From = b.Code(read.Of)
-	}
-	if read.To != board.Nowhere {
-		drawn.To = b.Code(read.To)
-	}
-	return drawn, true
-}
-
-// frameLines are what was said and written in a phase, in order.
+// frameLines lists what was said and written in a phase, in order.
 func frameLines(p *record.Phase) []world.FrameLine {
 	var lines []world.FrameLine
 	diary := func(about ...string) {
@@ -110,16 +102,8 @@ func frameLines(p *record.Phase) []world.FrameLine {
 		lines = append(lines, world.FrameLine{Who: m.From, To: to, Text: m.Text})
 	}
 	diary(record.AboutTalks, record.AboutYears)
-	for _, seat := range seats() {
-		var orders []string
-		for _, o := range p.Orders[seat] {
-			text := o.Order
-			if failed := record.Failures(o.Results); failed != "" {
-				text += " (" + failed + ")"
-			}
-			orders = append(orders, text)
-		}
-		if len(orders) > 0 {
+	for _, seat := range board.PowerNames() {
+		if orders := p.OrderTexts(seat); len(orders) > 0 {
 			lines = append(lines, world.FrameLine{Who: seat, To: "orders", Text: strings.Join(orders, "; ")})
 		}
 	}

@@ -20,7 +20,7 @@ func TestNothingToShow(t *testing.T) {
 	if list := x.Exhibits(); list != nil {
 		t.Errorf("%+v", list)
 	}
-	if Replay(world.Played{}, nil) != nil {
+	if Replay(nil) != nil {
 		t.Error("a replay of nothing")
 	}
 }
@@ -33,7 +33,7 @@ func TestHalfARecord(t *testing.T) {
 	if len(x.Exhibits()) < 5 {
 		t.Errorf("%+v", x.Exhibits())
 	}
-	list := Replay(world.Played{}, []world.Note{
+	list := Replay([]world.Note{
 		{Kind: record.NotePhase, Data: json.RawMessage(`{"state":{"name":"S1901M","units":{"FRANCE":["Q","A ???"]},"centers":{"FRANCE":["ZZZ"]}},"orders":{"FRANCE":[{"order":"dance"}]}}`)},
 		{Kind: record.NoteMessage, Seat: "FRANCE", Data: json.RawMessage(`{"phase":"S1901M","to":"ALL","text":"<script>"}`)},
 	})
@@ -46,12 +46,12 @@ func TestHalfARecord(t *testing.T) {
 // TestMomentsThatMatter: of many moments the weightiest are kept.
 func TestMomentsThatMatter(t *testing.T) {
 	t.Parallel()
-	g := &gallery{}
+	g := &report{}
 	for i := range 100 {
-		g.moments = append(g.moments, sighting{i, record.Moment{Weight: i % 10, Text: strings.Repeat("x", i)}})
+		g.moments = append(g.moments, moment{i, record.Moment{Weight: i % 10, Text: strings.Repeat("x", i)}})
 	}
 	g.trim()
-	if len(g.moments) != mostMoments || g.moments[0].Weight != 9 || g.moments[19].Weight != 8 || g.moments[0].episode != 9 {
+	if len(g.moments) != maxMoments || g.moments[0].Weight != 9 || g.moments[19].Weight != 8 || g.moments[0].episode != 9 {
 		t.Errorf("%+v", g.moments)
 	}
 }
@@ -64,14 +64,16 @@ func TestScene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Scene(board.New(), &p)
-	if len(s.Units) != 3 || !s.Units[1].Dislodged || s.Held["PAR"] != "FRANCE" || len(s.Orders) != 2 {
-		t.Fatalf("%+v", s)
+	b := board.New()
+	s, err := Scene(b, &p)
+	paris, _ := b.Find("PAR")
+	if err != nil || len(s.Units) != 3 || !s.Units[1].Dislodged || s.Owners[paris] != board.France || len(s.Orders) != 2 {
+		t.Fatalf("%+v %v", s, err)
 	}
-	if o := s.Orders[0]; o.To != "GAS" || !o.Unit.Dislodged || o.Kind != "retreat" {
+	if o := s.Orders[0]; o.Text(b) != "A BUR R GAS" || !o.Dislodged || o.Power != board.France {
 		t.Errorf("%+v", o)
 	}
-	if o := s.Orders[1]; o.From != "BOT" || o.To != "LVN" || !o.Unit.Fleet {
+	if o := s.Orders[1]; o.Text(b) != "F STP/SC S F BOT - LVN" || o.Power != board.Germany {
 		t.Errorf("%+v", o)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// selfSigned makes a certificate for this machine that is valid for a day.
+// selfSigned returns a certificate for this machine that is valid for a day.
 func selfSigned(now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -7,20 +7,32 @@ import (
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/wire/body"
-	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
-	"parley/internal/wire/messages"
 	"parley/llm"
 )
 
-// whole appends an answer in one piece.
-func (f *format) whole(dst []byte, x *check.Exchange) []byte {
+// exchange is a request with its answer.
+type exchange struct {
+	*check.Ask
+	Case    *sim.Case
+	Answer  *sim.Answer
+	Usage   llm.Usage
+	ID      string // without a prefix
+	Created int64  // Unix seconds
+	Chunk   int    // tokens in an event of a stream
+	Batch   bool   // answered in a batch
+
+	WeightVersion string // of the model; may be empty
+}
+
+// whole appends an answer that is not streamed.
+func (f *format) whole(dst []byte, x *exchange) []byte {
 	m, r := f.response(x)
 	if f.style != quota.Anthropic {
 		return append(f.append(dst, m, r), '\n')
 	}
 	for i, c := range r.ToolCalls {
-		if !body.Valid([]byte(c.Arguments)) { // cut off: what is not streamed is never a part of a value
+		if !body.Valid([]byte(c.Arguments)) { // the answer was cut: the format cannot hold half a value
 			r.ToolCalls[i].Arguments = "{}"
 		}
 	}
@@ -28,7 +40,7 @@ func (f *format) whole(dst []byte, x *check.Exchange) []byte {
 }
 
 // stream appends the events of an answer.
-func (f *format) stream(dst []byte, x *check.Exchange) []byte {
+func (f *format) stream(dst []byte, x *exchange) []byte {
 	m, r := f.response(x)
 	w := f.writer(m)
 	dst = w.Begin(dst)
@@ -43,11 +55,11 @@ func (f *format) stream(dst []byte, x *check.Exchange) []byte {
 	for piece := range sim.Chunks(r.Refusal, x.Chunk) {
 		dst = w.Add(dst, completion.Delta{Refusal: piece})
 	}
-	at := 0 // in the tokens
+	tokens := 0
 	for piece := range sim.Chunks(r.Text, x.Chunk) {
-		from := at
-		at += sim.CountTokens(piece)
-		dst = w.Add(dst, completion.Delta{Text: piece, Logprobs: part(r.Logprobs, from, at), TokenIDs: part(r.TokenIDs, from, at)})
+		from := tokens
+		tokens += sim.CountTokens(piece)
+		dst = w.Add(dst, completion.Delta{Text: piece, Logprobs: slice(r.Logprobs, from, tokens), TokenIDs: slice(r.TokenIDs, from, tokens)})
 	}
 	for i, c := range r.ToolCalls {
 		dst = w.Add(dst, completion.Delta{Call: i, ID: c.ID, Name: c.Name})
@@ -58,13 +70,13 @@ func (f *format) stream(dst []byte, x *check.Exchange) []byte {
 	return w.End(dst, r)
 }
 
-// part is list[from:to], as far as there is any; of no list it is none.
-func part[T any](list []T, from, to int) []T {
+// slice returns the part of list[from:to] that exists.
+func slice[T any](list []T, from, to int) []T {
 	return list[min(from, len(list)):min(to, len(list))]
 }
 
-// response puts an answer as the vendor's servers would give it.
-func (f *format) response(x *check.Exchange) (completion.Meta, *llm.Response) {
+// response returns an answer as the vendor's servers give it.
+func (f *format) response(x *exchange) (completion.Meta, *llm.Response) {
 	a := x.Answer
 	m := completion.Meta{ID: f.id + x.ID, Model: x.Request.Model, Created: x.Created, Usage: x.IncludeUsage, Stop: a.Stop}
 	r := &llm.Response{Text: a.Text, Refusal: a.Refusal, Finish: a.Finish, Usage: x.Usage}
@@ -78,7 +90,7 @@ func (f *format) response(x *check.Exchange) (completion.Meta, *llm.Response) {
 		if x.Batch {
 			m.Tier = "batch"
 		}
-		r.Refusal = "" // it is told by the reason to stop
+		r.Refusal = "" // the stop reason reports it
 		if a.Thought != "" {
 			r.Thoughts = []llm.Thought{{Text: a.Thought, Signature: "c2lt" + strconv.FormatUint(x.Case.Digest, 16)}} // "sim" in base64
 		}
@@ -96,7 +108,7 @@ func (f *format) response(x *check.Exchange) (completion.Meta, *llm.Response) {
 	}
 	m.WeightVersion = x.WeightVersion
 	if r.Finish == llm.FinishRefused {
-		r.Finish = llm.FinishStop // a refusal stops like any other answer
+		r.Finish = llm.FinishStop // chat completions report a refusal in the message
 	}
 	if x.Request.TokenIDs {
 		r.TokenIDs, r.PromptTokenIDs = a.IDs(), x.Case.PromptIDs()
@@ -105,7 +117,7 @@ func (f *format) response(x *check.Exchange) (completion.Meta, *llm.Response) {
 	return m, r
 }
 
-// tierOf returns the tier a request was served in.
+// tierOf returns the tier that serves a request.
 func tierOf(asked string) string {
 	switch asked {
 	case "", "auto":
@@ -115,12 +127,4 @@ func tierOf(asked string) string {
 	default:
 		return asked
 	}
-}
-
-// appendError appends an error in a vendor's form.
-func appendError(dst []byte, style quota.Style, e *check.Error, requestID string) []byte {
-	if style == quota.Anthropic {
-		return messages.AppendError(dst, e.Told(requestID))
-	}
-	return append(chat.AppendError(dst, e.Told("")), '\n')
 }

@@ -8,19 +8,19 @@ import (
 	"sync"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/endpoint"
 )
 
-// engine is what inference engines and the proxies before them have beside the vendors' APIs:
-// sessions in the path, the version of the weights, and a page of metrics.
+// engine simulates what inference engines and their proxies add to the vendors' APIs: sessions in
+// the path, the version of the weights, and metrics.
 type engine struct {
 	mu       sync.Mutex
-	version  string          // of the weights; empty: answers say nothing of it
+	version  string          // of the weights; may be empty
 	sessions map[string]bool // whether each is closed
 }
 
-// sessionRoutes serves everything that answers below a session as well, and closes sessions.
-func (s *Server) sessionRoutes(handle func(pattern string, style quota.Style, e endpoint)) {
+// sessionRoutes adds the endpoints below a session, and the one that closes it.
+func (s *Server) sessionRoutes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
 	for _, at := range []string{"/v1/{session}", "/v1/sessions/{session}"} {
 		handle("POST "+at+"/chat/completions", quota.OpenAI, s.inSession(s.answer(&s.formats.chat)))
 		handle("POST "+at+"/responses", quota.OpenAI, s.inSession(s.answer(&s.formats.responses)))
@@ -29,9 +29,9 @@ func (s *Server) sessionRoutes(handle func(pattern string, style quota.Style, e 
 	}
 }
 
-// inSession notes the session of a request, and refuses it when that is closed.
-func (s *Server) inSession(e endpoint) endpoint {
-	return func(w http.ResponseWriter, r *http.Request) *check.Error {
+// inSession records the session of a request, and refuses the request if the session is closed.
+func (s *Server) inSession(e endpoint.Func) endpoint.Func {
+	return func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 		name := r.PathValue("session")
 		s.engine.mu.Lock()
 		closed := s.engine.sessions[name]
@@ -40,13 +40,13 @@ func (s *Server) inSession(e endpoint) endpoint {
 		}
 		s.engine.mu.Unlock()
 		if closed {
-			return &check.Error{Status: http.StatusConflict, Type: "invalid_request_error", Code: "session_closed", Message: "The session is closed."}
+			return &endpoint.Error{Status: http.StatusConflict, Type: "invalid_request_error", Code: "session_closed", Message: "The session is closed."}
 		}
 		return e(w, r)
 	}
 }
 
-func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *check.Error {
+func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	name := r.PathValue("session")
 	s.engine.mu.Lock()
 	_, known := s.engine.sessions[name]
@@ -55,13 +55,13 @@ func (s *Server) closeSession(w http.ResponseWriter, r *http.Request) *check.Err
 	}
 	s.engine.mu.Unlock()
 	if !known {
-		return &check.Error{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "There is no such session."}
+		return endpoint.NotFound(quota.OpenAI, "", "There is no such session.")
 	}
-	writeJSON(w, map[string]string{"session_id": name, "status": "closed"})
+	endpoint.WriteJSON(w, map[string]string{"session_id": name, "status": "closed"})
 	return nil
 }
 
-// Sessions returns the sessions that requests named in their path, and whether each is closed.
+// Sessions returns the sessions in the paths of requests, and whether each is closed.
 func (s *Server) Sessions() map[string]bool {
 	s.engine.mu.Lock()
 	defer s.engine.mu.Unlock()
@@ -75,31 +75,31 @@ func (s *Server) weightVersion() string {
 }
 
 // updateWeightVersion answers POST /update_weight_version, as vLLM and SGLang do.
-func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *check.Error {
+func (s *Server) updateWeightVersion(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	var buf bytes.Buffer
-	if err := s.body(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
+	if err := endpoint.ReadBody(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
 		return err
 	}
 	var req struct {
 		NewVersion *string `json:"new_version"`
 	}
-	if p := check.Decode(buf.Bytes(), &req, true); p != nil || req.NewVersion == nil {
-		return check.Invalid("body.new_version", "new_version must be a string")
+	if err := endpoint.Decode(buf.Bytes(), &req, true); err != nil || req.NewVersion == nil {
+		return endpoint.Invalid("body.new_version", "new_version must be a string")
 	}
 	s.engine.mu.Lock()
 	s.engine.version = *req.NewVersion
 	s.engine.mu.Unlock()
-	writeJSON(w, map[string]any{"success": true, "new_version": *req.NewVersion})
+	endpoint.WriteJSON(w, map[string]any{"success": true, "new_version": *req.NewVersion})
 	return nil
 }
 
-// metrics is the page for Prometheus, with the names that vLLM gives. The cache is as full as
-// the places of --concurrency are taken.
+// metrics answers with a page for Prometheus that has vLLM's names. The use of the cache is the
+// share of --concurrency that is in use.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	running, waiting, cache := s.stats.inFlight.Load(), int64(0), 0.0
-	if most := int64(s.cfg.Sim.Limits.Concurrency); most > 0 {
-		running, waiting = min(running, most), max(0, running-most)
-		cache = float64(running) / float64(most)
+	if limit := int64(s.cfg.Sim.Limits.Concurrency); limit > 0 {
+		running, waiting = min(running, limit), max(0, running-limit)
+		cache = float64(running) / float64(limit)
 	}
 	page := fmt.Appendf(nil, `# HELP vllm:num_requests_running Requests being answered.
 # TYPE vllm:num_requests_running gauge
@@ -111,5 +111,5 @@ vllm:num_requests_waiting{engine="0",model_name="sim"} %d
 # TYPE vllm:kv_cache_usage_perc gauge
 vllm:kv_cache_usage_perc{engine="0",model_name="sim"} %g
 `, running, waiting, cache)
-	writeBody(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", page)
+	endpoint.WriteBody(w, http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", page)
 }

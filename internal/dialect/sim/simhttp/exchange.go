@@ -2,26 +2,27 @@ package simhttp
 
 import (
 	"bytes"
-	"context"
-	"errors"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/batch"
 	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
-// reply is an answer ready to be sent: all that is kept while it waits for its time.
-type reply struct {
+// prepared is an answer that waits until it is due. Nothing else of the request is kept.
+type prepared struct {
 	format *format
 	body   []byte
-	marks  []int // where the events of a stream end; nil when it is none
+	ends   []int // ends of the events; nil if it is not a stream
 	fault  sim.Fault
-	flex   bool // asked for at the price of spare capacity
+	flex   bool // in OpenAI's flex tier
 
 	start        time.Time
 	first, total time.Duration
@@ -31,9 +32,9 @@ type reply struct {
 	usage   llm.Usage
 }
 
-// answer is the endpoint of a format.
-func (s *Server) answer(f *format) endpoint {
-	return func(w http.ResponseWriter, r *http.Request) *check.Error {
+// answer returns the endpoint of a format.
+func (s *Server) answer(f *format) endpoint.Func {
+	return func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 		start := time.Now()
 		account := s.accounts[f.style]
 		refused, gone := account.gate.Enter(r.Context())
@@ -41,7 +42,7 @@ func (s *Server) answer(f *format) endpoint {
 		case gone != nil:
 			return nil
 		case refused != nil:
-			return tooMany(f.style, refused)
+			return endpoint.TooMany(f.style, refused)
 		}
 		defer account.gate.Leave()
 		rep, err := s.prepare(w, r, f, start)
@@ -49,27 +50,27 @@ func (s *Server) answer(f *format) endpoint {
 		if err != nil {
 			return err
 		}
-		return s.play(w, r, &rep)
+		return s.send(w, r, &rep)
 	}
 }
 
-// prepare reads the request and makes up its answer. Nothing of the request is
-// needed afterwards, so that ten thousand waiting answers are no more than that.
-func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, start time.Time) (reply, *check.Error) {
-	rep := reply{format: f, start: start}
+// prepare reads the request and makes up its answer. The request itself is not kept, so that ten
+// thousand waiting answers take little memory.
+func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, start time.Time) (prepared, *endpoint.Error) {
+	rep := prepared{format: f, start: start}
 	ask, err := s.read(w, r, f)
 	if err != nil {
 		return rep, err
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {
-		return rep, check.Invalid(schemaParam(f), "Invalid schema: %s", bad)
+		return rep, endpoint.Invalid(schemaParam(f), "Invalid schema: %s", bad)
 	}
 	rep.cost = quota.Cost{Input: c.Input, Max: ask.Request.MaxTokens}
 	if refused := s.accounts[f.style].quota.Admit(start, rep.cost); refused != nil {
-		return rep, tooMany(f.style, refused)
+		return rep, endpoint.TooMany(f.style, refused)
 	}
-	s.brain.Fate(&c)
+	s.brain.DrawFault(&c)
 	rep.fault, rep.flex = c.Fault, ask.Request.Tier == "flex"
 	s.stats.fault(c.Fault)
 	rep.reading = s.brain.ReadCache(&c, f.style, ask.Breaks, start)
@@ -79,7 +80,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.first, rep.total = s.brain.Pace(&c, x.Answer.Output)
 	if ask.Stream {
 		rep.body = f.stream(nil, x)
-		rep.marks = sse.Marks(rep.body)
+		rep.ends = sse.Ends(rep.body)
 	} else {
 		rep.body = f.whole(make([]byte, 0, 1024+len(x.Answer.Text)), x)
 	}
@@ -93,8 +94,49 @@ func schemaParam(f *format) string {
 	return ""
 }
 
-// exchange makes up the answer to a case.
-func (s *Server) exchange(ask *check.Ask, c *sim.Case, now time.Time) *check.Exchange {
+// Answer answers a request in a batch as the live endpoint would, without limits.
+func (s *Server) Answer(url string, body []byte, now time.Time) (a batch.Answer) {
+	f := &s.formats.batched
+	switch url {
+	case "/v1/responses":
+		f = &s.formats.responses
+	case "/v1/chat/completions":
+		f = &s.formats.chat
+	}
+	ask, err := f.decode(body)
+	if err != nil {
+		return batch.Answer{Err: err}
+	}
+	c, bad := s.brain.Open(ask.Request)
+	if bad != nil {
+		return batch.Answer{Err: endpoint.Invalid(schemaParam(f), "Invalid schema: %s", bad)}
+	}
+	a.Fault = s.brain.LineFault(&c)
+	s.stats.fault(a.Fault)
+	switch a.Fault {
+	case sim.FaultLineExpired:
+		return a
+	case sim.FaultLineErrored:
+		a.Err = endpoint.Server(f.style)
+		return a
+	}
+	x := s.exchange(ask, &c, now)
+	x.Batch = true
+	x.Usage = c.Usage(x.Answer, sim.Reading{})
+	s.stats.tokens(x.Usage)
+	a.Body, a.Usage = f.whole(nil, x), x.Usage
+	return a
+}
+
+// Fault draws a fault of a batch.
+func (s *Server) Fault(content []byte) sim.Fault {
+	f := s.brain.BatchFault(content)
+	s.stats.fault(f)
+	return f
+}
+
+// exchange makes up the answer to a request.
+func (s *Server) exchange(ask *check.Ask, c *sim.Case, now time.Time) *exchange {
 	var a sim.Answer
 	if ask.NoOutput {
 		a.Finish = llm.FinishLength
@@ -103,14 +145,14 @@ func (s *Server) exchange(ask *check.Ask, c *sim.Case, now time.Time) *check.Exc
 		s.stats.fault(a.Fault)
 	}
 	id := strconv.FormatUint(c.Digest, 36) + strconv.FormatUint(s.ids.Add(1), 36)
-	return &check.Exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
+	return &exchange{Ask: ask, Case: c, Answer: &a, ID: id, Created: now.Unix(), Chunk: s.cfg.ChunkTokens, WeightVersion: s.weightVersion()}
 }
 
-// keepBuffer is the largest buffer worth keeping.
+// keepBuffer is the size of the largest buffer that is used again.
 const keepBuffer = 256 << 10
 
-// read reads and decodes the body.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*check.Ask, *check.Error) {
+// read reads and checks a request.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*check.Ask, *endpoint.Error) {
 	buf, ok := s.buffers.Get().(*bytes.Buffer)
 	if !ok {
 		buf = &bytes.Buffer{}
@@ -121,40 +163,20 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*check
 			s.buffers.Put(buf)
 		}
 	}()
-	if err := s.body(w, r, buf, s.cfg.MaxBody, f.style); err != nil {
+	if err := endpoint.ReadBody(w, r, buf, s.cfg.MaxBody, f.style); err != nil {
 		return nil, err
 	}
-	// Everything decoded is a copy: RawMessage copies, strings copy. So buf can be used again.
-	ask, err := f.decode(buf.Bytes(), s.cfg.Lax)
-	if err != nil && s.cfg.BadJSON500 && !jsonObject(buf.Bytes()) {
-		return nil, serverError(f.style)
+	ask, err := f.decode(buf.Bytes()) // it copies what it keeps, so that buf can be used again
+	if err != nil && s.cfg.BadJSON500 && !json.Valid(buf.Bytes()) {
+		return nil, endpoint.Server(f.style)
 	}
 	return ask, err
 }
 
-// body reads the request's body into buf, up to limit.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, buf *bytes.Buffer, limit int64, style quota.Style) *check.Error {
-	if n := r.ContentLength; n > 0 && n <= limit {
-		buf.Grow(int(n) + bytes.MinRead)
-	}
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-	var large *http.MaxBytesError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &large) && style == quota.Anthropic:
-		return &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "Request exceeds the maximum size"}
-	case errors.As(err, &large):
-		return &check.Error{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Message: "Request too large."}
-	default:
-		return check.Invalid("", "The request body could not be read.")
-	}
-}
-
-// play sends a reply in its time, or does the fault that befell it.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *check.Error {
+// send sends an answer when it is due, or carries out its fault.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *prepared) *endpoint.Error {
 	ctx := r.Context()
-	if !s.wait(ctx, rep.first) {
+	if !sim.Wait(ctx, rep.first) {
 		return nil
 	}
 	if done, err := s.failEarly(w, r, rep); done {
@@ -162,16 +184,16 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *check
 	}
 	s.brain.Keep(rep.reading, rep.start.Add(rep.first))
 	var whole bool
-	if rep.marks != nil {
-		whole = s.playStream(w, r, rep)
+	if rep.ends != nil {
+		whole = s.sendStream(w, r, rep)
 	} else {
-		if !s.wait(ctx, rep.total-rep.first) {
+		if !sim.Wait(ctx, rep.total-rep.first) {
 			return nil
 		}
 		if rep.fault == sim.FaultStreamErr {
-			return serverError(rep.format.style)
+			return endpoint.Server(rep.format.style)
 		}
-		whole = s.playWhole(w, r, rep)
+		whole = s.sendWhole(w, r, rep)
 	}
 	s.accounts[rep.format.style].quota.Settle(time.Now(), rep.cost, rep.usage)
 	if whole {
@@ -181,55 +203,27 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request, rep *reply) *check
 	return nil
 }
 
-// playWhole sends an answer in one piece, and says whether it was sent as it should be.
-func (s *Server) playWhole(w http.ResponseWriter, r *http.Request, rep *reply) bool {
-	body, media := rep.body, "application/json"
+// sendWhole sends an answer that is not streamed, and reports whether it sent all of it.
+func (s *Server) sendWhole(w http.ResponseWriter, r *http.Request, rep *prepared) bool {
+	body, mediaType := rep.body, "application/json"
 	if rep.format.style == quota.OpenAI {
 		w.Header()["Openai-Processing-Ms"] = []string{strconv.FormatInt(time.Since(rep.start).Milliseconds(), 10)}
 	}
 	switch rep.fault {
 	case sim.FaultCut:
-		w.Header().Set("Content-Type", media)
+		w.Header().Set("Content-Type", mediaType)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body[:len(body)/2])
 		reset(w, r)
 		return false
 	case sim.FaultTruncated, sim.FaultNoDone:
-		writeBody(w, http.StatusOK, media, body[:len(body)/2])
+		endpoint.WriteBody(w, http.StatusOK, mediaType, body[:len(body)/2])
 		return false
 	case sim.FaultType:
-		media = "text/plain"
+		mediaType = "text/plain"
 	case sim.FaultClose:
-		return closeAfter(w, r, media, body)
+		return closeAfter(w, r, mediaType, body)
 	}
-	writeBody(w, http.StatusOK, media, body)
+	endpoint.WriteBody(w, http.StatusOK, mediaType, body)
 	return true
-}
-
-// wait returns after d, or with false when the client goes away before.
-func (s *Server) wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = []string{media}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that went away needs no answer
-}
-
-func jsonObject(b []byte) bool {
-	var v map[string]any
-	return check.Decode(b, &v, true) == nil
 }

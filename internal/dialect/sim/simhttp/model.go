@@ -12,45 +12,33 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/body"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
-// models lists a few names. Any other works as well.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) *check.Error {
-	type model struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Created int64  `json:"created"`
-		OwnedBy string `json:"owned_by"`
-	}
-	list := struct {
-		Object string  `json:"object"`
-		Data   []model `json:"data"`
-	}{Object: "list"}
+// models answers GET /v1/models with a few names. Any other name works too.
+func (s *Server) models(w http.ResponseWriter, _ *http.Request) *endpoint.Error {
+	var list []map[string]any
 	for _, id := range []string{"sim/small", "sim/large", "sim/echo"} {
-		list.Data = append(list.Data, model{ID: id, Object: "model", Created: 1_700_000_000, OwnedBy: "sim"})
+		list = append(list, map[string]any{"id": id, "object": "model", "created": 1_700_000_000, "owned_by": "sim"})
 	}
-	writeJSON(w, list)
+	endpoint.WriteJSON(w, map[string]any{"object": "list", "data": list})
 	return nil
 }
 
-func writeJSON(w http.ResponseWriter, v any) {
-	writeBody(w, http.StatusOK, "application/json", append(check.Marshal(v), '\n'))
-}
-
 // countTokens answers POST /v1/messages/count_tokens.
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *check.Error {
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	ask, err := s.read(w, r, &s.formats.count)
 	if err != nil {
 		return err
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {
-		return check.Invalid("", "%s", bad)
+		return endpoint.Invalid("", "%s", bad)
 	}
-	writeJSON(w, map[string]int{"input_tokens": c.Input})
+	endpoint.WriteJSON(w, map[string]int{"input_tokens": c.Input})
 	return nil
 }
 
@@ -62,21 +50,15 @@ type embeddingRequest struct {
 	User           json.RawMessage `json:"user"`
 }
 
-type embedding struct {
-	Object    string `json:"object"`
-	Index     int    `json:"index"`
-	Embedding any    `json:"embedding"`
-}
-
 // embeddings answers POST /v1/embeddings with unit vectors that depend on the text.
-func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *check.Error {
+func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	var buf bytes.Buffer
-	if err := s.body(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
+	if err := endpoint.ReadBody(w, r, &buf, s.cfg.MaxBody, quota.OpenAI); err != nil {
 		return err
 	}
 	var req embeddingRequest
-	if p := check.Decode(buf.Bytes(), &req, s.cfg.Lax); p != nil {
-		return check.Invalid(p.Field+p.Unknown, "Invalid request: %+v", *p)
+	if err := endpoint.Decode(buf.Bytes(), &req, s.cfg.Lax); err != nil {
+		return err
 	}
 	texts, err := embeddingInput(&req)
 	if err != nil {
@@ -85,39 +67,35 @@ func (s *Server) embeddings(w http.ResponseWriter, r *http.Request) *check.Error
 	dims := 256
 	if req.Dimensions != nil {
 		if dims = *req.Dimensions; dims < 1 || dims > 4096 {
-			return check.Invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
+			return endpoint.Invalid("dimensions", "Invalid value for 'dimensions': must be between 1 and 4096.")
 		}
 	}
-	list := make([]embedding, len(texts))
+	list := make([]any, len(texts))
 	tokens := 0
 	for i, t := range texts {
 		c, bad := s.brain.Open(&llm.Request{Model: req.Model, Messages: []llm.Message{llm.User(t)}})
 		if bad != nil {
-			return check.Invalid("input", "%s", bad)
+			return endpoint.Invalid("input", "%s", bad)
 		}
 		tokens += c.Input
-		list[i] = embedding{Object: "embedding", Index: i, Embedding: vector(c.Digest, dims, req.EncodingFormat == "base64")}
+		list[i] = map[string]any{"object": "embedding", "index": i, "embedding": vector(c.Digest, dims, req.EncodingFormat == "base64")}
 	}
-	s.stats.ok.Add(1)
 	s.stats.tokens(llm.Usage{Input: tokens})
-	writeJSON(w, map[string]any{
+	endpoint.WriteJSON(w, map[string]any{
 		"object": "list", "data": list, "model": req.Model, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
 	return nil
 }
 
-func embeddingInput(req *embeddingRequest) ([]string, *check.Error) {
+func embeddingInput(req *embeddingRequest) ([]string, *endpoint.Error) {
 	if req.Model == "" || body.IsNull(req.Input) {
-		return nil, check.Invalid("input", "you must provide a model and an input parameter")
-	}
-	if t, ok := check.Text(req.Input); ok {
-		return []string{t}, nil
+		return nil, endpoint.Invalid("input", "you must provide a model and an input parameter")
 	}
 	var texts []string
-	if json.Unmarshal(req.Input, &texts) == nil && len(texts) > 0 && len(texts) <= 2048 {
+	if request.Texts(req.Input, &texts) && len(texts) > 0 && len(texts) <= 2048 {
 		return texts, nil
 	}
-	return nil, check.Invalid("input", "'input' must be a string or a list of 1 to 2048 strings.")
+	return nil, endpoint.Invalid("input", "'input' must be a string or a list of 1 to 2048 strings.")
 }
 
 func vector(seed uint64, dims int, packed bool) any {
@@ -142,7 +120,7 @@ func vector(seed uint64, dims int, packed bool) any {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// newID returns an id with a prefix.
-func (s *Server) newID(prefix string) string {
+// NewID returns an ID that no other object has.
+func (s *Server) NewID(prefix string) string {
 	return fmt.Sprintf("%s%08x%06x", prefix, uint32(time.Now().UnixNano()), s.ids.Add(1))
 }

@@ -9,35 +9,31 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/endpoint"
 )
 
-// tick is the least time between two flushes of a stream: events that are due
-// within it are sent together.
+// tick is the minimum time between two flushes of a stream. Events that are due within it are
+// sent together.
 const tick = 20 * time.Millisecond
 
-// failEarly does the faults that leave nothing of the answer to be sent, and says
-// whether it did one. An error is for the caller to send.
-func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *reply) (bool, *check.Error) {
+// failEarly carries out a fault that replaces the whole answer, and reports whether there was
+// one. The caller sends the error.
+func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *prepared) (bool, *endpoint.Error) {
 	style := rep.format.style
 	switch {
 	case rep.fault == sim.FaultError500:
-		return true, serverError(style)
+		return true, endpoint.Server(style)
 	case rep.fault == sim.FaultOverloaded:
-		if rep.flex {
-			return true, unavailable()
-		}
-		return true, overloaded(style)
+		return true, endpoint.Overloaded(style, rep.flex)
 	case rep.fault == sim.FaultQuota:
-		return true, outOfCredit(style)
+		return true, endpoint.OutOfCredit(style)
 	case rep.fault == sim.FaultReset:
 		reset(w, r)
 		return true, nil
 	case rep.fault == sim.FaultHTML:
-		writeBody(w, http.StatusOK, "text/html; charset=utf-8", []byte("<!DOCTYPE html><html><body><h1>Please wait</h1></body></html>\n"))
+		endpoint.WriteBody(w, http.StatusOK, "text/html; charset=utf-8", []byte("<!DOCTYPE html><html><body><h1>Please wait</h1></body></html>\n"))
 		return true, nil
-	case rep.fault == sim.FaultStall && rep.marks == nil: // a stream stalls in its middle
+	case rep.fault == sim.FaultStall && rep.ends == nil: // a stream stalls in its middle
 		s.stall(r.Context())
 		reset(w, r)
 		return true, nil
@@ -45,7 +41,7 @@ func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *reply) (
 	return false, nil
 }
 
-// stall hangs until the client has had enough, the server stops, or StallFor is over.
+// stall waits until the client gives up, the server stops, or StallFor has passed.
 func (s *Server) stall(ctx context.Context) {
 	t := time.NewTimer(s.brain.Config().StallFor)
 	defer t.Stop()
@@ -56,11 +52,10 @@ func (s *Server) stall(ctx context.Context) {
 	}
 }
 
-// playStream sends the events of a stream, evenly from its first to its last, and
-// says whether they were all sent as they should be.
-func (s *Server) playStream(w http.ResponseWriter, r *http.Request, rep *reply) bool {
+// sendStream sends the events of a stream at an even pace, and reports whether it sent them all.
+func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepared) bool {
 	if rep.fault == sim.FaultClose {
-		return s.wait(r.Context(), rep.total-rep.first) && closeAfter(w, r, "text/event-stream; charset=utf-8", rep.body)
+		return sim.Wait(r.Context(), rep.total-rep.first) && closeAfter(w, r, "text/event-stream; charset=utf-8", rep.body)
 	}
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
@@ -69,7 +64,7 @@ func (s *Server) playStream(w http.ResponseWriter, r *http.Request, rep *reply) 
 		h["Content-Type"] = []string{"application/octet-stream"}
 	}
 	w.WriteHeader(http.StatusOK)
-	events := len(rep.marks)
+	events := len(rep.ends)
 	switch rep.fault {
 	case sim.FaultCut, sim.FaultStall, sim.FaultStreamErr:
 		events /= 2
@@ -79,30 +74,30 @@ func (s *Server) playStream(w http.ResponseWriter, r *http.Request, rep *reply) 
 	if rep.fault == sim.FaultTruncated { // in the middle of an event
 		events /= 2
 	}
-	sent, ok := s.playEvents(w, r, rep, events)
+	sent, ok := s.sendEvents(w, r, rep, events)
 	if !ok {
 		return false
 	}
 	switch rep.fault {
 	case sim.FaultTruncated:
-		next := rep.marks[min(events, len(rep.marks)-1)]
+		next := rep.ends[min(events, len(rep.ends)-1)]
 		_, _ = w.Write(rep.body[sent : sent+(next-sent)/2])
 	case sim.FaultStreamErr:
-		_, _ = w.Write(rep.format.failEvent(nil, midStream(rep.format.style).Told(w.Header().Get("Request-Id"))))
+		_, _ = w.Write(rep.format.failEvent(nil, endpoint.MidStream(rep.format.style).InEvent(rep.format.style, w.Header().Get("Request-Id"))))
 	case sim.FaultStall:
 		s.stall(r.Context())
 		reset(w, r)
 	case sim.FaultCut:
 		reset(w, r)
 	}
-	return events == len(rep.marks)
+	return events == len(rep.ends)
 }
 
-// playEvents sends the first so many events, and returns how many bytes that were,
-// and whether the client stayed.
-func (s *Server) playEvents(w http.ResponseWriter, r *http.Request, rep *reply, events int) (int, bool) {
+// sendEvents sends the first events of a stream. It returns the number of bytes, and whether the
+// client is still there.
+func (s *Server) sendEvents(w http.ResponseWriter, r *http.Request, rep *prepared, events int) (int, bool) {
 	gap := time.Duration(0)
-	if n := len(rep.marks); n > 1 {
+	if n := len(rep.ends); n > 1 {
 		gap = (rep.total - rep.first) / time.Duration(n-1)
 	}
 	group := events
@@ -112,22 +107,22 @@ func (s *Server) playEvents(w http.ResponseWriter, r *http.Request, rep *reply, 
 	flush := http.NewResponseController(w)
 	sent := 0
 	for i := 0; i < events; i += group {
-		if i > 0 && !s.wait(r.Context(), gap*time.Duration(group)) {
+		if i > 0 && !sim.Wait(r.Context(), gap*time.Duration(group)) {
 			return sent, false
 		}
-		end := rep.marks[min(i+group, events)-1]
+		end := rep.ends[min(i+group, events)-1]
 		if _, err := w.Write(rep.body[sent:end]); err != nil {
 			return sent, false
 		}
 		sent = end
 		if end < len(rep.body) {
-			_ = flush.Flush() // the next write tells whether the client is gone
+			_ = flush.Flush() // the next write fails if the client is gone
 		}
 	}
 	return sent, true
 }
 
-// reset drops the connection as rudely as can be.
+// reset resets the connection, without a clean end.
 func reset(w http.ResponseWriter, r *http.Request) {
 	if hj, ok := w.(http.Hijacker); ok && r.ProtoMajor == 1 {
 		_ = http.NewResponseController(w).Flush()
@@ -146,13 +141,12 @@ func reset(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler) // the documented way to reset a stream of HTTP/2
 }
 
-// closeAfter sends a whole answer over a connection that promises to stay open, and
-// closes it.
-func closeAfter(w http.ResponseWriter, r *http.Request, media string, body []byte) bool {
+// closeAfter sends a whole answer with the promise to keep the connection open, and closes it.
+func closeAfter(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) bool {
 	hj, ok := w.(http.Hijacker)
 	if !ok || r.ProtoMajor != 1 {
 		w.Header().Set("Connection", "close") // HTTP/2: no further requests on this connection
-		writeBody(w, http.StatusOK, media, body)
+		endpoint.WriteBody(w, http.StatusOK, mediaType, body)
 		return true
 	}
 	conn, buf, err := hj.Hijack()
@@ -160,47 +154,7 @@ func closeAfter(w http.ResponseWriter, r *http.Request, media string, body []byt
 		return false
 	}
 	defer conn.Close()
-	_, _ = fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: keep-alive\r\n\r\n", media, len(body))
+	_, _ = fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: keep-alive\r\n\r\n", mediaType, len(body))
 	_, _ = buf.Write(body)
 	return buf.Flush() == nil
-}
-
-func serverError(style quota.Style) *check.Error {
-	if style == quota.Anthropic {
-		return &check.Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
-	}
-	return &check.Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
-}
-
-func overloaded(style quota.Style) *check.Error {
-	if style == quota.Anthropic {
-		return &check.Error{Status: 529, Type: "overloaded_error", Message: "Overloaded"}
-	}
-	return &check.Error{Status: http.StatusServiceUnavailable, Type: "service_unavailable_error", Message: "The engine is currently overloaded, please try again later."}
-}
-
-// unavailable is how the flex tier says that there is no spare capacity. It is not
-// the client's quota, for all its status.
-func unavailable() *check.Error {
-	return &check.Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
-}
-
-// midStream is the error of a stream that has begun.
-func midStream(style quota.Style) *check.Error {
-	if style == quota.Anthropic {
-		return overloaded(style)
-	}
-	e := serverError(style)
-	e.Code = "server_error"
-	return e
-}
-
-func outOfCredit(style quota.Style) *check.Error {
-	if style == quota.Anthropic {
-		return check.Invalid("", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
-	}
-	return &check.Error{
-		Status: http.StatusTooManyRequests, Type: "insufficient_quota", Code: "insufficient_quota",
-		Message: "You exceeded your current quota, please check your plan and billing details.",
-	}
 }

@@ -1,16 +1,12 @@
-// Package simhttp serves the simulated provider over HTTP in the formats of OpenAI
-// (chat completions, responses, embeddings, files, batches) and Anthropic
-// (messages, token counts, message batches), for tests, benchmarks and anybody's
-// own programs.
+// Package simhttp serves the simulated provider over HTTP in the formats of OpenAI (chat
+// completions, responses, embeddings, files, batches) and Anthropic (messages, token counts,
+// message batches), for tests, benchmarks and your own programs.
 //
-// It promises the vendors' status codes, error bodies, headers and limits; answers
-// that depend on the request and the seed only; faults done for real on the
-// connection; bounded memory for one request; and that Run returns only after
-// everything it started has ended. Files and batches are kept in memory and are
-// gone with the server.
+// It promises the vendors' status codes, error bodies, headers and limits. Answers depend only on
+// the request and the seed. Faults happen on the real connection. Memory for one request is
+// bounded. Run returns only after everything it started has ended.
 //
-// It is not for the open internet: it has no users, and its limits are there to be
-// run into.
+// It is not for the open internet: it has one key and no users.
 package simhttp
 
 import (
@@ -27,76 +23,54 @@ import (
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/batch"
 	"parley/internal/serve/auth"
 )
 
-// Config is how the server behaves. The zero value serves everybody, at once,
-// without limits and faults.
+// Config is the behavior of the server. The zero value answers everybody at once, without limits
+// and faults.
 type Config struct {
-	// Sim is how answers, delays, limits and faults come about. Its Style is not used:
-	// each format has its own. Default: the zero sim.Config
+	// Sim configures answers, delays, limits and faults. Its Style is ignored: each format has
+	// its own. Default: the zero sim.Config
 	Sim sim.Config
 	// KeyEnv names the environment variable with the key that clients must send.
-	// Default: none, everybody is served
+	// Default: no key is needed
 	KeyEnv string
-	// Access is by which names the server may be used, and from which web pages. Default: by
-	// its address and the names of loopback, from none
+	// Access says which host names and web pages may use the server. Default: its address and
+	// the names of loopback, and no web page
 	Access auth.Access
-	// Patience is how long a client may take to send a request. Default: 1 min
+	// Patience is the time a client has to send a request. Default: 1 min
 	Patience time.Duration
 	// TLS serves https with a certificate made for this run. Default: false
 	TLS bool
-	// MaxStreams is how many requests share an HTTP/2 connection. Default: 100
+	// MaxStreams is the number of requests that share an HTTP/2 connection. Default: 100
 	MaxStreams int
-	// MaxBody is the largest request in bytes, uploads and batches aside. Default: 32 MiB
+	// MaxBody is the maximum size of a request that is not a batch. Default: 32 MiB
 	MaxBody int64
-	// ChunkTokens is how many tokens an event of a stream carries. Default: 4
+	// ChunkTokens is the number of tokens in an event of a stream. Default: 4
 	ChunkTokens int
-	// Batch is how batches behave. Default: see BatchConfig
+	// Batch configures batches. Default: see BatchConfig
 	Batch BatchConfig
-	// Lax accepts unknown parameters, and schemas the vendors refuse. Default: false
+	// Lax accepts unknown parameters, and schemas that the vendors refuse. Default: false
 	Lax bool
-	// BadJSON500 answers a body that is no JSON with status 500, as some servers do.
+	// BadJSON500 answers a body that is not JSON with status 500, as some servers do.
 	// Default: false, status 400
 	BadJSON500 bool
-	// WeightVersion is what answers to chat completions say of the model's weights, until it is
-	// set anew by POST /update_weight_version. Default: nothing
+	// WeightVersion is the version of the weights in answers to chat completions, until POST
+	// /update_weight_version sets another. Default: none
 	WeightVersion string
-	// Grace is how long requests in flight may take when the server stops. Default: 5 s
+	// Grace is the time that requests in flight have when the server stops. Default: 5 s
 	Grace time.Duration
 }
 
-// BatchConfig is how batches behave.
-type BatchConfig struct {
-	// Latency is how long a batch takes. Default: 2 s
-	Latency sim.Delay
-	// MaxRequests is the most requests of one batch. Default: 50,000, and 100,000 in
-	// Anthropic's format
-	MaxRequests int
-	// MaxBytes is the largest batch. Default: 200 MB, and 256 MB in Anthropic's format
-	MaxBytes int64
-	// PerHour is how many batches may be created in an hour. Default: 2,000
-	PerHour int
-	// EnqueuedTokens is how many prompt tokens of one model may wait in batches; one
-	// more batch is taken and then fails (OpenAI's format). Default: 0, no limit
-	EnqueuedTokens int
-	// RetryAfter is when a batch that is refused with 429 may be created again. Default: 1 min
-	RetryAfter time.Duration
-	// MaxStored is how many bytes of files are kept in all. Default: 4 GB
-	MaxStored int64
-}
+// BatchConfig is the behavior of batches.
+type BatchConfig = batch.Config
 
 func (c *Config) fill() {
 	orDefault(&c.MaxStreams, 100)
 	orDefault(&c.MaxBody, 32<<20)
 	orDefault(&c.ChunkTokens, 4)
 	orDefault(&c.Grace, 5*time.Second)
-	orDefault(&c.Batch.PerHour, 2000)
-	orDefault(&c.Batch.RetryAfter, time.Minute)
-	orDefault(&c.Batch.MaxStored, 4<<30)
-	if c.Batch.Latency.IsZero() {
-		c.Batch.Latency = sim.Fixed(2 * time.Second)
-	}
 }
 
 func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
@@ -114,15 +88,14 @@ type Server struct {
 	formats  formats
 	accounts map[quota.Style]*account
 	stats    stats
-	files    fileStore
-	batches  batchStore
+	batches  *batch.Store
 	engine   engine
 	ids      atomic.Uint64
 	buffers  sync.Pool     // of *bytes.Buffer, to read bodies into
-	stopping chan struct{} // closed when the server begins to stop
+	stopping chan struct{} // closed when the server stops
 }
 
-// account is what the limits are kept by: one for each format's vendor.
+// account has the limits of one vendor's format.
 type account struct {
 	quota *quota.Quota
 	gate  *quota.Gate
@@ -135,7 +108,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, brain: brain, formats: newFormats(), stopping: make(chan struct{}), accounts: map[quota.Style]*account{}}
+	s := &Server{cfg: cfg, brain: brain, formats: newFormats(cfg.Lax), stopping: make(chan struct{}), accounts: map[quota.Style]*account{}}
 	if cfg.KeyEnv != "" {
 		key := os.Getenv(cfg.KeyEnv)
 		if key == "" {
@@ -147,7 +120,7 @@ func New(cfg Config) (*Server, error) {
 	for _, style := range []quota.Style{quota.OpenAI, quota.Anthropic} {
 		s.accounts[style] = &account{quota: quota.New(cfg.Sim.Limits, style, now), gate: quota.NewGate(cfg.Sim.Limits)}
 	}
-	s.files.limit = cfg.Batch.MaxStored
+	s.batches = batch.New(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)
 	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()
 	return s, nil
@@ -156,8 +129,8 @@ func New(cfg Config) (*Server, error) {
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Run serves on ln until ctx is done, lets requests in flight finish for at most
-// Config.Grace, and closes ln. It returns nil after such an end.
+// Run serves on ln until ctx is done. It then gives requests in flight Config.Grace to finish,
+// closes ln and returns nil.
 func Run(ctx context.Context, cfg Config, ln net.Listener) error {
 	s, err := New(cfg)
 	if err != nil {
@@ -166,7 +139,7 @@ func Run(ctx context.Context, cfg Config, ln net.Listener) error {
 	return s.Run(ctx, ln)
 }
 
-// Run is Run for a Server made by New. It can be called once.
+// Run is like the function Run. It can be called once.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	srv, cancel, err := s.httpServer(ctx)
 	if err != nil {
@@ -193,7 +166,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Grace)
 	defer stop()
 	err = srv.Shutdown(grace)
-	cancel() // whoever still waits, waits in vain
+	cancel() // for requests that still wait
 	if err != nil {
 		err = srv.Close()
 	}
@@ -205,7 +178,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return nil
 }
 
-// httpServer returns a server whose requests live on when ctx is done, until cancel.
+// httpServer returns a server whose requests continue after ctx is done, until cancel.
 func (s *Server) httpServer(ctx context.Context) (*http.Server, context.CancelFunc, error) {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	guard := &auth.Guard{Access: s.cfg.Access, Keys: s.keys, Public: checksKey, Refuse: s.refuse, Patience: s.cfg.Patience}

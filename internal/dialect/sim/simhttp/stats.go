@@ -7,47 +7,36 @@ import (
 	"sync/atomic"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/batch"
+	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/llm"
 )
 
-// Stats is what GET /stats tells.
+// Stats is the answer to GET /stats.
 type Stats struct {
-	Requests    int64            `json:"requests"`      // received, /stats itself aside
+	Requests    int64            `json:"requests"`      // received, except for /stats
 	OK          int64            `json:"ok"`            // answered with success
 	RateLimited int64            `json:"rate_limited"`  // refused with 429
 	InFlight    int64            `json:"in_flight"`     // now
 	InFlightMax int64            `json:"in_flight_max"` // ever
 	Tokens      TokenStats       `json:"tokens"`
-	Batches     BatchStats       `json:"batches"`
+	Batches     batch.Stats      `json:"batches"`
 	Endpoints   map[string]int64 `json:"endpoints"` // requests by endpoint
 	Errors      map[string]int64 `json:"errors"`    // by status
-	Faults      map[string]int64 `json:"faults"`    // done on purpose, by name
+	Faults      map[string]int64 `json:"faults"`    // injected, by name
 }
 
-// TokenStats are the tokens of answers that were given, batches included.
+// TokenStats are the tokens of all answers, including those in batches.
 type TokenStats struct {
 	Input  int64 `json:"input"`
 	Output int64 `json:"output"`
 	Cached int64 `json:"cached"`
 }
 
-// BatchStats are the batches, and the requests in them.
-type BatchStats struct {
-	Created   int64 `json:"created"`
-	Completed int64 `json:"completed"`
-	Failed    int64 `json:"failed"`
-	Expired   int64 `json:"expired"`
-	Cancelled int64 `json:"cancelled"`
-	Requests  int64 `json:"requests"`
-}
-
-// stats counts. Its zero value is ready.
+// stats counts requests. The zero value is ready to use.
 type stats struct {
 	requests, ok, limited, inFlight, inFlightMax atomic.Int64
 	input, output, cached                        atomic.Int64
-
-	created, completed, failed, expired, cancelled, batched atomic.Int64
 
 	statuses [600]atomic.Int64
 
@@ -55,7 +44,7 @@ type stats struct {
 	endpoints map[string]*atomic.Int64
 	faults    map[sim.Fault]int64
 
-	running sync.RWMutex // held for reading by every request being answered
+	running sync.RWMutex // every request in flight holds it for reading
 }
 
 // endpoint returns the counter of an endpoint.
@@ -77,8 +66,8 @@ func (s *stats) begin(endpoint *atomic.Int64) {
 	endpoint.Add(1)
 	n := s.inFlight.Add(1)
 	for {
-		most := s.inFlightMax.Load()
-		if n <= most || s.inFlightMax.CompareAndSwap(most, n) {
+		highest := s.inFlightMax.Load()
+		if n <= highest || s.inFlightMax.CompareAndSwap(highest, n) {
 			return
 		}
 	}
@@ -92,7 +81,7 @@ func (s *stats) end() {
 // wait returns when no request is being answered.
 func (s *stats) wait() {
 	s.running.Lock()
-	s.running.Unlock() //nolint:staticcheck // it is taken to wait, not to guard
+	s.running.Unlock() //nolint:staticcheck // the lock waits, it guards nothing
 }
 
 func (s *stats) failure(status int) {
@@ -122,17 +111,14 @@ func (s *stats) tokens(u llm.Usage) {
 	s.cached.Add(int64(u.Cached))
 }
 
-// Stats returns what happened so far.
+// Stats returns the counts so far.
 func (s *Server) Stats() Stats {
 	t := &s.stats
 	out := Stats{
 		Requests: t.requests.Load(), OK: t.ok.Load(), RateLimited: t.limited.Load(),
 		InFlight: t.inFlight.Load(), InFlightMax: t.inFlightMax.Load(),
-		Tokens: TokenStats{Input: t.input.Load(), Output: t.output.Load(), Cached: t.cached.Load()},
-		Batches: BatchStats{
-			Created: t.created.Load(), Completed: t.completed.Load(), Failed: t.failed.Load(),
-			Expired: t.expired.Load(), Cancelled: t.cancelled.Load(), Requests: t.batched.Load(),
-		},
+		Tokens:    TokenStats{Input: t.input.Load(), Output: t.output.Load(), Cached: t.cached.Load()},
+		Batches:   s.batches.Stats(),
 		Endpoints: map[string]int64{}, Errors: map[string]int64{}, Faults: map[string]int64{},
 	}
 	for status := range t.statuses {
@@ -154,5 +140,5 @@ func (s *Server) Stats() Stats {
 }
 
 func (s *Server) serveStats(w http.ResponseWriter, _ *http.Request) {
-	writeBody(w, http.StatusOK, "application/json", append(check.Marshal(s.Stats()), '\n'))
+	endpoint.WriteJSON(w, s.Stats())
 }

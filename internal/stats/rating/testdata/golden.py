@@ -1,10 +1,10 @@
-"""Writes golden.json: what statsmodels says about the games in it.
+"""Writes golden.json: games, and the ratings that statsmodels computes from them.
 
     python golden.py > golden.json
 
 Ratings are the coefficients of a binomial regression of scores on who played whom, with
 plain and with cluster-robust covariance, put on the scale of Elo around their mean. The
-tests read the JSON only.
+tests read only the JSON.
 """
 import json
 import warnings

@@ -33,8 +33,8 @@ func TestAtlasAddsUp(t *testing.T) {
 		}
 	}
 	for _, u := range b.Start() {
-		if !b.Stands(u.Type, u.Place) || !b.Homes(u.Power).Has(b.Province(u.Place)) {
-			t.Errorf("%s cannot begin with %s %s", u.Power, u.Type, b.Code(u.Place))
+		if !b.Stands(u.Type, u.Location) || !b.Homes(u.Power).Has(b.Province(u.Location)) {
+			t.Errorf("%s cannot begin with %s %s", u.Power, u.Type, b.Code(u.Location))
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestAtlasAddsUp(t *testing.T) {
 func TestBordersAreMutual(t *testing.T) {
 	t.Parallel()
 	b := New()
-	for p := range Place(Places) {
+	for p := range Location(Locations) {
 		for _, kind := range []Type{Army, Fleet} {
 			if !b.Stands(kind, p) {
 				continue
@@ -64,7 +64,7 @@ func TestBordersAreMutual(t *testing.T) {
 	}
 }
 
-func place(t *testing.T, b *Board, code string) Place {
+func place(t *testing.T, b *Board, code string) Location {
 	t.Helper()
 	p, ok := b.ByCode(code)
 	if !ok {
@@ -181,8 +181,8 @@ func TestNames(t *testing.T) {
 		"PAR": "PAR", "paris": "PAR", "St. Petersburg": "STP", "saint-petersburg": "STP", "MÜNCHEN": "MUN",
 		"gulf of lyons": "LYO", "Mid Atlantic": "MAO", "E. Med": "EAS", "nor": "NWY",
 	} {
-		if p, ok := b.Find(name); !ok || b.Code(Place(p)) != want {
-			t.Errorf("%q is %s", name, b.Code(Place(p)))
+		if p, ok := b.Find(name); !ok || b.Code(Location(p)) != want {
+			t.Errorf("%q is %s", name, b.Code(Location(p)))
 		}
 	}
 	if p, ok := b.Find("Atlantis"); ok {
@@ -194,7 +194,7 @@ func TestNames(t *testing.T) {
 	} {
 		var got []string
 		for _, p := range b.Guess(name) {
-			got = append(got, b.Code(Place(p)))
+			got = append(got, b.Code(Location(p)))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q may be %v, not %v", name, got, want)
@@ -220,8 +220,8 @@ func TestEveryNameIsOnePlace(t *testing.T) {
 	for line := range strings.Lines(strings.TrimSpace(aliases)) {
 		code, names, _ := strings.Cut(strings.TrimSpace(line), " ")
 		for name := range strings.SplitSeq(names, ",") {
-			if p, ok := b.Find(name); !ok || b.Code(Place(p)) != code {
-				t.Errorf("%q is listed for %s and found for %s", name, code, b.Code(Place(p)))
+			if p, ok := b.Find(name); !ok || b.Code(Location(p)) != code {
+				t.Errorf("%q is listed for %s and found for %s", name, code, b.Code(Location(p)))
 			}
 		}
 	}
@@ -229,16 +229,16 @@ func TestEveryNameIsOnePlace(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	t.Parallel()
-	var s, o Set[Place]
-	for _, p := range []Place{0, 63, 64, 127, Nowhere} {
+	var s, o Set[Location]
+	for _, p := range []Location{0, 63, 64, 127, Nowhere} {
 		s.Add(p)
 	}
 	o.Add(63)
 	o.Add(80)
-	if s.Len() != 4 || s.Has(Nowhere) || !s.Has(127) || s.Empty() || !(Set[Place]{}).Empty() {
+	if s.Len() != 4 || s.Has(Nowhere) || !s.Has(127) || s.Empty() || !(Set[Location]{}).Empty() {
 		t.Error(s)
 	}
-	if got := slices.Collect(s.All()); !slices.Equal(got, []Place{0, 63, 64, 127}) {
+	if got := slices.Collect(s.All()); !slices.Equal(got, []Location{0, 63, 64, 127}) {
 		t.Error(got)
 	}
 	if s.Or(o).Len() != 5 || s.And(o).Len() != 1 || s.Minus(o).Len() != 3 {

@@ -9,8 +9,8 @@ func (b *Board) measure() {
 		spread(b.walk[p][:], p, func(q Province) Set[Province] { return b.army[q] })
 		spread(b.hops[p][:], p, func(q Province) Set[Province] { return b.near[q] })
 	}
-	for p := range Place(Places) {
-		spread(b.sail[p][:], p, func(q Place) Set[Place] { return b.fleet[q] })
+	for p := range Location(Locations) {
+		spread(b.sail[p][:], p, func(q Location) Set[Location] { return b.fleet[q] })
 	}
 }
 
@@ -35,7 +35,7 @@ func spread[T ~uint8](dist []uint8, start T, next func(T) Set[T]) {
 
 // Distance is how many moves a unit of type t at from needs to any coast of to
 // without a convoy: Far if it cannot.
-func (b *Board) Distance(t Type, from Place, to Province) int {
+func (b *Board) Distance(t Type, from Location, to Province) int {
 	if t == Fleet {
 		return int(b.sail[from][b.landing(from, to)])
 	}
@@ -43,10 +43,10 @@ func (b *Board) Distance(t Type, from Place, to Province) int {
 }
 
 // landing is the place of to where a fleet at from arrives first.
-func (b *Board) landing(from Place, to Province) Place {
-	best := Place(to)
+func (b *Board) landing(from Location, to Province) Location {
+	best := Location(to)
 	for _, at := range b.coasts[to] {
-		if best == Place(to) || b.sail[from][at] < b.sail[from][best] {
+		if best == Location(to) || b.sail[from][at] < b.sail[from][best] {
 			best = at
 		}
 	}
@@ -59,19 +59,19 @@ func (b *Board) Hops(from, to Province) int { return int(b.hops[from][to]) }
 
 // Path is a shortest way for a unit of type t, both ends included: of several the one
 // whose places come first. It is nil if there is none.
-func (b *Board) Path(t Type, from Place, to Province) []Place {
-	end := Place(to)
-	left := func(p Place) uint8 { return b.walk[b.provinces[p]][to] }
+func (b *Board) Path(t Type, from Location, to Province) []Location {
+	end := Location(to)
+	left := func(p Location) uint8 { return b.walk[b.provinces[p]][to] }
 	if t == Fleet {
 		end = b.landing(from, to)
-		left = func(p Place) uint8 { return b.sail[p][end] }
+		left = func(p Location) uint8 { return b.sail[p][end] }
 	} else {
-		from = Place(b.provinces[from])
+		from = Location(b.provinces[from])
 	}
 	if left(from) == Far {
 		return nil
 	}
-	path := []Place{from}
+	path := []Location{from}
 	for at := from; at != end; path = append(path, at) {
 		for next := range b.Moves(t, at).All() {
 			if left(next) < left(at) {

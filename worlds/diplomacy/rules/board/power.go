@@ -22,6 +22,12 @@ func Powers() []Power {
 	return []Power{Austria, England, France, Germany, Italy, Russia, Turkey}
 }
 
+// PowerNames returns the names of the powers as game files write them, which are also their
+// seats.
+func PowerNames() []string {
+	return []string{"AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"}
+}
+
 // Name is the power's name: France.
 func (w Power) Name() string {
 	return [...]string{"", "Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey", "?"}[min(w, Turkey+1)]

@@ -45,19 +45,19 @@ type Order struct {
 	// Type and At are the unit that is ordered. Waive needs neither; in a list of legal
 	// orders At is the centre that would be left empty.
 	Type board.Type
-	At   board.Place
+	At   board.Location
 
 	// OfType and Of are the unit that is supported or carried.
 	OfType board.Type
-	Of     board.Place
+	Of     board.Location
 
 	// To is where a unit goes, is supported or carried. For the support of a unit
 	// that stays it is board.Nowhere.
-	To board.Place
+	To board.Location
 }
 
 // New returns an order without other places than the unit's.
-func New(k Kind, t board.Type, at board.Place) Order {
+func New(k Kind, t board.Type, at board.Location) Order {
 	return Order{Kind: k, Type: t, At: at, Of: board.Nowhere, To: board.Nowhere}
 }
 
@@ -93,7 +93,7 @@ func (o Order) Append(buf []byte, b *board.Board) []byte {
 	return buf
 }
 
-func appendUnit(buf []byte, b *board.Board, t board.Type, at board.Place) []byte {
+func appendUnit(buf []byte, b *board.Board, t board.Type, at board.Location) []byte {
 	if t != board.Any {
 		buf = append(append(buf, t.String()...), ' ')
 	}

@@ -174,11 +174,11 @@ func TestParseUnitAndPlace(t *testing.T) {
 			t.Errorf("%q is a unit", text)
 		}
 	}
-	if at, err := ParsePlace(b, "Spain, north coast"); err != nil || b.Code(at) != "SPA/NC" {
+	if at, err := ParseLocation(b, "Spain, north coast"); err != nil || b.Code(at) != "SPA/NC" {
 		t.Error(b.Code(at), err)
 	}
 	for _, text := range []string{"", "A PAR", "PAR BUR", "nowhere", strings.Repeat("x", 300)} {
-		if _, err := ParsePlace(b, text); err == nil {
+		if _, err := ParseLocation(b, text); err == nil {
 			t.Errorf("%q is a place", text)
 		}
 	}

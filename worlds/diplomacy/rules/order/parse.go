@@ -23,7 +23,7 @@ func Parse(b *board.Board, text string) (Order, error) {
 }
 
 // ParseUnit reads a unit: A PAR, F STP/SC.
-func ParseUnit(b *board.Board, text string) (board.Type, board.Place, error) {
+func ParseUnit(b *board.Board, text string) (board.Type, board.Location, error) {
 	if len(text) > maxText {
 		return 0, 0, errors.New("order: a unit of far too many letters")
 	}
@@ -39,8 +39,8 @@ func ParseUnit(b *board.Board, text string) (board.Type, board.Place, error) {
 	return 0, 0, fmt.Errorf("order: %q: %w", text, err)
 }
 
-// ParsePlace reads a place: PAR, STP/SC.
-func ParsePlace(b *board.Board, text string) (board.Place, error) {
+// ParseLocation reads a place: PAR, STP/SC.
+func ParseLocation(b *board.Board, text string) (board.Location, error) {
 	if len(text) > maxText {
 		return 0, errors.New("order: a place of far too many letters")
 	}
@@ -188,7 +188,7 @@ func (p *parser) target(o Order) (Order, error) {
 
 // unit reads a unit, whose type may be missing. Of several types the last counts:
 // in "a fleet", the first is an article.
-func (p *parser) unit() (t board.Type, at board.Place, ok bool) {
+func (p *parser) unit() (t board.Type, at board.Location, ok bool) {
 	for {
 		switch p.peek() {
 		case armyWord:

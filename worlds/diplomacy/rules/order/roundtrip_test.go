@@ -10,7 +10,7 @@ import (
 
 // written is a place in one of its spellings.
 type written struct {
-	place board.Place
+	place board.Location
 	text  string
 }
 
@@ -22,7 +22,7 @@ func spelled(b *board.Board) []written {
 		"EC": {"/EC", "(ec)", " EC", " (east coast)", " east coast", "/e", "-ec", " Eastern Coast", " [EC]"},
 	}
 	var all []written
-	for at := range board.Place(board.Places) {
+	for at := range board.Location(board.Locations) {
 		names := b.Spellings(b.Province(at))
 		_, coast, has := strings.Cut(b.Code(at), "/")
 		for _, name := range names {
@@ -41,7 +41,7 @@ func spelled(b *board.Board) []written {
 // codes lists every place as orders are written.
 func codes(b *board.Board) []written {
 	var all []written
-	for at := range board.Place(board.Places) {
+	for at := range board.Location(board.Locations) {
 		all = append(all, written{at, b.Code(at)})
 	}
 	return all

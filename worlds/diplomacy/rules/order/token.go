@@ -10,7 +10,7 @@ import (
 // token is a piece of text with its meaning.
 type token struct {
 	sense sense
-	place board.Place
+	place board.Location
 	raw   string
 }
 
@@ -134,7 +134,7 @@ func (r *reader) guess(head lexeme) error {
 	}
 	var names []string
 	for _, p := range most[:min(len(most), 4)] {
-		names = append(names, r.b.Code(board.Place(p))+" ("+r.b.Name(p)+")")
+		names = append(names, r.b.Code(board.Location(p))+" ("+r.b.Name(p)+")")
 	}
 	return fmt.Errorf("%q may be any of %s", head.raw, strings.Join(names, ", "))
 }
@@ -209,9 +209,9 @@ func (r *reader) stand(p board.Province, used int) {
 // put adds a place. A coast that the province does not have says nothing: people
 // write LON/EC.
 func (r *reader) put(p board.Province, coast string) {
-	at, ok := r.b.ByCode(r.b.Code(board.Place(p)) + coast)
+	at, ok := r.b.ByCode(r.b.Code(board.Location(p)) + coast)
 	if !ok {
-		at = board.Place(p)
+		at = board.Location(p)
 	}
 	r.out = append(r.out, token{sense: place, place: at, raw: r.b.Code(at)})
 }

@@ -10,22 +10,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"parley/llm"
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// fake is a host whose ways are set by the test.
+// fake is a host that the test controls.
 type fake struct {
 	name string
-	slow time.Duration // what making a session takes
+	slow time.Duration // how long making a session takes
 
-	mu       sync.Mutex
-	fail     *llm.Error // of every request
-	mute     bool       // requests are not answered
-	sessions map[string]int64
-	making   int
-	most     int // made at once
-	left     []string
+	mu        sync.Mutex
+	fail      *llm.Error // of every request
+	mute      bool       // requests are not answered
+	sessions  map[string]int64
+	making    int
+	maxMaking int // made at once
+	left      []string
 }
 
 func (f *fake) Name() string { return f.name }
@@ -79,9 +81,9 @@ type fakeSession struct {
 func (s *fakeSession) Reset(ctx context.Context, seed int64) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.making++
-	s.most = max(s.most, s.making)
+	s.maxMaking = max(s.maxMaking, s.making)
 	s.mu.Unlock()
-	time.Sleep(s.slow) // of the bubble's clock
+	time.Sleep(s.slow)
 	err := s.answer(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +112,7 @@ func newFake(name string) *fake { return &fake{name: name, sessions: map[string]
 
 var errDown = &llm.Error{Kind: llm.KindTransport, Message: "refused"}
 
-// in plays f with a pool of hosts in a bubble of time, and closes the pool.
+// in runs f with a pool of hosts on a fake clock, and closes the pool.
 func in(t *testing.T, c Config, hosts []*fake, f func(t *testing.T, p *Pool)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -138,3 +140,5 @@ func lease(t *testing.T, p *Pool, n int) *Lease {
 	}
 	return l
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,132 +1,96 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"parley/internal/health"
 	"parley/llm"
 )
 
-// host is a Host and what is known of it. All of it is under the pool's lock.
+// host is a Host and its state. Pool.mu guards all of it.
 type host struct {
 	Host
-	load    int // sessions there, or being made
-	opening int // of them being made
+	health.Health
+	load    int // sessions there or being made
+	opening int // of those, sessions being made
 	made    int
 	failed  int
-	trips   int
-
-	recent  []verdict // the last of what was asked of it
-	inRow   int       // failures since the last success
-	why     string    // the last of them
-	down    bool      // left alone
-	trial   bool      // back, and to be tried by one session first
-	full    bool      // it said so, for now
-	pause   time.Duration
+	trips   int    // how often it went down
+	why     string // its last failure; empty after a success
+	full    bool   // it has no room for now
 	checked time.Time
-	check   bool // one is going on
+	check   bool // a check is running
 }
 
-type verdict string
+// policy says when a host goes down. Its pauses are short enough that a host that is back is found while
+// somebody still waits.
+func policy(patience time.Duration) *health.Policy {
+	return &health.Policy{
+		Failures: 5, First: time.Second, Max: min(time.Minute, patience/4),
+		Window: 50, MinSamples: 20, FailedShare: 0.8, SilentShare: 0.5,
+	}
+}
 
 const (
-	well    verdict = "well"
-	failing verdict = "failing"
-	silent  verdict = "silent" // timeouts
+	fullPause  = time.Second      // before a full host is tried again
+	checkEvery = time.Minute      // how often a host that is up is checked for sessions that were left behind
+	checkTime  = 10 * time.Second // how long a check may take
 )
 
-// When a host is left alone: after so many failures in a row or, of the last ones, such a
-// share of failures or of timeouts.
-const (
-	mostInRow    = 5
-	window       = 50
-	leastSamples = 20
-	failShare    = 0.8
-	silentShare  = 0.5
-)
-
-// How long it is left alone, at first and at most, and how often one that is well is looked at.
-const (
-	firstPause = time.Second
-	mostPause  = time.Minute
-	fullPause  = time.Second
-	checkEvery = time.Minute
-	checkTime  = 10 * time.Second
-)
-
-// judge sorts what came of a request. ok is false for what says nothing about the host.
-func judge(err error) (v verdict, ok bool) {
+// verdict returns what the end of a request says about the host. known is false if it says nothing.
+func verdict(err error) (r health.Result, known bool) {
 	switch llm.KindOf(err) {
 	case "":
-		return well, true
+		return health.OK, true
 	case llm.KindTimeout:
-		return silent, true
+		return health.Silent, true
 	case llm.KindTransport, llm.KindServer, llm.KindMalformed:
-		return failing, true
+		return health.Failed, true
 	default:
-		return "", false
+		return health.OK, false
 	}
 }
 
-// note takes in a verdict and says whether the host is to be left alone.
-func (h *host) note(v verdict) bool {
-	if h.recent = append(h.recent, v); len(h.recent) > window {
-		h.recent = h.recent[1:]
-	}
-	if v == well {
-		h.inRow, h.trial = 0, false
-		return false
-	}
-	h.failed++
-	h.inRow++
-	fails, silents := 0.0, 0.0
-	for _, r := range h.recent {
-		if r != well {
-			fails++
-		}
-		if r == silent {
-			silents++
-		}
-	}
-	n := float64(len(h.recent))
-	return h.trial || h.inRow >= mostInRow || n >= leastSamples && (fails >= failShare*n || silents >= silentShare*n)
-}
-
-// report takes in what came of a request to a host.
+// report records the result of a request to a host.
 func (p *Pool) report(ctx context.Context, h *host, err error) {
 	if ctx.Err() != nil && err != nil {
-		return // it was called off: that says nothing
+		return // it was canceled, which says nothing about the host
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if llm.KindOf(err) == llm.KindOverloaded && !h.full && p.shut == nil {
 		h.full = true
-		p.look()
-		p.later(ctx, func(ctx context.Context) { p.rest(ctx, h) })
+		p.noteAllDown()
+		p.later(ctx, func(ctx context.Context) { p.pauseFull(ctx, h) })
 		return
 	}
-	v, ok := judge(err)
-	if !ok {
+	r, known := verdict(err)
+	if !known {
 		return
 	}
 	h.why = ""
-	if v != well {
+	if r != health.OK {
+		h.failed++
 		h.why = reason(err)
 	}
-	if h.note(v) && !h.down && p.shut == nil {
-		h.down, h.pause, h.trips = true, firstPause, h.trips+1
-		p.look()
-		p.later(ctx, func(ctx context.Context) { p.nurse(ctx, h) })
+	if !h.Down() && h.Record(p.policy, r, time.Now()) {
+		h.trips++
+		p.noteAllDown()
+		if p.shut == nil {
+			p.later(ctx, func(ctx context.Context) { p.probeUntilUp(ctx, h) })
+		}
 	}
 	p.serve()
 }
 
-// reason is why something failed: the system's own words, without how it came to say them,
-// or else the host's.
+// reason returns why a request failed: the system's error if there is one, otherwise the message.
 func reason(err error) string {
 	if e, ok := errors.AsType[syscall.Errno](err); ok {
 		return e.Error()
@@ -134,97 +98,84 @@ func reason(err error) string {
 	return llm.AsError(err).Message
 }
 
-// later runs f in the background; the lock is held.
+// later runs f in the background. Pool.mu is held.
 func (p *Pool) later(ctx context.Context, f func(ctx context.Context)) {
 	p.mu.Unlock()
 	defer p.mu.Lock()
 	p.background(ctx, f)
 }
 
-// look notes since when no host is well.
-func (p *Pool) look() {
-	for _, h := range p.hosts {
-		if !h.down && !h.full {
-			p.dark = time.Time{}
-			return
-		}
-	}
-	if p.dark.IsZero() {
-		p.dark = time.Now()
+// noteAllDown updates since when no host can be used. Pool.mu is held.
+func (p *Pool) noteAllDown() {
+	if slices.ContainsFunc(p.hosts, func(h *host) bool { return !h.Down() && !h.full }) {
+		p.allDownSince = time.Time{}
+	} else if p.allDownSince.IsZero() {
+		p.allDownSince = time.Now()
 	}
 }
 
-// rest leaves a host that is full alone for a little while.
-func (p *Pool) rest(ctx context.Context, h *host) {
-	_ = sleep(ctx, p.between(fullPause/2, fullPause)) // over or called off: it may be tried again
+// pauseFull waits a moment before a full host is used again.
+func (p *Pool) pauseFull(ctx context.Context, h *host) {
+	_ = p.pause(ctx, p.between(fullPause/2, fullPause)) // in both cases it may be tried again
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.full = false
-	p.look()
+	p.noteAllDown()
 	p.serve()
 }
 
-// nurse looks at a host that is left alone, less and less often, until it is well again.
-func (p *Pool) nurse(ctx context.Context, h *host) {
-	for {
+// probeUntilUp probes a host that is down after each pause, until it answers.
+func (p *Pool) probeUntilUp(ctx context.Context, h *host) {
+	for up := false; !up; {
 		p.mu.Lock()
-		pause := h.pause
-		h.pause = min(2*h.pause, mostPause, p.Patience/4) // a host that is well again is found while somebody is patient
+		pause := time.Until(h.Until())
 		p.mu.Unlock()
-		if sleep(ctx, p.between(pause/2, pause)) != nil {
+		if p.pause(ctx, p.between(pause/2, pause)) != nil {
 			return
 		}
-		if p.well(ctx, h) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			h.down, h.trial, h.recent, h.inRow = false, true, nil, 0
-			p.look()
-			p.serve()
-			return
-		}
+		up = p.probe(ctx, h)
+		p.mu.Lock()
+		h.Probed(p.policy, up, time.Now())
+		p.noteAllDown()
+		p.serve()
+		p.mu.Unlock()
 	}
 }
 
-// well checks a host.
-func (p *Pool) well(ctx context.Context, h *host) bool {
+// probe reports whether a host answers.
+func (p *Pool) probe(ctx context.Context, h *host) bool {
 	ctx, cancel := context.WithTimeoutCause(ctx, min(p.Timeout, checkTime), &llm.Error{Kind: llm.KindTimeout, Message: h.Name() + ": no answer to a check"})
 	defer cancel()
 	return h.Check(ctx, p.stray) == nil
 }
 
-// inspect looks at a host from time to time, for sessions that were left behind; the lock
-// is held.
-func (p *Pool) inspect(ctx context.Context, h *host) {
+// checkStrays checks a host from time to time for sessions that were left behind. Pool.mu is held.
+func (p *Pool) checkStrays(ctx context.Context, h *host) {
 	if h.check || !h.checked.IsZero() && time.Since(h.checked) < checkEvery {
 		return
 	}
 	h.check = true
 	p.later(ctx, func(ctx context.Context) {
-		_ = p.well(ctx, h) // what is asked of it next will tell
+		_ = p.probe(ctx, h) // a failure shows with the next request
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		h.check, h.checked = false, time.Now()
 	})
 }
 
-// free is the host with the fewest sessions of those that have room.
+// free returns the host with the fewest sessions of those that have room, or nil.
 func (p *Pool) free() *host {
-	var best *host
-	for _, h := range p.hosts {
-		if h.down || h.full || h.load >= p.PerHost || h.trial && h.opening > 0 {
-			continue
-		}
-		if best == nil || h.load < best.load {
-			best = h
-		}
+	room := func(h *host) bool { return !h.full && h.load < p.PerHost && h.Accepts(h.opening) }
+	if best := health.Least(p.hosts, room, func(a, b *host) int { return cmp.Compare(a.load, b.load) }); room(best) {
+		return best
 	}
-	return best
+	return nil
 }
 
-// claim takes a place on a host.
+// claim takes a slot on a host.
 func (p *Pool) claim(h *host) { h.load++; h.opening++ }
 
-// take waits for a place on a host.
+// take waits for a slot on a host. Lower orders go first.
 func (p *Pool) take(ctx context.Context, order int) (*host, error) {
 	p.mu.Lock()
 	if p.shut != nil {
@@ -246,24 +197,25 @@ func (p *Pool) take(ctx context.Context, order int) (*host, error) {
 			wait.Stop()
 			return nil, p.leave(w, llm.ContextError(ctx))
 		case <-wait.C:
-			if err := p.lost(w); err != nil {
+			if err := p.allDown(w); err != nil {
 				return nil, p.leave(w, err)
 			}
 		}
 	}
 }
 
+// taken ends a wait that was served, or that ended with the pool.
 func (p *Pool) taken(ctx context.Context, h *host, ok bool) (*host, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !ok {
 		return nil, p.shut
 	}
-	p.inspect(ctx, h)
+	p.checkStrays(ctx, h)
 	return h, nil
 }
 
-// leave takes a waiter out of the queue, and gives back what it may have got meanwhile.
+// leave removes a waiter from the queue, and gives back a slot that it was given meanwhile.
 func (p *Pool) leave(w *waiter, err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,27 +234,27 @@ func (p *Pool) leave(w *waiter, err error) error {
 	return err
 }
 
-// patience is how long a waiter waits before it looks round.
+// patience returns how long a waiter waits before it checks whether all hosts are down.
 func (p *Pool) patience(w *waiter) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return max(time.Millisecond, p.Patience-p.inTheDark(w))
+	return max(time.Millisecond, p.Patience-p.downFor(w))
 }
 
-// inTheDark is for how long a waiter has waited while no host was well.
-func (p *Pool) inTheDark(w *waiter) time.Duration {
-	if p.dark.IsZero() {
+// downFor returns how long a waiter has waited while no host could be used.
+func (p *Pool) downFor(w *waiter) time.Duration {
+	if p.allDownSince.IsZero() {
 		return 0
 	}
-	return min(time.Since(p.dark), time.Since(w.since))
+	return min(time.Since(p.allDownSince), time.Since(w.since))
 }
 
-// lost says that no host has been well for too long, if it is so. Nothing was asked of
-// any, so whoever plays can stop and play on later.
-func (p *Pool) lost(w *waiter) error {
+// allDown returns an error if no host could be used for too long. Nothing was sent, so the run can stop and be
+// resumed.
+func (p *Pool) allDown(w *waiter) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.inTheDark(w) < p.Patience {
+	if p.downFor(w) < p.Patience {
 		return nil
 	}
 	var names []string
@@ -312,7 +264,7 @@ func (p *Pool) lost(w *waiter) error {
 	return &llm.Error{Kind: llm.KindTransport, Message: fmt.Sprintf("envhttp: no environment server could be used for %s: %s", p.Patience, strings.Join(names, ", "))}
 }
 
-// serve gives places to who waits.
+// serve gives slots to waiters. Pool.mu is held.
 func (p *Pool) serve() {
 	for p.queue.Len() > 0 {
 		h := p.free()
@@ -324,9 +276,9 @@ func (p *Pool) serve() {
 	}
 }
 
-// waiter waits for a place.
+// waiter waits for a slot.
 type waiter struct {
 	index int // in the queue; -1 when it has left
 	since time.Time
-	got   chan *host // closed: there will be none
+	got   chan *host // closed when the pool ends
 }

@@ -10,27 +10,26 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Lease is an environment that one episode has for itself. It is used by one goroutine at
-// a time.
+// Lease is an environment of one episode. It is used by one goroutine at a time.
 type Lease struct {
 	Session
-	// Info is what the environment said when it was reset.
+	// Info is the info of its reset.
 	Info json.RawMessage
-	// Waited is how long whoever leased it waited before it was begun to be made.
+	// Waited is how long Lease waited before it began to make the environment.
 	Waited time.Duration
 
 	pool  *Pool
 	host  *host
 	id    string
 	steps int
-	began time.Time // to be made
-	gone  bool      // given back; under the pool's lock
+	began time.Time // when making it began
+	gone  bool      // released; guarded by Pool.mu
 }
 
-// Host is the name of where it is.
+// Host returns the name of its host.
 func (l *Lease) Host() string { return l.host.Name() }
 
-// Prompt asks the environment what is to be done.
+// Prompt asks the environment what the agents are to do.
 func (l *Lease) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
 	err = l.within(ctx, func(ctx context.Context) error {
 		p, err = l.Session.Prompt(ctx)
@@ -59,7 +58,7 @@ func (l *Lease) reset(ctx context.Context, seed int64) (info json.RawMessage, er
 	return info, err
 }
 
-// within gives f as long as the host may take.
+// within runs f within the time that the host may take.
 func (l *Lease) within(ctx context.Context, f func(ctx context.Context) error) error {
 	limit := l.pool.Timeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, &llm.Error{
@@ -69,15 +68,13 @@ func (l *Lease) within(ctx context.Context, f func(ctx context.Context) error) e
 	return f(ctx)
 }
 
-// Release gives the environment back. It is closed in the background; the host has room
-// for another once that is done.
+// Release closes the environment in the background. Then its slot is free.
 func (l *Lease) Release(ctx context.Context) { l.pool.drop(ctx, l) }
 
-// closeTime is how long a host may take to close a session, if it may take that long for anything.
+// closeTime is how long a host may take to close a session, if Timeout is not shorter.
 const closeTime = 10 * time.Second
 
-// drop closes a session and frees its place. One that cannot be closed is forgotten, and
-// found again by Check.
+// drop closes a session in the background and frees its slot.
 func (p *Pool) drop(ctx context.Context, l *Lease) {
 	p.mu.Lock()
 	if l.gone {
@@ -88,12 +85,12 @@ func (p *Pool) drop(ctx context.Context, l *Lease) {
 	delete(p.leases, l)
 	p.mu.Unlock()
 	p.work.Go(func() {
-		// Who gives back may be stopping: the environment is to be freed all the same.
+		// The caller may be stopping: the environment is closed anyway.
 		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), min(closeTime, p.Timeout), &llm.Error{
 			Kind: llm.KindTimeout, Message: l.host.Name() + ": closing took too long",
 		})
 		defer cancel()
-		_ = l.Session.Close(ctx) // what is left behind is found by Check
+		_ = l.Session.Close(ctx) // Check finds a session that was left behind
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.known, l.id)
@@ -102,10 +99,10 @@ func (p *Pool) drop(ctx context.Context, l *Lease) {
 	})
 }
 
-// class is what spares are kept by: whatever an environment is made with.
+// class is the key of spares: everything an environment is made with.
 func class(o protocol.Opening) string { return o.Env + " " + string(o.Params) }
 
-// takeSpare resets a spare for an episode. Spares that have died meanwhile are dropped.
+// takeSpare resets a spare for an episode, and drops spares that fail.
 func (p *Pool) takeSpare(ctx context.Context, o protocol.Opening) *Lease {
 	for {
 		p.mu.Lock()
@@ -128,7 +125,7 @@ func (p *Pool) takeSpare(ctx context.Context, o protocol.Opening) *Lease {
 	}
 }
 
-// refill makes spares, while there is room that nobody waits for.
+// refill makes spares while there is room that nobody waits for.
 func (p *Pool) refill(ctx context.Context, o protocol.Opening) {
 	c := class(o)
 	for {
@@ -140,8 +137,8 @@ func (p *Pool) refill(ctx context.Context, o protocol.Opening) {
 		}
 		p.claim(h)
 		p.filling[c]++
-		p.named++
-		id := fmt.Sprintf("%s-spare%d", p.Owner, p.named)
+		p.spared++
+		id := fmt.Sprintf("%s-spare%d", p.Owner, p.spared)
 		p.mu.Unlock()
 		p.background(ctx, func(ctx context.Context) {
 			l, err := p.open(ctx, h, id, o)
@@ -160,7 +157,7 @@ func (p *Pool) refill(ctx context.Context, o protocol.Opening) {
 	}
 }
 
-// evict gives up a spare of any sort, where somebody waits for its place.
+// evict drops a spare of any class if somebody waits for its slot. Pool.mu is held.
 func (p *Pool) evict(ctx context.Context) {
 	if p.queue.Len() == 0 || p.free() != nil {
 		return
@@ -169,7 +166,7 @@ func (p *Pool) evict(ctx context.Context) {
 		if len(all) > 0 {
 			l := all[len(all)-1]
 			p.spares[c] = all[:len(all)-1]
-			p.work.Go(func() { p.drop(ctx, l) }) // without the lock
+			p.work.Go(func() { p.drop(ctx, l) }) // needs Pool.mu
 			return
 		}
 	}

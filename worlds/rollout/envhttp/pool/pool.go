@@ -1,18 +1,17 @@
-// Package pool holds environments on several hosts: it makes them, hands each to one episode
-// at a time, and gives them back.
+// Package pool holds environments on several hosts: it makes them, gives each to one episode at a time, and
+// closes them.
 //
-// What it promises: no host has more environments than it may, and no more are being made
-// at once than is allowed; who waits is served in order, on the host with the fewest; a
-// host that fails is left alone, looked after, and comes back by itself; an environment
-// that was handed out is closed when it is given back, whatever became of it, and one that
-// a process before left behind is found and closed; every goroutine has ended when Close
-// returns.
+// It promises that no host has more environments than allowed and that no more are made at once than
+// allowed; that waiters are served in order, on the host with the fewest environments; that a host that
+// fails gets no work until it answers a probe (package health); that an environment is closed after use, and
+// that one that an earlier process left behind is found and closed; and that every goroutine has ended when
+// Close returns. It sends every step once.
 //
-// What it never does is step twice: a step is sent once, and what became of it is the
-// caller's to know. It is not for any wire format: see Host.
+// It is not for any wire format: see Host.
 package pool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,106 +21,93 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/health"
 	"parley/internal/queue"
 	"parley/llm"
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Host is where environments are: a server, or this process. Its methods are called from
-// many goroutines at once.
+// Host is where environments are: a server, or this process. Its methods must be safe for concurrent use.
 type Host interface {
-	// Name is what errors call it.
+	// Name returns its name, for errors.
 	Name() string
-	// New returns a session that is not there yet: its Reset makes it. id is its name for
-	// good; it begins with the pool's Owner.
+	// New returns a session, which Reset makes. Its id begins with the pool's Owner.
 	New(id string, o protocol.Opening) Session
-	// Check finds out whether the host is well. Sessions there that stray says yes to have
-	// been left behind, and are closed where the host can tell.
+	// Check returns nil if the host answers. It closes sessions that stray reports as left behind, if the
+	// host can list its sessions.
 	Check(ctx context.Context, stray func(id string) bool) error
 }
 
-// Session is an environment on a host. One call is made at a time. Errors are *llm.Error.
+// Session is an environment on a host. It is used by one goroutine at a time. Its errors are *llm.Error.
 type Session interface {
-	// Reset begins anew, and the first time makes the environment.
+	// Reset starts over. The first Reset makes the environment.
 	Reset(ctx context.Context, seed int64) (info json.RawMessage, err error)
-	// Prompt asks what is to be done. Some environments change when they are asked, so it is
-	// asked once a step.
+	// Prompt asks what the agents are to do. Some environments change when they are asked, so it is called
+	// once a step.
 	Prompt(ctx context.Context) (protocol.Prompt, error)
-	// Step acts. key names the step: a host that knows such keys does not step twice for one.
+	// Step sends an action. key names the step: a host that knows keys does not take one twice.
 	Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error)
-	// Close frees the environment. Of one that is not there it is no error.
+	// Close frees the environment. Closing one that does not exist is not an error.
 	Close(ctx context.Context) error
 }
 
-// Config is how environments are held.
+// Config configures a Pool.
 type Config struct {
-	// Owner begins the name of every session. Two pools at one host must not have the same.
+	// Owner begins the id of every session. Two pools on one host must have different owners.
 	Owner string
-	// PerHost is the most sessions on a host. Default: 256.
+	// PerHost is the maximum number of sessions on a host. Default: 256.
 	PerHost int
-	// Startup is the most sessions being made at once. Default: 16.
+	// Startup is the maximum number of sessions being made at once. Default: 16.
 	Startup int
-	// Warm is how many sessions are made ahead of need, of each environment that is asked
-	// for. Default: none.
+	// Warm is how many spare sessions are made ahead, for each environment in use. Default: none.
 	Warm int
 	// Timeout is how long a host may take to answer. Default: 5 minutes.
 	Timeout time.Duration
-	// Patience is how long to wait for a host when none is well. Default: 2 minutes.
+	// Patience is how long to wait when all hosts are down. Default: 2 minutes.
 	Patience time.Duration
-	// Jitter is the most that the making of the first sessions is put off. Default: not at all.
+	// Jitter is the maximum random delay before the first sessions are made. Default: none.
 	Jitter time.Duration
 }
 
 func (c Config) resolved() Config {
-	for _, d := range []struct {
-		value  *int
-		preset int
-	}{{&c.PerHost, 256}, {&c.Startup, 16}} {
-		if *d.value <= 0 {
-			*d.value = d.preset
-		}
-	}
-	for _, d := range []struct {
-		value  *time.Duration
-		preset time.Duration
-	}{{&c.Timeout, 5 * time.Minute}, {&c.Patience, 2 * time.Minute}} {
-		if *d.value <= 0 {
-			*d.value = d.preset
-		}
-	}
+	c.PerHost = cmp.Or(max(0, c.PerHost), 256)
+	c.Startup = cmp.Or(max(0, c.Startup), 16)
+	c.Timeout = cmp.Or(max(0, c.Timeout), 5*time.Minute)
+	c.Patience = cmp.Or(max(0, c.Patience), 2*time.Minute)
 	return c
 }
 
-// Pool holds environments. It may be used from any number of goroutines.
+// Pool holds environments. It is safe for concurrent use.
 type Pool struct {
 	Config
 	startup chan struct{}
-	work    sync.WaitGroup // of what goes on in the background
+	policy  *health.Policy
+	work    sync.WaitGroup // goroutines in the background
 
-	mu      sync.Mutex
-	rand    *rand.Rand
-	hosts   []*host
-	queue   queue.Queue[*waiter]
-	known   map[string]bool // sessions that are there, or are being made
-	leases  map[*Lease]struct{}
-	spares  map[string][]*Lease // by what they are: see class
-	filling map[string]int
-	named   int                  // spares so far
-	made    int                  // sessions so far
-	dark    time.Time            // since when no host is well
-	stops   map[*func()]struct{} // of what goes on in the background
-	wanting int                  // leases that are waited for
-	shut    error                // nothing is begun any more
-	over    chan struct{}        // closed when shut is set
+	mu           sync.Mutex
+	rand         *rand.Rand
+	hosts        []*host
+	queue        queue.Queue[*waiter]
+	known        map[string]bool // sessions there or being made
+	leases       map[*Lease]struct{}
+	spares       map[string][]*Lease // by class
+	filling      map[string]int
+	spared       int                  // spares so far
+	made         int                  // sessions so far
+	allDownSince time.Time            // since when no host can be used; zero: one can
+	stops        map[*func()]struct{} // end goroutines in the background
+	wanting      int                  // waiting calls of Lease
+	shut         error                // why nothing new begins
+	over         chan struct{}        // closed when shut is set
 }
 
-// New makes a pool of hosts. It opens nothing before it is asked to.
+// New returns a pool of hosts. It opens nothing before the first Lease.
 func New(hosts []Host, c Config) *Pool {
 	c = c.resolved()
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.Owner)) // never fails
 	p := &Pool{
-		Config: c, startup: make(chan struct{}, c.Startup), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
+		Config: c, policy: policy(c.Patience), startup: make(chan struct{}, c.Startup), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
 		known: map[string]bool{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
 		stops: map[*func()]struct{}{}, over: make(chan struct{}),
 	}
@@ -132,9 +118,9 @@ func New(hosts []Host, c Config) *Pool {
 	return p
 }
 
-// Lease returns an environment that has just been reset, and waits for one if it must; lower
-// orders go first. ctx bounds also what goes on in the background for its sake, so it must
-// last as long as the pool is used. name must be new.
+// Lease returns an environment that was just reset, and waits for one if necessary; lower orders go first.
+// ctx also bounds the work in the background that the call starts, so it must live as long as the pool. name
+// must be unique.
 func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Opening) (*Lease, error) {
 	p.want(1)
 	defer p.want(-1)
@@ -144,7 +130,7 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 	asked := time.Now()
 	var since time.Time // the first failure
 	failures := 0
-	for id := p.Owner + "-" + name; ; id += "+" { // another name each time: the last one may still be being closed
+	for id := p.Owner + "-" + name; ; id += "+" { // a new id each time: the last session may still be closing
 		h, err := p.take(ctx, order)
 		if err != nil {
 			return nil, err
@@ -160,9 +146,9 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 			since = time.Now()
 		}
 		if e.Kind != llm.KindTransport && e.Kind != llm.KindOverloaded {
-			failures++ // the host is there, and has no such environment to give
+			failures++ // the host answers, and cannot make such an environment
 		}
-		if !e.Kind.Retryable() || failures == p.mostFailures() || time.Since(since) > p.Patience {
+		if !e.Kind.Retryable() || failures == p.maxFailures() || time.Since(since) > p.Patience {
 			return nil, e
 		}
 		if err := p.pause(ctx, p.between(time.Second/2, time.Second)); err != nil {
@@ -171,23 +157,22 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 	}
 }
 
-// want counts who waits for a lease.
+// want counts waiting calls of Lease.
 func (p *Pool) want(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wanting += n
 }
 
-// mostFailures is how often an environment may fail to be made before that is given up:
-// of several hosts, until one of them would be left alone.
-func (p *Pool) mostFailures() int {
+// maxFailures returns how often making an environment may fail: with several hosts, until one of them is down.
+func (p *Pool) maxFailures() int {
 	if len(p.hosts) > 1 {
-		return mostInRow + 1
+		return p.policy.Failures + 1
 	}
 	return 3
 }
 
-// open makes a session on a host whose slot was taken.
+// open makes a session in a slot that was taken.
 func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening) (*Lease, error) {
 	p.mu.Lock()
 	early := p.made < p.PerHost*len(p.hosts)
@@ -215,7 +200,7 @@ func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening)
 	return l, nil
 }
 
-// starting runs f as one of the few that start at once.
+// starting runs f, at most Startup at once.
 func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 	if early && p.Jitter > 0 {
 		if err := p.pause(ctx, p.between(0, p.Jitter)); err != nil {
@@ -233,8 +218,7 @@ func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 	}
 }
 
-// Drain begins nothing more: who waits is told that the run is stopping. What was handed
-// out goes on.
+// Drain begins nothing new: waiting calls of Lease fail. Leases stay usable.
 func (p *Pool) Drain() { p.stop("the run is stopping") }
 
 func (p *Pool) stop(why string) {
@@ -249,7 +233,7 @@ func (p *Pool) stop(why string) {
 	}
 }
 
-// Close gives everything back and waits until all is done, or ctx is.
+// Close closes every environment and waits until that is done. ctx bounds the closing.
 func (p *Pool) Close(ctx context.Context) {
 	p.stop("the pool is closed")
 	p.mu.Lock()
@@ -268,7 +252,7 @@ func (p *Pool) Close(ctx context.Context) {
 	p.work.Wait()
 }
 
-// background runs f beside what asked for it, until Close.
+// background runs f in a goroutine that Close ends.
 func (p *Pool) background(ctx context.Context, f func(ctx context.Context)) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := func() { cancel(&llm.Error{Kind: llm.KindCanceled, Message: "envhttp: the pool is closed"}) }
@@ -284,21 +268,21 @@ func (p *Pool) background(ctx context.Context, f func(ctx context.Context)) {
 	})
 }
 
-// between draws a time from low to high.
+// between returns a random duration from low to high.
 func (p *Pool) between(low, high time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return low + time.Duration(p.rand.Float64()*float64(high-low))
 }
 
-// stray says whether a session was left behind: it has our name and we do not know it.
+// stray reports whether a session was left behind: it has our owner and is not known.
 func (p *Pool) stray(id string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.HasPrefix(id, p.Owner+"-") && !p.known[id]
 }
 
-// pause waits, unless ctx is done first or nothing is begun any more.
+// pause waits, unless ctx is done or the pool ends first.
 func (p *Pool) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -306,26 +290,14 @@ func (p *Pool) pause(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-p.over:
-		return p.shut // set before, and never again
+		return p.shut // set once, before over is closed
 	case <-ctx.Done():
 		return llm.ContextError(ctx)
 	}
 }
 
-// sleep waits, unless ctx is done first.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return llm.ContextError(ctx)
-	}
-}
-
-// Waiting says what is waited for, where somebody waits for an environment and no host has
-// one to give: the first host, and what it failed with. It is empty elsewhere.
+// Waiting returns the first host and its last failure if a Lease waits and every host failed last. Otherwise it
+// returns "".
 func (p *Pool) Waiting() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -341,21 +313,21 @@ func (p *Pool) Waiting() string {
 	return h.Name() + ": " + strings.TrimPrefix(h.why, h.Name()+": ")
 }
 
-// Stat is how a host is doing.
+// Stat is the state of a host.
 type Stat struct {
 	Host string `json:"host"`
-	// Sessions are there or being made; Spare are those of them that nobody uses.
+	// Sessions counts sessions there or being made, and Spare those that nobody uses.
 	Sessions int `json:"sessions"`
 	Spare    int `json:"spare,omitempty"`
-	// Made and Failed count what was made and what was not, so far.
+	// Made and Failed count sessions that were made and requests that failed.
 	Made   int `json:"made"`
 	Failed int `json:"failed,omitempty"`
-	// Down means that it is left alone for now, and Trips is how often it was.
+	// Down means that it gets no work for now, and Trips is how often it went down.
 	Down  bool `json:"down,omitempty"`
 	Trips int  `json:"trips,omitempty"`
 }
 
-// Stats says how each host is doing.
+// Stats returns the state of each host.
 func (p *Pool) Stats() []Stat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -368,7 +340,7 @@ func (p *Pool) Stats() []Stat {
 	var out []Stat
 	for _, h := range p.hosts {
 		out = append(out, Stat{
-			Host: h.Name(), Sessions: h.load, Spare: spare[h], Made: h.made, Failed: h.failed, Down: h.down, Trips: h.trips,
+			Host: h.Name(), Sessions: h.load, Spare: spare[h], Made: h.made, Failed: h.failed, Down: h.Down(), Trips: h.trips,
 		})
 	}
 	return out

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"parley/internal/health"
 	"parley/llm"
 	"parley/worlds/rollout/rules/protocol"
 )
@@ -39,10 +41,10 @@ func TestLeastLoadedAndLimited(t *testing.T) {
 			synctest.Wait()
 		}
 		if len(order) != 0 {
-			t.Errorf("%v were served without room", order)
+			t.Errorf("%v served without room", order)
 		}
 		held[0].Release(t.Context())
-		held[0].Release(t.Context()) // twice is once
+		held[0].Release(t.Context()) // the second has no effect
 		wg.Wait()
 		if !slices.Equal(order, []int{7, 8, 9}) {
 			t.Errorf("served in order %v", order)
@@ -61,8 +63,8 @@ func TestStartup(t *testing.T) {
 			wg.Go(func() { lease(t, p, i) })
 		}
 		wg.Wait()
-		if a.most > 3 || a.count() != 20 {
-			t.Errorf("%d at once, %d in all", a.most, a.count())
+		if a.maxMaking > 3 || a.count() != 20 {
+			t.Errorf("%d at once, %d in all", a.maxMaking, a.count())
 		}
 		if d := time.Since(start); d < 7*time.Second || d > 2*time.Minute {
 			t.Errorf("took %v", d)
@@ -70,7 +72,7 @@ func TestStartup(t *testing.T) {
 	})
 }
 
-// TestQuarantine: a host that fails is left alone and comes back when it is well.
+// TestQuarantine checks that a host that fails gets no sessions until it answers again.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func(*fake){
@@ -89,7 +91,7 @@ func TestQuarantine(t *testing.T) {
 			}
 			time.Sleep(10 * time.Minute)
 			if st := p.Stats(); !st[0].Down || st[0].Trips != 1 {
-				t.Errorf("%s: it came back though it is not well: %+v", name, st)
+				t.Errorf("%s: up without an answer: %+v", name, st)
 			}
 			a.set(nil, false)
 			time.Sleep(2 * time.Minute)
@@ -103,51 +105,28 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// TestTrial: a host that answers checks and nothing else is tried by one session at a time.
+// TestTrial checks that a host on trial gets one session at a time.
 func TestTrial(t *testing.T) {
 	t.Parallel()
-	h := &host{trial: true}
-	if !h.note(failing) {
-		t.Error("a failed trial is forgiven")
-	}
-	h = &host{trial: true}
-	if h.note(well) || h.trial {
-		t.Error("a trial that went well is not over")
-	}
 	p := New([]Host{newFake("a")}, Config{})
-	p.hosts[0].trial = true
-	p.claim(p.hosts[0])
+	h := p.hosts[0]
+	h.Record(p.policy, health.Absent, time.Now())
 	if p.free() != nil {
-		t.Error("two are tried at once")
+		t.Error("a host that is down gets a session")
+	}
+	h.Probed(p.policy, true, time.Now())
+	if p.free() != h {
+		t.Error("a host on trial gets no session")
+	}
+	p.claim(h)
+	if p.free() != nil {
+		t.Error("a host on trial gets two sessions")
 	}
 }
 
-func TestBreaker(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name string
-		seen func(i int) verdict
-		trip bool
-	}{
-		{"five in a row", func(i int) verdict { return []verdict{well, failing}[min(1, i/95)] }, true},
-		{"half fail", func(i int) verdict { return []verdict{well, failing}[i%2] }, false},
-		{"half are silent", func(i int) verdict { return []verdict{well, silent}[i%2] }, true},
-		{"four of five fail", func(i int) verdict { return []verdict{well, failing}[min(1, i%5)] }, true},
-		{"all is well", func(int) verdict { return well }, false},
-	} {
-		h, trip := &host{}, false
-		for i := range 100 {
-			trip = h.note(c.seen(i)) || trip
-		}
-		if trip != c.trip {
-			t.Errorf("%s: %v", c.name, trip)
-		}
-	}
-}
-
-// TestDark: with no host to be had the pool is patient, and then says so in a way that
-// stops a run instead of failing its episodes.
-func TestDark(t *testing.T) {
+// TestAllDown checks that the pool waits when all hosts are down, and then returns an error that stops a run
+// instead of failing its episodes.
+func TestAllDown(t *testing.T) {
 	t.Parallel()
 	a, b := newFake("a"), newFake("b")
 	a.set(errDown, false)
@@ -172,25 +151,25 @@ func TestRefusals(t *testing.T) {
 	a := newFake("a")
 	in(t, Config{Patience: time.Minute}, []*fake{a}, func(t *testing.T, p *Pool) {
 		for _, c := range []struct {
-			kind llm.Kind
-			most time.Duration
+			kind   llm.Kind
+			within time.Duration
 		}{{llm.KindBadRequest, 0}, {llm.KindServer, 5 * time.Second}, {llm.KindOverloaded, 2 * time.Minute}} {
 			a.set(&llm.Error{Kind: c.kind, Status: 400}, false)
 			start := time.Now()
-			if _, err := p.Lease(t.Context(), 0, string(c.kind), protocol.Opening{}); llm.KindOf(err) != c.kind || time.Since(start) > c.most {
+			if _, err := p.Lease(t.Context(), 0, string(c.kind), protocol.Opening{}); llm.KindOf(err) != c.kind || time.Since(start) > c.within {
 				t.Errorf("%s: %v after %v", c.kind, err, time.Since(start))
 			}
 		}
 		time.AfterFunc(20*time.Second, func() { a.set(nil, false) })
-		lease(t, p, 1) // it was full, and has room again
+		lease(t, p, 1) // it was full and has room again
 		if st := p.Stats(); st[0].Trips != 0 {
 			t.Errorf("%+v", st)
 		}
 	})
 }
 
-// TestNamesAreNew: a session that failed to be made, and is being closed, does not share its
-// name with the one that takes its place: the closing may come late.
+// TestNamesAreNew checks that a session gets another id than the one before that could not be made: that one
+// may be closed late.
 func TestNamesAreNew(t *testing.T) {
 	t.Parallel()
 	a := newFake("a")
@@ -221,7 +200,7 @@ func TestWarm(t *testing.T) {
 		if st := p.Stats()[0]; st.Spare != 2 || st.Sessions != 4 {
 			t.Errorf("not refilled: %+v", st)
 		}
-		// Spares never keep others waiting: their place is given up.
+		// A spare gives up its slot to a waiter.
 		other, err := p.Lease(t.Context(), 5, "5", protocol.Opening{Env: "other"})
 		if err != nil {
 			t.Fatal(err)
@@ -235,10 +214,10 @@ func TestWarm(t *testing.T) {
 	in(t, Config{Warm: 1}, []*fake{b}, func(t *testing.T, p *Pool) {
 		lease(t, p, 1)
 		synctest.Wait()
-		b.set(&llm.Error{Kind: llm.KindServer, Status: 404}, false) // a server that was started anew
+		b.set(&llm.Error{Kind: llm.KindServer, Status: 404}, false) // a server that was restarted
 		time.AfterFunc(time.Second/10, func() { b.set(nil, false) })
 		if l := lease(t, p, 2); strings.Contains(l.id, "spare") {
-			t.Errorf("%s is dead", l.id)
+			t.Errorf("%s was dropped", l.id)
 		}
 	})
 }
@@ -262,12 +241,12 @@ func TestDrain(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := held.Step(t.Context(), nil); err != nil {
-			t.Errorf("what was handed out goes on: %v", err)
+			t.Errorf("a lease cannot be used: %v", err)
 		}
 	})
 }
 
-func TestCalledOff(t *testing.T) {
+func TestCanceled(t *testing.T) {
 	t.Parallel()
 	a := newFake("a")
 	in(t, Config{PerHost: 1}, []*fake{a}, func(t *testing.T, p *Pool) {
@@ -284,11 +263,11 @@ func TestCalledOff(t *testing.T) {
 			t.Error(err)
 		}
 		held.Release(t.Context())
-		lease(t, p, 3) // nobody took the place along
+		lease(t, p, 3) // the slot is free
 	})
 }
 
-// TestLeftBehind: sessions of a process before are found; those of others are not touched.
+// TestLeftBehind checks that sessions of an earlier process are closed, and those of others are not.
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
 	a := newFake("a")
@@ -297,7 +276,7 @@ func TestLeftBehind(t *testing.T) {
 		lease(t, p, 1)
 		synctest.Wait()
 		if !slices.Equal(a.left, []string{"run-1", "runner-1", "other-1"}) {
-			t.Errorf("%v", a.left) // run-1 is the name of the one that was just made
+			t.Errorf("%v", a.left) // run-1 is the session that was just made
 		}
 	})
 }
@@ -311,6 +290,86 @@ func TestStepsTimeOut(t *testing.T) {
 		_, err := l.Step(t.Context(), nil)
 		if e := llm.AsError(err); e == nil || e.Kind != llm.KindTimeout || !e.Uncertain {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestDrainAtOnce checks that Drain ends every waiting Lease at once, whatever it waits for, and that a session
+// that is being made is still returned.
+func TestDrainAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		config Config
+		fail   *llm.Error
+		slow   time.Duration
+		opened int
+	}{
+		"a host that is down":        {fail: errDown},
+		"a slot":                     {config: Config{PerHost: 1}, slow: time.Hour, opened: 1},
+		"others that are being made": {config: Config{Startup: 2}, slow: time.Hour, opened: 2},
+		"the jitter":                 {config: Config{Jitter: 24 * time.Hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newFake("a")
+			a.slow = tt.slow
+			a.set(tt.fail, false)
+			in(t, tt.config, []*fake{a}, func(t *testing.T, p *Pool) {
+				var wg sync.WaitGroup
+				var mu sync.Mutex
+				var ended, got int
+				for i := range 8 {
+					wg.Go(func() {
+						_, err := p.Lease(t.Context(), i, string(rune('a'+i)), protocol.Opening{Env: "e"})
+						mu.Lock()
+						defer mu.Unlock()
+						if err == nil {
+							got++
+						} else if llm.KindOf(err) == llm.KindCanceled {
+							ended++
+						}
+					})
+				}
+				time.Sleep(10 * time.Second)
+				p.Drain()
+				synctest.Wait()
+				mu.Lock()
+				if ended != 8-tt.opened {
+					t.Errorf("%d of 8 ended", ended)
+				}
+				mu.Unlock()
+				wg.Wait()
+				if got != tt.opened {
+					t.Errorf("%d of 8 were opened", got)
+				}
+			})
+		})
+	}
+}
+
+// TestWaiting checks that Waiting names a host while a Lease waits and no host can be used.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	a, b := newFake("a"), newFake("b")
+	in(t, Config{}, []*fake{a, b}, func(t *testing.T, p *Pool) {
+		a.set(&llm.Error{Kind: llm.KindTransport, Message: "dial: refused", Err: syscall.ECONNREFUSED}, false)
+		b.set(&llm.Error{Kind: llm.KindTransport, Message: "b: broken"}, false)
+		if got := p.Waiting(); got != "" {
+			t.Errorf("nothing waits: %q", got)
+		}
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() { lease(t, p, i).Release(t.Context()) })
+		}
+		time.Sleep(time.Minute) // both hosts are tried
+		synctest.Wait()
+		if got, want := p.Waiting(), "a: "+syscall.ECONNREFUSED.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		a.set(nil, false)
+		wg.Wait()
+		if got := p.Waiting(); got != "" {
+			t.Errorf("all hosts answer: %q", got)
 		}
 	})
 }

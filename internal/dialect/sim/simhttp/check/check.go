@@ -1,162 +1,116 @@
-// Package check holds what the wire formats of the simulated server have in common:
-// a decoded request, an answer about to be written, an error before it is put
-// into a vendor's form, and a strict JSON reader.
+// Package check reads the requests to the simulated server, and refuses what the vendors refuse:
+// unknown members, wrong types, values out of range, and conversations that make no sense.
 //
-// It promises that Decode never panics and refuses what a vendor would: unknown
-// members, wrong types, trailing data. It is not for serving: that is simhttp.
+// A table for each endpoint says which members a request may have. The packages of internal/wire
+// read the request itself. What a table cannot say is a few lines of code for each format.
+//
+// It promises pure functions and errors in the vendor's words. Nothing panics on bad input.
 package check
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
+	"slices"
 
 	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/quota"
-	"parley/internal/wire/completion"
+	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
 )
 
-// Ask is a request read off the wire.
+// Ask is a request that the server accepts.
 type Ask struct {
 	Request *llm.Request
-	Breaks  []sim.Break // where the prompt is to be cached
+	Breaks  []sim.Break // where the client wants the prompt cached
 
 	Stream       bool
-	IncludeUsage bool // a last chunk of the stream tells the usage
-	NoOutput     bool // only the prompt cache is to be warmed
+	IncludeUsage bool // the stream ends with the usage
+	NoOutput     bool // the request only warms the prompt cache
 }
 
-// Exchange is a request with its answer.
-type Exchange struct {
-	*Ask
-	Case    *sim.Case
-	Answer  *sim.Answer
-	Usage   llm.Usage
-	ID      string // without a prefix
-	Created int64  // Unix seconds
-	Chunk   int    // tokens in an event of a stream
-	Batch   bool   // answered in a batch
-
-	WeightVersion string // of the model; "" is not told
+// Checker checks requests. It may be used from several goroutines at once.
+type Checker struct {
+	chat, responses, messages format
 }
 
-// Error is a failure before it is put into a vendor's form.
-type Error struct {
-	Status  int
-	Type    string
-	Code    string // "" is written as null
-	Param   string // "" is written as null
-	Message string
-	// Refusal is the limit that was run into, or nil.
-	Refusal *quota.Refusal
-}
-
-// Error returns the message.
-func (e *Error) Error() string { return e.Message }
-
-// Told is the error as the answer to a request says it. Only Anthropic's format says which
-// request that was, and it has no codes.
-func (e *Error) Told(requestID string) completion.Error {
-	if requestID != "" {
-		return completion.Error{Type: e.Type, Message: e.Message, RequestID: requestID}
+// New returns a Checker. A lax one accepts unknown members, and schemas that vendors refuse.
+func New(lax bool) *Checker {
+	return &Checker{
+		chat:      format{chatFields(), openAI, lax},
+		responses: format{responsesFields(), openAI, lax},
+		messages:  format{messagesFields(), anthropic, lax},
 	}
-	return completion.Error{Type: e.Type, Message: e.Message, Code: e.Code, Param: e.Param}
 }
 
-// Invalid is the error of a request that is wrong.
-func Invalid(param, format string, args ...any) *Error {
-	return &Error{Status: http.StatusBadRequest, Type: "invalid_request_error", Param: param, Message: fmt.Sprintf(format, args...)}
+// ask is a request that is being checked.
+type ask struct {
+	*format
+	Ask
+	members map[string][]byte // those that are not null
 }
 
-// Problem is what Decode found wrong.
-type Problem struct {
-	Syntax  string // what is wrong with the JSON, or ""
-	Unknown string // the member that is not known, or ""
-	Field   string // the member of the wrong type, with Want and Got
-	Want    string
-	Got     string
-}
-
-// Decode reads one JSON value into v. Unless lax, members v has no field for are a problem.
-func Decode(body []byte, v any, lax bool) *Problem {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	if !lax {
-		dec.DisallowUnknownFields()
+// open checks a request against the table of its format.
+func (f *format) open(b []byte) (*ask, *endpoint.Error) {
+	if b = bytes.TrimSpace(b); !body.Valid(b) || b[0] != '{' {
+		why := "it is not an object, or nested too deeply"
+		if err := json.Unmarshal(b, new(any)); err != nil {
+			why = err.Error()
+		}
+		return nil, f.vendor(badSyntax, "", field{}, why)
 	}
-	if err := dec.Decode(v); err != nil {
-		return problem(err)
+	a := &ask{format: f, members: make(map[string][]byte, 8)}
+	err := f.object(b, nil, f.fields, func(key string, v []byte) { a.members[key] = v })
+	return a, err
+}
+
+// read reads the request with the reader of its format.
+func (a *ask) read(read func(r *request.Reader, key string, v []byte) bool) *endpoint.Error {
+	var r request.Reader
+	for key, v := range a.members {
+		read(&r, key, v)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return &Problem{Syntax: "there is more after the value"}
+	if r.Err != nil {
+		return endpoint.Invalid("", "%s", r.Err)
+	}
+	a.Request, a.Stream, a.IncludeUsage = &r.Request, r.Stream, r.Usage
+	return nil
+}
+
+// first returns the first error of the rules, in order.
+func first(rules ...func() *endpoint.Error) *endpoint.Error {
+	for _, rule := range rules {
+		if err := rule(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func problem(err error) *Problem {
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if t.Field == "" {
-			return &Problem{Syntax: "expected an object, got " + gotName(t.Value)}
-		}
-		return &Problem{Field: t.Field, Want: kindName(t.Type.Kind().String()), Got: gotName(t.Value)}
-	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return &Problem{Unknown: strings.Trim(name, `"`)}
-	}
-	return &Problem{Syntax: err.Error()}
+// has reports whether the request has the member.
+func (a *ask) has(name string) bool { return a.members[name] != nil }
+
+// str returns a member that is a string, or "".
+func (a *ask) str(name string) string { return request.String(a.members[name]) }
+
+// number returns a member that is an integer, or 0.
+func (a *ask) number(name string) (n int) {
+	request.Whole(a.members[name], &n)
+	return n
 }
 
-func kindName(kind string) string {
-	switch kind {
-	case "int", "int64":
-		return "an integer"
-	case "float64":
-		return "a decimal"
-	case "bool":
-		return "a boolean"
-	case "string":
-		return "a string"
-	case "slice":
-		return "an array"
-	default:
-		return "an object"
-	}
+// named reports whether the request has a tool with the name.
+func (a *ask) named(name string) bool {
+	return slices.ContainsFunc(a.Request.Tools, func(t llm.Tool) bool { return t.Name == name })
 }
 
-func gotName(value string) string {
-	word, _, _ := strings.Cut(value, " ")
-	switch word {
-	case "string":
-		return "a string"
-	case "number":
-		return "a number"
-	case "bool":
-		return "a boolean"
-	case "array":
-		return "an array"
-	case "object":
-		return "an object"
-	default:
-		return "null"
-	}
-}
-
-// Text reads a JSON string.
-func Text(raw json.RawMessage) (s string, ok bool) {
-	ok = request.Text(raw, &s)
-	return s, ok
-}
-
-// Marshal returns v as JSON: for what is small and seldom written.
-func Marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil { // only for values that hold what JSON cannot; ours do not
-		return []byte("null")
-	}
-	return b
+// each calls check with every element of a list until it returns an error.
+func each(list []byte, check func(i int, v []byte) *endpoint.Error) (err *endpoint.Error) {
+	i := 0
+	body.Elements(list, func(v []byte) bool {
+		err = check(i, v)
+		i++
+		return err == nil
+	})
+	return err
 }

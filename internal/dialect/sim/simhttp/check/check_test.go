@@ -1,9 +1,10 @@
 package check
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+
+	"parley/internal/dialect/sim/simhttp/endpoint"
 )
 
 func TestStrict(t *testing.T) {
@@ -23,53 +24,49 @@ func TestStrict(t *testing.T) {
 		{`{"anyOf":[{"type":"null"},{"properties":{}}]}`, false, "/anyOf/1"},
 		{`{"$ref":"#/$defs/x","$defs":{"x":{"type":"object"}}}`, false, "/$defs/x"},
 		{strings.Repeat(`{"items":`, 200) + `{}` + strings.Repeat(`}`, 200), false, "nested"},
-		{`{`, false, "no JSON"},
+		{`{`, false, "not JSON"},
 	}
 	for _, c := range cases {
-		if got := Strict(json.RawMessage(c.schema), c.allRequired); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+		if got := Strict([]byte(c.schema), c.allRequired); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%.80s: %q, want %q", c.schema, got, c.says)
 		}
 	}
 }
 
-func TestText(t *testing.T) {
+// TestTables checks the errors that the tables give, with their paths and codes.
+func TestTables(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string]string{`"a"`: "a", `""`: "", `"a\nb"`: "a\nb", `"\u00e9"`: "é"} {
-		if got, ok := Text(json.RawMessage(raw)); !ok || got != want {
-			t.Errorf("%s: %q %t", raw, got, ok)
+	c := New(false)
+	cases := []struct {
+		read             func([]byte) (*Ask, *endpoint.Error)
+		body, says, code string
+	}{
+		{c.Chat, `{"n":"x"}`, "Invalid type for 'n': expected an integer, but got a string instead.", "invalid_type"},
+		{c.Chat, `{"n":1.5}`, "expected an integer, but got a number instead.", "invalid_type"},
+		{c.Chat, `{"temperature":true}`, "expected a decimal, but got a boolean instead.", "invalid_type"},
+		{c.Chat, `{"stream":1}`, "expected a boolean, but got a number instead.", "invalid_type"},
+		{c.Chat, `{"model":[]}`, "expected a string, but got an array instead.", "invalid_type"},
+		{c.Chat, `{"messages":{}}`, "expected an array, but got an object instead.", "invalid_type"},
+		{c.Chat, `{"messages":[null]}`, "Invalid type for 'messages[0]': expected an object, but got null instead.", "invalid_type"},
+		{c.Chat, `{"messages":[{"role":"user"},{"odd":1}]}`, "Unknown parameter: 'messages[1].odd'.", "unknown_parameter"},
+		{c.Chat, `{"n":0}`, "Invalid 'n': integer below minimum value. Expected a value >= 1, but got 0 instead.", "integer_below_min_value"},
+		{c.Chat, `{"service_tier":"x"}`, "Supported values are: 'auto', 'default', 'flex', 'scale', 'priority', and 'fast'.", "invalid_value"},
+		{c.Chat, `{"max_tokens":99999999999}`, "you must provide a model parameter", ""},
+		{c.Chat, `{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":99999999999}`, "want at most", ""},
+		{c.Chat, `{"n":1} x`, "could not parse the JSON body", ""},
+		{c.Chat, strings.Repeat(`{"a":`, 600) + `1` + strings.Repeat(`}`, 600), "nested too deeply", ""},
+		{c.Responses, `{"include":[1]}`, "Invalid type for 'include[0]': expected a string", "invalid_type"},
+		{c.Messages, `{"top_k":"x"}`, "top_k: Input should be an integer", ""},
+		{c.Messages, `{"top_p":"x"}`, "top_p: Input should be a valid number", ""},
+		{c.Messages, `{"tools":[{"odd":1}]}`, "tools.0.odd: Extra inputs are not permitted", ""},
+		{c.Messages, `{"output_config":{"effort":"x"}}`, "output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'", ""},
+	}
+	for _, q := range cases {
+		if _, err := q.read([]byte(q.body)); err == nil || !strings.Contains(err.Message, q.says) || err.Code != q.code {
+			t.Errorf("%.80s: %+v, want %q and code %q", q.body, err, q.says, q.code)
 		}
 	}
-	for _, raw := range []string{``, `"`, `3`, `null`, `["a"]`} {
-		if _, ok := Text(json.RawMessage(raw)); ok {
-			t.Errorf("%s is no string", raw)
-		}
-	}
-}
-
-func TestDecodeProblems(t *testing.T) {
-	t.Parallel()
-	type target struct {
-		N    int      `json:"n"`
-		F    float64  `json:"f"`
-		B    bool     `json:"b"`
-		S    string   `json:"s"`
-		List []string `json:"list"`
-	}
-	for body, want := range map[string]Problem{
-		`{"n":"x"}`:    {Field: "n", Want: "an integer", Got: "a string"},
-		`{"f":true}`:   {Field: "f", Want: "a decimal", Got: "a boolean"},
-		`{"b":1}`:      {Field: "b", Want: "a boolean", Got: "a number"},
-		`{"s":[]}`:     {Field: "s", Want: "a string", Got: "an array"},
-		`{"list":{}}`:  {Field: "list", Want: "an array", Got: "an object"},
-		`{"more":1}`:   {Unknown: "more"},
-		`{"n":1} x`:    {Syntax: "there is more after the value"},
-		`{"n":1}{"n":`: {Syntax: "there is more after the value"},
-	} {
-		if got := Decode([]byte(body), &target{}, false); got == nil || *got != want {
-			t.Errorf("%s: %+v, want %+v", body, got, want)
-		}
-	}
-	if p := Decode([]byte(`{"more":1}`), &target{}, true); p != nil {
-		t.Errorf("%+v", p)
+	if _, err := New(true).Chat([]byte(`{"model":"m","odd":1,"messages":[{"role":"user","content":"x","odd":1}]}`)); err != nil {
+		t.Errorf("a lax checker refuses unknown members: %v", err)
 	}
 }

@@ -1,0 +1,228 @@
+package batch
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/wire/batches"
+)
+
+// Store keeps files and batches.
+type Store struct {
+	cfg   Config
+	lax   bool
+	seed  uint64
+	host  Host
+	files fileStore
+
+	mu    sync.Mutex
+	order []*batch // by creation
+	stats Stats
+}
+
+// New returns a Store. A lax one accepts unknown members of requests.
+func New(cfg Config, host Host, seed uint64, lax bool) *Store {
+	if cfg.PerHour <= 0 {
+		cfg.PerHour = 2000
+	}
+	if cfg.RetryAfter <= 0 {
+		cfg.RetryAfter = time.Minute
+	}
+	if cfg.MaxStored <= 0 {
+		cfg.MaxStored = 4 << 30
+	}
+	if cfg.Latency.IsZero() {
+		cfg.Latency = sim.Fixed(2 * time.Second)
+	}
+	return &Store{cfg: cfg, host: host, seed: seed, lax: lax, files: fileStore{limit: cfg.MaxStored}}
+}
+
+// maxRequests and maxBytes return a configured limit, or the vendor's.
+func (s *Store) maxRequests(vendors int) int {
+	if s.cfg.MaxRequests > 0 {
+		return s.cfg.MaxRequests
+	}
+	return vendors
+}
+
+func (s *Store) maxBytes(vendors int64) int64 {
+	if s.cfg.MaxBytes > 0 {
+		return s.cfg.MaxBytes
+	}
+	return vendors
+}
+
+// Routes adds the endpoints of files and batches.
+func (s *Store) Routes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
+	handle("POST /v1/files", quota.OpenAI, s.uploadFile)
+	handle("GET /v1/files", quota.OpenAI, s.listFiles)
+	handle("GET /v1/files/{id}", quota.OpenAI, s.showFile)
+	handle("DELETE /v1/files/{id}", quota.OpenAI, s.deleteFile)
+	handle("GET /v1/files/{id}/content", quota.OpenAI, s.fileContent)
+	handle("POST /v1/batches", quota.OpenAI, s.createBatch)
+	handle("GET /v1/batches", quota.OpenAI, s.listBatches)
+	handle("GET /v1/batches/{id}", quota.OpenAI, s.one(quota.OpenAI, s.show))
+	handle("POST /v1/batches/{id}/cancel", quota.OpenAI, s.one(quota.OpenAI, s.cancelBatch))
+
+	handle("POST /v1/messages/batches", quota.Anthropic, s.createMessageBatch)
+	handle("GET /v1/messages/batches", quota.Anthropic, s.listMessageBatches)
+	handle("GET /v1/messages/batches/{id}", quota.Anthropic, s.one(quota.Anthropic, s.show))
+	handle("DELETE /v1/messages/batches/{id}", quota.Anthropic, s.one(quota.Anthropic, s.deleteMessageBatch))
+	handle("POST /v1/messages/batches/{id}/cancel", quota.Anthropic, s.one(quota.Anthropic, s.cancelMessageBatch))
+	handle("GET /v1/messages/batches/{id}/results", quota.Anthropic, s.messageBatchResults)
+}
+
+// Stats returns the counts so far.
+func (s *Store) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+func (s *Store) count(add func(*Stats)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	add(&s.stats)
+}
+
+// create keeps a new batch, unless too many were created within the hour. It returns the batch's
+// object.
+func (s *Store) create(b *batch, content []byte, r *http.Request) (any, *endpoint.Error) {
+	b.created, b.fault = time.Now(), s.host.Fault(content)
+	if err := s.add(b); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return s.show(b, r, b.created)
+}
+
+func (s *Store) add(b *batch) *endpoint.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	recent := 0
+	for _, other := range slices.Backward(s.order) {
+		if b.created.Sub(other.created) > time.Hour {
+			break
+		}
+		recent++
+	}
+	if recent >= s.cfg.PerHour || b.fault == sim.FaultBatch429 {
+		e := endpoint.TooMany(b.style, &quota.Refusal{What: "requests", Limit: float64(s.cfg.PerHour), Used: float64(recent), Asked: 1, After: s.cfg.RetryAfter})
+		e.Message = "Too many batches were created within an hour. Please try again later."
+		return e
+	}
+	s.stats.Created++
+	b.takes = s.cfg.Latency.Draw(uint64(s.stats.Created))
+	s.order = append(s.order, b)
+	return nil
+}
+
+// look finds a batch and locks it. It returns nil for a batch that vanished.
+func (s *Store) look(style quota.Style, id string) *batch {
+	for _, b := range s.newest(style) {
+		if b.id == id && (b.fault != sim.FaultBatchVanishes || time.Now().Before(b.after(validatedAt))) {
+			b.mu.Lock()
+			return b
+		}
+	}
+	return nil
+}
+
+// newest returns the batches of a style, the newest first.
+func (s *Store) newest(style quota.Style) (out []*batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range slices.Backward(s.order) {
+		if b.style == style {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// one is an endpoint that does something with one batch, which it has locked.
+func (s *Store) one(style quota.Style, do func(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error)) endpoint.Func {
+	return func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+		b := s.look(style, r.PathValue("id"))
+		if b == nil {
+			return noBatch(style, r.PathValue("id"))
+		}
+		defer b.mu.Unlock()
+		v, err := do(b, r, time.Now())
+		if err == nil {
+			endpoint.WriteJSON(w, v)
+		}
+		return err
+	}
+}
+
+func noBatch(style quota.Style, id string) *endpoint.Error {
+	if style == quota.Anthropic {
+		return endpoint.NotFound(style, "", "Message batch not found.")
+	}
+	return endpoint.NotFound(style, "", "No batch found with id '"+id+"'.")
+}
+
+// show returns the object of a batch.
+func (s *Store) show(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error) {
+	if b.style == quota.Anthropic {
+		return s.messageObject(b, now, r), nil
+	}
+	return s.object(b, now), nil
+}
+
+// writeList answers with a page of objects.
+func writeList[T any](w http.ResponseWriter, object string, page []T, more bool, id func(T) string) {
+	l := batches.List[T]{Object: object, Data: page, HasMore: more}
+	if n := len(page); n == 0 {
+		l.Data = []T{}
+	} else {
+		first, last := id(page[0]), id(page[n-1])
+		l.FirstID, l.LastID = &first, &last
+	}
+	endpoint.WriteJSON(w, l)
+}
+
+// pageAfter returns the first of all that come after the one with an ID, up to limit. An unknown
+// ID comes before all.
+func pageAfter[T any](all []T, after string, limit int, id func(T) string) (page []T, more bool) {
+	if after != "" {
+		all = all[slices.IndexFunc(all, func(v T) bool { return id(v) == after })+1:]
+	}
+	if len(all) > limit {
+		return all[:limit], true
+	}
+	return all, false
+}
+
+func pageSize(r *http.Request, otherwise, limit int) (int, *endpoint.Error) {
+	s := r.URL.Query().Get("limit")
+	if s == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > limit {
+		return 0, endpoint.Invalid("limit", "Invalid 'limit': expected an integer between 1 and %d.", limit)
+	}
+	return n, nil
+}
+
+func batchID(b *batch) string { return b.id }
+
+// objects returns the objects of batches.
+func objects[T any](page []*batch, object func(*batch) T) []T {
+	out := make([]T, len(page))
+	for i, b := range page {
+		b.mu.Lock()
+		out[i] = object(b)
+		b.mu.Unlock()
+	}
+	return out
+}

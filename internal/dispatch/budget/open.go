@@ -1,0 +1,94 @@
+package budget
+
+import (
+	"context"
+	"fmt"
+
+	"parley/llm"
+)
+
+// Want is a call that needs an account.
+type Want struct {
+	Request *llm.Request
+	Sent    *llm.Request // Request as it is first sent
+	Batched bool         // it goes over a batch API
+	Wave    Wave         // nil: the call is not part of a wave
+}
+
+// Wave is the wave that a call is part of.
+type Wave interface {
+	// Adopt reports whether an earlier process left the call in a batch. From then on the call, which
+	// can cost worst there, accounts for the risk that is returned.
+	Adopt(worst llm.Money) (risk llm.Money, ok bool)
+	// Aside notes that the call waits for others, until back is called.
+	Aside() (back func())
+}
+
+func (w Want) aside() (back func()) {
+	if w.Wave != nil {
+		return w.Wave.Aside()
+	}
+	return func() {}
+}
+
+// terms returns those of the call's first attempt. What its fallbacks may cost if they exceed the
+// limit counts too: an attempt at one of them cannot wait.
+func (w Want) terms(prices *Prices) Terms {
+	t := prices.Look(w.Sent.Model).Terms(w.Sent, w.Batched)
+	for _, model := range w.Sent.Fallbacks {
+		if m := prices.Look(model); m.OK {
+			t = t.beside(m.Terms(w.Sent, false))
+		}
+	}
+	return t
+}
+
+// Open returns the account of a call, with what its first attempt can cost. It waits for room if
+// there may be some later. A call in a batch that an earlier process left needs no room: that was
+// reserved before.
+func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, error) {
+	req := w.Request
+	m := prices.Look(req.Model)
+	limited := b.Limit() > 0
+	if !m.OK && limited {
+		return nil, prices.Unknown(req.Model)
+	}
+	if limited || req.MaxCost > 0 {
+		if err := prices.unpriced(req); err != nil {
+			return nil, err
+		}
+	}
+	if w.Wave != nil {
+		var worst llm.Money
+		if limited {
+			worst = m.Terms(w.Sent, true).Worst
+		}
+		if risk, ok := w.Wave.Adopt(worst); ok {
+			free := max(risk, worst) // several of its attempts may be in the batch
+			b.adoptRisk(risk, free)
+			return &Account{budget: b, free: free, batched: true, maxCost: req.MaxCost}, nil
+		}
+	}
+	h, err := b.reserve(ctx, prices, w)
+	if err != nil {
+		return nil, hinted(err, req, m)
+	}
+	return &Account{budget: b, free: h.amount, trusted: h.trusted, batched: w.Batched, maxCost: req.MaxCost}, nil
+}
+
+// hinted adds what would make room, if the request does not limit its output or the model does not
+// keep to the limit.
+func hinted(err error, req *llm.Request, m *Model) error {
+	was := llm.AsError(err)
+	if was.Kind != llm.KindBudget {
+		return err
+	}
+	c := *was
+	switch {
+	case m.conduct.output.Load() > 0:
+		c.Message += fmt.Sprintf("; %s has given longer answers than it was asked for, so the longest that is possible is paid for in advance", req.Model)
+	case req.MaxTokens <= 0:
+		c.Message += "; a limit on output tokens (max_tokens) would lower what it may cost"
+	}
+	return &c
+}

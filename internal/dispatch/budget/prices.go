@@ -1,0 +1,106 @@
+package budget
+
+import (
+	"fmt"
+	"sync"
+
+	"parley/internal/price"
+	"parley/llm"
+)
+
+// Prices is a price table that remembers the models it has looked up, and how they behave. It may
+// be used from several goroutines.
+type Prices struct {
+	table *price.Table
+	keeps func(model string) bool
+
+	mu    sync.RWMutex
+	known map[string]*Model
+	rest  conduct // of all models that are not remembered
+}
+
+// maxModels is how many models are remembered. A stream of made-up names must not use up the memory.
+const maxModels = 1000
+
+// Model is what is known of a model.
+type Model struct {
+	Price   price.Price
+	OK      bool // there is a price
+	conduct *conduct
+}
+
+// NewPrices returns the prices of a table. keeps reports whether a model is known to keep the
+// limits of requests before it is asked.
+func NewPrices(t *price.Table, keeps func(model string) bool) *Prices {
+	return &Prices{table: t, keeps: keeps, known: map[string]*Model{}}
+}
+
+// Look returns what is known of a model.
+func (t *Prices) Look(name string) *Model {
+	t.mu.RLock()
+	m := t.known[name]
+	t.mu.RUnlock()
+	if m != nil {
+		return m
+	}
+	m = &Model{conduct: &conduct{}}
+	m.Price, m.OK = t.table.Find(name)
+	m.conduct.keepsLimit = !m.OK || t.keeps(name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old := t.known[name]; old != nil {
+		return old
+	}
+	if len(t.known) < maxModels {
+		t.known[name] = m
+	} else {
+		m.conduct = &t.rest
+	}
+	return m
+}
+
+// Unknown returns the error for a model that has no price and needs one for a budget.
+func (t *Prices) Unknown(model string) *llm.Error {
+	msg := fmt.Sprintf("no price is known for %s, so a budget cannot be kept: give one in a price file", model)
+	if near, ok := t.table.Nearest(model); ok {
+		msg += fmt.Sprintf(" (did you mean %s?)", near)
+	}
+	return &llm.Error{Kind: llm.KindBadRequest, Message: msg}
+}
+
+// unpriced returns an error for a request that may cost more than its tokens do, unless its model
+// costs nothing.
+func (t *Prices) unpriced(req *llm.Request) error {
+	member := price.Unpriced(req)
+	if member == "" {
+		return nil
+	}
+	if m := t.Look(req.Model); m.OK && m.Price.Worst(1, 1, false) == 0 && len(req.Fallbacks) == 0 {
+		return nil
+	}
+	return &llm.Error{
+		Kind: llm.KindBadRequest, Code: "price_unknown", Message: fmt.Sprintf(
+			"%s: it changes what the call costs, and the price table does not say by how much, so a budget cannot be kept: leave it out, or set no budget", member),
+	}
+}
+
+// Worst returns the most that one attempt at req can cost, live or over the batch API.
+func Worst(p price.Price, req *llm.Request, batched bool) llm.Money {
+	return p.Worst(promptOf(p, req), MaxOutput(p, req), batched)
+}
+
+// MaxOutput returns the most output tokens of an attempt at req by a server that keeps the limit.
+func MaxOutput(p price.Price, req *llm.Request) int {
+	switch {
+	case req.MaxTokens > 0:
+		return req.MaxTokens
+	case p.MaxOutput > 0:
+		return p.MaxOutput
+	default:
+		return MaxUnboundedOutput
+	}
+}
+
+// MaxUnboundedOutput is the most output tokens assumed of a model when neither the request nor the
+// price table bounds it.
+const MaxUnboundedOutput = 128_000

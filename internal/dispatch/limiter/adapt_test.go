@@ -1,0 +1,117 @@
+package limiter
+
+import (
+	"testing"
+	"time"
+
+	"parley/internal/provider"
+	"parley/internal/replica"
+	"parley/llm"
+)
+
+func TestConcurrencyGrowsWhileUsedAndCutsOnce(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	a := newAdapt(0)
+	for range 16 {
+		a.succeeded(int(a.limit), time.Second, now)
+	}
+	if a.limit != 32 {
+		t.Errorf("after a round trip at full use: %v, want 32", a.limit)
+	}
+	for range 100 {
+		a.succeeded(5, time.Second, now)
+	}
+	if a.limit != 32 {
+		t.Errorf("grew to %v though it was not used", a.limit)
+	}
+	a.overloaded(now)
+	for range 100 {
+		a.succeeded(32, time.Second, now)
+	}
+	if a.limit != 32 {
+		t.Errorf("overload: %v, want it to stay at 32", a.limit)
+	}
+	for range 10 {
+		a.refused(now.Add(-time.Second), now.Add(time.Second)) // all sent before the first cut
+	}
+	if want := 32 * adaptCut; a.limit != want {
+		t.Errorf("ten refusals of one moment: %v, want %v", a.limit, want)
+	}
+}
+
+func TestOverloadShrinksNothing(t *testing.T) {
+	t.Parallel()
+	l := New(provider.Limits{Concurrency: 10}, provider.CountUsed, &Gauge{})
+	p, err := l.Acquire(t.Context(), &llm.Request{}, 10, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Release(p, nil, &llm.Error{Kind: llm.KindOverloaded, Status: 529})
+	if l.adapt.limit != 10 {
+		t.Errorf("529 changed the limit to %v", l.adapt.limit)
+	}
+}
+
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	type look struct {
+		load           replica.Load
+		used, inFlight int
+		answers        int           // since the look before
+		after          time.Duration // the look before. Default: a second
+		want           float64
+	}
+	busy := func(l replica.Load, want float64) look { return look{load: l, used: 1e6, answers: 1e6, want: want} }
+	for _, c := range []struct {
+		name   string
+		chosen int
+		looks  []look
+	}{
+		{"doubles while there is room", 0, []look{busy(replica.Load{}, 32), busy(replica.Load{Cache: 0.5}, 64)}},
+		{"not beyond what was chosen", 40, []look{busy(replica.Load{}, 40)}},
+		{"not while the limit is not used", 0, []look{{used: 3, answers: 1e6, want: 16}}},
+		{"not without a round of answers", 0, []look{{used: 16, answers: 15, load: replica.Load{Cache: 0.4}, want: 16}, {used: 16, answers: 1, load: replica.Load{Cache: 0.4}, want: 32}}},
+		{"or time, with the cache near empty", 0, []look{{used: 16, want: 32}, {used: 32, want: 32}, {used: 32, after: steerWait, want: 64}}},
+		{"not when the cache fills", 0, []look{busy(replica.Load{Cache: 0.6}, 16)}},
+		{"by a quarter once something waited", 0, []look{busy(replica.Load{Waiting: 1, Running: 16}, 16), busy(replica.Load{}, 20)}},
+		{"a full cache", 0, []look{busy(replica.Load{Cache: 0.9}, 12.8)}},
+		{"not twice before it worked", 0, []look{busy(replica.Load{Cache: 0.9}, 12.8), {load: replica.Load{Cache: 0.95}, inFlight: 16, want: 12.8}, {load: replica.Load{Cache: 0.95}, inFlight: 12, want: 10.24}}},
+		{"a request that lost its place", 0, []look{busy(replica.Load{Preempted: 7, Cache: 0.7}, 16), busy(replica.Load{Preempted: 8, Cache: 0.7}, 12.8), busy(replica.Load{Preempted: 8, Cache: 0.7}, 12.8)}},
+		{"a queue that is long once", 0, []look{busy(replica.Load{Waiting: 9, Running: 10}, 16), busy(replica.Load{Waiting: 1, Running: 10}, 16)}},
+		{"a queue that stays long", 0, func() (looks []look) {
+			for range steerQueue - 1 {
+				looks = append(looks, busy(replica.Load{Waiting: 9, Running: 10}, 16))
+			}
+			return append(looks, busy(replica.Load{Waiting: 9, Running: 10}, 14.4), busy(replica.Load{Waiting: 9, Running: 10}, 14.4))
+		}()},
+		{"never below one", 1, []look{busy(replica.Load{Cache: 1}, 1), busy(replica.Load{Cache: 1}, 1)}},
+	} {
+		a, now := newAdapt(c.chosen), time.Unix(1000, 0)
+		for i, l := range c.looks {
+			now = now.Add(max(time.Second, l.after))
+			a.answers += l.answers
+			a.steer(l.load, l.used, l.inFlight, now)
+			if d := a.limit - l.want; d > 0.001 || d < -0.001 {
+				t.Errorf("%s: look %d: limit %v, want %v", c.name, i, a.limit, l.want)
+			}
+		}
+	}
+}
+
+// TestSteeredLimitDoesNotGrowByItself, until the server has said nothing for a while.
+func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
+	t.Parallel()
+	a, now := newAdapt(0), time.Unix(1000, 0)
+	a.steer(replica.Load{Waiting: 1}, 16, 16, now)
+	for range 100 {
+		a.succeeded(1000, time.Second, now.Add(steerFor-1))
+	}
+	if a.limit != FirstConcurrency || a.allows(20, 1000) {
+		t.Errorf("it grew to %v", a.limit)
+	}
+	a.succeeded(1000, time.Second, now.Add(steerFor))
+	if a.limit <= FirstConcurrency {
+		t.Error("it is stuck where a server that fell silent left it")
+	}
+}

@@ -1,0 +1,118 @@
+// Package tokens guesses how many tokens a request takes before it is sent, and bounds them.
+//
+// It is not for prices: package price knows what tokens cost.
+package tokens
+
+import (
+	"math"
+	"sync"
+
+	"parley/llm"
+)
+
+// Estimator guesses the tokens of calls and learns from every answer: tokens per byte of input,
+// and tokens of output, by model. It may be used from several goroutines.
+type Estimator struct {
+	mu     sync.Mutex
+	models map[string]*guess
+}
+
+type guess struct {
+	perByte float64
+	output  float64
+}
+
+const (
+	guessPerByte = 0.27 // tokens per byte before anything was seen
+	guessOutput  = 300  // tokens of output before anything was seen
+	guessWeight  = 0.05 // of the newest answer
+	perMessage   = 4    // tokens of framing
+	perImage     = 1200 // tokens of a picture, about
+)
+
+// NewEstimator returns an Estimator that has seen nothing.
+func NewEstimator() *Estimator { return &Estimator{models: map[string]*guess{}} }
+
+func (e *Estimator) of(model string) *guess {
+	g := e.models[model]
+	if g == nil {
+		g = &guess{perByte: guessPerByte, output: guessOutput}
+		e.models[model] = g
+	}
+	return g
+}
+
+// Guess returns the likely input and output tokens of req, whose size is s.
+func (e *Estimator) Guess(req *llm.Request, s Size) (input, output float64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.of(req.Model)
+	input = float64(s.Bytes)*g.perByte + float64(s.messages*perMessage+s.images*perImage)
+	output = g.output
+	if req.MaxTokens > 0 {
+		output = math.Min(output, float64(req.MaxTokens))
+	}
+	return input, output
+}
+
+// Learn takes the usage of an answered call into account.
+func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
+	if u.Input <= 0 {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.of(req.Model)
+	if text := float64(u.Input - s.messages*perMessage); s.images == 0 && s.Bytes > 0 && text > 0 {
+		g.perByte += guessWeight * (text/float64(s.Bytes) - g.perByte)
+	}
+	g.output += guessWeight * (float64(u.Output) - g.output)
+}
+
+// Size is how large a request is on the wire.
+type Size struct {
+	Bytes            int
+	messages, images int
+}
+
+// SizeOf returns the size of req.
+func SizeOf(req *llm.Request) Size {
+	s := Size{messages: len(req.Messages)}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		for _, p := range m.Parts {
+			s.Bytes += len(p.Text)
+			if p.Image != nil {
+				s.images++
+			}
+		}
+		for _, t := range m.Thoughts {
+			s.Bytes += len(t.Text) + len(t.Opaque) + len(t.Signature)
+		}
+		for _, c := range m.ToolCalls {
+			s.Bytes += len(c.Name) + len(c.Arguments) + len(c.ID)
+		}
+	}
+	for _, t := range req.Tools {
+		s.Bytes += len(t.Name) + len(t.Description) + len(t.Parameters)
+	}
+	if req.Schema != nil {
+		s.Bytes += len(req.Schema.JSON) + len(req.Schema.Name) + len(req.Schema.Description)
+	}
+	for _, x := range req.Extra {
+		s.Bytes += len(x)
+	}
+	return s
+}
+
+const (
+	maxPerMessage = 16    // tokens of framing
+	maxPerImage   = 8_000 // tokens of a picture
+	maxPerCall    = 512   // tokens that providers add unasked, such as a tool preamble
+)
+
+// Bound returns more input tokens than any tokenizer makes of a request: none makes more than one
+// token of a byte.
+func (s Size) Bound() int {
+	return s.Bytes + s.messages*maxPerMessage + s.images*maxPerImage + maxPerCall
+}

@@ -1,0 +1,63 @@
+package filelock
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// Guard is the right to write a file that must not be locked itself, such as a database that
+// locks parts of itself. It locks two other files. One is beside the file: every process that
+// sees the folder sees it. The other is in Folder and is named by the file's identity: it holds
+// when the file is moved, or when it is reached through another folder.
+type Guard struct{ beside, byIdentity *Lock }
+
+// LinksError is returned for a file that has several names (hard links).
+type LinksError struct{ Links uint64 }
+
+// Error implements error.
+func (e *LinksError) Error() string {
+	return fmt.Sprintf("filelock: the file has %d names (hard links)", e.Links)
+}
+
+// TakeGuard locks the name of a file, which need not exist. path has no symbolic links: see
+// Resolve. It returns ErrHeld if somebody else has the lock.
+func TakeGuard(path string) (*Guard, error) {
+	beside, err := Take(path + "-lock")
+	if err != nil {
+		return nil, err
+	}
+	return &Guard{beside: beside}, nil
+}
+
+// Extend locks the file that has the name. It returns ErrHeld if somebody else has that lock,
+// and a LinksError if the file has several names. If the user has no folder for locks, the
+// lock on the name must be enough. It does nothing if g is nil.
+func (g *Guard) Extend(path string) error {
+	if g == nil {
+		return nil
+	}
+	id, links, err := Identity(path)
+	if err != nil {
+		return err
+	}
+	if links > 1 {
+		return &LinksError{links}
+	}
+	folder, err := Folder()
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if g.byIdentity, err = Take(filepath.Join(folder, id)); errors.Is(err, ErrHeld) {
+		return err
+	}
+	return nil //nolint:nilerr // see above
+}
+
+// Release allows others to lock. It does nothing if g is nil.
+func (g *Guard) Release() error {
+	if g == nil {
+		return nil
+	}
+	return errors.Join(g.byIdentity.Release(), g.beside.Release())
+}

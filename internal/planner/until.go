@@ -1,0 +1,236 @@
+package planner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"parley/world"
+)
+
+// Until plays cells until a score of each is known precisely enough, or more episodes cannot help. It plays Min
+// repetitions of every cell and then, stage by stage, Step more of each cell whose interval is still too wide. Where it
+// stops depends only on outcomes.
+//
+// Checking a growing sample repeatedly makes an interval slightly too narrow. A large enough Min keeps this effect small.
+type Until struct {
+	// Cells has one spec for each cell, as Matrix.Cells returns them. Repetitions have the deals 0, 1, …, the same in
+	// every cell.
+	Cells []world.Spec `json:"-"`
+	// Score is the name of the score.
+	Score string `json:"score"`
+	// Seat has the score, or Agent in any seat. Default: it is a score of the whole episode.
+	Seat  string `json:"seat,omitempty"`
+	Agent string `json:"agent,omitempty"`
+	// Bounds are the possible values of the score. Default: anything.
+	Bounds world.Bounds `json:"-"`
+	// Width is half the width of the interval to reach: 0.05 for ±0.05.
+	Width float64 `json:"width"`
+	// Confidence is that of the interval. Default: 0.95.
+	Confidence float64 `json:"confidence"`
+	// Min and Max bound the repetitions of a cell, and Step is how many more to play at a time. Default: 30, 1,000 and Min.
+	Min  int `json:"min"`
+	Max  int `json:"max"`
+	Step int `json:"step"`
+}
+
+// Plan checks u and makes it a plan. A cell ends when the interval of its score is narrow enough, after Max repetitions,
+// or when more would show nothing: after Min repetitions, none had the score, all were copies of one play, or a score
+// without bounds was always the same. Failed episodes do not count. If no episode has the score although some succeeded,
+// its name is wrong: the plan ends after the first stage, and Err lists the scores.
+func (u Until) Plan() (world.Plan, error) {
+	u = u.WithDefaults()
+	switch {
+	case len(u.Cells) == 0:
+		return nil, errors.New("planner: until: no cells")
+	case u.Score == "":
+		return nil, errors.New("planner: until: no score")
+	case u.Seat != "" && u.Agent != "":
+		return nil, errors.New("planner: until: a seat or an agent, not both")
+	case !(u.Width > 0) || math.IsInf(u.Width, 1):
+		return nil, fmt.Errorf("planner: until: width %v: want a number above 0", u.Width)
+	case !(u.Confidence > 0 && u.Confidence < 1):
+		return nil, fmt.Errorf("planner: until: confidence %v: want one between 0 and 1, as 0.95", u.Confidence)
+	case u.Min < 2 || u.Max < u.Min || u.Step < 1:
+		return nil, fmt.Errorf("planner: until: min %d, max %d, step %d: want min of 2 or more, max of no less, step of 1 or more", u.Min, u.Max, u.Step)
+	case max(u.Min, u.Step) > world.MaxEpisodes/len(u.Cells):
+		return nil, fmt.Errorf("planner: until: min %d and step %d of %d cells make a stage of more than %d episodes: lower them", u.Min, u.Step, len(u.Cells), world.MaxEpisodes)
+	}
+	p := &untilPlan{Until: u, cells: map[string]*untilCell{}}
+	for _, spec := range u.Cells {
+		if p.cells[spec.Cell] != nil {
+			return nil, fmt.Errorf("planner: until: two cells are named %q", spec.Cell)
+		}
+		c := &untilCell{spec: spec, sample: world.Sample{Bounds: u.Bounds}}
+		p.cells[spec.Cell] = c
+		p.open = append(p.open, c)
+	}
+	return p, nil
+}
+
+// WithDefaults returns u with its defaults filled in.
+func (u Until) WithDefaults() Until {
+	if u.Confidence == 0 {
+		u.Confidence = 0.95
+	}
+	if u.Min == 0 {
+		u.Min = 30
+		if u.Max > 0 {
+			u.Min = min(u.Min, u.Max)
+		}
+	}
+	if u.Max == 0 {
+		u.Max = max(1000, u.Min)
+	}
+	if u.Step == 0 {
+		u.Step = u.Min
+	}
+	return u
+}
+
+// untilPlan is an Until in progress.
+type untilPlan struct {
+	Until
+	cells map[string]*untilCell // by name
+	open  []*untilCell          // cells that have not ended, in order
+	began bool                  // Next was called before
+	found bool                  // an episode had the score
+	other []string              // other scores, for an error
+	err   error
+}
+
+type untilCell struct {
+	spec   world.Spec
+	sample world.Sample
+	dealt  int // repetitions asked for
+	until  int // repetitions at the next check
+}
+
+// Next takes a stage and asks for more repetitions of the open cells, round after round. When a cell ends depends only on
+// its own episodes and their number, so a plan that continues a smaller one ends a cell at the same point.
+func (p *untilPlan) Next(last []world.Played) world.Specs {
+	for _, l := range last {
+		c := p.cells[l.Spec.Cell]
+		if c == nil {
+			continue // not asked for
+		}
+		if !p.began { // otherwise it was counted when it was asked for
+			c.dealt = max(c.dealt, l.Spec.Deal+1)
+		}
+		if x := p.values(l); len(x) > 0 {
+			p.found = true
+			c.sample.Add(l.Unit, x...)
+		} else if !p.found {
+			p.others(l.Outcome)
+		}
+	}
+	p.began = true
+	if !p.found && len(p.other) > 0 {
+		p.err = fmt.Errorf("planner: until: no episode has a score %s; there are: %s", scoreName(p.Score, p.whose()), strings.Join(p.other, ", "))
+		return world.Specs{}
+	}
+	p.open = slices.DeleteFunc(p.open, p.done)
+	for _, c := range p.open {
+		c.until = p.check(c.dealt)
+	}
+	specs, err := p.rounds()
+	p.err = err // always nil: Plan has checked it
+	return specs
+}
+
+// rounds asks for the missing repetitions of the open cells, in rounds of all cells that miss some.
+func (p *untilPlan) rounds() (world.Specs, error) {
+	var blocks []world.Block
+	for {
+		b := world.Block{}
+		var missing []*untilCell
+		for _, c := range p.open {
+			if n := c.until - c.dealt; n > 0 {
+				b.Groups = append(b.Groups, world.Group{Spec: c.spec.WithDeal(c.dealt), Size: 1})
+				missing = append(missing, c)
+				b.Rounds = min(n, cmp.Or(b.Rounds, n))
+			}
+		}
+		if len(missing) == 0 {
+			return world.Blocks(blocks...)
+		}
+		for _, c := range missing {
+			c.dealt += b.Rounds
+		}
+		blocks = append(blocks, b)
+	}
+}
+
+// check returns the number of repetitions at the next check after dealt.
+func (p *untilPlan) check(dealt int) int {
+	if dealt < p.Min {
+		return p.Min
+	}
+	last := dealt - (dealt-p.Min)%p.Step
+	return last + min(p.Step, p.Max-last)
+}
+
+// Err returns why the plan failed, or nil.
+func (p *untilPlan) Err() error { return p.err }
+
+// others collects the names of scores for an error.
+func (p *untilPlan) others(o world.Outcome) {
+	for _, s := range o.Scores {
+		whose := ""
+		if s.Seat != "" {
+			whose = "seat " + s.Seat
+		}
+		if name := scoreName(s.Name, whose); o.Failed == "" && !slices.Contains(p.other, name) {
+			p.other = append(p.other, name)
+		}
+	}
+}
+
+func (p *untilPlan) whose() string {
+	switch {
+	case p.Seat != "":
+		return "seat " + p.Seat
+	case p.Agent != "":
+		return "agent " + p.Agent
+	default:
+		return ""
+	}
+}
+
+// scoreName describes a score: points of seat first.
+func scoreName(name, whose string) string {
+	if whose == "" {
+		return name + " of the whole episode"
+	}
+	return name + " of " + whose
+}
+
+func (p *untilPlan) done(c *untilCell) bool {
+	if c.dealt < p.Min || c.dealt < p.Max && (c.dealt-p.Min)%p.Step != 0 {
+		return false // it is not checked yet
+	}
+	if c.sample.Episodes() == 0 || c.sample.Hopeless() {
+		return true
+	}
+	return c.sample.Estimate(p.Confidence).Half() <= p.Width
+}
+
+// values returns the scores of one episode, for each wanted seat.
+func (p *untilPlan) values(l world.Played) (out []float64) {
+	if l.Outcome.Failed != "" {
+		return nil
+	}
+	for _, s := range l.Outcome.Scores {
+		wanted := s.Seat == p.Seat
+		if p.Agent != "" {
+			wanted = s.Seat != "" && l.Spec.Lineup[s.Seat] == p.Agent
+		}
+		if wanted && s.Name == p.Score && !math.IsNaN(s.Value) && !math.IsInf(s.Value, 0) {
+			out = append(out, s.Value)
+		}
+	}
+	return out
+}

@@ -1,0 +1,192 @@
+package content
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"parley/llm"
+)
+
+// Key is a fingerprint of a text, a message or settings.
+type Key [16]byte
+
+// Keys maps stored content to its id. It forgets what was not used for long. Storing a text
+// again only costs space, while remembering all of them, in memory or with an index, would
+// slow down every call of a long run. Keys may be used from several goroutines.
+type Keys struct {
+	mu    sync.Mutex
+	known *Recent[Key, int64]
+}
+
+// keysKept is how many keys Keys remembers at least: those of 20,000 conversations at once.
+// They take about 40 MB, and twice that at most.
+const keysKept = 1 << 20
+
+// NewKeys returns empty Keys.
+func NewKeys() *Keys {
+	k := &Keys{}
+	k.Forget()
+	return k
+}
+
+// Find returns the id of a key.
+func (k *Keys) Find(key Key) (id int64, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.known.Find(key)
+}
+
+// Add adds a key.
+func (k *Keys) Add(key Key, id int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known.Add(key, id)
+}
+
+// Forget removes all keys. Call it when what was added may not be stored.
+func (k *Keys) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known = NewRecent[Key](keysKept, func(int64) int { return 1 })
+}
+
+// Recent is a map that keeps what was used lately: by weight at least capacity, and at most
+// twice that.
+type Recent[K comparable, V any] struct {
+	capacity, weight int
+	weigh            func(V) int
+	fresh, stale     map[K]V
+}
+
+// NewRecent returns an empty map.
+func NewRecent[K comparable, V any](capacity int, weigh func(V) int) *Recent[K, V] {
+	return &Recent[K, V]{capacity: capacity, weigh: weigh, fresh: map[K]V{}}
+}
+
+// Find returns the value of a key.
+func (r *Recent[K, V]) Find(k K) (V, bool) {
+	v, ok := r.fresh[k]
+	if ok {
+		return v, true
+	}
+	if v, ok = r.stale[k]; ok {
+		r.Add(k, v)
+	}
+	return v, ok
+}
+
+// Add adds a key with its value.
+func (r *Recent[K, V]) Add(k K, v V) {
+	if r.weight >= r.capacity {
+		r.fresh, r.stale, r.weight = map[K]V{}, r.fresh, 0
+	}
+	r.fresh[k] = v
+	r.weight += r.weigh(v)
+}
+
+// Hasher computes keys. It writes values one after the other so that different values never
+// give the same bytes, and keeps its buffer.
+type Hasher struct{ b []byte }
+
+func (h *Hasher) key() Key     { s := sha256.Sum256(h.b); return Key(s[:16]) }
+func (h *Hasher) num(n int64)  { h.b = binary.AppendVarint(h.b, n) }
+func (h *Hasher) str(s string) { h.num(int64(len(s))); h.b = append(h.b, s...) }
+func (h *Hasher) flag(v bool)  { h.b = append(h.b, map[bool]byte{true: 1}[v]) }
+
+// Text returns the key of a text.
+func (h *Hasher) Text(text string) Key {
+	h.b = append(append(h.b[:0], 't'), text...)
+	return h.key()
+}
+
+// Message returns the key of a message. A plain message has the key of its text, whatever
+// its role.
+func (h *Hasher) Message(m *llm.Message) Key {
+	if Plain(m) {
+		return h.Text(m.Parts[0].Text)
+	}
+	if Letter(m.Role) == otherRole {
+		h.b = append(h.b[:0], otherRole)
+		h.str(string(m.Role))
+	} else {
+		h.b = append(h.b[:0], 'm')
+	}
+	h.num(int64(len(m.Parts)))
+	for _, t := range m.Parts {
+		h.str(t.Text)
+		h.flag(t.Image != nil)
+		if i := t.Image; i != nil {
+			h.str(i.URL)
+			h.str(i.MediaType)
+			h.str(string(i.Data))
+			h.str(i.Detail)
+		}
+	}
+	h.num(int64(len(m.Thoughts)))
+	for _, t := range m.Thoughts {
+		h.strs(t.Text, t.ID, t.Signature, t.Opaque)
+	}
+	h.num(int64(len(m.ToolCalls)))
+	for _, c := range m.ToolCalls {
+		h.strs(c.ID, c.Name, c.Arguments)
+	}
+	h.str(m.ToolCallID)
+	h.flag(m.ToolFailed)
+	return h.key()
+}
+
+func (h *Hasher) strs(all ...string) {
+	h.num(int64(len(all)))
+	for _, s := range all {
+		h.str(s)
+	}
+}
+
+func (h *Hasher) float(f *float64) {
+	h.flag(f != nil)
+	if f != nil {
+		h.b = binary.BigEndian.AppendUint64(h.b, math.Float64bits(*f))
+	}
+}
+
+// Settings returns the key of what EncodeSettings keeps of a request.
+func (h *Hasher) Settings(r *llm.Request) Key {
+	h.b = append(h.b[:0], 's')
+	h.strs(r.Model, r.ToolChoice, string(r.Effort), r.Tier)
+	h.num(int64(len(r.Tools)))
+	for _, t := range r.Tools {
+		h.strs(t.Name, t.Description, string(t.Parameters))
+		h.flag(t.Strict)
+	}
+	h.flag(r.OneTool)
+	h.flag(r.Schema != nil)
+	if s := r.Schema; s != nil {
+		h.strs(s.Name, s.Description, string(s.JSON))
+	}
+	h.num(int64(r.MaxTokens))
+	for _, f := range []*float64{r.Temperature, r.TopP, r.FrequencyPenalty, r.PresencePenalty} {
+		h.float(f)
+	}
+	h.flag(r.TopK != nil)
+	if r.TopK != nil {
+		h.num(int64(*r.TopK))
+	}
+	h.flag(r.Seed != nil)
+	if r.Seed != nil {
+		h.num(*r.Seed)
+	}
+	h.strs(r.Stop...)
+	h.flag(r.Logprobs)
+	h.num(int64(r.TopLogprobs))
+	h.flag(r.TokenIDs)
+	h.num(int64(r.Deadline))
+	h.strs(r.Fallbacks...)
+	for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
+		h.strs(name, string(r.Extra[name]))
+	}
+	return h.key()
+}

@@ -1,0 +1,129 @@
+// Package schema creates run files and recognizes them: the tables, the views, and the marks
+// in the file's header.
+package schema
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/journal"
+)
+
+//go:embed schema.sql
+var tables string
+
+//go:embed views.sql
+var views string
+
+// PageSize is the page size of run files.
+const PageSize = 16384
+
+// Application is the application_id of run files: PRLY.
+const Application = 0x50524C59
+
+// SyncedLater is the bit of user_version that marks a file whose commits are synced later
+// than they are written.
+const SyncedLater = 1 << 16
+
+// Create makes a run file with tables and views. fill writes its first rows.
+func Create(path string, fill func(*sqlite.Conn) error) (err error) {
+	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, PageSize), nil); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s", Application, journal.Version, tables, views)
+	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
+		return err
+	}
+	return fill(c)
+}
+
+// CheckTables returns an error if a table is missing or differs from the one that Create makes.
+func CheckTables(c *sqlite.Conn) error { return check(c, tables) }
+
+// CheckViews does the same for views.
+func CheckViews(c *sqlite.Conn) error { return check(c, views) }
+
+func check(c *sqlite.Conn, script string) error {
+	existing := map[string]bool{}
+	err := sqlitex.Execute(c, `SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+		existing[s.ColumnText(0)] = true
+		return nil
+	}})
+	if err != nil {
+		return err
+	}
+	for statement := range strings.SplitSeq(script, ";\n") {
+		i := strings.Index(statement, "CREATE ")
+		if i < 0 || existing[statement[i:]] {
+			continue
+		}
+		what, _, _ := strings.Cut(statement[i:], "\n")
+		return fmt.Errorf("%w: a table or view is missing or was changed: %s", journal.ErrDamaged, strings.TrimRight(what, " ("))
+	}
+	return nil
+}
+
+// Marks reads application_id and user_version of a file. It takes no lock and changes
+// nothing. If immutable is set, it does not read the log either.
+func Marks(path string, immutable bool) (application, version int64, err error) {
+	query := "mode=ro"
+	if immutable {
+		query = Immutable
+	}
+	c, err := sqlite.OpenConn(URI(path, query), sqlite.OpenReadOnly, sqlite.OpenURI)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if application, err = Number(c, "PRAGMA application_id"); err != nil {
+		return 0, 0, err
+	}
+	version, err = Number(c, "PRAGMA user_version")
+	return application, version, err
+}
+
+// IsSyncedLater reports whether the file itself is marked with SyncedLater, whatever its log says.
+func IsSyncedLater(path string) bool {
+	_, version, err := Marks(path, true)
+	return err == nil && version&SyncedLater != 0
+}
+
+// Immutable is the query of a URI that opens a file that nothing writes.
+const Immutable = "mode=ro&immutable=1"
+
+// URI returns path as a URI with a query.
+func URI(path, query string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/… on Windows
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
+}
+
+// Number returns the first column of a query's first row.
+func Number(c *sqlite.Conn, query string) (n int64, err error) {
+	s, _, err := c.PrepareTransient(query)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = s.Finalize() }() // it repeats the error of Step
+	if _, err := s.Step(); err != nil {
+		return 0, err
+	}
+	return s.ColumnInt64(0), nil
+}

@@ -1,0 +1,189 @@
+// Package drawing draws positions of Diplomacy as SVG: the standard map with its owners,
+// units, orders and their results.
+//
+// The map is our own, a mesh in europe.mesh that holds every border once: two provinces
+// share a border in the picture exactly if they are adjacent in the game. Pictures load
+// nothing, run no script, follow the reader's light or dark scheme, and have a title on
+// every province, unit and order. The same scene makes the same bytes. Text is escaped.
+// A scene with a location or power that does not exist is an error, never half a picture.
+//
+// Draw writes a complete file. A page with many phases holds Base once and an Overlay for
+// each phase. The page can set the variables of Base's style (--pb-sea and so on) on the
+// class pb to use its own colours.
+//
+// The package knows no rules: the caller says which orders there are and what they did.
+package drawing
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"parley/worlds/diplomacy/rules/board"
+	"parley/worlds/diplomacy/rules/order"
+)
+
+//go:embed locations.txt
+var locationsText string
+
+// Scene is what one picture shows.
+type Scene struct {
+	Title  string
+	Owners map[board.Province]board.Power // tinted; the supply centres among them are counted
+	Units  []Unit
+	Orders []Order
+}
+
+// Unit is a unit on the board. A dislodged one is drawn beside the unit that beat it.
+type Unit struct {
+	board.Unit
+	Dislodged bool
+}
+
+// Order is an order, the unit that it is for, and its results.
+type Order struct {
+	order.Order
+	Power     board.Power
+	Dislodged bool
+	Results   []string // as rules.Result.Codes writes them; nil: not adjudicated
+}
+
+// Drawer draws scenes. It never changes, so any number of callers can share one.
+type Drawer struct {
+	board *board.Board
+	spots [board.Locations]spot
+}
+
+// spot is where the things of a location are drawn.
+type spot struct {
+	unit, label point
+	named       bool // there is room for the full name
+}
+
+// New returns a Drawer for the standard map.
+func New(b *board.Board) *Drawer {
+	d := &Drawer{board: b}
+	if err := d.read(locationsText); err != nil {
+		panic(err) // the file is part of the program, and tested
+	}
+	return d
+}
+
+// read reads the format that locations.txt explains at its top.
+func (d *Drawer) read(text string) error {
+	for i, line := range strings.Split(text, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := d.readSpot(strings.Fields(line)); err != nil {
+			return fmt.Errorf("drawing: locations: line %d: %q: %w", i+1, line, err)
+		}
+	}
+	return nil
+}
+
+func (d *Drawer) readSpot(f []string) (err error) {
+	if len(f) != 4 {
+		return fmt.Errorf("want LOCATION NAMED UNIT LABEL")
+	}
+	at, ok := d.board.ByCode(f[0])
+	if !ok {
+		return fmt.Errorf("unknown location %q", f[0])
+	}
+	s := &d.spots[at]
+	s.named = f[1] == "+"
+	if s.unit, err = readPoint(f[2]); err == nil && at < board.Provinces {
+		s.label, err = readPoint(f[3])
+	}
+	return err
+}
+
+// readPoint reads X,Y.
+func readPoint(word string) (point, error) {
+	left, right, _ := strings.Cut(word, ",")
+	x, err := strconv.ParseFloat(left, 64)
+	y, err2 := strconv.ParseFloat(right, 64)
+	if err != nil || err2 != nil {
+		return point{}, fmt.Errorf("%q: want two numbers and a comma", word)
+	}
+	return point{x, y}, nil
+}
+
+// Draw writes the scene as one complete SVG document.
+func (d *Drawer) Draw(w io.Writer, s Scene) error {
+	if err := d.check(s); err != nil {
+		return err
+	}
+	var b strings.Builder
+	d.open(&b, s, ` xmlns="http://www.w3.org/2000/svg"`)
+	b.WriteString("<defs>\n" + d.definitions() + "</defs>\n")
+	d.picture(&b, s)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Base returns what all pictures of a page share, as an SVG element that shows nothing by
+// itself: shapes, symbols, style.
+func (d *Drawer) Base() string {
+	return `<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>` + "\n" + d.definitions() + "</defs></svg>\n"
+}
+
+// Overlay returns the scene as an SVG element for a page that also holds Base.
+func (d *Drawer) Overlay(s Scene) (string, error) {
+	if err := d.check(s); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	d.open(&b, s, "")
+	d.picture(&b, s)
+	return b.String(), nil
+}
+
+// check reports the first part of a scene that cannot be drawn.
+func (d *Drawer) check(s Scene) error {
+	for p, w := range s.Owners {
+		if err := valid(w, board.Location(p)); err != nil || p >= board.Provinces {
+			return fmt.Errorf("drawing: owner of province %d: no such province or power", p)
+		}
+	}
+	for i, u := range s.Units {
+		if err := valid(u.Power, u.Location); err != nil {
+			return fmt.Errorf("drawing: unit %d: %w", i+1, err)
+		}
+	}
+	for i, o := range s.Orders {
+		if err := valid(o.Power, o.targets()...); err != nil {
+			return fmt.Errorf("drawing: order %d: %s: %w", i+1, o.Kind, err)
+		}
+	}
+	return nil
+}
+
+// targets lists the locations that an order of its kind needs.
+func (o Order) targets() []board.Location {
+	switch {
+	case o.Kind == order.Waive:
+		return nil
+	case o.Kind == order.Move, o.Kind == order.Retreat:
+		return []board.Location{o.At, o.To}
+	case o.Kind == order.Convoy, o.Kind == order.Support && o.To != board.Nowhere:
+		return []board.Location{o.At, o.Of, o.To}
+	case o.Kind == order.Support:
+		return []board.Location{o.At, o.Of}
+	}
+	return []board.Location{o.At}
+}
+
+func valid(w board.Power, at ...board.Location) error {
+	if w == board.None || w > board.Turkey {
+		return fmt.Errorf("no power %d: want %d to %d", w, board.Austria, board.Turkey)
+	}
+	for _, l := range at {
+		if l >= board.Locations {
+			return fmt.Errorf("no location %d: want 0 to %d", l, board.Locations-1)
+		}
+	}
+	return nil
+}

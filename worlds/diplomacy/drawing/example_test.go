@@ -1,0 +1,28 @@
+package drawing_test
+
+import (
+	"fmt"
+	"strings"
+
+	"parley/worlds/diplomacy/drawing"
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// A page with a replay holds the map once and an overlay for each phase.
+func Example() {
+	b := board.New()
+	d := drawing.New(b)
+	page := d.Base()
+	for title, at := range map[string]string{"Spring 1901": "PAR", "Fall 1901": "BUR"} {
+		location, _ := b.ByCode(at)
+		unit := board.Unit{Power: board.France, Type: board.Army, Location: location}
+		overlay, err := d.Overlay(drawing.Scene{Title: title, Units: []drawing.Unit{{Unit: unit}}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		page += overlay
+	}
+	fmt.Println(strings.Count(page, `id="pb-BUR"`), strings.Count(page, "A BUR, France"))
+	// Output: 1 1
+}

@@ -1,0 +1,241 @@
+package drawing
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"parley/worlds/diplomacy/rules/board"
+)
+
+// piece is a Bézier as the picture has it.
+type piece [4]point
+
+// outlines reads the shapes from the picture, so that the tests check what is drawn.
+func outlines(t *testing.T) map[string][]piece {
+	t.Helper()
+	all := map[string][]piece{}
+	for _, m := range regexp.MustCompile(`<path id="pb-([A-Z]{3})" d="M([^"]+)z"/>`).FindAllStringSubmatch(drawer().Base(), -1) {
+		segments := strings.Split(m[2], "c")
+		at := numbers(t, segments[0])[0]
+		start := at
+		for _, s := range segments[1:] {
+			n := numbers(t, s)
+			p := piece{at, at.plus(n[0]), at.plus(n[1]), at.plus(n[2])}
+			at = p[3]
+			all[m[1]] = append(all[m[1]], p)
+		}
+		if at != start {
+			t.Errorf("%s: the outline ends at %v, not where it began, %v", m[1], at, start)
+		}
+	}
+	return all
+}
+
+func numbers(t *testing.T, text string) []point {
+	t.Helper()
+	var ps []point
+	n := regexp.MustCompile(`-?\d+`).FindAllString(text, -1)
+	for i := 0; i+1 < len(n); i += 2 {
+		x, _ := strconv.Atoi(n[i])
+		y, err := strconv.Atoi(n[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, point{float64(x), float64(y)})
+	}
+	return ps
+}
+
+// undirected is the piece from its smaller end.
+func (p piece) undirected() piece {
+	if p[3].x < p[0].x || p[3].x == p[0].x && p[3].y < p[0].y {
+		return piece{p[3], p[2], p[1], p[0]}
+	}
+	return p
+}
+
+// flat is the piece as short straight lines.
+func (p piece) flat() []point {
+	var ps []point
+	c := curve(p[:])
+	for i := range 9 {
+		ps = append(ps, c.at(0, float64(i)/8))
+	}
+	return ps
+}
+
+// polygon is an outline as short straight lines.
+func polygon(outline []piece) []point {
+	var ps []point
+	for _, p := range outline {
+		ps = append(ps, p.flat()[1:]...)
+	}
+	return ps
+}
+
+// TestBordersAreTheMap: two shapes share a border exactly if their provinces are adjacent in
+// the game.
+func TestBordersAreTheMap(t *testing.T) {
+	t.Parallel()
+	beside := map[piece][]string{}
+	shapes := outlines(t)
+	for region, pieces := range shapes {
+		for _, p := range pieces {
+			beside[p.undirected()] = append(beside[p.undirected()], region)
+		}
+	}
+	drawn := map[string]bool{}
+	for p, regions := range beside {
+		if len(regions) > 2 {
+			t.Errorf("%v share the line %v", regions, p)
+		}
+		for _, a := range regions {
+			for _, b := range regions {
+				drawn[a+" "+b] = true
+			}
+		}
+	}
+	game := map[string]bool{}
+	for p := range board.Province(board.Provinces) {
+		name := drawer().board.Code(board.Location(p))
+		game[name+" "+name] = true
+		for q := range drawer().board.Near(p).All() {
+			game[name+" "+drawer().board.Code(board.Location(q))] = true
+		}
+	}
+	for pair := range game {
+		if !drawn[pair] {
+			t.Errorf("%s are adjacent and share no border", pair)
+		}
+	}
+	for pair := range drawn {
+		if !game[pair] && !strings.Contains(pair, "SWI") && !strings.Contains(pair, "OUT") {
+			t.Errorf("%s share a border and are not adjacent", pair)
+		}
+	}
+	for _, n := range []string{"BUR", "MAR", "MUN", "PIE", "TYR"} {
+		if !drawn["SWI "+n] {
+			t.Errorf("Switzerland does not touch %s", n)
+		}
+	}
+}
+
+// TestShapesTile: shapes are simple and do not overlap. No two lines of the map cross or
+// touch except at their ends, and the areas add up to that of the whole.
+func TestShapesTile(t *testing.T) {
+	t.Parallel()
+	once := map[piece]int{}
+	sum := 0.0
+	shapes := outlines(t)
+	for _, outline := range shapes {
+		for _, p := range outline {
+			once[p.undirected()]++
+		}
+		sum += math.Abs(area(polygon(outline)))
+	}
+	pieces := slices.Collect(maps.Keys(once))
+	boxes := make([][2]point, len(pieces))
+	for i, p := range pieces {
+		boxes[i] = p.box()
+		for j, q := range pieces[:i+1] {
+			if !meet(boxes[i], boxes[j]) {
+				continue
+			}
+			if a, b, crossed := cross(p, q); crossed {
+				t.Errorf("lines cross near %.0f,%.0f and %.0f,%.0f", a.x, a.y, b.x, b.y)
+			}
+		}
+	}
+	// A piece of only one region is on the edge of the map.
+	edge := map[point]piece{}
+	for _, outline := range shapes {
+		for _, p := range turned(outline) {
+			if once[p.undirected()] == 1 {
+				edge[p[0]] = p
+			}
+		}
+	}
+	if whole := around(edge); math.Abs(area(polygon(whole))-sum) > 1 || len(whole) != len(edge) {
+		t.Errorf("the shapes' areas add up to %.0f, the map's is %.0f", sum, area(polygon(whole)))
+	}
+}
+
+// turned is the outline in the direction in which its area is positive.
+func turned(outline []piece) []piece {
+	if area(polygon(outline)) > 0 {
+		return outline
+	}
+	back := slices.Clone(outline)
+	slices.Reverse(back)
+	for i, p := range back {
+		back[i] = piece{p[3], p[2], p[1], p[0]}
+	}
+	return back
+}
+
+// around follows pieces by their starts until it reaches the first again.
+func around(edge map[point]piece) []piece {
+	var ring []piece
+	for start := range edge {
+		for p := edge[start]; len(ring) < len(edge); p = edge[p[3]] {
+			ring = append(ring, p)
+			if p[3] == start {
+				break
+			}
+		}
+		break
+	}
+	return ring
+}
+
+func area(ps []point) float64 {
+	sum := 0.0
+	for i, p := range ps {
+		q := ps[(i+1)%len(ps)]
+		sum += p.x*q.y - q.x*p.y
+	}
+	return sum / 2
+}
+
+// cross finds two straight parts of p and q that meet, except at common ends.
+func cross(p, q piece) (a, b point, found bool) {
+	f, g := p.flat(), q.flat()
+	for i := range len(f) - 1 {
+		for j := range len(g) - 1 {
+			if p == q && j <= i+1 {
+				continue
+			}
+			a, b, c, d := f[i], f[i+1], g[j], g[j+1]
+			if a == c || a == d || b == c || b == d || !meet(piece{a, a, b, b}.box(), piece{c, c, d, d}.box()) {
+				continue
+			}
+			if turn(a, b, c)*turn(a, b, d) <= 0 && turn(c, d, a)*turn(c, d, b) <= 0 {
+				return a, c, true
+			}
+		}
+	}
+	return a, b, false
+}
+
+// box is the corners of the box around a piece.
+func (p piece) box() [2]point {
+	lo, hi := p[0], p[0]
+	for _, x := range p[1:] {
+		lo = point{min(lo.x, x.x), min(lo.y, x.y)}
+		hi = point{max(hi.x, x.x), max(hi.y, x.y)}
+	}
+	return [2]point{lo, hi}
+}
+
+// meet says whether two boxes have a point in common.
+func meet(a, b [2]point) bool {
+	return a[0].x <= b[1].x && b[0].x <= a[1].x && a[0].y <= b[1].y && b[0].y <= a[1].y
+}
+
+// turn is positive if the way a, b, c bends in one direction, negative in the other.
+func turn(a, b, c point) float64 { return (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x) }
