@@ -48,7 +48,7 @@ func TestEveryServerIsListed(t *testing.T) {
 		if _, ok := listed[verb.Name]; ok != has["addr"] {
 			t.Errorf("%s: has --addr: %v, is attacked: %v", verb.Name, has["addr"], ok)
 		}
-		if has["addr"] && (!has["allow-host"] || !has["allow-origin"] || !has["open"] || !has["patience"]) {
+		if has["addr"] && (!has["allow-host"] || !has["allow-origin"] || !has["open"] || !has["client-timeout"]) {
 			t.Errorf("%s serves without the flags for who may use it: %v", verb.Name, has)
 		}
 	}

@@ -76,7 +76,7 @@ func TestShowStory(t *testing.T) {
 	}
 	parley(t, State{}, "show", file, "--story").want(t, exit.Misuse).wantErr(t, "--episode")
 	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, exit.Misuse).wantErr(t, "no episode 9")
-	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "does not tell")
+	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
 }
 
 // TestInitLooksFirst: where something is in the way, no folder is made; what is written is

@@ -49,7 +49,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 	got = parley(t, State{}, "report", filepath.Join(dir, "plan.parley")).want(t, exit.OK).stdout
-	if !strings.Contains(got, "Episodes that failed: 3, most often (3): environment: open: bad_request: unknown field sizee") {
+	if !strings.Contains(got, "Failed episodes: 3. The most frequent cause (3): environment: open: bad_request: unknown field sizee") {
 		t.Errorf("%s", got)
 	}
 }

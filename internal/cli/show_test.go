@@ -307,7 +307,7 @@ func TestShowBadInput(t *testing.T) {
 		{[]string{file, "--call", "0:0"}, "say which with --episode"},
 		{[]string{file, "--episode", "0", "--call", "a:b"}, "want TURN:INDEX"},
 		{[]string{file, "--episode", "0", "--call", "9:0"}, "it has 0:0, 1.0/0:0, 1.1/0:0, 2:0, 2:1, 2:2, 3:0"},
-		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply: it has 0:0"},
+		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply; it has 0:0"},
 		{[]string{file, "--episode", "3", "--call", "0:0"}, "has no calls yet"},
 	} {
 		got := parley(t, State{}, append([]string{"show"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)

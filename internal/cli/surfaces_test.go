@@ -232,5 +232,5 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 func TestFactorsLeaveOut(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "x.parley", "agents.small={model: sim/small, tags: {size: s}}")
-	parley(t, State{}, "report", file, "--by", "size").want(t, exit.OK).wantOut(t, "Left out, since they have no level of every factor", "scores of large")
+	parley(t, State{}, "report", file, "--by", "size").want(t, exit.OK).wantOut(t, "Left out because they do not have a level of every factor", "scores of large")
 }
