@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 )
 
 // adviseVersion adds advice about base URLs that name no API version.
 func (r *resolver) adviseVersion(p provider.Provider) {
-	here := path{"providers", p.Name}
-	at := map[string]path{p.BaseURL: here.to("base_url")}
+	here := yamltree.Path{"providers", p.Name}
+	at := map[string]yamltree.Path{p.BaseURL: here.To("base_url")}
 	for i, u := range p.BaseURLs {
-		at[u] = here.to("base_urls").to(index(i))
+		at[u] = here.To("base_urls").To(yamltree.Index(i))
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
-		if r.tree.has(at[u]) && provider.Unversioned(u) {
+		if r.tree.Has(at[u]) && provider.Unversioned(u) {
 			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}

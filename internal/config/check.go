@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/near"
+	"parley/internal/yamltree"
 )
 
 // checker compares nodes with shapes. It reports everything that does not fit and continues.
@@ -21,44 +22,44 @@ type checker struct {
 }
 
 // value returns n as encoding/json would decode it. It reports what does not fit s and leaves it out.
-func (c *checker) value(n *node, s *shape, p path) (any, bool) {
-	if n.form == broken {
+func (c *checker) value(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	if n.Form == yamltree.Broken {
 		return nil, false
 	}
 	switch s.form {
-	case mapping:
-		if n.form == text && s.short != "" {
+	case yamltree.Mapping:
+		if n.Form == yamltree.Text && s.short != "" {
 			v, ok := c.text(n, s.key(s.short).shape, p)
 			return map[string]any{s.short: v}, ok
 		}
-		if n.form == mapping {
+		if n.Form == yamltree.Mapping {
 			return c.mapping(n, s, p), true
 		}
-	case list:
-		if n.form == list {
+	case yamltree.List:
+		if n.Form == yamltree.List {
 			return c.list(n, s, p)
 		}
-	case text:
-		if n.form == text {
+	case yamltree.Text:
+		if n.Form == yamltree.Text {
 			return c.text(n, s, p)
 		}
-	case integer:
-		if n.form == integer {
+	case yamltree.Integer:
+		if n.Form == yamltree.Integer {
 			return c.whole(n, s, p)
 		}
-	case number:
-		if n.form == integer || n.form == number {
+	case yamltree.Number:
+		if n.Form == yamltree.Integer || n.Form == yamltree.Number {
 			return c.number(n, s, p)
 		}
-	case boolean:
-		if n.form == boolean {
-			return n.flag, true
+	case yamltree.Boolean:
+		if n.Form == yamltree.Boolean {
+			return n.Flag, true
 		}
-	case duration:
-		if n.form == text {
+	case yamltree.Duration:
+		if n.Form == yamltree.Text {
 			return c.duration(n, s, p)
 		}
-	case anything:
+	case yamltree.Anything:
 		return c.anything(n, p)
 	}
 	c.add(at(n), p, "wants %s, found %s%s", s.want(), c.found(n), advice(n, s))
@@ -66,48 +67,48 @@ func (c *checker) value(n *node, s *shape, p path) (any, bool) {
 }
 
 // at returns the position to report for n: a missing value has only its key.
-func at(n *node) place {
-	if n.form == nothing {
-		return n.key
+func at(n *yamltree.Node) yamltree.Position {
+	if n.Form == yamltree.Nothing {
+		return n.Key
 	}
-	return n.at
+	return n.At
 }
 
 // advice suggests how to write the value, if n shows it.
-func advice(n *node, s *shape) string {
+func advice(n *yamltree.Node, s *shape) string {
 	switch {
-	case n.form == nothing:
+	case n.Form == yamltree.Nothing:
 		return ": give it a value or leave the key out"
-	case s.form == text && (n.form == integer || n.form == number):
+	case s.form == yamltree.Text && (n.Form == yamltree.Integer || n.Form == yamltree.Number):
 		return ": put it in quotes"
-	case s.form == text && n.form == boolean:
-		if strings.EqualFold(n.text, "false") {
+	case s.form == yamltree.Text && n.Form == yamltree.Boolean:
+		if strings.EqualFold(n.Text, "false") {
 			return ": put it in quotes, or leave the key out"
 		}
 		return ": put it in quotes"
-	case s.form == list && n.form != mapping:
+	case s.form == yamltree.List && n.Form != yamltree.Mapping:
 		return ": put it in brackets, as [a, b]"
-	case s.form == duration && (n.form == integer || n.form == number):
-		return ": add a unit, as " + n.text + "s"
-	case (s.form == integer || s.form == number) && n.form == text && numberText.MatchString(n.text):
+	case s.form == yamltree.Duration && (n.Form == yamltree.Integer || n.Form == yamltree.Number):
+		return ": add a unit, as " + n.Text + "s"
+	case (s.form == yamltree.Integer || s.form == yamltree.Number) && n.Form == yamltree.Text && yamltree.NumberText.MatchString(n.Text):
 		return ": leave the quotes out"
-	case s.form == boolean && n.form == text && slices.Contains([]string{"yes", "on", "no", "off"}, strings.ToLower(n.text)):
+	case s.form == yamltree.Boolean && n.Form == yamltree.Text && slices.Contains([]string{"yes", "on", "no", "off"}, strings.ToLower(n.Text)):
 		return ": write true or false"
 	}
 	return ""
 }
 
-func (c *checker) mapping(n *node, s *shape, p path) map[string]any {
-	out := make(map[string]any, len(n.fields))
-	for _, f := range n.fields {
-		here := p.to(f.name)
-		elem := s.member(f.name)
+func (c *checker) mapping(n *yamltree.Node, s *shape, p yamltree.Path) map[string]any {
+	out := make(map[string]any, len(n.Fields))
+	for _, f := range n.Fields {
+		here := p.To(f.Name)
+		elem := s.member(f.Name)
 		if elem == nil {
 			c.unknown(f, s, here)
 			continue
 		}
-		if v, ok := c.value(f.value, elem, here); ok {
-			out[f.name] = v
+		if v, ok := c.value(f.Value, elem, here); ok {
+			out[f.Name] = v
 		}
 	}
 	c.complete(n, s, p)
@@ -115,24 +116,24 @@ func (c *checker) mapping(n *node, s *shape, p path) map[string]any {
 }
 
 // complete reports missing keys, and keys that exclude each other.
-func (c *checker) complete(n *node, s *shape, p path) {
+func (c *checker) complete(n *yamltree.Node, s *shape, p yamltree.Path) {
 	for _, k := range s.keys {
-		if k.needed && n.field(k.name) == nil && !c.meant[p.to(k.name).String()] {
-			c.add(n.key, p.to(k.name), "is missing: %s", strings.TrimSuffix(k.doc, "."))
+		if k.needed && n.Field(k.name) == nil && !c.meant[p.To(k.name).String()] {
+			c.add(n.Key, p.To(k.name), "is missing: %s", strings.TrimSuffix(k.doc, "."))
 		}
 	}
-	if len(n.fields) < s.least {
-		c.add(n.key, p, "is empty: give at least one %s", s.inside())
+	if len(n.Fields) < s.least {
+		c.add(n.Key, p, "is empty: give at least one %s", s.inside())
 	}
 	if s.apart[0] == "" {
 		return
 	}
 	one, other := s.apart[0], s.apart[1]
-	switch has := n.field(other); {
-	case has != nil && n.field(one) != nil:
-		c.add(has.key, p.to(other), "cannot be combined with %s: give one of them", one)
-	case has == nil && n.field(one) == nil && s.either && !c.meant[p.to(one).String()] && !c.meant[p.to(other).String()]:
-		c.add(n.key, p, "wants %s or %s; %s: %s", one, other, one, s.key(one).doc)
+	switch has := n.Field(other); {
+	case has != nil && n.Field(one) != nil:
+		c.add(has.Key, p.To(other), "cannot be combined with %s: give one of them", one)
+	case has == nil && n.Field(one) == nil && s.either && !c.meant[p.To(one).String()] && !c.meant[p.To(other).String()]:
+		c.add(n.Key, p, "wants %s or %s; %s: %s", one, other, one, s.key(one).doc)
 	}
 }
 
@@ -145,13 +146,13 @@ func (s *shape) inside() string {
 }
 
 // unknown reports a key that s does not have, with the likely meaning and the allowed keys.
-func (c *checker) unknown(f field, s *shape, p path) {
+func (c *checker) unknown(f yamltree.Field, s *shape, p yamltree.Path) {
 	if c.full() {
 		return
 	}
-	name := near.Name(f.name, append(s.names(), s.within.paths()...))
+	name := near.Name(f.Name, append(s.names(), s.within.paths()...))
 	for _, k := range s.keys {
-		if slices.Contains(k.also, strings.ToLower(f.name)) {
+		if slices.Contains(k.also, strings.ToLower(f.Name)) {
 			name = k.name
 		}
 	}
@@ -159,14 +160,14 @@ func (c *checker) unknown(f field, s *shape, p path) {
 	if name != "" {
 		c.meant[append(slices.Clone(p[:len(p)-1]), name).String()] = true
 		hint = "; did you mean " + name + "?"
-	} else if home := home(c.root, f.name); home != "" {
+	} else if home := home(c.root, f.Name); home != "" {
 		hint = "; it belongs at " + home
 	}
 	if len(s.keys) == 0 {
-		c.add(f.value.key, p, "unknown key%s none is allowed here", orSemicolon(hint))
+		c.add(f.Value.Key, p, "unknown key%s none is allowed here", orSemicolon(hint))
 		return
 	}
-	c.add(f.value.key, p, "unknown key%s allowed: %s", orSemicolon(hint), anyOf(s.names()))
+	c.add(f.Value.Key, p, "unknown key%s allowed: %s", orSemicolon(hint), anyOf(s.names()))
 }
 
 func orSemicolon(hint string) string {
@@ -180,19 +181,19 @@ func orSemicolon(hint string) string {
 func home(root *shape, name string) string {
 	type level struct {
 		shape *shape
-		path  path
+		path  yamltree.Path
 	}
 	for next := []level{{root, nil}}; len(next) > 0; {
 		var below []level
 		for _, l := range next {
 			if l.shape.key(name) != nil {
-				return l.path.to(name).String()
+				return l.path.To(name).String()
 			}
 			for _, k := range l.shape.keys {
-				below = append(below, level{k.shape, l.path.to(k.name)})
+				below = append(below, level{k.shape, l.path.To(k.name)})
 			}
 			if l.shape.free != "" {
-				below = append(below, level{l.shape.elem, l.path.to(l.shape.free)})
+				below = append(below, level{l.shape.elem, l.path.To(l.shape.free)})
 			}
 		}
 		next = below
@@ -200,79 +201,79 @@ func home(root *shape, name string) string {
 	return ""
 }
 
-func (c *checker) list(n *node, s *shape, p path) (any, bool) {
-	out := make([]any, 0, len(n.items))
-	for i, item := range n.items {
-		if v, ok := c.value(item, s.elem, p.to("["+strconv.Itoa(i)+"]")); ok {
+func (c *checker) list(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	out := make([]any, 0, len(n.Items))
+	for i, item := range n.Items {
+		if v, ok := c.value(item, s.elem, p.To(yamltree.Index(i))); ok {
 			out = append(out, v)
 		}
 	}
-	if len(n.items) < s.least {
-		c.add(n.at, p, "is an empty list: give at least one, or leave the key out")
+	if len(n.Items) < s.least {
+		c.add(n.At, p, "is an empty list: give at least one, or leave the key out")
 		return nil, false
 	}
 	return out, true
 }
 
-func (c *checker) text(n *node, s *shape, p path) (any, bool) {
-	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.text) {
-		c.add(n.at, p, "wants %s, found %s%s", s.want(), c.found(n), meant(n.text, s.oneOf))
+func (c *checker) text(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
+		c.add(n.At, p, "wants %s, found %s%s", s.want(), c.found(n), meant(n.Text, s.oneOf))
 		return nil, false
 	}
-	if utf8.RuneCountInString(n.text) < s.least {
-		c.add(n.at, p, "is an empty text: give it one, or leave the key out")
+	if utf8.RuneCountInString(n.Text) < s.least {
+		c.add(n.At, p, "is an empty text: give it one, or leave the key out")
 		return nil, false
 	}
-	return n.text, true
+	return n.Text, true
 }
 
-func (c *checker) whole(n *node, s *shape, p path) (any, bool) {
-	if i, err := strconv.ParseInt(n.text, 10, 64); err == nil && i >= s.low && (i < 0 || uint64(i) <= s.high) {
-		return json.Number(n.text), true
+func (c *checker) whole(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && i >= s.low && (i < 0 || uint64(i) <= s.high) {
+		return json.Number(n.Text), true
 	}
-	if u, err := strconv.ParseUint(n.text, 10, 64); err == nil && u <= s.high && (s.low <= 0 || u >= uint64(s.low)) {
-		return json.Number(n.text), true
+	if u, err := strconv.ParseUint(n.Text, 10, 64); err == nil && u <= s.high && (s.low <= 0 || u >= uint64(s.low)) {
+		return json.Number(n.Text), true
 	}
 	limit := s.want()
 	if s.low == math.MinInt64 || s.high >= math.MaxInt32 {
 		limit = "a whole number, " + strconv.FormatInt(s.low, 10) + " to " + strconv.FormatUint(s.high, 10)
 	}
-	c.add(n.at, p, "wants %s, found %s", limit, c.found(n))
+	c.add(n.At, p, "wants %s, found %s", limit, c.found(n))
 	return nil, false
 }
 
-func (c *checker) number(n *node, s *shape, p path) (any, bool) {
-	f, err := strconv.ParseFloat(n.text, 64)
+func (c *checker) number(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	f, err := strconv.ParseFloat(n.Text, 64)
 	ok := err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) &&
 		(f > s.min || f == s.min && !s.above) && (f < s.max || f == s.max && !s.below)
 	if !ok {
-		c.add(n.at, p, "wants %s, found %s", s.want(), c.found(n))
+		c.add(n.At, p, "wants %s, found %s", s.want(), c.found(n))
 		return nil, false
 	}
-	return json.Number(n.text), true
+	return json.Number(n.Text), true
 }
 
-func (c *checker) duration(n *node, s *shape, p path) (any, bool) {
-	d, err := time.ParseDuration(n.text)
+func (c *checker) duration(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
+	d, err := time.ParseDuration(n.Text)
 	if err != nil || d < 0 || d == 0 && s.above {
-		c.add(n.at, p, "wants %s, found %s", s.want(), c.found(n))
+		c.add(n.At, p, "wants %s, found %s", s.want(), c.found(n))
 		return nil, false
 	}
 	return json.Number(strconv.FormatInt(int64(d), 10)), true
 }
 
 // anything accepts a value that only its reader can check.
-func (c *checker) anything(n *node, p path) (any, bool) {
-	switch n.form {
-	case mapping:
+func (c *checker) anything(n *yamltree.Node, p yamltree.Path) (any, bool) {
+	switch n.Form {
+	case yamltree.Mapping:
 		return c.mapping(n, dict("NAME", whatever()), p), true
-	case list:
+	case yamltree.List:
 		return c.list(n, listOf(whatever()), p)
-	case text:
-		return n.text, true
-	case boolean:
-		return n.flag, true
-	case integer, number:
+	case yamltree.Text:
+		return n.Text, true
+	case yamltree.Boolean:
+		return n.Flag, true
+	case yamltree.Integer, yamltree.Number:
 		return c.number(n, ratio(math.Inf(-1), math.Inf(1)), p)
 	}
 	return nil, true

@@ -13,7 +13,6 @@
 package config
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"parley/internal/planner"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -170,15 +170,13 @@ func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Pla
 
 func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
 	rep := &report{src: src}
-	dec := json.NewDecoder(bytes.NewReader(plan))
-	dec.UseNumber()
-	root, err := jsonNode(dec, 0)
+	root, err := yamltree.ParseJSON(plan)
 	if err != nil {
-		rep.add(place{}, nil, "is not JSON that a plan can be: %v", err)
+		rep.add(yamltree.Position{}, nil, "is not JSON that a plan can be: %v", err)
 		return nil, rep.err()
 	}
 	if !src.recorded {
-		root.move(place{set: src.name}) // the program that wrote it is responsible, as for an override
+		root.Move(yamltree.Position{Set: src.name}) // the program that wrote it is responsible, as for an override
 	}
 	rep.src.conceal(secretsOf(root))
 	return resolve(rep, root, kinds, sets, beside)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/yamltree"
 )
 
 const (
@@ -77,7 +79,7 @@ func rows(b *strings.Builder, s *shape, prefix string) {
 	switch {
 	case s.free != "":
 		rows(b, s.elem, prefix+s.free+".")
-	case s.form == list:
+	case s.form == yamltree.List:
 		rows(b, s.elem, strings.TrimSuffix(prefix, ".")+"[].")
 	}
 }
@@ -87,9 +89,9 @@ func holds(k key) string {
 	switch s := k.shape; {
 	case k.name == "kind":
 		return "the name of a kind"
-	case s.form == list && s.elem.form != mapping && s.elem.form != anything:
+	case s.form == yamltree.List && s.elem.form != yamltree.Mapping && s.elem.form != yamltree.Anything:
 		return "a list: each " + s.elem.want()
-	case s.form == mapping && s.free != "" && s.elem.form != mapping:
+	case s.form == yamltree.Mapping && s.free != "" && s.elem.form != yamltree.Mapping:
 		return "a mapping: each " + s.free + " to " + s.elem.want()
 	default:
 		return s.want()

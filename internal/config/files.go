@@ -17,6 +17,7 @@ import (
 	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/journal"
 	"parley/world"
 )
@@ -115,19 +116,19 @@ func (f files) Folders(in string) []string {
 	return names
 }
 
-func (f files) open(name string, most int) (*report, error) {
+func (f files) open(name string, limit int) (*report, error) {
 	path, err := f.may(name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := read(f.ctx, path, "file", int64(most))
+	b, err := read(f.ctx, path, "file", int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if *f.read += int64(len(b)); *f.read > maxBeside {
 		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
 	}
-	rep := newText(&source{name: path, beside: true}, b, most)
+	rep := newText(&source{name: path, beside: true}, b, limit)
 	return rep, rep.err()
 }
 
@@ -141,41 +142,41 @@ func (f files) YAML(name string, v any) (world.Document, error) {
 	if root == nil {
 		return nil, rep.err()
 	}
-	if root.form != mapping {
-		rep.add(root.at, nil, "wants a mapping (key: value), found %s", rep.found(root))
+	if root.Form != yamltree.Mapping {
+		rep.add(root.At, nil, "wants a mapping (key: value), found %s", rep.found(root))
 		return nil, rep.err()
 	}
 	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
-	d := &document{checker: checker{report: rep, root: shape, meant: map[string]bool{}}, tree: root}
+	d := &decodedFile{checker: checker{report: rep, root: shape, meant: map[string]bool{}}, tree: root}
 	values, _ := d.value(root, shape, nil)
 	if err := remarshal(values, v); err != nil {
-		rep.add(place{}, nil, "cannot be decoded: %v", err)
+		rep.add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 	}
 	return d, rep.err()
 }
 
-// document is a decoded file.
-type document struct {
+// decodedFile is a file that params name.
+type decodedFile struct {
 	checker
-	tree *node
+	tree *yamltree.Node
 }
 
 // Place says where a key is, or in which mapping it would be.
-func (d *document) Place(key string) string {
-	e := &Error{File: d.src.name, Key: keyPath(key).String()}
-	where := d.tree.find(keyPath(key)).key
-	if where.line > 0 {
-		e.File += fmt.Sprintf(":%d:%d", where.line, where.column)
+func (d *decodedFile) Place(key string) string {
+	e := &Error{File: d.src.name, Key: yamltree.KeyPath(key).String()}
+	where := d.tree.Find(yamltree.KeyPath(key)).Key
+	if where.Line > 0 {
+		e.File += fmt.Sprintf(":%d:%d", where.Line, where.Column)
 	}
 	return e.File + ": " + e.Key
 }
 
 // Fault reports a problem with a key. It returns nil if an error at that key or below it was
 // reported before, or if the key is missing because it was misspelled.
-func (d *document) Fault(key, format string, args ...any) error {
-	p := keyPath(key)
+func (d *decodedFile) Fault(key, format string, args ...any) error {
+	p := yamltree.KeyPath(key)
 	name := p.String()
-	if d.meant[name] && !d.tree.has(p) {
+	if d.meant[name] && !d.tree.Has(p) {
 		return nil
 	}
 	for _, e := range d.errs {
@@ -183,10 +184,10 @@ func (d *document) Fault(key, format string, args ...any) error {
 			return nil
 		}
 	}
-	n := d.tree.find(p)
-	where := n.at
-	if n.form == mapping || n.form == list || n.form == nothing {
-		where = n.key
+	n := d.tree.Find(p)
+	where := n.At
+	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
+		where = n.Key
 	}
 	one := &report{src: d.src}
 	one.add(where, p, format, args...)
@@ -194,18 +195,13 @@ func (d *document) Fault(key, format string, args ...any) error {
 	return one.err()
 }
 
-var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
-
-// keyPath parses a path of plain words, as path.String writes it.
-func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
-
 // load fills params with the content of the files that they name, and reports errors in those files.
 func (r *resolver) load(beside files) bool {
 	if r.src.recorded {
 		return true
 	}
 	if !beside.foreign {
-		beside.typed(r.tree.field("params"), beside)
+		beside.typed(r.tree.Field("params"), beside)
 	}
 	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
 	r.plan.Advice = append(r.plan.Advice, advice...)
@@ -219,7 +215,7 @@ func (r *resolver) load(beside files) bool {
 			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
 		}
 		if err != nil {
-			r.paramsProblem(err, path{"params"})
+			r.paramsProblem(err, yamltree.Path{"params"})
 		}
 		return err == nil
 	}
@@ -227,7 +223,7 @@ func (r *resolver) load(beside files) bool {
 		if e, ok := one.(*Error); ok {
 			r.beside = append(r.beside, e)
 		} else {
-			r.paramsProblem(one, path{"params"})
+			r.paramsProblem(one, yamltree.Path{"params"})
 		}
 	}
 	return false
@@ -286,7 +282,7 @@ func (r *resolver) seatModels() {
 		name := cut(notInAgentName.ReplaceAllString(model, "_"), 64)
 		lineup[seat] = name
 		if _, there := r.plan.Agent(name); !there {
-			r.model(model, path{"params"})
+			r.model(model, yamltree.Path{"params"})
 			r.plan.Agents = append(r.plan.Agents, world.Agent{Name: name, Model: model})
 		}
 	}
@@ -298,9 +294,9 @@ func (r *resolver) seatModels() {
 // notInAgentName matches the characters that agentName refuses.
 var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
 
-func cut(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "")
+func cut(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "")
 	}
 	return s
 }
@@ -310,5 +306,5 @@ var (
 	_ world.RowReader    = files{}
 	_ world.FolderLister = files{}
 	_ journal.Opener     = files{}
-	_ world.Document     = (*document)(nil)
+	_ world.Document     = (*decodedFile)(nil)
 )

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/llm"
 )
 
@@ -56,12 +57,12 @@ func planKeys(params *shape) *shape {
 }
 
 func matrixKeys(params *shape) *shape {
-	names := &shape{form: list, elem: word(), least: 1}
+	names := &shape{form: yamltree.List, elem: word(), least: 1}
 	return record(
 		key{name: "agents", shape: names, preset: "none; the lineup stays as it is", doc: "The agents to put into the seats, in every way."},
 		key{name: "seats", shape: names, preset: "those that lineup leaves empty", doc: "The seats to put them into. All other seats are filled by lineup."},
 		key{name: "lineup", shape: dict("SEAT", names), preset: "none", doc: "Agents to try in a seat, a list for each seat: every combination of them is played."},
-		key{name: "lineups", shape: &shape{form: list, elem: dict("SEAT", word()), least: 1}, preset: "none", doc: "The lineups to play, one by one, each a mapping of seats to agents. Not together with agents."},
+		key{name: "lineups", shape: &shape{form: yamltree.List, elem: dict("SEAT", word()), least: 1}, preset: "none", doc: "The lineups to play, one by one, each a mapping of seats to agents. Not together with agents."},
 		key{name: "self", shape: truth(), preset: "false", doc: "Whether an agent may sit in several of the seats, and so play itself."},
 		key{name: "swap", shape: truth(), preset: "true", doc: "Whether the same agents are also played in other seats: both ways round, with two."},
 		key{name: "rotate", shape: words("latin", "williams"), preset: "none: as swap says", doc: "Moves agents round the seats with few lineups, so that every agent sits in every seat equally often. latin: as many lineups as agents (a Latin square). williams: each agent also follows each other one equally often; twice as many lineups for an odd number of agents. With lineups, each of these is moved round its seats."},
@@ -89,8 +90,8 @@ func untilKeys() *shape {
 		key{name: "score", shape: word(), needed: true, doc: "The name of the score."},
 		key{name: "seat", shape: word(), preset: "the score of the whole episode", doc: "Whose score. Not together with agent."},
 		key{name: "agent", shape: word(), preset: "the score of the whole episode", doc: "Whose score, wherever it sits. Not together with seat."},
-		key{name: "width", shape: &shape{form: number, min: 0, max: math.MaxFloat64, above: true}, needed: true, doc: "Half the width of the interval to reach: 0.05 for ±0.05."},
-		key{name: "confidence", shape: &shape{form: number, min: 0, max: 1, above: true, below: true}, preset: "0.95", doc: "The confidence of the interval."},
+		key{name: "width", shape: &shape{form: yamltree.Number, min: 0, max: math.MaxFloat64, above: true}, needed: true, doc: "Half the width of the interval to reach: 0.05 for ±0.05."},
+		key{name: "confidence", shape: &shape{form: yamltree.Number, min: 0, max: 1, above: true, below: true}, preset: "0.95", doc: "The confidence of the interval."},
 		key{name: "min", shape: whole(2, maxEpisodes), preset: "30", doc: "The least episodes of a cell."},
 		key{name: "max", shape: whole(2, maxEpisodes), preset: "1000", doc: "The most episodes of a cell."},
 		key{name: "step", shape: whole(1, maxEpisodes), preset: "min", doc: "How many more to play at a time."},
@@ -105,7 +106,7 @@ func agentsShape() *shape {
 		key{name: "bot", shape: word(), doc: "One of the kind's bots: an agent without a model behind it."},
 		key{name: "system", shape: words(), preset: "none", doc: "A system prompt, put before everything the world says.", also: []string{"prompt", "system_prompt", "instructions"}},
 		key{name: "temperature", shape: ratio(0, 2), preset: "the provider's", doc: "The sampling temperature.", also: []string{"temp"}},
-		key{name: "top_p", shape: &shape{form: number, min: 0, max: 1}, preset: "the provider's", doc: "Nucleus sampling: the share of probability that is drawn from."},
+		key{name: "top_p", shape: &shape{form: yamltree.Number, min: 0, max: 1}, preset: "the provider's", doc: "Nucleus sampling: the share of probability that is drawn from."},
 		key{name: "max_tokens", shape: count(), preset: "the world's, or the provider's", doc: "The most tokens of an answer, reasoning included.", also: []string{"max_output_tokens", "max_completion_tokens"}},
 		key{name: "effort", shape: words(efforts()...), preset: "the provider's", doc: "How long a reasoning model may think.", also: []string{"reasoning_effort", "reasoning", "thinking"}},
 		key{name: "seed", shape: whole(math.MinInt64, math.MaxInt64), preset: "none", doc: "A seed that is sent to providers that take one."},
@@ -121,7 +122,7 @@ func agentsShape() *shape {
 }
 
 func limitKeys() *shape {
-	rate := &shape{form: number, min: 0, max: math.MaxFloat64}
+	rate := &shape{form: yamltree.Number, min: 0, max: math.MaxFloat64}
 	return record(
 		key{name: "rpm", shape: rate, preset: "learned from the server", doc: "Requests a minute."},
 		key{name: "tpm", shape: rate, preset: "learned from the server", doc: "Tokens a minute, input and output together."},

@@ -16,9 +16,9 @@ func meant(name string, names []string) string {
 
 // anyOf lists names for an error, up to a readable number.
 func anyOf(names []string) string {
-	const most = 30
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + ", …"
+	const limit = 30
+	if len(names) > limit {
+		return strings.Join(names[:limit], ", ") + ", …"
 	}
 	return strings.Join(names, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"parley/internal/yamltree"
 	"parley/world"
 )
 
@@ -28,12 +29,12 @@ func paramsShape(k world.Kind) *shape {
 // grid returns the shape of a mapping from params, or paths within params, to lists of values.
 func grid(params *shape) *shape {
 	if params.free != "" {
-		return dict("PARAM", &shape{form: list, elem: params.elem, least: 1})
+		return dict("PARAM", &shape{form: yamltree.List, elem: params.elem, least: 1})
 	}
 	s := record()
 	s.within = params
 	for _, k := range params.keys {
-		k.shape, k.preset, k.needed = &shape{form: list, elem: k.shape, least: 1}, "", false
+		k.shape, k.preset, k.needed = &shape{form: yamltree.List, elem: k.shape, least: 1}, "", false
 		s.keys = append(s.keys, k)
 	}
 	return s
@@ -41,7 +42,7 @@ func grid(params *shape) *shape {
 
 // shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
 func shapeOf(t reflect.Type, preset reflect.Value, depth int) *shape {
-	if reads := reflect.PointerTo(t); depth > maxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
+	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return whatever() // its own method reports errors when it is read
 	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return words()

@@ -190,8 +190,8 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	return planner.Beside(plans...), nil
 }
 
-func tooMany(most int, what string) error {
-	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", most, what)
+func tooMany(limit int, what string) error {
+	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", limit, what)
 }
 
 // worldMatrix converts the matrix to that of package world.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/yamltree"
 	"parley/world"
 )
 
@@ -68,7 +69,7 @@ type object map[string]any
 // schema returns s as a JSON Schema.
 func (s *shape) schema() object {
 	switch s.form {
-	case text:
+	case yamltree.Text:
 		o := object{"type": "string"}
 		if len(s.oneOf) > 0 {
 			o["enum"] = s.oneOf
@@ -77,21 +78,21 @@ func (s *shape) schema() object {
 			o["minLength"] = s.least
 		}
 		return o
-	case boolean:
+	case yamltree.Boolean:
 		return object{"type": "boolean"}
-	case integer:
+	case yamltree.Integer:
 		return object{"type": "integer", "minimum": json.Number(strconv.FormatInt(s.low, 10)), "maximum": json.Number(strconv.FormatUint(s.high, 10))}
-	case number:
+	case yamltree.Number:
 		return s.numberSchema()
-	case duration:
+	case yamltree.Duration:
 		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
-	case list:
+	case yamltree.List:
 		o := object{"type": "array", "items": s.elem.schema()}
 		if s.least > 0 {
 			o["minItems"] = s.least
 		}
 		return o
-	case mapping:
+	case yamltree.Mapping:
 		return s.mappingSchema()
 	}
 	return object{}
@@ -162,7 +163,7 @@ func (s *shape) innerSchemas() object {
 	}
 	inner := object{}
 	for _, k := range s.keys {
-		if k.shape.form != mapping {
+		if k.shape.form != yamltree.Mapping {
 			continue
 		}
 		list := object{"type": "array", "minItems": 1}

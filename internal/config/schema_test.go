@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/planner"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/world"
 	"parley/world/worldtest"
 )
@@ -176,13 +177,13 @@ func TestSchemaKeys(t *testing.T) {
 		then := branch.(map[string]any)["then"].(map[string]any)["properties"].(map[string]any)
 		for _, k := range testKinds() {
 			if k.Name == name {
-				sameKeys(t, path{"params"}, paramsShape(k), then["params"].(map[string]any))
+				sameKeys(t, yamltree.Path{"params"}, paramsShape(k), then["params"].(map[string]any))
 			}
 		}
 	}
 }
 
-func sameKeys(t *testing.T, p path, s *shape, schema map[string]any) {
+func sameKeys(t *testing.T, p yamltree.Path, s *shape, schema map[string]any) {
 	t.Helper()
 	if forms, ok := schema["anyOf"].([]any); ok {
 		schema = forms[1].(map[string]any)
@@ -194,19 +195,19 @@ func sameKeys(t *testing.T, p path, s *shape, schema map[string]any) {
 	for _, k := range s.keys {
 		one, ok := properties[k.name].(map[string]any)
 		if !ok {
-			t.Errorf("%s is not in the schema", p.to(k.name))
+			t.Errorf("%s is not in the schema", p.To(k.name))
 			continue
 		}
 		if d, _ := one["description"].(string); k.doc != "" && !strings.HasPrefix(d, k.doc) {
-			t.Errorf("%s: described as %q", p.to(k.name), d)
+			t.Errorf("%s: described as %q", p.To(k.name), d)
 		}
-		sameKeys(t, p.to(k.name), k.shape, one)
+		sameKeys(t, p.To(k.name), k.shape, one)
 	}
 	switch {
-	case s.free != "" && s.elem.form != anything:
-		sameKeys(t, p.to(s.free), s.elem, schema["additionalProperties"].(map[string]any))
-	case s.form == list:
-		sameKeys(t, p.to("[]"), s.elem, schema["items"].(map[string]any))
+	case s.free != "" && s.elem.form != yamltree.Anything:
+		sameKeys(t, p.To(s.free), s.elem, schema["additionalProperties"].(map[string]any))
+	case s.form == yamltree.List:
+		sameKeys(t, p.To("[]"), s.elem, schema["items"].(map[string]any))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 )
 
 // A key may be in the wrong place: in key_env itself, under a key that does not exist (api_key), in a
@@ -83,16 +84,16 @@ func secretsGuessed(text string) []string {
 }
 
 // secretsOf lists the texts under keys that may hold secrets.
-func secretsOf(n *node) []string {
+func secretsOf(n *yamltree.Node) []string {
 	var found []string
-	for _, f := range n.fields {
-		if f.value.text != "" && secretName(f.name) && !(envName(f.name) && isEnv(f.value.text)) {
-			found = append(found, f.value.text)
-			found = append(found, strings.Split(f.value.text, "\n")...)
+	for _, f := range n.Fields {
+		if f.Value.Text != "" && secretName(f.Name) && !(envName(f.Name) && isEnv(f.Value.Text)) {
+			found = append(found, f.Value.Text)
+			found = append(found, strings.Split(f.Value.Text, "\n")...)
 		}
-		found = append(found, secretsOf(f.value)...)
+		found = append(found, secretsOf(f.Value)...)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		found = append(found, secretsOf(item)...)
 	}
 	return found

@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"parley/internal/yamltree"
 )
 
 // override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
 // for a mapping can be expanded: quiet: sim/small.
-func override(rep *report, root *node, table *shape, set string) {
+func override(rep *report, root *yamltree.Node, table *shape, set string) {
 	rep.src.conceal(secretsIn(set))
 	rep.src.conceal(secretsGuessed(set))
 	left, right, ok := cutSet(set)
-	at := place{set: "--set " + oneLine(rep.src.hide(set), 80)}
+	at := yamltree.Position{Set: "--set " + oneLine(rep.src.hide(set), 80)}
 	p, err := splitPath(left)
 	if !ok || err != nil {
 		rep.add(at, nil, "is not KEY=VALUE, as agents.quiet.temperature=0.7%s", because(err))
@@ -21,7 +22,7 @@ func override(rep *report, root *node, table *shape, set string) {
 	}
 	if last := p[len(p)-1]; secretName(last) && !(envName(last) && isEnv(right)) {
 		rep.src.conceal([]string{right})
-		at.set = rep.src.hide(at.set)
+		at.Set = rep.src.hide(at.Set)
 	}
 	parent := root
 	for i, step := range p[:len(p)-1] {
@@ -33,37 +34,37 @@ func override(rep *report, root *node, table *shape, set string) {
 		}
 	}
 	last := p[len(p)-1]
-	if parent.expand(table); parent.form != mapping {
+	if expand(parent, table); parent.Form != yamltree.Mapping {
 		rep.add(at, p[:len(p)-1], "is not a mapping: set it as a whole, with %s=…", p[:len(p)-1])
 		return
 	}
 	if strings.TrimSpace(right) == "" {
-		parent.fields = slices.DeleteFunc(parent.fields, func(f field) bool { return f.name == last })
+		parent.Fields = slices.DeleteFunc(parent.Fields, func(f yamltree.Field) bool { return f.Name == last })
 		return
 	}
-	if s := table.under(last); s != nil && s.form == text {
-		parent.put(last, overrideText(right, at))
+	if s := table.under(last); s != nil && s.form == yamltree.Text {
+		parent.Put(last, overrideText(right, at))
 	} else if value := overrideValue(rep, right, at, p); value != nil {
-		parent.put(last, value)
+		parent.Put(last, value)
 	}
 }
 
 // overrideText reads the right side as a text: unchanged, so that quotes within quotes are not needed,
 // unless it is a text in YAML quotes.
-func overrideText(right string, at place) *node {
-	n := &node{form: text, text: right, at: at, key: at}
+func overrideText(right string, at yamltree.Position) *yamltree.Node {
+	n := &yamltree.Node{Form: yamltree.Text, Text: right, At: at, Key: at}
 	if strings.HasPrefix(right, `"`) || strings.HasPrefix(right, "'") {
-		if value := parse(newSource("", []byte(right))); value != nil && value.form == text {
-			n.text = value.text
+		if value := parse(newSource("", []byte(right))); value != nil && value.Form == yamltree.Text {
+			n.Text = value.Text
 		}
 	}
 	return n
 }
 
 // overrideValue reads the right side of an override.
-func overrideValue(rep *report, right string, at place, p path) *node {
-	inner := newSource(at.set, []byte(right))
-	var value *node
+func overrideValue(rep *report, right string, at yamltree.Position, p yamltree.Path) *yamltree.Node {
+	inner := newSource(at.Set, []byte(right))
+	var value *yamltree.Node
 	if len(inner.errs) == 0 {
 		value = parse(inner)
 	}
@@ -73,67 +74,36 @@ func overrideValue(rep *report, right string, at place, p path) *node {
 	if len(inner.errs) > 0 || value == nil {
 		return nil
 	}
-	value.move(at)
+	value.Move(at)
 	rep.src.conceal(inner.src.secrets)
 	return value
 }
 
-// move sets the position of n and of everything under it.
-func (n *node) move(to place) {
-	n.at, n.key = to, to
-	for _, f := range n.fields {
-		f.value.move(to)
-	}
-	for _, item := range n.items {
-		item.move(to)
-	}
-}
-
-// overridden reports whether an override changed anything at or under n.
-func (n *node) overridden() bool {
-	if n == nil {
-		return false
-	}
-	return n.at.set != "" || slices.ContainsFunc(n.items, (*node).overridden) ||
-		slices.ContainsFunc(n.fields, func(f field) bool { return f.value.overridden() })
-}
-
 // open returns the mapping under step of n. It makes one if there is none, and returns nil if n or
 // the value under step is not a mapping.
-func open(n *node, at place, step string, table *shape) *node {
-	n.expand(table)
-	if n.form != mapping {
+func open(n *yamltree.Node, at yamltree.Position, step string, table *shape) *yamltree.Node {
+	expand(n, table)
+	if n.Form != yamltree.Mapping {
 		return nil
 	}
-	inner := n.field(step)
-	if inner == nil || inner.form == nothing {
-		inner = &node{form: mapping, at: at, key: at}
-		n.put(step, inner)
+	inner := n.Field(step)
+	if inner == nil || inner.Form == yamltree.Nothing {
+		inner = &yamltree.Node{Form: yamltree.Mapping, At: at, Key: at}
+		n.Put(step, inner)
 	}
-	inner.expand(table.under(step))
-	if inner.form != mapping {
+	expand(inner, table.under(step))
+	if inner.Form != yamltree.Mapping {
 		return nil
 	}
 	return inner
 }
 
 // expand turns a text that stands for a mapping into the mapping.
-func (n *node) expand(s *shape) {
-	if n.form == text && s != nil && s.short != "" {
+func expand(n *yamltree.Node, s *shape) {
+	if n.Form == yamltree.Text && s != nil && s.short != "" {
 		model := *n
-		*n = node{form: mapping, at: n.at, key: n.key, fields: []field{{s.short, &model}}}
+		*n = yamltree.Node{Form: yamltree.Mapping, At: n.At, Key: n.Key, Fields: []yamltree.Field{{Name: s.short, Value: &model}}}
 	}
-}
-
-// put sets a key of a mapping.
-func (n *node) put(name string, value *node) {
-	for i, f := range n.fields {
-		if f.name == name {
-			n.fields[i].value = value
-			return
-		}
-	}
-	n.fields = append(n.fields, field{name, value})
 }
 
 // under returns the shape of the value under a key, or nil if it is not known.
@@ -162,8 +132,8 @@ func cutSet(set string) (left, right string, ok bool) {
 }
 
 // splitPath splits agents."gpt-4.1".seed at its dots.
-func splitPath(s string) (path, error) {
-	var p path
+func splitPath(s string) (yamltree.Path, error) {
+	var p yamltree.Path
 	var step strings.Builder
 	quoted := false
 	end := func() error {
@@ -192,24 +162,10 @@ func splitPath(s string) (path, error) {
 	if err := end(); err != nil {
 		return nil, err
 	}
-	if len(p) > maxDepth {
-		return nil, fmt.Errorf("the key has more than %d parts", maxDepth)
+	if len(p) > yamltree.MaxDepth {
+		return nil, fmt.Errorf("the key has more than %d parts", yamltree.MaxDepth)
 	}
 	return p, nil
-}
-
-// oneLine puts a text on one line and cuts it to a length.
-func oneLine(s string, most int) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
 }
 
 func because(err error) string {

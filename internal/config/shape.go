@@ -4,12 +4,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"parley/internal/yamltree"
 )
 
 // shape describes the allowed values. One tree of shapes (see keys) drives decoding, the JSON Schema
 // and the reference, so they always agree.
 type shape struct {
-	form form
+	form yamltree.Form
 	// oneOf are the allowed texts. Empty: any.
 	oneOf []string
 	// low and high bound a whole number.
@@ -48,22 +50,26 @@ type key struct {
 	also []string
 }
 
-func words(oneOf ...string) *shape { return &shape{form: text, oneOf: oneOf} }
-func word() *shape                 { return &shape{form: text, least: 1} }
-func truth() *shape                { return &shape{form: boolean} }
-func span() *shape                 { return &shape{form: duration, above: true} }
-func spanOrNone() *shape           { return &shape{form: duration} }
-func whatever() *shape             { return &shape{form: anything} }
-func listOf(elem *shape) *shape    { return &shape{form: list, elem: elem} }
+func words(oneOf ...string) *shape { return &shape{form: yamltree.Text, oneOf: oneOf} }
+func word() *shape                 { return &shape{form: yamltree.Text, least: 1} }
+func truth() *shape                { return &shape{form: yamltree.Boolean} }
+func span() *shape                 { return &shape{form: yamltree.Duration, above: true} }
+func spanOrNone() *shape           { return &shape{form: yamltree.Duration} }
+func whatever() *shape             { return &shape{form: yamltree.Anything} }
+func listOf(elem *shape) *shape    { return &shape{form: yamltree.List, elem: elem} }
 
-func whole(low int64, high uint64) *shape { return &shape{form: integer, low: low, high: high} }
-func count() *shape                       { return whole(1, math.MaxInt32) }
+func whole(low int64, high uint64) *shape {
+	return &shape{form: yamltree.Integer, low: low, high: high}
+}
+func count() *shape { return whole(1, math.MaxInt32) }
 
-func ratio(lo, hi float64) *shape { return &shape{form: number, min: lo, max: hi} }
+func ratio(lo, hi float64) *shape { return &shape{form: yamltree.Number, min: lo, max: hi} }
 
-func record(keys ...key) *shape { return &shape{form: mapping, keys: keys} }
+func record(keys ...key) *shape { return &shape{form: yamltree.Mapping, keys: keys} }
 
-func dict(free string, elem *shape) *shape { return &shape{form: mapping, free: free, elem: elem} }
+func dict(free string, elem *shape) *shape {
+	return &shape{form: yamltree.Mapping, free: free, elem: elem}
+}
 
 // key returns the key of that name, or nil.
 func (s *shape) key(name string) *key {
@@ -87,25 +93,25 @@ func (s *shape) names() []string {
 // want describes the allowed values, as "a whole number, 1 to 10".
 func (s *shape) want() string {
 	switch s.form {
-	case text:
+	case yamltree.Text:
 		if len(s.oneOf) > 0 {
 			return "one of " + strings.Join(s.oneOf, ", ")
 		}
 		return "a text"
-	case boolean:
+	case yamltree.Boolean:
 		return "true or false"
-	case integer:
+	case yamltree.Integer:
 		return "a whole number" + s.bounds()
-	case number:
+	case yamltree.Number:
 		return "a number" + s.bounds()
-	case duration:
+	case yamltree.Duration:
 		if !s.above {
 			return "a time with its unit, as 90s or 10m, or 0s"
 		}
 		return "a time with its unit, as 90s or 10m"
-	case list:
+	case yamltree.List:
 		return "a list"
-	case mapping:
+	case yamltree.Mapping:
 		if s.short != "" {
 			return "a mapping (key: value), or a text for its " + s.short
 		}
@@ -116,7 +122,7 @@ func (s *shape) want() string {
 
 // bounds describes the range of a number, as ", 0 to 2".
 func (s *shape) bounds() string {
-	if s.form == integer {
+	if s.form == yamltree.Integer {
 		switch low := strconv.FormatInt(s.low, 10); {
 		case s.low == math.MinInt64:
 			return ""
@@ -151,7 +157,7 @@ func (s *shape) member(name string) *shape {
 		return k.shape
 	}
 	if inner := s.within.inner(name); inner != nil {
-		return &shape{form: list, elem: inner, least: 1}
+		return &shape{form: yamltree.List, elem: inner, least: 1}
 	}
 	return nil
 }
@@ -165,7 +171,7 @@ func (s *shape) inner(name string) *shape {
 	}
 	k := s.key(head)
 	switch {
-	case k == nil || k.shape.form != mapping:
+	case k == nil || k.shape.form != yamltree.Mapping:
 		return nil
 	case k.shape.free != "":
 		return k.shape.elem

@@ -13,6 +13,7 @@ import (
 
 	inputs "parley/internal/files"
 	"parley/internal/near"
+	"parley/internal/yamltree"
 )
 
 // maxSize is the largest plan file. It keeps a wrong file, such as a run file, from being parsed.
@@ -97,16 +98,16 @@ func newText(src *source, b []byte, limit int) *report {
 	rep := &report{src: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
-		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
+		rep.add(yamltree.Position{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
 		return rep
 	case len(b) > limit:
-		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
+		rep.add(yamltree.Position{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
-		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
+		rep.add(yamltree.Position{}, nil, "is UTF-16: save it as UTF-8")
 		return rep
 	case binary(b):
-		rep.add(place{}, nil, "is not text: it must be UTF-8 text%s", src.begin())
+		rep.add(yamltree.Position{}, nil, "is not text: it must be UTF-8 text%s", src.begin())
 		return rep
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
@@ -119,7 +120,7 @@ func newText(src *source, b []byte, limit int) *report {
 			what = fmt.Sprintf("the byte 0x%02x, which is not UTF-8", b[i])
 		}
 		src.conceal(secretsGuessed(src.text))
-		rep.add(place{line: line, column: column}, nil, "holds %s: it must be UTF-8 text", what)
+		rep.add(yamltree.Position{Line: line, Column: column}, nil, "holds %s: it must be UTF-8 text", what)
 		return rep
 	}
 	return rep
