@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
 )
@@ -19,7 +20,7 @@ func (r *resolver) adviseVersion(p provider.Provider) {
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
 		if r.tree.Has(at[u]) && provider.Unversioned(u) {
-			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), oneLine(r.src.hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+			r.plan.Advice = append(r.plan.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}
 }

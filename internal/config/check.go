@@ -9,13 +9,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"parley/internal/config/document"
 	"parley/internal/near"
 	"parley/internal/yamltree"
 )
 
 // checker compares nodes with shapes. It reports everything that does not fit and continues.
 type checker struct {
-	*report
+	*document.Report
 	root *shape // where to look for keys that are in the wrong mapping
 	// meant holds the keys that misspelled ones probably mean: they are not reported as missing.
 	meant map[string]bool
@@ -62,7 +63,7 @@ func (c *checker) value(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool)
 	case yamltree.Anything:
 		return c.anything(n, p)
 	}
-	c.add(at(n), p, "wants %s, found %s%s", s.want(), c.found(n), advice(n, s))
+	c.Add(at(n), p, "wants %s, found %s%s", s.want(), c.Found(n), advice(n, s))
 	return nil, false
 }
 
@@ -119,11 +120,11 @@ func (c *checker) mapping(n *yamltree.Node, s *shape, p yamltree.Path) map[strin
 func (c *checker) complete(n *yamltree.Node, s *shape, p yamltree.Path) {
 	for _, k := range s.keys {
 		if k.needed && n.Field(k.name) == nil && !c.meant[p.To(k.name).String()] {
-			c.add(n.Key, p.To(k.name), "is missing: %s", strings.TrimSuffix(k.doc, "."))
+			c.Add(n.Key, p.To(k.name), "is missing: %s", strings.TrimSuffix(k.doc, "."))
 		}
 	}
 	if len(n.Fields) < s.least {
-		c.add(n.Key, p, "is empty: give at least one %s", s.inside())
+		c.Add(n.Key, p, "is empty: give at least one %s", s.inside())
 	}
 	if s.apart[0] == "" {
 		return
@@ -131,9 +132,9 @@ func (c *checker) complete(n *yamltree.Node, s *shape, p yamltree.Path) {
 	one, other := s.apart[0], s.apart[1]
 	switch has := n.Field(other); {
 	case has != nil && n.Field(one) != nil:
-		c.add(has.Key, p.To(other), "cannot be combined with %s: give one of them", one)
+		c.Add(has.Key, p.To(other), "cannot be combined with %s: give one of them", one)
 	case has == nil && n.Field(one) == nil && s.either && !c.meant[p.To(one).String()] && !c.meant[p.To(other).String()]:
-		c.add(n.Key, p, "wants %s or %s; %s: %s", one, other, one, s.key(one).doc)
+		c.Add(n.Key, p, "wants %s or %s; %s: %s", one, other, one, s.key(one).doc)
 	}
 }
 
@@ -142,12 +143,12 @@ func (s *shape) inside() string {
 	if s.free != "" {
 		return s.free + " with its value"
 	}
-	return "of " + anyOf(s.names())
+	return "of " + document.Listed(s.names())
 }
 
 // unknown reports a key that s does not have, with the likely meaning and the allowed keys.
 func (c *checker) unknown(f yamltree.Field, s *shape, p yamltree.Path) {
-	if c.full() {
+	if c.Full() {
 		return
 	}
 	name := near.Name(f.Name, append(s.names(), s.within.paths()...))
@@ -164,10 +165,10 @@ func (c *checker) unknown(f yamltree.Field, s *shape, p yamltree.Path) {
 		hint = "; it belongs at " + home
 	}
 	if len(s.keys) == 0 {
-		c.add(f.Value.Key, p, "unknown key%s none is allowed here", orSemicolon(hint))
+		c.Add(f.Value.Key, p, "unknown key%s none is allowed here", orSemicolon(hint))
 		return
 	}
-	c.add(f.Value.Key, p, "unknown key%s allowed: %s", orSemicolon(hint), anyOf(s.names()))
+	c.Add(f.Value.Key, p, "unknown key%s allowed: %s", orSemicolon(hint), document.Listed(s.names()))
 }
 
 func orSemicolon(hint string) string {
@@ -209,7 +210,7 @@ func (c *checker) list(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) 
 		}
 	}
 	if len(n.Items) < s.least {
-		c.add(n.At, p, "is an empty list: give at least one, or leave the key out")
+		c.Add(n.At, p, "is an empty list: give at least one, or leave the key out")
 		return nil, false
 	}
 	return out, true
@@ -217,11 +218,11 @@ func (c *checker) list(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) 
 
 func (c *checker) text(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
 	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
-		c.add(n.At, p, "wants %s, found %s%s", s.want(), c.found(n), meant(n.Text, s.oneOf))
+		c.Add(n.At, p, "wants %s, found %s%s", s.want(), c.Found(n), document.Suggestion(n.Text, s.oneOf))
 		return nil, false
 	}
 	if utf8.RuneCountInString(n.Text) < s.least {
-		c.add(n.At, p, "is an empty text: give it one, or leave the key out")
+		c.Add(n.At, p, "is an empty text: give it one, or leave the key out")
 		return nil, false
 	}
 	return n.Text, true
@@ -238,7 +239,7 @@ func (c *checker) whole(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool)
 	if s.low == math.MinInt64 || s.high >= math.MaxInt32 {
 		limit = "a whole number, " + strconv.FormatInt(s.low, 10) + " to " + strconv.FormatUint(s.high, 10)
 	}
-	c.add(n.At, p, "wants %s, found %s", limit, c.found(n))
+	c.Add(n.At, p, "wants %s, found %s", limit, c.Found(n))
 	return nil, false
 }
 
@@ -247,7 +248,7 @@ func (c *checker) number(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool
 	ok := err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) &&
 		(f > s.min || f == s.min && !s.above) && (f < s.max || f == s.max && !s.below)
 	if !ok {
-		c.add(n.At, p, "wants %s, found %s", s.want(), c.found(n))
+		c.Add(n.At, p, "wants %s, found %s", s.want(), c.Found(n))
 		return nil, false
 	}
 	return json.Number(n.Text), true
@@ -256,7 +257,7 @@ func (c *checker) number(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool
 func (c *checker) duration(n *yamltree.Node, s *shape, p yamltree.Path) (any, bool) {
 	d, err := time.ParseDuration(n.Text)
 	if err != nil || d < 0 || d == 0 && s.above {
-		c.add(n.At, p, "wants %s, found %s", s.want(), c.found(n))
+		c.Add(n.At, p, "wants %s, found %s", s.want(), c.Found(n))
 		return nil, false
 	}
 	return json.Number(strconv.FormatInt(int64(d), 10)), true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/config/document"
 	"parley/internal/view"
 	"parley/internal/yamltree"
 )
@@ -182,7 +183,7 @@ func (r *resolver) tags(tags map[string]string, here yamltree.Path) {
 		case !tagName.MatchString(name):
 			r.complainOfKey(at, "the name of a tag is one word of letters, digits, _ and -, at most 64 long")
 		case slices.Contains(view.OwnFactors(), name):
-			r.complainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, anyOf(view.OwnFactors()))
+			r.complainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, document.Listed(view.OwnFactors()))
 		}
 		if len(tags[name]) > 64 || strings.ContainsFunc(tags[name], unicode.IsControl) {
 			r.complain(at, "the value of a tag is one line of at most 64 bytes")
@@ -209,7 +210,7 @@ func (r *resolver) design(m *Matrix, here yamltree.Path) {
 		r.tags(v.Tags, at.To("tags"))
 		for _, tag := range slices.Sorted(maps.Keys(v.Tags)) {
 			if agent, both := ofAgents[tag]; both {
-				r.complainOfKey(at.To("tags").To(tag), "agent %s has a tag of that name: a tag is of agents or of variations", r.quote(agent))
+				r.complainOfKey(at.To("tags").To(tag), "agent %s has a tag of that name: a tag is of agents or of variations", r.Quote(agent))
 			}
 		}
 		for _, param := range slices.Sorted(maps.Keys(m.Params)) {
@@ -239,7 +240,7 @@ func (r *resolver) matrixLineups(m *Matrix, here yamltree.Path) {
 			r.agentKnown(l[seat], at.To(seat))
 		}
 		if first := slices.Sorted(maps.Keys(m.Lineups[0])); !slices.Equal(slices.Sorted(maps.Keys(l)), first) {
-			r.complain(at, "fills %s: every lineup of the list fills the same seats, and the first one fills %s", anyOf(slices.Sorted(maps.Keys(l))), anyOf(first))
+			r.complain(at, "fills %s: every lineup of the list fills the same seats, and the first one fills %s", document.Listed(slices.Sorted(maps.Keys(l))), document.Listed(first))
 		}
 		if text := lineupText(l); seen[text] {
 			r.complain(at, "is listed twice")
@@ -267,7 +268,7 @@ func (r *resolver) variationSeats(m *Matrix, v Variation, here yamltree.Path) {
 		at := here.To(seat)
 		switch {
 		case !r.seatKnown(seat):
-			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, orSemicolon(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		case slices.Contains(m.Seats, seat) || m.Lineup[seat] != nil || len(m.Lineups) > 0 && m.Lineups[0][seat] != "":
 			r.complainOfKey(at, "the matrix fills that seat in every variation: leave it out there or here")
 		}

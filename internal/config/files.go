@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
@@ -80,11 +81,11 @@ func (f files) Match(pattern string) []string {
 
 // Text returns the text of a file. Only the kind knows its format.
 func (f files) Text(name string) (string, error) {
-	rep, err := f.open(name, maxText)
+	rep, err := f.open(name, document.MaxText)
 	if err != nil {
 		return "", err
 	}
-	return rep.src.text, nil
+	return rep.Source.Text, nil
 }
 
 // Rows reads a file of rows: JSON, JSON lines, YAML or Parquet.
@@ -116,43 +117,43 @@ func (f files) Folders(in string) []string {
 	return names
 }
 
-func (f files) open(name string, limit int) (*report, error) {
+func (f files) open(name string, limit int) (*document.Report, error) {
 	path, err := f.may(name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := read(f.ctx, path, "file", int64(limit))
+	b, err := document.Read(f.ctx, path, "file", int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if *f.read += int64(len(b)); *f.read > maxBeside {
-		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
+		return nil, document.Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
 	}
-	rep := newText(&source{name: path, beside: true}, b, limit)
-	return rep, rep.err()
+	rep := document.New(&document.Source{Name: path, Beside: true}, b, limit)
+	return rep, rep.Err()
 }
 
 // YAML decodes a file into v, as strictly as a plan is decoded.
 func (f files) YAML(name string, v any) (world.Document, error) {
-	rep, err := f.open(name, maxSize)
+	rep, err := f.open(name, document.MaxSize)
 	if err != nil {
 		return nil, err
 	}
-	root := parse(rep)
+	root := document.Parse(rep)
 	if root == nil {
-		return nil, rep.err()
+		return nil, rep.Err()
 	}
 	if root.Form != yamltree.Mapping {
-		rep.add(root.At, nil, "wants a mapping (key: value), found %s", rep.found(root))
-		return nil, rep.err()
+		rep.Add(root.At, nil, "wants a mapping (key: value), found %s", rep.Found(root))
+		return nil, rep.Err()
 	}
 	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
-	d := &decodedFile{checker: checker{report: rep, root: shape, meant: map[string]bool{}}, tree: root}
+	d := &decodedFile{checker: checker{Report: rep, root: shape, meant: map[string]bool{}}, tree: root}
 	values, _ := d.value(root, shape, nil)
 	if err := remarshal(values, v); err != nil {
-		rep.add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
+		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 	}
-	return d, rep.err()
+	return d, rep.Err()
 }
 
 // decodedFile is a file that params name.
@@ -163,7 +164,7 @@ type decodedFile struct {
 
 // Place says where a key is, or in which mapping it would be.
 func (d *decodedFile) Place(key string) string {
-	e := &Error{File: d.src.name, Key: yamltree.KeyPath(key).String()}
+	e := &document.Error{File: d.Source.Name, Key: yamltree.KeyPath(key).String()}
 	where := d.tree.Find(yamltree.KeyPath(key)).Key
 	if where.Line > 0 {
 		e.File += fmt.Sprintf(":%d:%d", where.Line, where.Column)
@@ -179,7 +180,7 @@ func (d *decodedFile) Fault(key, format string, args ...any) error {
 	if d.meant[name] && !d.tree.Has(p) {
 		return nil
 	}
-	for _, e := range d.errs {
+	for _, e := range d.Errs {
 		if e.Key == name || strings.HasPrefix(e.Key, name+".") || strings.HasPrefix(e.Key, name+"[") {
 			return nil
 		}
@@ -189,15 +190,15 @@ func (d *decodedFile) Fault(key, format string, args ...any) error {
 	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
 		where = n.Key
 	}
-	one := &report{src: d.src}
-	one.add(where, p, format, args...)
-	d.errs = append(d.errs, &Error{Key: name}) // so that it is not reported again
-	return one.err()
+	one := &document.Report{Source: d.Source}
+	one.Add(where, p, format, args...)
+	d.Errs = append(d.Errs, &document.Error{Key: name}) // so that it is not reported again
+	return one.Err()
 }
 
 // load fills params with the content of the files that they name, and reports errors in those files.
 func (r *resolver) load(beside files) bool {
-	if r.src.recorded {
+	if r.Source.Recorded {
 		return true
 	}
 	if !beside.foreign {
@@ -220,7 +221,7 @@ func (r *resolver) load(beside files) bool {
 		return err == nil
 	}
 	for _, one := range leaves(err) {
-		if e, ok := one.(*Error); ok {
+		if e, ok := one.(*document.Error); ok {
 			r.beside = append(r.beside, e)
 		} else {
 			r.paramsProblem(one, yamltree.Path{"params"})
@@ -234,7 +235,7 @@ type joined interface{ Unwrap() []error }
 
 // leaves lists the errors that err joins.
 func leaves(err error) []error {
-	if _, ok := err.(*Error); ok {
+	if _, ok := err.(*document.Error); ok {
 		return []error{err}
 	}
 	if many, ok := err.(joined); ok {
@@ -249,7 +250,7 @@ func leaves(err error) []error {
 
 // err returns the errors in the plan and in the files that it names.
 func (r *resolver) err() error {
-	all, _ := r.report.err().(Errors)
+	all, _ := r.Report.Err().(document.Errors)
 	if all = append(slices.Clip(all), r.beside...); len(all) == 0 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"parley/internal/config/document"
 	"parley/internal/yamltree"
 	"parley/world"
 )
@@ -17,7 +18,7 @@ func Kind(kinds []world.Kind, name string) (world.Kind, error) {
 		}
 		names[i] = k.Name
 	}
-	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), orSemicolon(meant(name, names)), anyOf(names))
+	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), orSemicolon(document.Suggestion(name, names)), document.Listed(names))
 }
 
 // Param is a param of a kind.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	"parley/internal/planner"
 	"parley/internal/yamltree"
 )
@@ -32,7 +33,7 @@ func (r *resolver) matrix() {
 		m.Repeat = 1
 	}
 	if len(m.Agents) > 0 && !m.Self && len(m.Agents) < len(m.Seats) {
-		r.complain(here.To("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), anyOf(m.Seats))
+		r.complain(here.To("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), document.Listed(m.Seats))
 	}
 	r.cells(m, here)
 }
@@ -64,7 +65,7 @@ func (r *resolver) matrixSeats(m *Matrix, here yamltree.Path) {
 	case len(m.Agents) == 0:
 		return
 	case len(m.Seats) == 0 && len(empty) == 0:
-		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", anyOf(r.plan.Seats))
+		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", document.Listed(r.plan.Seats))
 	case len(m.Seats) == 0:
 		m.Seats = empty
 	}
@@ -109,7 +110,7 @@ func (r *resolver) cells(m *Matrix, here yamltree.Path) {
 	for _, change := range combinations {
 		name := label(change)
 		if names[name] {
-			r.complain(here.To("params"), "lists %s twice", r.quote(name))
+			r.complain(here.To("params"), "lists %s twice", r.Quote(name))
 		}
 		names[name] = true
 	}
@@ -128,7 +129,7 @@ func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {
-		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.quote(label(merged(own, change).(map[string]any))), anyOf(seats), anyOf(r.plan.Seats))
+		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(label(merged(own, change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
 	}
 }
 
@@ -136,7 +137,7 @@ func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 func (r *resolver) distinct(names []string, here yamltree.Path, known func(string, yamltree.Path) bool) {
 	for i, name := range names {
 		if at := here.To(yamltree.Index(i)); known(name, at) && slices.Contains(names[:i], name) {
-			r.complain(at, "%s is listed twice", r.quote(name))
+			r.complain(at, "%s is listed twice", r.Quote(name))
 		}
 	}
 }
@@ -144,11 +145,11 @@ func (r *resolver) distinct(names []string, here yamltree.Path, known func(strin
 // matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(seat), orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), orSemicolon(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
-		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.quote(agent), seat)
+		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.Quote(agent), seat)
 	}
 	return true
 }
@@ -167,7 +168,7 @@ func (r *resolver) until() {
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(u.Seat), orSemicolon(meant(u.Seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), orSemicolon(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.To("agent"))
 	}
@@ -176,7 +177,7 @@ func (r *resolver) until() {
 	if u.Max < u.Min {
 		r.complain(here.To("max"), "is less than min, which is %d", u.Min)
 	}
-	if len(r.errs) > 0 {
+	if len(r.Errs) > 0 {
 		return
 	}
 	// Package world checks the rest.
@@ -189,7 +190,7 @@ func (r *resolver) until() {
 // declares no scores, a wrong name is found during play.
 func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	all := r.plan.Kind.Measures(r.plan.Params)
-	if all == nil || len(r.errs) > 0 {
+	if all == nil || len(r.Errs) > 0 {
 		return
 	}
 	var names []string
@@ -198,7 +199,7 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.quote(u.Score), orSemicolon(meant(u.Score, names)), anyOf(names))
+		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), orSemicolon(document.Suggestion(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {
@@ -207,8 +208,8 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	case len(seats) == 0 && u.Agent != "":
 		r.complain(here.To("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
 	case len(seats) > 0 && u.Seat == "" && u.Agent == "":
-		r.complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, anyOf(seats))
+		r.complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, document.Listed(seats))
 	case len(seats) > 0 && u.Seat != "" && !slices.Contains(seats, u.Seat):
-		r.complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, anyOf(seats))
+		r.complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, document.Listed(seats))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	inputs "parley/internal/files"
 	"parley/internal/yamltree"
 )
@@ -124,7 +125,7 @@ func (r *resolver) refuse(beside files, errs []error) {
 	for _, one := range beside.refused {
 		said := false
 		for _, err := range errs {
-			e, ok := err.(*Error)
+			e, ok := err.(*document.Error)
 			if ok && e.Line > 0 && strings.Contains(e.Problem, one.problem) {
 				r.beside, said = append(r.beside, e), true
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/config/document"
 	"parley/internal/near"
 	"parley/internal/planner"
 	"parley/internal/provider"
@@ -63,34 +64,34 @@ type resolver struct {
 	// known: the kind is known. seated: its seats are known.
 	known, seated bool
 	// beside are the errors in files that params name.
-	beside Errors
+	beside document.Errors
 }
 
 // resolve makes a Plan of a tree.
-func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
 	generic := keys(nil, dict("PARAM", whatever()))
 	for _, s := range sets {
 		override(rep, tree, generic, s)
 	}
 	if tree.Form != yamltree.Mapping {
-		rep.add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.found(tree))
-		return nil, rep.err()
+		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
+		return nil, rep.Err()
 	}
-	r := &resolver{checker: &checker{report: rep, meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
+	r := &resolver{checker: &checker{Report: rep, meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
 	params := dict("PARAM", whatever())
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Name
 		if kind := tree.Field("kind"); kind != nil && kind.Form == yamltree.Text && kind.Text == k.Name {
 			if r.known {
-				rep.add(kind.At, yamltree.Path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
+				rep.Add(kind.At, yamltree.Path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
 			}
 			r.plan.Kind, r.known, params = k, true, paramsShape(k)
 		}
 	}
-	if kind := tree.Field("kind"); !r.known && rep.src.recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
-		rep.add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(anyOf(names), "none"))
-		return nil, rep.err() // the rest cannot be checked
+	if kind := tree.Field("kind"); !r.known && rep.Source.Recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
+		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(document.Listed(names), "none"))
+		return nil, rep.Err() // the rest cannot be checked
 	}
 	r.root = keys(names, params)
 	if r.plan.Kind.Casts() {
@@ -99,11 +100,11 @@ func resolve(rep *report, tree *yamltree.Node, kinds []world.Kind, sets []string
 	}
 	values, _ := r.value(tree, r.root, nil)
 	if !r.known {
-		r.complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(anyOf(names), "none"))
+		r.complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(document.Listed(names), "none"))
 	}
 	if err := remarshal(values, &r.file); err != nil {
-		rep.add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
-		return nil, rep.err()
+		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
+		return nil, rep.Err()
 	}
 	r.all(beside)
 	if err := r.err(); err != nil {
@@ -135,7 +136,7 @@ func (r *resolver) all(beside files) {
 	if r.tree.Field("plan") == nil {
 		p.Episodes = max(1, f.Episodes)
 	}
-	if !r.src.recorded {
+	if !r.Source.Recorded {
 		r.bound(beside)
 		defer func() { p.Outside = beside.outside }()
 	}
@@ -193,15 +194,15 @@ func (r *resolver) complainOfKey(p yamltree.Path, format string, args ...any) {
 
 func (r *resolver) complainAt(where yamltree.Position, p yamltree.Path, format string, args ...any) {
 	key := p.String()
-	if r.full() || r.meant[key] && !r.tree.Has(p) {
+	if r.Full() || r.meant[key] && !r.tree.Has(p) {
 		return
 	}
-	for _, e := range r.errs {
+	for _, e := range r.Errs {
 		if e.Key == key || len(p) > 2 && p[0] == "providers" && e.Key == p[:2].String() || strings.HasPrefix(e.Key, key+".") || strings.HasPrefix(e.Key, key+"[") {
 			return
 		}
 	}
-	r.add(where, p, format, args...)
+	r.Add(where, p, format, args...)
 }
 
 func (r *resolver) providers() {
@@ -242,11 +243,11 @@ func (r *resolver) keyPlace(name string) string {
 
 // placeOf describes the position of a key.
 func (r *resolver) placeOf(at yamltree.Path) string {
-	one := &report{src: r.src}
-	one.add(r.tree.Find(at).At, at, "")
-	e := one.errs[0]
+	one := &document.Report{Source: r.Source}
+	one.Add(r.tree.Find(at).At, at, "")
+	e := one.Errs[0]
 	e.Problem, e.Excerpt = "", ""
-	return oneLine(r.src.hide(strings.TrimSuffix(e.Error(), ": ")), 200)
+	return document.OneLine(r.Source.Hide(strings.TrimSuffix(e.Error(), ": ")), 200)
 }
 
 func (r *resolver) provider(p provider.Provider) {
@@ -256,18 +257,18 @@ func (r *resolver) provider(p provider.Provider) {
 		r.complainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
 	}
 	if p.Dialect == "" {
-		r.complain(here.To("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
+		r.complain(here.To("dialect"), "is missing: one of %s", document.Listed(provider.Dialects()))
 	}
 	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
 		r.complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
-	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
+	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && document.IsEnv(bare) {
 		r.complain(here.To("key_env"), "is the name of an environment variable alone: write %s", bare)
-	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
+	} else if p.KeyEnv != "" && !document.IsEnv(p.KeyEnv) {
 		r.complain(here.To("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		if secretName(name) {
+		if document.SecretName(name) {
 			r.complain(here.To("headers").To(name), "a secret does not belong here: name its environment variable in key_env")
 		}
 	}
@@ -352,7 +353,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 		case len(bots) == 0:
 			r.complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.quote(a.Bot), orSemicolon(meant(a.Bot, bots)), anyOf(bots))
+			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), orSemicolon(document.Suggestion(a.Bot, bots)), document.Listed(bots))
 		}
 	}
 	for _, f := range r.tree.Find(here).Fields {
@@ -366,7 +367,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 func (r *resolver) model(name string, here yamltree.Path) {
 	account, model := llm.SplitModel(name)
 	if account == "" || model == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
-		r.complain(here, "wants provider/model, as sim/small, found %s", r.quote(name))
+		r.complain(here, "wants provider/model, as sim/small, found %s", r.Quote(name))
 		return
 	}
 	if _, listed := r.file.Providers[account]; listed || slices.ContainsFunc(r.plan.Providers, func(p provider.Provider) bool { return p.Name == account }) {
@@ -380,7 +381,7 @@ func (r *resolver) model(name string, here yamltree.Path) {
 		return // it is listed, and its error was reported
 	}
 	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
-	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.quote(account), orSemicolon(meant(account, all)), anyOf(all))
+	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), orSemicolon(document.Suggestion(account, all)), document.Listed(all))
 }
 
 // remarshal converts the checker's values to a Go value.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley/internal/config/document"
 	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
@@ -47,15 +48,15 @@ func compiledFor(t *testing.T, kinds []world.Kind) *jsonschema.Schema {
 // instance reads a plan as plain YAML, knowing no key, as an editor does.
 func instance(t *testing.T, src []byte) (any, bool) {
 	t.Helper()
-	rep := newSource("plan.yaml", src)
-	if len(rep.errs) > 0 {
+	rep := document.NewPlan("plan.yaml", src)
+	if len(rep.Errs) > 0 {
 		return nil, false
 	}
-	root := parse(rep)
+	root := document.Parse(rep)
 	if root == nil {
 		return nil, false
 	}
-	plain, _ := (&checker{report: rep}).anything(root, nil)
+	plain, _ := (&checker{Report: rep}).anything(root, nil)
 	b, err := json.Marshal(plain)
 	if err != nil {
 		return nil, false

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	"parley/internal/yamltree"
 	"parley/world"
 )
@@ -73,7 +74,7 @@ func (r *resolver) paramsProblem(err error, params yamltree.Path) {
 			}
 		}
 		if line != "" {
-			r.complain(here, "%s", oneLine(line, 500))
+			r.complain(here, "%s", document.OneLine(line, 500))
 		}
 	}
 }
@@ -107,12 +108,12 @@ func (r *resolver) lineup() {
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(meant(seat, p.Seats)), anyOf(p.Seats))
+			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
 		}
 	}
 	r.seatModels()
 	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
-		r.complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], anyOf(r.agentNames()))
+		r.complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], document.Listed(r.agentNames()))
 	}
 }
 
@@ -124,7 +125,7 @@ func (r *resolver) seatAll() {
 	}
 	if len(names) != 1 {
 		if len(r.plan.Seats) > 0 && len(names) > 0 {
-			r.complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", anyOf(r.plan.Seats))
+			r.complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", document.Listed(r.plan.Seats))
 		}
 		return
 	}
@@ -159,7 +160,7 @@ func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	if len(names) == 0 || r.tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.complain(here, "no agent is named %s%s agents: %s", r.quote(name), orSemicolon(meant(name, names)), anyOf(names))
+	r.complain(here, "no agent is named %s%s agents: %s", r.Quote(name), orSemicolon(document.Suggestion(name, names)), document.Listed(names))
 	return false
 }
 
@@ -173,7 +174,9 @@ func (r *resolver) seatKnown(seat string) bool {
 // template for others (&base) or lose its seat by an override, and a recorded plan may hold agents
 // of other episodes.
 func (r *resolver) unseated() {
-	if !r.seated || slices.ContainsFunc(r.errs, func(e *Error) bool { return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan") }) {
+	if !r.seated || slices.ContainsFunc(r.Errs, func(e *document.Error) bool {
+		return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan")
+	}) {
 		return // the lineup is not known
 	}
 	seated := map[string]bool{}
@@ -191,15 +194,15 @@ func (r *resolver) unseated() {
 	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
 	for _, a := range all {
 		name := a.Name
-		if seated[name] || !r.bySet(name) && (moved || r.src.recorded || r.tree.Field("agents").Field(name).Anchor) {
+		if seated[name] || !r.bySet(name) && (moved || r.Source.Recorded || r.tree.Field("agents").Field(name).Anchor) {
 			continue
 		}
 		here := yamltree.Path{"agents", name}
 		// Other errors in an agent that nobody wanted do not matter.
-		r.errs = slices.DeleteFunc(r.errs, func(e *Error) bool {
+		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", orSemicolon(meant(name, names)), anyOf(names))
+		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", orSemicolon(document.Suggestion(name, names)), document.Listed(names))
 	}
 }
 

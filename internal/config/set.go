@@ -5,37 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	"parley/internal/yamltree"
 )
 
 // override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
 // for a mapping can be expanded: quiet: sim/small.
-func override(rep *report, root *yamltree.Node, table *shape, set string) {
-	rep.src.conceal(secretsIn(set))
-	rep.src.conceal(secretsGuessed(set))
+func override(rep *document.Report, root *yamltree.Node, table *shape, set string) {
+	rep.Source.Conceal(document.SecretsIn(set))
+	rep.Source.Conceal(document.SecretsGuessed(set))
 	left, right, ok := cutSet(set)
-	at := yamltree.Position{Set: "--set " + oneLine(rep.src.hide(set), 80)}
+	at := yamltree.Position{Set: "--set " + document.OneLine(rep.Source.Hide(set), 80)}
 	p, err := splitPath(left)
 	if !ok || err != nil {
-		rep.add(at, nil, "is not KEY=VALUE, as agents.quiet.temperature=0.7%s", because(err))
+		rep.Add(at, nil, "is not KEY=VALUE, as agents.quiet.temperature=0.7%s", because(err))
 		return
 	}
-	if last := p[len(p)-1]; secretName(last) && !(envName(last) && isEnv(right)) {
-		rep.src.conceal([]string{right})
-		at.Set = rep.src.hide(at.Set)
+	if last := p[len(p)-1]; document.SecretName(last) && !(document.EnvName(last) && document.IsEnv(right)) {
+		rep.Source.Conceal([]string{right})
+		at.Set = rep.Source.Hide(at.Set)
 	}
 	parent := root
 	for i, step := range p[:len(p)-1] {
 		parent = open(parent, at, step, table)
 		table = table.under(step)
 		if parent == nil {
-			rep.add(at, p[:i+1], "is not a mapping: set it as a whole, with %s=…", p[:i+1])
+			rep.Add(at, p[:i+1], "is not a mapping: set it as a whole, with %s=…", p[:i+1])
 			return
 		}
 	}
 	last := p[len(p)-1]
 	if expand(parent, table); parent.Form != yamltree.Mapping {
-		rep.add(at, p[:len(p)-1], "is not a mapping: set it as a whole, with %s=…", p[:len(p)-1])
+		rep.Add(at, p[:len(p)-1], "is not a mapping: set it as a whole, with %s=…", p[:len(p)-1])
 		return
 	}
 	if strings.TrimSpace(right) == "" {
@@ -54,7 +55,7 @@ func override(rep *report, root *yamltree.Node, table *shape, set string) {
 func overrideText(right string, at yamltree.Position) *yamltree.Node {
 	n := &yamltree.Node{Form: yamltree.Text, Text: right, At: at, Key: at}
 	if strings.HasPrefix(right, `"`) || strings.HasPrefix(right, "'") {
-		if value := parse(newSource("", []byte(right))); value != nil && value.Form == yamltree.Text {
+		if value := document.Parse(document.NewPlan("", []byte(right))); value != nil && value.Form == yamltree.Text {
 			n.Text = value.Text
 		}
 	}
@@ -62,20 +63,20 @@ func overrideText(right string, at yamltree.Position) *yamltree.Node {
 }
 
 // overrideValue reads the right side of an override.
-func overrideValue(rep *report, right string, at yamltree.Position, p yamltree.Path) *yamltree.Node {
-	inner := newSource(at.Set, []byte(right))
+func overrideValue(rep *document.Report, right string, at yamltree.Position, p yamltree.Path) *yamltree.Node {
+	inner := document.NewPlan(at.Set, []byte(right))
 	var value *yamltree.Node
-	if len(inner.errs) == 0 {
-		value = parse(inner)
+	if len(inner.Errs) == 0 {
+		value = document.Parse(inner)
 	}
-	for _, e := range inner.errs {
-		rep.add(at, p, "%s", e.Problem)
+	for _, e := range inner.Errs {
+		rep.Add(at, p, "%s", e.Problem)
 	}
-	if len(inner.errs) > 0 || value == nil {
+	if len(inner.Errs) > 0 || value == nil {
 		return nil
 	}
 	value.Move(at)
-	rep.src.conceal(inner.src.secrets)
+	rep.Source.Conceal(inner.Source.Secrets)
 	return value
 }
 

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"strings"
@@ -6,16 +6,16 @@ import (
 	"parley/internal/near"
 )
 
-// meant returns "; did you mean x?" for the nearest of names, or "".
-func meant(name string, names []string) string {
+// Suggestion returns "; did you mean x?" for the nearest of names, or "".
+func Suggestion(name string, names []string) string {
 	if n := near.Name(name, names); n != "" {
 		return "; did you mean " + n + "?"
 	}
 	return ""
 }
 
-// anyOf lists names for an error, up to a readable number.
-func anyOf(names []string) string {
+// Listed lists names for an error, up to a readable number.
+func Listed(names []string) string {
 	const limit = 30
 	if len(names) > limit {
 		return strings.Join(names[:limit], ", ") + ", …"

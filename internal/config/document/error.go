@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"cmp"
@@ -102,48 +102,48 @@ func window(line string, column int) (text, caret string) {
 	return lead + string(runes[from:to]) + tail, strings.Repeat(" ", at-from+utf8.RuneCountInString(lead)) + "^"
 }
 
-// report collects the errors of one source.
-type report struct {
-	src  *source
-	errs Errors
+// Report collects the errors of one source.
+type Report struct {
+	Source *Source
+	Errs   Errors
 }
 
-// add reports a problem with the key p at a position.
-func (r *report) add(at yamltree.Position, p yamltree.Path, format string, args ...any) {
-	if r.full() {
+// Add reports a problem with the key p at a position.
+func (r *Report) Add(at yamltree.Position, p yamltree.Path, format string, args ...any) {
+	if r.Full() {
 		return
 	}
 	shown := make(yamltree.Path, len(p))
 	for i, step := range p {
-		shown[i] = r.src.hide(step)
+		shown[i] = r.Source.Hide(step)
 	}
-	e := &Error{File: r.src.name, Line: at.Line, Column: at.Column, Key: shown.String(), Problem: fmt.Sprintf(format, args...)}
+	e := &Error{File: r.Source.Name, Line: at.Line, Column: at.Column, Key: shown.String(), Problem: fmt.Sprintf(format, args...)}
 	if at.Set != "" {
 		e.File = at.Set
 	} else if at.Line > 0 {
-		e.Excerpt, _ = r.src.line(at.Line)
+		e.Excerpt, _ = r.Source.line(at.Line)
 	}
-	r.errs = append(r.errs, e)
+	r.Errs = append(r.Errs, e)
 }
 
-// full reports whether no more errors are kept.
-func (r *report) full() bool { return len(r.errs) >= maxKept }
+// Full reports whether no more errors are kept.
+func (r *Report) Full() bool { return len(r.Errs) >= maxKept }
 
-// err returns the errors in order of position, with secrets hidden; nil if there are none.
-func (r *report) err() error {
-	if len(r.errs) == 0 {
+// Err returns the errors in order of position, with secrets hidden; nil if there are none.
+func (r *Report) Err() error {
+	if len(r.Errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.errs, func(a, b *Error) int {
+	slices.SortStableFunc(r.Errs, func(a, b *Error) int {
 		// Overrides have no line and are last, since they are applied last.
 		return cmp.Or(cmp.Compare(b2i(a.Line == 0), b2i(b.Line == 0)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	for _, e := range r.errs {
+	for _, e := range r.Errs {
 		// A problem may quote any text: it must not move the cursor.
-		e.File, e.Problem = oneLine(r.src.hide(e.File), 1000), oneLine(r.src.hide(e.Problem), 2000)
-		e.Excerpt = r.src.hide(e.Excerpt)
+		e.File, e.Problem = OneLine(r.Source.Hide(e.File), 1000), OneLine(r.Source.Hide(e.Problem), 2000)
+		e.Excerpt = r.Source.Hide(e.Excerpt)
 	}
-	return r.errs
+	return r.Errs
 }
 
 func b2i(b bool) int {
@@ -153,14 +153,14 @@ func b2i(b bool) int {
 	return 0
 }
 
-// quote quotes a text of the source. It hides secrets first: once cut or escaped they would not be found.
-func (r *report) quote(s string) string { return yamltree.Quote(r.src.hide(s)) }
+// Quote quotes a text of the source. It hides secrets first: once cut or escaped they would not be found.
+func (r *Report) Quote(s string) string { return yamltree.Quote(r.Source.Hide(s)) }
 
-// found describes a node.
-func (r *report) found(n *yamltree.Node) string { return n.Describe(r.quote) }
+// Found describes a node.
+func (r *Report) Found(n *yamltree.Node) string { return n.Describe(r.Quote) }
 
-// oneLine puts a text on one line and cuts it to a length.
-func oneLine(s string, limit int) string {
+// OneLine puts a text on one line and cuts it to a length.
+func OneLine(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"errors"
@@ -18,29 +18,29 @@ const (
 	maxTexts  = 16 << 20 // bytes of all texts, after aliases are followed
 )
 
-// parse reads the text of a source as one YAML document. It returns nil after reporting an error.
-func parse(rep *report) *yamltree.Node {
+// Parse reads the text of a source as one YAML document. It returns nil after reporting an error.
+func Parse(rep *Report) *yamltree.Node {
 	root := parseTree(rep)
 	if root == nil {
-		rep.src.conceal(secretsGuessed(rep.src.text))
+		rep.Source.Conceal(SecretsGuessed(rep.Source.Text))
 	} else {
-		rep.src.conceal(secretsOf(root))
+		rep.Source.Conceal(SecretsOf(root))
 	}
 	return root
 }
 
-func parseTree(rep *report) *yamltree.Node {
-	file, err := inputs.ParseYAML(rep.src.text, inputs.Limits{Tokens: maxTokens, Depth: yamltree.MaxDepth})
+func parseTree(rep *Report) *yamltree.Node {
+	file, err := inputs.ParseYAML(rep.Source.Text, inputs.Limits{Tokens: maxTokens, Depth: yamltree.MaxDepth})
 	if err != nil {
-		what, at := plainer(err, rep.src)
-		rep.add(at, nil, "%s", what)
+		what, at := plainer(err, rep.Source)
+		rep.Add(at, nil, "%s", what)
 		return nil
 	}
 	body := oneDocument(file, rep)
 	if body == nil {
 		return nil
 	}
-	b := yamltree.NewBuilder(yamltree.Limits{Nodes: maxNodes, Bytes: maxTexts, Depth: yamltree.MaxDepth}, rep.add, rep.quote)
+	b := yamltree.NewBuilder(yamltree.Limits{Nodes: maxNodes, Bytes: maxTexts, Depth: yamltree.MaxDepth}, rep.Add, rep.Quote)
 	root := b.Build(body)
 	if b.Over {
 		return nil // an incomplete tree would cause misleading errors
@@ -73,7 +73,7 @@ func hints() []hint {
 type hint struct{ has, say string }
 
 // plainer explains an error of the parser, and returns its position.
-func plainer(err error, src *source) (string, yamltree.Position) {
+func plainer(err error, src *Source) (string, yamltree.Position) {
 	ye, ok := errors.AsType[*inputs.YAMLError](err)
 	if !ok {
 		return "is not YAML", yamltree.Position{}
@@ -96,27 +96,27 @@ func plainer(err error, src *source) (string, yamltree.Position) {
 }
 
 // oneDocument returns the body of the only document.
-func oneDocument(file *ast.File, rep *report) ast.Node {
+func oneDocument(file *ast.File, rep *Report) ast.Node {
 	var body ast.Node
 	for _, d := range file.Docs {
 		switch {
 		case d.Body == nil:
 		case d.Body.Type() == ast.DirectiveType:
-			rep.add(yamltree.PositionOf(d.Body.GetToken()), nil, "%% directives are not read: leave the line out")
+			rep.Add(yamltree.PositionOf(d.Body.GetToken()), nil, "%% directives are not read: leave the line out")
 			return nil
 		case body != nil:
 			at := yamltree.PositionOf(d.Start)
 			if d.Start == nil {
 				at = yamltree.PositionOf(d.Body.GetToken())
 			}
-			rep.add(at, nil, "a second document begins here: a file holds one, without --- between")
+			rep.Add(at, nil, "a second document begins here: a file holds one, without --- between")
 			return nil
 		default:
 			body = d.Body
 		}
 	}
 	if body == nil {
-		rep.add(yamltree.Position{}, nil, "is empty%s", rep.src.begin())
+		rep.Add(yamltree.Position{}, nil, "is empty%s", rep.Source.begin())
 	}
 	return body
 }
