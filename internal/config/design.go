@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/view"
 	"parley/internal/yamltree"
 )
@@ -268,7 +269,7 @@ func (r *resolver) variationSeats(m *Matrix, v Variation, here yamltree.Path) {
 		at := here.To(seat)
 		switch {
 		case !r.seatKnown(seat):
-			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, orSemicolon(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		case slices.Contains(m.Seats, seat) || m.Lineup[seat] != nil || len(m.Lineups) > 0 && m.Lineups[0][seat] != "":
 			r.complainOfKey(at, "the matrix fills that seat in every variation: leave it out there or here")
 		}

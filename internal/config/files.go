@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
@@ -147,9 +148,9 @@ func (f files) YAML(name string, v any) (world.Document, error) {
 		rep.Add(root.At, nil, "wants a mapping (key: value), found %s", rep.Found(root))
 		return nil, rep.Err()
 	}
-	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
-	d := &decodedFile{checker: checker{Report: rep, root: shape, meant: map[string]bool{}}, tree: root}
-	values, _ := d.value(root, shape, nil)
+	shape := schema.ShapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
+	d := &decodedFile{Checker: schema.Checker{Report: rep, Root: shape, Meant: map[string]bool{}}, tree: root}
+	values, _ := d.Value(root, shape, nil)
 	if err := remarshal(values, v); err != nil {
 		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 	}
@@ -158,7 +159,7 @@ func (f files) YAML(name string, v any) (world.Document, error) {
 
 // decodedFile is a file that params name.
 type decodedFile struct {
-	checker
+	schema.Checker
 	tree *yamltree.Node
 }
 
@@ -177,7 +178,7 @@ func (d *decodedFile) Place(key string) string {
 func (d *decodedFile) Fault(key, format string, args ...any) error {
 	p := yamltree.KeyPath(key)
 	name := p.String()
-	if d.meant[name] && !d.tree.Has(p) {
+	if d.Meant[name] && !d.tree.Has(p) {
 		return nil
 	}
 	for _, e := range d.Errs {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"parley/internal/config/schema"
 	"parley/internal/yamltree"
 	"parley/world"
 )
@@ -12,27 +13,27 @@ import (
 // paramsShape makes the shape of a kind's params from their struct: names from json tags, defaults
 // from the values that Defaults sets. The tag doc describes a field, and oneof lists the texts it
 // allows, separated by commas.
-func paramsShape(k world.Kind) *shape {
+func paramsShape(k world.Kind) *schema.Shape {
 	v := reflect.ValueOf(k.Defaults().Pointer())
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
 	}
 	if v.Kind() != reflect.Struct {
-		return dict("PARAM", whatever())
+		return schema.Map("PARAM", schema.Any())
 	}
-	return shapeOf(v.Type(), v, 0)
+	return schema.ShapeOf(v.Type(), v, 0)
 }
 
 // grid returns the shape of a mapping from params, or paths within params, to lists of values.
-func grid(params *shape) *shape {
-	if params.free != "" {
-		return dict("PARAM", &shape{form: yamltree.List, elem: params.elem, least: 1})
+func grid(params *schema.Shape) *schema.Shape {
+	if params.Free != "" {
+		return schema.Map("PARAM", &schema.Shape{Form: yamltree.List, Elem: params.Elem, MinLen: 1})
 	}
-	s := record()
-	s.within = params
-	for _, k := range params.keys {
-		k.shape, k.preset, k.needed = &shape{form: yamltree.List, elem: k.shape, least: 1}, "", false
-		s.keys = append(s.keys, k)
+	s := schema.Record()
+	s.Within = params
+	for _, k := range params.Keys {
+		k.Shape, k.Default, k.Required = &schema.Shape{Form: yamltree.List, Elem: k.Shape, MinLen: 1}, "", false
+		s.Keys = append(s.Keys, k)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/yamltree"
 )
@@ -145,7 +146,7 @@ func (r *resolver) distinct(names []string, here yamltree.Path, known func(strin
 // matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), orSemicolon(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
@@ -168,7 +169,7 @@ func (r *resolver) until() {
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), orSemicolon(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.To("agent"))
 	}
@@ -199,7 +200,7 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), orSemicolon(document.Suggestion(u.Score, names)), document.Listed(names))
+		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(document.Suggestion(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {

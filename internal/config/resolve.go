@@ -7,12 +7,11 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"parley/internal/config/document"
-	"parley/internal/near"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
@@ -57,7 +56,7 @@ type limits struct {
 
 // resolver makes a Plan of a file, and reports what does not fit together.
 type resolver struct {
-	*checker
+	*schema.Checker
 	tree *yamltree.Node
 	file file
 	plan *Plan
@@ -69,16 +68,16 @@ type resolver struct {
 
 // resolve makes a Plan of a tree.
 func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
-	generic := keys(nil, dict("PARAM", whatever()))
+	generic := keys(nil, schema.Map("PARAM", schema.Any()))
 	for _, s := range sets {
-		override(rep, tree, generic, s)
+		schema.Override(rep, tree, generic, s)
 	}
 	if tree.Form != yamltree.Mapping {
 		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
 		return nil, rep.Err()
 	}
-	r := &resolver{checker: &checker{Report: rep, meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
-	params := dict("PARAM", whatever())
+	r := &resolver{Checker: &schema.Checker{Report: rep, Meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
+	params := schema.Map("PARAM", schema.Any())
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Name
@@ -93,12 +92,12 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(document.Listed(names), "none"))
 		return nil, rep.Err() // the rest cannot be checked
 	}
-	r.root = keys(names, params)
+	r.Root = keys(names, params)
 	if r.plan.Kind.Casts() {
-		agents := r.root.key("agents")
-		agents.needed, agents.shape.least = false, 0 // the files may name all agents
+		agents := r.Root.Key("agents")
+		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}
-	values, _ := r.value(tree, r.root, nil)
+	values, _ := r.Value(tree, r.Root, nil)
 	if !r.known {
 		r.complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(document.Listed(names), "none"))
 	}
@@ -194,7 +193,7 @@ func (r *resolver) complainOfKey(p yamltree.Path, format string, args ...any) {
 
 func (r *resolver) complainAt(where yamltree.Position, p yamltree.Path, format string, args ...any) {
 	key := p.String()
-	if r.Full() || r.meant[key] && !r.tree.Has(p) {
+	if r.Full() || r.Meant[key] && !r.tree.Has(p) {
 		return
 	}
 	for _, e := range r.Errs {
@@ -203,119 +202,6 @@ func (r *resolver) complainAt(where yamltree.Position, p yamltree.Path, format s
 		}
 	}
 	r.Add(where, p, format, args...)
-}
-
-func (r *resolver) providers() {
-	for _, name := range slices.Sorted(maps.Keys(r.file.Providers)) {
-		p, _ := provider.Lookup(name)
-		if err := json.Unmarshal(r.file.Providers[name], &p); err != nil {
-			r.complain(yamltree.Path{"providers", name}, "cannot be decoded: %v", err)
-			continue
-		}
-		p.Name = name
-		if here := (yamltree.Path{"providers", name}); len(p.BaseURLs) > 0 && !r.tree.Has(here.To("base_url")) {
-			p.BaseURL = "" // the preset's server is not one of them
-			if !r.tree.Has(here.To("batch")) {
-				p.Batch = nil
-			}
-		}
-		r.provider(p)
-		r.adviseVersion(p)
-		r.plan.Providers = append(r.plan.Providers, p)
-		if r.plan.Places == nil {
-			r.plan.Places = map[string]string{}
-		}
-		r.plan.Places[name] = r.keyPlace(name)
-	}
-}
-
-// keyPlace returns where a provider names its key, or its address.
-func (r *resolver) keyPlace(name string) string {
-	at := yamltree.Path{"providers", name}
-	for _, key := range []string{"key_env", "base_url", "base_urls"} {
-		if r.tree.Has(at.To(key)) {
-			at = at.To(key)
-			break
-		}
-	}
-	return r.placeOf(at)
-}
-
-// placeOf describes the position of a key.
-func (r *resolver) placeOf(at yamltree.Path) string {
-	one := &document.Report{Source: r.Source}
-	one.Add(r.tree.Find(at).At, at, "")
-	e := one.Errs[0]
-	e.Problem, e.Excerpt = "", ""
-	return document.OneLine(r.Source.Hide(strings.TrimSuffix(e.Error(), ": ")), 200)
-}
-
-func (r *resolver) provider(p provider.Provider) {
-	here := yamltree.Path{"providers", p.Name}
-	near := near.Name(p.Name, strings.Split(presetNames(), ", "))
-	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
-		r.complainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
-	}
-	if p.Dialect == "" {
-		r.complain(here.To("dialect"), "is missing: one of %s", document.Listed(provider.Dialects()))
-	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
-		r.complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
-	}
-	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && document.IsEnv(bare) {
-		r.complain(here.To("key_env"), "is the name of an environment variable alone: write %s", bare)
-	} else if p.KeyEnv != "" && !document.IsEnv(p.KeyEnv) {
-		r.complain(here.To("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		if document.SecretName(name) {
-			r.complain(here.To("headers").To(name), "a secret does not belong here: name its environment variable in key_env")
-		}
-	}
-	if p.Dialect == "" {
-		p.Dialect = "openai" // whose checks cover everything else
-	}
-	err := p.Validate()
-	if err == nil {
-		return
-	}
-	for line := range strings.Lines(err.Error()) {
-		field, problem, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "provider "+p.Name+": ")), ": ")
-		switch {
-		case !ok:
-			r.complain(here, "%s", line)
-		case field == "name":
-			r.complainOfKey(here, "the name %s", problem)
-		case field == "headers":
-			name := headerIn(problem, p.Headers)
-			r.complainOfKey(append(here.To(field), name...), "%s", strings.TrimPrefix(problem, strings.Join(name, "")+": "))
-		default:
-			r.complain(append(here, fieldPath(field)...), "%s", problem)
-		}
-	}
-}
-
-// fieldPath returns the path of a field as provider.Validate names it: limits, base_urls[1],
-// model_limits.gpt-5.1*.
-func fieldPath(field string) yamltree.Path {
-	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
-		item, inner, _ := strings.Cut("["+rest, ".")
-		if inner == "" {
-			return yamltree.Path{name, item}
-		}
-		return yamltree.Path{name, item, inner}
-	}
-	return strings.SplitN(field, ".", 2)
-}
-
-// headerIn returns the header that a problem names.
-func headerIn(problem string, headers map[string]string) yamltree.Path {
-	for name := range headers {
-		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
-			return yamltree.Path{name}
-		}
-	}
-	return nil
 }
 
 // agentName matches names that work in labels, in keys of overrides and on command lines.
@@ -353,7 +239,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 		case len(bots) == 0:
 			r.complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), orSemicolon(document.Suggestion(a.Bot, bots)), document.Listed(bots))
+			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(document.Suggestion(a.Bot, bots)), document.Listed(bots))
 		}
 	}
 	for _, f := range r.tree.Find(here).Fields {
@@ -381,7 +267,7 @@ func (r *resolver) model(name string, here yamltree.Path) {
 		return // it is listed, and its error was reported
 	}
 	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
-	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), orSemicolon(document.Suggestion(account, all)), document.Listed(all))
+	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(document.Suggestion(account, all)), document.Listed(all))
 }
 
 // remarshal converts the checker's values to a Go value.

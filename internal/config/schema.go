@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/schema"
 	"parley/world"
 )
 
@@ -23,29 +24,29 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 		names[i] = k.Name
 		fmt.Fprintf(&docs, "\n- %s: %s", k.Name, k.Doc)
 		params := paramsShape(k)
-		then := object{"properties": object{
-			"params": params.schema(),
-			"plan": object{"properties": object{"matrix": object{"properties": object{
-				"params":     grid(params).schema(),
-				"variations": object{"additionalProperties": object{"properties": object{"params": variationKeys(params).key("params").shape.schema()}}},
+		then := schema.Object{"properties": schema.Object{
+			"params": params.JSONSchema(),
+			"plan": schema.Object{"properties": schema.Object{"matrix": schema.Object{"properties": schema.Object{
+				"params":     grid(params).JSONSchema(),
+				"variations": schema.Object{"additionalProperties": schema.Object{"properties": schema.Object{"params": variationKeys(params).Key("params").Shape.JSONSchema()}}},
 			}}}},
 		}}
 		if !k.Casts() {
 			then["required"] = []string{"agents"}
-			then["properties"].(object)["agents"] = object{"minProperties": 1}
+			then["properties"].(schema.Object)["agents"] = schema.Object{"minProperties": 1}
 		}
-		each = append(each, object{"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
+		each = append(each, schema.Object{"if": schema.Object{"properties": schema.Object{"kind": schema.Object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
 	}
-	all := keys(names, dict("PARAM", whatever()))
-	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
-		agents.needed, agents.shape.least = false, 0 // only some kinds need agents: see each
+	all := keys(names, schema.Map("PARAM", schema.Any()))
+	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
+		agents.Required, agents.Shape.MinLen = false, 0 // only some kinds need agents: see each
 	}
-	root := all.schema()
+	root := all.JSONSchema()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "A Parley plan file"
 	if len(each) > 0 {
 		root["allOf"] = each
-		kind := root["properties"].(object)["kind"].(object)
+		kind := root["properties"].(schema.Object)["kind"].(schema.Object)
 		kind["description"] = fmt.Sprint(kind["description"], docs.String())
 	}
 	b, err := json.MarshalIndent(root, "", "  ")

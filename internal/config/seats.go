@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/yamltree"
 	"parley/world"
 )
@@ -108,7 +109,7 @@ func (r *resolver) lineup() {
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
+			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
 		}
 	}
 	r.seatModels()
@@ -160,7 +161,7 @@ func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	if len(names) == 0 || r.tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.complain(here, "no agent is named %s%s agents: %s", r.Quote(name), orSemicolon(document.Suggestion(name, names)), document.Listed(names))
+	r.complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	return false
 }
 
@@ -202,7 +203,7 @@ func (r *resolver) unseated() {
 		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", orSemicolon(document.Suggestion(name, names)), document.Listed(names))
+		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	}
 }
 

@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"parley/internal/yamltree"
 )
 
-// override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
+// Override applies one a.b=c to the tree. table is the shape of a plan; with it, a text that stands
 // for a mapping can be expanded: quiet: sim/small.
-func override(rep *document.Report, root *yamltree.Node, table *shape, set string) {
+func Override(rep *document.Report, root *yamltree.Node, table *Shape, set string) {
 	rep.Source.Conceal(document.SecretsIn(set))
 	rep.Source.Conceal(document.SecretsGuessed(set))
 	left, right, ok := cutSet(set)
@@ -28,7 +28,7 @@ func override(rep *document.Report, root *yamltree.Node, table *shape, set strin
 	parent := root
 	for i, step := range p[:len(p)-1] {
 		parent = open(parent, at, step, table)
-		table = table.under(step)
+		table = table.Under(step)
 		if parent == nil {
 			rep.Add(at, p[:i+1], "is not a mapping: set it as a whole, with %s=…", p[:i+1])
 			return
@@ -43,7 +43,7 @@ func override(rep *document.Report, root *yamltree.Node, table *shape, set strin
 		parent.Fields = slices.DeleteFunc(parent.Fields, func(f yamltree.Field) bool { return f.Name == last })
 		return
 	}
-	if s := table.under(last); s != nil && s.form == yamltree.Text {
+	if s := table.Under(last); s != nil && s.Form == yamltree.Text {
 		parent.Put(last, overrideText(right, at))
 	} else if value := overrideValue(rep, right, at, p); value != nil {
 		parent.Put(last, value)
@@ -82,7 +82,7 @@ func overrideValue(rep *document.Report, right string, at yamltree.Position, p y
 
 // open returns the mapping under step of n. It makes one if there is none, and returns nil if n or
 // the value under step is not a mapping.
-func open(n *yamltree.Node, at yamltree.Position, step string, table *shape) *yamltree.Node {
+func open(n *yamltree.Node, at yamltree.Position, step string, table *Shape) *yamltree.Node {
 	expand(n, table)
 	if n.Form != yamltree.Mapping {
 		return nil
@@ -92,7 +92,7 @@ func open(n *yamltree.Node, at yamltree.Position, step string, table *shape) *ya
 		inner = &yamltree.Node{Form: yamltree.Mapping, At: at, Key: at}
 		n.Put(step, inner)
 	}
-	expand(inner, table.under(step))
+	expand(inner, table.Under(step))
 	if inner.Form != yamltree.Mapping {
 		return nil
 	}
@@ -100,22 +100,22 @@ func open(n *yamltree.Node, at yamltree.Position, step string, table *shape) *ya
 }
 
 // expand turns a text that stands for a mapping into the mapping.
-func expand(n *yamltree.Node, s *shape) {
-	if n.Form == yamltree.Text && s != nil && s.short != "" {
+func expand(n *yamltree.Node, s *Shape) {
+	if n.Form == yamltree.Text && s != nil && s.Shorthand != "" {
 		model := *n
-		*n = yamltree.Node{Form: yamltree.Mapping, At: n.At, Key: n.Key, Fields: []yamltree.Field{{Name: s.short, Value: &model}}}
+		*n = yamltree.Node{Form: yamltree.Mapping, At: n.At, Key: n.Key, Fields: []yamltree.Field{{Name: s.Shorthand, Value: &model}}}
 	}
 }
 
-// under returns the shape of the value under a key, or nil if it is not known.
-func (s *shape) under(name string) *shape {
+// Under returns the shape of the value under a key, or nil if it is not known.
+func (s *Shape) Under(name string) *Shape {
 	if s == nil {
 		return nil
 	}
-	if k := s.key(name); k != nil {
-		return k.shape
+	if k := s.Key(name); k != nil {
+		return k.Shape
 	}
-	return s.elem
+	return s.Elem
 }
 
 // cutSet splits at the first = that is not in quotes.

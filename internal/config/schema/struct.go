@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"encoding"
@@ -10,42 +10,42 @@ import (
 	"parley/internal/yamltree"
 )
 
-// shapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
-func shapeOf(t reflect.Type, preset reflect.Value, depth int) *shape {
+// ShapeOf returns the shape of values of a Go type. preset holds the defaults of a struct, if there are any.
+func ShapeOf(t reflect.Type, preset reflect.Value, depth int) *Shape {
 	if reads := reflect.PointerTo(t); depth > yamltree.MaxDepth || reads.Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return whatever() // its own method reports errors when it is read
+		return Any() // its own method reports errors when it is read
 	} else if reads.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return words()
+		return Text()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		if preset.IsValid() {
 			preset = preset.Elem()
 		}
-		return shapeOf(t.Elem(), preset, depth+1)
+		return ShapeOf(t.Elem(), preset, depth+1)
 	case reflect.Struct:
 		return structShape(t, preset, depth)
 	case reflect.Slice, reflect.Array:
-		return listOf(shapeOf(t.Elem(), reflect.Value{}, depth+1))
+		return List(ShapeOf(t.Elem(), reflect.Value{}, depth+1))
 	case reflect.Map:
-		return dict("NAME", shapeOf(t.Elem(), reflect.Value{}, depth+1))
+		return Map("NAME", ShapeOf(t.Elem(), reflect.Value{}, depth+1))
 	case reflect.String:
-		return words()
+		return Text()
 	case reflect.Bool:
-		return truth()
+		return Bool()
 	case reflect.Float32, reflect.Float64:
-		return ratio(math.Inf(-1), math.Inf(1))
+		return Number(math.Inf(-1), math.Inf(1))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		bits := t.Bits() - 1
-		return whole(-1<<bits, 1<<bits-1)
+		return Int(-1<<bits, 1<<bits-1)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return whole(0, math.MaxUint64>>(64-t.Bits()))
+		return Int(0, math.MaxUint64>>(64-t.Bits()))
 	}
-	return whatever()
+	return Any()
 }
 
-func structShape(t reflect.Type, preset reflect.Value, depth int) *shape {
-	s := record()
+func structShape(t reflect.Type, preset reflect.Value, depth int) *Shape {
+	s := Record()
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -55,18 +55,18 @@ func structShape(t reflect.Type, preset reflect.Value, depth int) *shape {
 		}
 		switch {
 		case f.Anonymous && name == "":
-			s.keys = append(s.keys, shapeOf(f.Type, value, depth+1).keys...)
+			s.Keys = append(s.Keys, ShapeOf(f.Type, value, depth+1).Keys...)
 			continue
 		case !f.IsExported() || name == "-":
 			continue
 		case name == "":
 			name = f.Name
 		}
-		k := key{name: name, shape: shapeOf(f.Type, value, depth+1), doc: f.Tag.Get("doc"), preset: shown(value)}
+		k := Key{Name: name, Shape: ShapeOf(f.Type, value, depth+1), Doc: f.Tag.Get("doc"), Default: shown(value)}
 		if allowed := f.Tag.Get("oneof"); allowed != "" {
-			k.shape.oneOf = strings.Split(allowed, ",")
+			k.Shape.oneOf = strings.Split(allowed, ",")
 		}
-		s.keys = append(s.keys, k)
+		s.Keys = append(s.Keys, k)
 	}
 	return s
 }
