@@ -107,20 +107,20 @@ func (b budgets) afford(s *strand) (n int, err error) {
 	asks, rest := 0, s.left
 	for _, c := range s.pending {
 		if c.req != nil {
-			if c.most, err = b.prices.Worst(c.req); err != nil {
+			if c.maxCost, err = b.prices.Worst(c.req); err != nil {
 				return 0, fmt.Errorf("engine: a budget for each episode: %w", err)
 			}
-			if c.most > rest {
+			if c.maxCost > rest {
 				break
 			}
-			rest -= c.most
+			rest -= c.maxCost
 			asks++
 		}
 		n++
 	}
 	for _, c := range s.pending[:n] {
 		if c.req != nil {
-			c.most += rest / llm.Money(asks)
+			c.maxCost += rest / llm.Money(asks)
 		}
 	}
 	if n == 0 {
@@ -134,7 +134,7 @@ func (b budgets) tooExpensive(c *call, left llm.Money) string {
 	if c.req.MaxTokens == 0 {
 		hint = "; a limit on output tokens (max_tokens) would lower that"
 	}
-	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d may cost up to %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.most, hint)
+	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d may cost up to %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.maxCost, hint)
 }
 
 // refused says whether a call of the turn had to be given up for its cost, since what it was
@@ -174,10 +174,10 @@ func billOf(e *journal.Replied) (b bill) {
 
 // sent is the request as it is handed over: what it may cost is of no interest to readers.
 func (c *call) sent() *llm.Request {
-	if c.most == 0 {
+	if c.maxCost == 0 {
 		return c.req
 	}
 	req := *c.req
-	req.MaxCost = c.most
+	req.MaxCost = c.maxCost
 	return &req
 }

@@ -13,7 +13,7 @@ import (
 
 // requests is what Models pulls from for a lane: it waits until there is something to
 // ask, and ends when the run does.
-func (r *run) requests(l *lane, yield func(*llm.Request) bool) {
+func (r *run) requests(l *providerQueue, yield func(*llm.Request) bool) {
 	for c := r.sched.pull(l); c != nil; c = r.sched.pull(l) {
 		if !yield(c.sent()) {
 			r.sched.untaken()

@@ -19,14 +19,14 @@ type draw struct {
 // draws identifies the episodes of a run. It is told of all, in order.
 type draws struct {
 	ids  *planner.CellIDs
-	seen map[planner.CellID][]dealt
+	seen map[planner.CellID][]dealRange
 }
 
-// dealt are the deals from first to last, each of which came so many times.
-type dealt struct{ first, last, times int }
+// dealRange are the deals from first to last, each of which came so many times.
+type dealRange struct{ first, last, times int }
 
 func newDraws(k world.Kind) *draws {
-	return &draws{ids: planner.NewCellIDs(k), seen: map[planner.CellID][]dealt{}}
+	return &draws{ids: planner.NewCellIDs(k), seen: map[planner.CellID][]dealRange{}}
 }
 
 // of identifies the next episode.
@@ -39,24 +39,24 @@ func (d *draws) of(spec world.Spec) draw {
 
 // count adds a deal to list, which is in order, and returns how often it was there before. Deals
 // mostly come in order and equally often: the list stays short.
-func count(list []dealt, deal int) (_ []dealt, before int) {
-	i, _ := slices.BinarySearchFunc(list, deal, func(d dealt, deal int) int { return cmp.Compare(d.last, deal) })
+func count(list []dealRange, deal int) (_ []dealRange, before int) {
+	i, _ := slices.BinarySearchFunc(list, deal, func(d dealRange, deal int) int { return cmp.Compare(d.last, deal) })
 	switch {
 	case i == len(list) || list[i].first > deal:
-		list = slices.Insert(list, i, dealt{deal, deal, 1})
+		list = slices.Insert(list, i, dealRange{deal, deal, 1})
 	case list[i].first == list[i].last:
 		before = list[i].times
 		list[i].times++
 	default:
 		in := list[i]
 		before = in.times
-		var parts []dealt
+		var parts []dealRange
 		if in.first < deal {
-			parts = append(parts, dealt{in.first, deal - 1, before})
+			parts = append(parts, dealRange{in.first, deal - 1, before})
 		}
-		parts = append(parts, dealt{deal, deal, before + 1})
+		parts = append(parts, dealRange{deal, deal, before + 1})
 		if in.last > deal {
-			parts = append(parts, dealt{deal + 1, in.last, before})
+			parts = append(parts, dealRange{deal + 1, in.last, before})
 		}
 		list = slices.Replace(list, i, i+1, parts...)
 	}
@@ -64,7 +64,7 @@ func count(list []dealt, deal int) (_ []dealt, before int) {
 }
 
 // joined makes entry i of list and the next one entry, where that says the same.
-func joined(list []dealt, i int) []dealt {
+func joined(list []dealRange, i int) []dealRange {
 	if i < 0 || i+1 >= len(list) || list[i].last != list[i+1].first-1 || list[i].times != list[i+1].times {
 		return list
 	}

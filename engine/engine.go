@@ -165,7 +165,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := r.sit(ctx)
+	res, err := r.process(ctx)
 	res.Wall = time.Since(start)
 	return res, err
 }

@@ -29,9 +29,9 @@ type episode struct {
 	strands  map[*strand]struct{} // that have begun and not ended
 	// busy is whether a strand is being played: no two are at once. Those that are ready
 	// meanwhile wait in parked.
-	busy   bool
-	parked []*strand
-	heard  bool // of a call of this sitting: it has begun outside, if it is played there
+	busy     bool
+	parked   []*strand
+	hasReply bool // of a call of this sitting: it has begun outside, if it is played there
 	// givenUp is whether an act of it was called off: whoever plays it next ends it.
 	givenUp atomic.Bool
 }
@@ -252,17 +252,17 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 
 // call is one call of a turn, complete with what its agent brings.
 type call struct {
-	strand *strand
-	at     journal.Turn
-	index  int
-	seat   string
-	label  string
-	agent  string
-	req    *llm.Request
-	act    *world.Act
-	bot    world.Bot
-	ask    world.Call
-	most   llm.Money // that it may cost; 0: no limit
+	strand  *strand
+	at      journal.Turn
+	index   int
+	seat    string
+	label   string
+	agent   string
+	req     *llm.Request
+	act     *world.Act
+	bot     world.Bot
+	ask     world.Call
+	maxCost llm.Money // that it may cost; 0: no limit
 }
 
 // complete gives each call of a turn to the agent in its seat.

@@ -26,10 +26,10 @@ func (s says) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(int
 func (says) Drain() {}
 
 // chat is a kind that asks one question, the same in every episode or with its deal in it.
-func chat(dealt bool) world.Kind {
+func chat(dealRange bool) world.Kind {
 	return playing(func(t *world.Table) world.Outcome {
 		question := "How are you?"
-		if n := t.Rand().Uint64(); dealt {
+		if n := t.Rand().Uint64(); dealRange {
 			question += fmt.Sprint(n)
 		}
 		t.One(world.Call{Seat: "a", Ask: llm.Request{Messages: []llm.Message{llm.User(question)}}})
@@ -45,7 +45,7 @@ func TestCopies(t *testing.T) {
 		name        string
 		text        string
 		temperature float64
-		dealt       bool
+		dealRange   bool
 		distinct    int
 		chance      bool
 	}{
@@ -55,7 +55,7 @@ func TestCopies(t *testing.T) {
 		{"other deals", "yes", 0, true, 5, false},
 	} {
 		cfg := config(says(c.text), &journal.Memory{}, 5)
-		cfg.Kind = chat(c.dealt)
+		cfg.Kind = chat(c.dealRange)
 		cfg.Begun.Agents[0].Temperature = &c.temperature
 		if _, err := Run(t.Context(), cfg); err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 }
 
 // sit opens a sitting, plays, and closes it.
-func (r *run) sit(ctx context.Context) (Result, error) {
+func (r *run) process(ctx context.Context) (Result, error) {
 	if r.head.Begun == nil {
 		begun := r.Begun
 		r.rec.Write(nil, &begun)
@@ -180,7 +180,7 @@ func (r *run) serve(ctx context.Context, wg *sync.WaitGroup) {
 		wg.Go(func() { r.waves(ctx) })
 		return
 	}
-	for _, l := range r.sched.lanes {
+	for _, l := range r.sched.providers {
 		wg.Go(func() {
 			r.Models.Each(ctx, func(yield func(*llm.Request) bool) { r.requests(l, yield) },
 				func(i int, res llm.Result) { r.onReply(ctx, r.sched.answered(l, i), res.Response, res.Err) })

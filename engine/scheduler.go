@@ -18,19 +18,19 @@ type scheduler struct {
 	stop   *stopper
 	staged func(st *journal.Staged, recorded bool) // a stage begins; called with the lock held
 
-	mu     sync.Mutex
-	wake   *sync.Cond // something below changed, or the run stops
-	agenda *agenda
-	ready  queue.Queue[*strand]  // may go on
-	lanes  map[string]*lane      // by provider
-	live   map[*episode]struct{} // have begun and not ended
-	starts int                   // episodes that a worker is about to begin
-	busy   int                   // workers playing
-	queued int                   // asks in all lanes
-	flying int                   // asks that were sent, and outcomes that are not durable yet
-	acting int                   // acts with the actor
-	asked  int                   // calls made
-	fails  int                   // of them, that ended as failures
+	mu        sync.Mutex
+	wake      *sync.Cond // something below changed, or the run stops
+	agenda    *agenda
+	ready     queue.Queue[*strand]      // may go on
+	providers map[string]*providerQueue // by provider
+	live      map[*episode]struct{}     // have begun and not ended
+	starts    int                       // episodes that a worker is about to begin
+	busy      int                       // workers playing
+	queued    int                       // asks in all providers
+	flying    int                       // asks that were sent, and outcomes that are not durable yet
+	acting    int                       // acts with the actor
+	asked     int                       // calls made
+	fails     int                       // of them, that ended as failures
 }
 
 // bounds are how much may go on at once: see Config.
@@ -51,11 +51,11 @@ type step struct {
 }
 
 func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *scheduler {
-	s := &scheduler{bounds: b, stop: stop, agenda: a, lanes: map[string]*lane{}, live: map[*episode]struct{}{}}
+	s := &scheduler{bounds: b, stop: stop, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
-		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && s.lanes[provider] == nil {
-			s.lanes[provider] = &lane{provider: provider, sent: map[int]*call{}}
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && s.providers[provider] == nil {
+			s.providers[provider] = &providerQueue{provider: provider, sent: map[int]*call{}}
 		}
 	}
 	return s
@@ -94,7 +94,7 @@ func (s *scheduler) next(done step) (step, bool) {
 			s.stop.stopClosed()
 			s.wake.Broadcast()
 		case s.mayWave():
-			for _, l := range s.lanes {
+			for _, l := range s.providers {
 				l.asks, l.next = l.next, l.asks
 			}
 			s.wake.Broadcast()
@@ -168,13 +168,13 @@ func (s *scheduler) advance() {
 	s.wake.Broadcast()
 }
 
-// mostQueued is how many asks may wait before no more episodes are begun for the sake of
+// maxQueued is how many asks may wait before no more episodes are begun for the sake of
 // a provider that has nothing to do.
-const mostQueued = 4096
+const maxQueued = 4096
 
-// mostActing is how many acts may be in flight before no more episodes are begun: nothing
+// maxActs is how many acts may be in flight before no more episodes are begun: nothing
 // else holds those back that begin with an act, and all of a run would be live at once.
-func (b bounds) mostActing() int {
+func (b bounds) maxActs() int {
 	if b.maxCalls > 0 {
 		return max(16, b.maxCalls)
 	}
@@ -190,15 +190,15 @@ func (s *scheduler) mayBegin() bool {
 	if s.wave {
 		return s.flying == 0 // a wave takes along all that can be live
 	}
-	if s.queued >= mostQueued || s.acting >= s.mostActing() {
+	if s.queued >= maxQueued || s.acting >= s.maxActs() {
 		return false
 	}
-	for _, l := range s.lanes {
+	for _, l := range s.providers {
 		if l.asks.Len() == 0 {
 			return true
 		}
 	}
-	return len(s.lanes) == 0
+	return len(s.providers) == 0
 }
 
 // mayWave says whether every live strand waits for a call of the next wave.
@@ -206,7 +206,7 @@ func (s *scheduler) mayWave() bool {
 	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
 		return false
 	}
-	for _, l := range s.lanes {
+	for _, l := range s.providers {
 		if l.asks.Len() > 0 {
 			return false // of the wave that is on
 		}
@@ -297,7 +297,7 @@ func (s *scheduler) drain(e ending, toTheEnd bool) (heard int, goesOn bool) {
 	}
 	s.stop.close(e.reason)
 	for ep := range s.live {
-		if ep.heard {
+		if ep.hasReply {
 			heard++
 		}
 	}

@@ -82,10 +82,10 @@ func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := ""
 	r := newScheduler(bounds{maxCalls: 2, away: func(name string) bool { return name == away }}, nil, []world.Agent{{Model: "gone/a"}, {Model: "well/a"}}, &stopper{})
-	for _, l := range r.lanes {
+	for _, l := range r.providers {
 		l.asks.Push(&call{}, 1)
 	}
-	gone, well := r.lanes["gone"], r.lanes["well"]
+	gone, well := r.providers["gone"], r.providers["well"]
 	gone.sent[0], gone.sent[1], r.flying = &call{}, &call{}, 2
 	if r.maySend(gone) || r.maySend(well) {
 		t.Error("more than two calls are in flight")

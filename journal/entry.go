@@ -149,9 +149,9 @@ type Batched struct {
 
 	// Of BatchIntended: who is asked, for which lines, and what all of them, and the dearest
 	// of them, can cost.
-	Provider, Model string
-	Lines           []string
-	Worst, Dearest  llm.Money
+	Provider, Model  string
+	Lines            []string
+	Worst, WorstLine llm.Money
 
 	File  string // of BatchUploaded
 	Batch string // of BatchCreated: the provider's name for it

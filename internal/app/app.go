@@ -52,10 +52,10 @@ type Config struct {
 
 	// Concurrency is the most calls in flight at one provider. Default: what it bears.
 	Concurrency int
-	// Batch, Batches and Mark are dispatch's.
+	// Batch, Batches and Record are dispatch's.
 	Batch   batcher.Policy
 	Batches []batch.Open
-	Mark    func(ctx context.Context, m batch.Mark) error
+	Record  func(ctx context.Context, e batch.Event) error
 
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
@@ -110,7 +110,7 @@ func Open(c Config) (*App, error) {
 		Budget: budget.New(c.Budget, c.Spent),
 		Cache:  a.cache,
 		Retry:  c.Retry,
-		Batch:  c.Batch, Batches: c.Batches, Mark: c.Mark,
+		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
 		Hedge:   c.Hedge,
 		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Outages: c.Outages, Notices: c.Notices,
 	})

@@ -16,7 +16,7 @@ import (
 )
 
 // waves is how a run goes over batch APIs: its policy, the batches that earlier processes
-// left open, and the way of their marks into the journal.
+// left open, and the way of their events into the journal.
 type waves struct {
 	policy batcher.Policy
 	open   []batch.Open
@@ -31,7 +31,7 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 	b := plan.Batch
 	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Lane), Min: b.Min, Deadline: b.Deadline}}
 	if b.Poll > 0 {
-		w.policy.Poll = batcher.Poll{First: b.Poll, Most: 30 * b.Poll, Settle: 15 * b.Poll}
+		w.policy.Poll = batcher.Poll{First: b.Poll, Max: 30 * b.Poll, Settle: 15 * b.Poll}
 	}
 	if len(head.Batches) == 0 {
 		return w, nil
@@ -45,24 +45,24 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 			since = n
 		}
 	}
-	var ledger batch.Ledger
+	var log batch.Log
 	err := j.Read(ctx, journal.Span{Since: since}, func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Batched:
-			ledger.Mark(markOf(e))
+			log.Add(eventOf(e))
 		case *journal.Replied:
 			if e.Request != nil {
-				ledger.Replied(e.Request)
+				log.Replied(e.Request)
 			}
 		}
 		return nil
 	})
-	w.open = ledger.Open()
+	w.open = log.Open()
 	return w, err
 }
 
-// mark makes a step of a batch durable, in its place among all that the engine records.
-func (w *waves) mark(_ context.Context, m batch.Mark) error {
+// record makes a step of a batch durable, in its place among all that the engine records.
+func (w *waves) record(_ context.Context, m batch.Event) error {
 	w.mu.Lock()
 	keep := w.keep
 	w.mu.Unlock()
@@ -103,17 +103,17 @@ func callOff(ctx context.Context, plan *config.Plan, a *App) error {
 	return a.CancelBatches(ctx)
 }
 
-func markOf(e *journal.Batched) batch.Mark {
-	return batch.Mark{
+func eventOf(e *journal.Batched) batch.Event {
+	return batch.Event{
 		Step: batch.Step(e.Step), Key: e.Key, At: e.At, Provider: e.Provider, Model: e.Model, Lines: texts[batch.ID](e.Lines),
-		Worst: e.Worst, Dearest: e.Dearest, File: e.File, Batch: e.Batch, Why: e.Why,
+		Worst: e.Worst, WorstLine: e.WorstLine, File: e.File, Batch: e.Batch, Why: e.Why,
 	}
 }
 
-func entryOf(m batch.Mark) *journal.Batched {
+func entryOf(m batch.Event) *journal.Batched {
 	return &journal.Batched{
 		Step: journal.Step(m.Step), Key: m.Key, At: m.At, Provider: m.Provider, Model: m.Model, Lines: texts[string](m.Lines),
-		Worst: m.Worst, Dearest: m.Dearest, File: m.File, Batch: m.Batch, Why: m.Why,
+		Worst: m.Worst, WorstLine: m.WorstLine, File: m.File, Batch: m.Batch, Why: m.Why,
 	}
 }
 

@@ -2,7 +2,7 @@
 // within a day, at about half the price.
 //
 // It has the types for it: the API of a provider, what is sent there (Draft, Line), what it returns
-// (Found, State, Result), and what must be durable so that a crash costs no batch (Mark, Ledger,
+// (Found, State, Result), and what must be durable so that a crash costs no batch (Event, Log,
 // Open).
 //
 // What it promises: a line is named by the content of its request, so that an equal call finds its
@@ -60,12 +60,12 @@ type Weight struct {
 
 // Draft is a batch before it is sent: requests to one model.
 type Draft struct {
-	Key   string // ours, for finding the batch again
-	Lines []Line
+	Key      string // ours, for finding the batch again
+	Requests []Request
 }
 
-// Line is a request of a batch.
-type Line struct {
+// Request is one request of a batch: a line of its file.
+type Request struct {
 	ID      ID // CustomID(Key, ID) on the wire
 	Request *llm.Request
 	Bytes   int // of its body

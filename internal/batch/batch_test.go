@@ -59,35 +59,35 @@ func TestLedger(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one, two := question("one", 0), question("two", 0)
 	lines := []ID{NewID(CallPart(one), 0), NewID(Stem(CallPart(one), two), 0), NewID(CallPart(two), 0)}
-	intended := Mark{Step: Intended, Key: "k1", At: at, Provider: "lab", Model: "lab/any", Lines: lines, Worst: 25, Dearest: 10}
+	intended := Event{Step: Intended, Key: "k1", At: at, Provider: "lab", Model: "lab/any", Lines: lines, Worst: 25, WorstLine: 10}
 	for _, c := range []struct {
-		name  string
-		marks []Mark
-		reply *llm.Request
-		want  []Open
-		risk  llm.Money
+		name   string
+		events []Event
+		reply  *llm.Request
+		want   []Open
+		risk   llm.Money
 	}{
 		{"nothing", nil, one, nil, 0},
-		{"intended", []Mark{intended}, nil, []Open{{Key: "k1"}}, 25},
-		{"a reply settles all lines of its call", []Mark{intended}, one, []Open{{Key: "k1"}}, 10},
-		{"uploaded", []Mark{intended, {Step: Uploaded, Key: "k1", File: "f"}}, two, []Open{{Key: "k1", File: "f"}}, 20},
-		{"created", []Mark{intended, {Step: Uploaded, Key: "k1", File: "f"}, {Step: Created, Key: "k1", Batch: "b"}}, nil, []Open{{Key: "k1", File: "f", ID: "b"}}, 25},
-		{"closed", []Mark{intended, {Step: Closed, Key: "k1"}}, nil, nil, 0},
-		{"another is closed", []Mark{intended, {Step: Closed, Key: "k2"}, {Step: Created, Key: "k3", Batch: "b"}}, nil, []Open{{Key: "k1"}}, 25},
+		{"intended", []Event{intended}, nil, []Open{{Key: "k1"}}, 25},
+		{"a reply settles all lines of its call", []Event{intended}, one, []Open{{Key: "k1"}}, 10},
+		{"uploaded", []Event{intended, {Step: Uploaded, Key: "k1", File: "f"}}, two, []Open{{Key: "k1", File: "f"}}, 20},
+		{"created", []Event{intended, {Step: Uploaded, Key: "k1", File: "f"}, {Step: Created, Key: "k1", Batch: "b"}}, nil, []Open{{Key: "k1", File: "f", ID: "b"}}, 25},
+		{"closed", []Event{intended, {Step: Closed, Key: "k1"}}, nil, nil, 0},
+		{"another is closed", []Event{intended, {Step: Closed, Key: "k2"}, {Step: Created, Key: "k3", Batch: "b"}}, nil, []Open{{Key: "k1"}}, 25},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var l Ledger
-			for _, m := range c.marks {
+			var l Log
+			for _, m := range c.events {
 				b, err := json.Marshal(m) // as a run file would keep it
 				if err != nil {
 					t.Fatal(err)
 				}
-				var back Mark
+				var back Event
 				if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, m) {
 					t.Fatalf("%s: %+v, %v", b, back, err)
 				}
-				l.Mark(back)
+				l.Add(back)
 			}
 			if c.reply != nil {
 				l.Replied(c.reply)

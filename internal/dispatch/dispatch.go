@@ -76,12 +76,12 @@ type Config struct {
 	Repairs int
 	// Batch says when the calls of a wave go over the providers' batch APIs.
 	Batch batcher.Policy
-	// Batches are those that earlier processes of the run left open, by their marks.
+	// Batches are those that earlier processes of the run left open, by their events.
 	Batches []batch.Open
-	// Mark makes a step in the life of a batch durable before it returns, and a closed one not
+	// Record makes a step in the life of a batch durable before it returns, and a closed one not
 	// before all that done of Wave was given. It is called from many goroutines at once. Its
 	// error ends the calls of the batch. Default: nothing is durable, and a crash loses what is open.
-	Mark func(ctx context.Context, m batch.Mark) error
+	Record func(ctx context.Context, e batch.Event) error
 	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
 	// own bound on time without a sign of life.
 	AttemptTimeout time.Duration
@@ -210,7 +210,7 @@ func named(err error, req *llm.Request) error {
 }
 
 // Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
-// in flight is finished and returned. Calls that wait for a batch whose marks are durable
+// in flight is finished and returned. Calls that wait for a batch whose events are durable
 // are let go too: it is collected when the run is resumed. It cannot be undone.
 func (d *Dispatcher) Drain() {
 	d.batcher.Drain()

@@ -77,7 +77,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 }
 
 // bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
-// batched is known all the same, for the marks.
+// batched is known all the same, for the events.
 type bill struct {
 	model         *budget.Model
 	account       *budget.Account

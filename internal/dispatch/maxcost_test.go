@@ -45,7 +45,7 @@ func TestMostIsNeverExceeded(t *testing.T) {
 		limit := rapid.SampledFrom([]llm.Money{0, llm.Dollar}).Draw(r, "budget")
 		d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 			c.Budget, c.Prices = budget.New(limit, 0), table
-			c.Retry.Base, c.Retry.Most = time.Nanosecond, time.Nanosecond
+			c.Retry.Base, c.Retry.MaxPause = time.Nanosecond, time.Nanosecond
 		})
 		req := asked(1, 50, 50)[0]
 		req.Schema = &llm.Schema{Name: "any", JSON: []byte(`{"type":"object"}`)}

@@ -19,9 +19,9 @@ type Retry struct {
 	// Attempts is the most tries at one model for failures other than a provider's
 	// refusal to serve us now. Default: 5.
 	Attempts int
-	// Base and Most bound the pause before try n: a random time up to
-	// min(Most, Base·2ⁿ). Defaults: 500ms and 60s.
-	Base, Most time.Duration
+	// Base and MaxPause bound the pause before try n: a random time up to
+	// min(MaxPause, Base·2ⁿ). Defaults: 500ms and 60s.
+	Base, MaxPause time.Duration
 	// Deadline bounds a whole call, queueing, pauses and fallbacks included. A call that
 	// is rate-limited or meets an overloaded provider is tried until then. Unreachable is added
 	// to it. Default: 1 hour; negative: none.
@@ -36,7 +36,7 @@ type Retry struct {
 func (r Retry) withDefaults() Retry {
 	r.Attempts = cmp.Or(r.Attempts, 5)
 	r.Base = cmp.Or(r.Base, 500*time.Millisecond)
-	r.Most = cmp.Or(r.Most, time.Minute)
+	r.MaxPause = cmp.Or(r.MaxPause, time.Minute)
 	r.Unreachable = max(0, r.Unreachable)
 	if r.Deadline = cmp.Or(r.Deadline, time.Hour); r.Deadline > 0 && r.Deadline < math.MaxInt64-r.Unreachable {
 		r.Deadline += r.Unreachable
@@ -190,14 +190,14 @@ func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
 // rest waits before try n+1: as long as the server asks, and a random time on top that
 // grows with n, so that a crowd of failures does not come back as a crowd.
 func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
-	most := min(r.rule.Most, r.rule.Base<<min(n, 20))
+	most := min(r.rule.MaxPause, r.rule.Base<<min(n, 20))
 	wait := time.Duration(r.jitter() * float64(most))
 	if e.Kind == llm.KindRateLimited && !e.Caller {
 		// The limiter holds back the whole account for as long as the server asks; a call
 		// that waits there keeps its place in the queue, and one that waits here loses it.
 		wait = 0
 		if n >= busyTries {
-			wait = time.Duration(r.jitter() * float64(min(r.rule.Most, r.rule.Base<<min(n-busyTries, 20))))
+			wait = time.Duration(r.jitter() * float64(min(r.rule.MaxPause, r.rule.Base<<min(n-busyTries, 20))))
 		}
 	} else {
 		wait += e.RetryAfter

@@ -27,9 +27,9 @@ type prefix struct {
 }
 
 const (
-	warmLeast = 4096            // bytes of a prefix worth waiting for, about 1,024 tokens
-	warmFor   = 4 * time.Minute // the shortest prompt caches live five
-	warmMost  = 4096            // prefixes remembered
+	warmLeast   = 4096            // bytes of a prefix worth waiting for, about 1,024 tokens
+	warmFor     = 4 * time.Minute // the shortest prompt caches live five
+	maxPrefixes = 4096            // prefixes remembered
 )
 
 func newWarm(next layer, on bool, s *Stats) layer {
@@ -78,7 +78,7 @@ func (w *warm) enter(key [32]byte) (p *prefix, lead bool) {
 	case p != nil && p.until.IsZero():
 		return p, false
 	}
-	if len(w.prefixes) >= warmMost {
+	if len(w.prefixes) >= maxPrefixes {
 		w.forget(now)
 	}
 	p = &prefix{begun: make(chan struct{})}
@@ -94,7 +94,7 @@ func (w *warm) forget(now time.Time) {
 				delete(w.prefixes, k)
 			}
 		}
-		if len(w.prefixes) < warmMost {
+		if len(w.prefixes) < maxPrefixes {
 			return
 		}
 	}

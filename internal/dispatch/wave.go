@@ -18,7 +18,7 @@ import (
 //
 // Equal calls are told apart by their Sample. A call that done was given an answer of, or an
 // error that is about the call and not about the run, is taken to be durable: the
-// marks of its batches may be closed after that.
+// events of its batches may be closed after that.
 func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
 	w := d.batcher.Begin(reqs)
 	var calls sync.WaitGroup
@@ -76,7 +76,7 @@ func newBatcher(c Config) (*batcher.Batcher, error) {
 		c.Budget.AddRisk(c.Batches[i].AtRisk())
 	}
 	return batcher.New(batcher.Config{
-		Policy: c.Batch, Open: c.Batches, Mark: c.Mark,
+		Policy: c.Batch, Open: c.Batches, Record: c.Record,
 		Release: func(m llm.Money) { c.Budget.AddRisk(-m) },
 	})
 }

@@ -48,7 +48,7 @@ func sitAt(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []ll
 	return n
 }
 
-// TestWaveCrashes kills a process at every mark and at some replies: the next finds
+// TestWaveCrashes kills a process at every event and at some replies: the next finds
 // its batch again. None is created twice, no line is answered twice.
 func TestWaveCrashes(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestWaveCrashes(t *testing.T) {
 	for _, name := range dialects() {
 		for _, ctxToo := range []bool{false, true} {
 			for k := range 5 {
-				t.Run(fmt.Sprint(name, " mark ", k, ctxToo), func(t *testing.T) {
+				t.Run(fmt.Sprint(name, " event ", k, ctxToo), func(t *testing.T) {
 					t.Parallel()
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
@@ -68,7 +68,7 @@ func TestWaveCrashes(t *testing.T) {
 					before := j.steps()
 					j.left = -1
 					if got := resume(t, t.Context(), l, name, j, replies, func(int) {}); got != n {
-						t.Errorf("%d of %d replies after marks: %s, then %s", got, n, before, j.steps())
+						t.Errorf("%d of %d replies after events: %s, then %s", got, n, before, j.steps())
 					}
 					once(t, l, j, n)
 				})
@@ -155,7 +155,7 @@ func TestWaveLostAnswers(t *testing.T) {
 	}
 }
 
-// TestWaveCrashesAmongFaults kills process after process, at any mark, while lines and
+// TestWaveCrashesAmongFaults kills process after process, at any event, while lines and
 // batches fail: in the end all is answered, and every line that was answered was used.
 func TestWaveCrashesAmongFaults(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 
 // quickly is a policy that does not keep a test waiting.
 func quickly() batcher.Policy {
-	return batcher.Policy{Route: batcher.Batch, Poll: batcher.Poll{First: time.Millisecond, Most: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
+	return batcher.Policy{Route: batcher.Batch, Poll: batcher.Poll{First: time.Millisecond, Max: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
 }
 
 func table(t testing.TB) *price.Table {
@@ -83,7 +83,7 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	t.Cleanup(func() { _ = errors.Join(m.(io.Closer).Close(), d.(io.Closer).Close()) })
 	c := dispatch.Config{
 		Lanes: []dispatch.Lane{{Provider: p, Model: m, BatchAPI: d}}, Batch: quickly(), Prices: table(t),
-		Retry: dispatch.Retry{Base: time.Millisecond, Most: 5 * time.Millisecond},
+		Retry: dispatch.Retry{Base: time.Millisecond, MaxPause: 5 * time.Millisecond},
 	}
 	for _, f := range change {
 		f(&c)
@@ -133,18 +133,18 @@ func answers(t testing.TB, l *lab, name string, reqs []*llm.Request, got []llm.R
 	}
 }
 
-// journal keeps marks as a run file would, and can fail.
+// journal keeps events as a run file would, and can fail.
 type journal struct {
 	mu      sync.Mutex
-	marks   []batch.Mark
-	left    int // marks that are kept before it fails; negative: all
+	events  []batch.Event
+	left    int // events that are kept before it fails; negative: all
 	crash   func()
 	replies []*llm.Request
 }
 
 var errCrash = errors.New("the disk is gone")
 
-func (j *journal) mark(_ context.Context, m batch.Mark) error {
+func (j *journal) record(_ context.Context, m batch.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.left == 0 {
@@ -154,7 +154,7 @@ func (j *journal) mark(_ context.Context, m batch.Mark) error {
 		return errCrash
 	}
 	j.left--
-	j.marks = append(j.marks, m)
+	j.events = append(j.events, m)
 	return nil
 }
 
@@ -165,9 +165,9 @@ func (j *journal) replied(r *llm.Request) {
 }
 
 func (j *journal) open() []batch.Open {
-	var l batch.Ledger
-	for _, m := range j.marks {
-		l.Mark(m)
+	var l batch.Log
+	for _, m := range j.events {
+		l.Add(m)
 	}
 	for _, r := range j.replies {
 		l.Replied(r)
@@ -177,14 +177,14 @@ func (j *journal) open() []batch.Open {
 
 func (j *journal) steps() string {
 	var s []string
-	for _, m := range j.marks {
+	for _, m := range j.events {
 		s = append(s, string(m.Step))
 	}
 	return strings.Join(s, " ")
 }
 
 func with(j *journal) func(*dispatch.Config) {
-	return func(c *dispatch.Config) { c.Mark, c.Batches = j.mark, j.open() }
+	return func(c *dispatch.Config) { c.Record, c.Batches = j.record, j.open() }
 }
 
 func dialects() []string { return []string{"openai", "responses", "anthropic"} }

@@ -59,9 +59,9 @@ func TestWaveRepairs(t *testing.T) {
 		t.Fatalf("%d batches: %s", api.created, j.steps())
 	}
 	j.left = -1
-	for i := range j.marks { // the fake finds nothing again by itself
-		if m := &j.marks[i]; m.Step == batch.Intended && i == 2 {
-			j.marks = append(j.marks, batch.Mark{Step: batch.Created, Key: m.Key, Batch: m.Key})
+	for i := range j.events { // the fake finds nothing again by itself
+		if m := &j.events[i]; m.Step == batch.Intended && i == 2 {
+			j.events = append(j.events, batch.Event{Step: batch.Created, Key: m.Key, Batch: m.Key})
 			break
 		}
 	}

@@ -29,8 +29,8 @@ func (d *fakeAPI) Weigh(*llm.Request) (batch.Weight, error) { return batch.Weigh
 
 func (d *fakeAPI) Create(_ context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
 	d.seen()
-	results := make([]batch.Result, len(draft.Lines))
-	for i, l := range draft.Lines {
+	results := make([]batch.Result, len(draft.Requests))
+	for i, l := range draft.Requests {
 		text := "yes"
 		if d.answer != nil {
 			text = d.answer(l.Request)

@@ -37,7 +37,7 @@ func TestWave(t *testing.T) {
 				want = "intended created closed"
 			}
 			if j.steps() != want || len(j.open()) != 0 {
-				t.Errorf("marks: %s", j.steps())
+				t.Errorf("events: %s", j.steps())
 			}
 			if p := d.Batches(); p.Wave != 1 || p.Created != 1 || p.Queued != 0 || len(p.Open) != 0 {
 				t.Errorf("%+v", p)

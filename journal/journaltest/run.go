@@ -86,7 +86,7 @@ func (g *generator) batch() {
 	switch b.Step = []journal.Step{journal.BatchIntended, journal.BatchUploaded, journal.BatchCreated, journal.BatchClosed}[g.IntN(4)]; b.Step {
 	case journal.BatchIntended:
 		b.Provider, b.Model, b.Lines = "lab", "lab/any", []string{g.word(), g.word()}
-		b.Worst, b.Dearest = llm.Money(g.Int64N(1<<60)), llm.Money(g.Int64N(1<<60))
+		b.Worst, b.WorstLine = llm.Money(g.Int64N(1<<60)), llm.Money(g.Int64N(1<<60))
 	case journal.BatchUploaded:
 		b.File = g.utf()
 	case journal.BatchCreated:

@@ -3,7 +3,7 @@
 // the call that waits for it.
 //
 // What it promises: before a step that can cost money is taken, what is intended is durable
-// (batch.Mark), so that after a crash the batch is found again and not paid twice; nothing
+// (batch.Event), so that after a crash the batch is found again and not paid twice; nothing
 // is created again that may exist; results are read as a stream, in any order; a batch is
 // closed only after every call that took an answer from it has ended. A Batcher and a Wave
 // may be used from any number of goroutines; no lock is held while anything is sent.
@@ -54,9 +54,9 @@ type Policy struct {
 }
 
 const (
-	autoMin   = 100
-	autoTime  = 10 * time.Minute // with less, auto does not begin a batch
-	triesMost = 3                // times that one call is asked over a batch before it is asked live
+	autoMin  = 100
+	autoTime = 10 * time.Minute // with less, auto does not begin a batch
+	maxTries = 3                // times that one call is asked over a batch before it is asked live
 )
 
 func (p Policy) withDefaults() Policy {
@@ -78,9 +78,9 @@ type Config struct {
 	Policy
 	// Open are the batches that earlier processes of the run left.
 	Open []batch.Open
-	// Mark makes a mark durable: it returns only then. It is called from many goroutines at
+	// Record makes an event durable: it returns only then. It is called from many goroutines at
 	// once. Default: nothing is durable, and a drain waits for batches.
-	Mark func(ctx context.Context, m batch.Mark) error
+	Record func(ctx context.Context, e batch.Event) error
 	// Release is told when so much of what Open puts at risk is not at risk any more. It must
 	// not call back. Default: nobody is told.
 	Release func(llm.Money)
@@ -89,7 +89,7 @@ type Config struct {
 // Batcher knows every batch that is open.
 type Batcher struct {
 	rule    Policy
-	mark    func(ctx context.Context, m batch.Mark) error
+	record  func(ctx context.Context, e batch.Event) error
 	release func(llm.Money)
 	stop    chan struct{} // closed by Drain
 
@@ -113,7 +113,7 @@ func New(c Config) (*Batcher, error) {
 		return nil, fmt.Errorf("batch: lane: %q is not known; use one of %v", c.Route, Routes())
 	}
 	o := &Batcher{
-		rule: c.withDefaults(), mark: c.Mark, release: c.Release, stop: make(chan struct{}),
+		rule: c.withDefaults(), record: c.Record, release: c.Release, stop: make(chan struct{}),
 		batches: map[string]*openBatch{}, byStem: map[string][]*slot{}, orphaned: map[string][]*slot{},
 	}
 	if o.release == nil {
@@ -155,7 +155,7 @@ func (o *Batcher) Drain() {
 
 // drained is done when there is no more to be followed; nil where that never is.
 func (o *Batcher) drained() <-chan struct{} {
-	if o.mark == nil {
+	if o.record == nil {
 		return nil
 	}
 	return o.stop
@@ -187,13 +187,13 @@ func (o *Batcher) Cancel(ctx context.Context, api func(provider string) (batch.A
 	return errors.Join(errs...)
 }
 
-// note makes a mark durable. Its error ends whatever was to come next.
-func (o *Batcher) note(ctx context.Context, m batch.Mark) *llm.Error {
-	if o.mark == nil {
+// note makes an event durable. Its error ends whatever was to come next.
+func (o *Batcher) note(ctx context.Context, m batch.Event) *llm.Error {
+	if o.record == nil {
 		return nil
 	}
 	m.At = time.Now()
-	if err := o.mark(ctx, m); err != nil {
+	if err := o.record(ctx, m); err != nil {
 		return &llm.Error{Kind: llm.KindCanceled, Message: "a batch cannot be recorded, so nothing more is sent: " + err.Error(), Err: err}
 	}
 	return nil

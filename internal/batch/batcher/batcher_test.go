@@ -161,7 +161,7 @@ func TestDrain(t *testing.T) {
 			f := &fake{takes: time.Hour}
 			b := newBench(t, f, func(c *Config, _ *provider.Batch) {
 				if !durable {
-					c.Mark = nil
+					c.Record = nil
 				}
 			})
 			reqs, start := ask(20), time.Now()
@@ -203,9 +203,9 @@ func TestTwins(t *testing.T) {
 			t.Errorf("%d answered, of %d batches", answered, len(f.order))
 		}
 		// One of them is answered for: the others' answers are there all the same.
-		var l batch.Ledger
-		for _, m := range b.marks {
-			l.Mark(m)
+		var l batch.Log
+		for _, m := range b.events {
+			l.Add(m)
 		}
 		l.Replied(reqs[0])
 		last := newBench(t, f, func(c *Config, _ *provider.Batch) { c.Open = l.Open() })
@@ -275,9 +275,9 @@ func TestRisk(t *testing.T) {
 		if released != 0 {
 			t.Errorf("%v released", released)
 		}
-		var l batch.Ledger
-		for _, m := range first.marks {
-			l.Mark(m)
+		var l batch.Log
+		for _, m := range first.events {
+			l.Add(m)
 		}
 		for _, r := range reqs[:7] {
 			l.Replied(r)
@@ -288,8 +288,8 @@ func TestRisk(t *testing.T) {
 	})
 }
 
-// TestMarksComeFirst wants nothing sent of which the mark before is not kept.
-func TestMarksComeFirst(t *testing.T) {
+// TestEventsComeFirst wants nothing sent of which the event before is not kept.
+func TestEventsComeFirst(t *testing.T) {
 	t.Parallel()
 	for k, sent := range []int{0, 0, 1, 1, 1} {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestMarksComeFirst(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f, kept := &fake{takes: time.Hour}, 0
 				b := newBench(t, f, func(c *Config, _ *provider.Batch) {
-					c.Mark = func(context.Context, batch.Mark) error {
+					c.Record = func(context.Context, batch.Event) error {
 						f.mu.Lock()
 						defer f.mu.Unlock()
 						if kept == k {

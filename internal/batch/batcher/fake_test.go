@@ -46,7 +46,7 @@ type fakeBatch struct {
 	id, key   string
 	created   time.Time
 	cancelled time.Time
-	lines     []batch.Line
+	lines     []batch.Request
 	fault     *batch.Fault
 }
 
@@ -81,7 +81,7 @@ func (f *fake) Create(ctx context.Context, d *batch.Draft, uploaded func(context
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	b := &fakeBatch{id: fmt.Sprint("b", len(f.order)), key: d.Key, created: time.Now(), lines: d.Lines}
+	b := &fakeBatch{id: fmt.Sprint("b", len(f.order)), key: d.Key, created: time.Now(), lines: d.Requests}
 	b.fault = f.check(b)
 	f.order = append(f.order, b)
 	f.creates = append(f.creates, b.created)
@@ -205,19 +205,19 @@ func (f *fake) answered() int {
 // bench is a batcher with one queue, as dispatch has it.
 type bench struct {
 	*Batcher
-	queue *Queue
-	api   *fake
-	marks []batch.Mark
+	queue  *Queue
+	api    *fake
+	events []batch.Event
 }
 
 func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *bench {
 	t.Helper()
 	b := &bench{api: f}
 	cfg, limits := Config{Policy: Policy{Route: Batch}}, provider.Batch{Requests: 1000, Bytes: 1 << 20}
-	cfg.Mark = func(_ context.Context, m batch.Mark) error {
+	cfg.Record = func(_ context.Context, m batch.Event) error {
 		b.api.mu.Lock()
 		defer b.api.mu.Unlock()
-		b.marks = append(b.marks, m)
+		b.events = append(b.events, m)
 		return nil
 	}
 	for _, c := range change {
@@ -298,11 +298,11 @@ func tally(t *testing.T, reqs []*llm.Request, got []came) (answered, live, faile
 	return answered, live, failed
 }
 
-// open folds the marks.
+// open folds the events.
 func (b *bench) open() []batch.Open {
-	var l batch.Ledger
-	for _, m := range b.marks {
-		l.Mark(m)
+	var l batch.Log
+	for _, m := range b.events {
+		l.Add(m)
 	}
 	return l.Open()
 }

@@ -32,11 +32,11 @@ const (
 )
 
 const (
-	createFor = time.Hour // how long a batch is tried to be created before its lines are asked live
-	goneMost  = 8         // times in a row that a batch is not there before it is lost: a minute and more
-	readMost  = 5         // times that its results cannot be read before they are
-	errorMost = 20        // times in a row that a provider cannot be asked
-	reachMost = 4         // times that nothing listens where a batch is to be created before the run stops
+	createFor   = time.Hour // how long a batch is tried to be created before its lines are asked live
+	maxGone     = 8         // times in a row that a batch is not there before it is lost: a minute and more
+	maxReads    = 5         // times that its results cannot be read before they are
+	maxErrors   = 20        // times in a row that a provider cannot be asked
+	maxConnects = 4         // times that nothing listens where a batch is to be created before the run stops
 )
 
 // run follows a batch until it is collected, or cannot be followed any further.
@@ -49,7 +49,7 @@ func (w *Wave) run(ctx context.Context, t *openBatch) {
 	}
 	if t.intended && (e.how == again || e.how == live || e.never) {
 		// What is sent anew must not be found in this one too.
-		if err := o.note(ctx, batch.Mark{Step: batch.Closed, Key: t.Key, Why: e.why}); err != nil {
+		if err := o.note(ctx, batch.Event{Step: batch.Closed, Key: t.Key, Why: e.why}); err != nil {
 			e = ending{how: fails, err: err}
 		}
 	}
@@ -172,8 +172,8 @@ func (w *Wave) create(ctx context.Context, t *openBatch) ending {
 	o.mu.Lock()
 	t.Began = time.Now()
 	o.mu.Unlock()
-	if err := o.note(ctx, batch.Mark{
-		Step: batch.Intended, Key: t.Key, Provider: t.Provider, Model: t.Model, Lines: t.Lines, Worst: t.Worst, Dearest: t.Dearest,
+	if err := o.note(ctx, batch.Event{
+		Step: batch.Intended, Key: t.Key, Provider: t.Provider, Model: t.Model, Lines: t.Lines, Worst: t.Worst, WorstLine: t.WorstLine,
 	}); err != nil {
 		return ending{how: fails, err: err}
 	}
@@ -186,7 +186,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 	o := w.batcher
 	var broken *llm.Error
 	uploaded := func(ctx context.Context, file string) error {
-		if broken = o.note(ctx, batch.Mark{Step: batch.Uploaded, Key: t.Key, File: file}); broken != nil {
+		if broken = o.note(ctx, batch.Event{Step: batch.Uploaded, Key: t.Key, File: file}); broken != nil {
 			return broken
 		}
 		o.mu.Lock()
@@ -213,7 +213,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 			continue
 		case !e.Kind.Retryable() || e.Final:
 			return w.refused(t, e)
-		case e.Kind == llm.KindTransport && n+1 >= reachMost:
+		case e.Kind == llm.KindTransport && n+1 >= maxConnects:
 			final := *e
 			final.Final = true // it was tried often enough
 			return ending{how: fails, err: &final, why: "not sent: " + e.Message, never: true}
@@ -250,7 +250,7 @@ func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
 // created notes the name of a batch.
 func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 	o := w.batcher
-	err := o.note(ctx, batch.Mark{Step: batch.Created, Key: t.Key, Batch: id})
+	err := o.note(ctx, batch.Event{Step: batch.Created, Key: t.Key, Batch: id})
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t.ID, t.draft = id, nil
@@ -272,7 +272,7 @@ func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending
 			return ending{how: left}
 		case err != nil:
 			o.noteError(t, e)
-			if errs++; !e.Kind.Retryable() || e.Final || errs > errorMost {
+			if errs++; !e.Kind.Retryable() || e.Final || errs > maxErrors {
 				return ending{how: fails, err: e}
 			}
 		case f.ID != "":

@@ -89,7 +89,7 @@ func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
 		slots: make(map[batch.ID]*slot, len(lines)),
 		queue: c,
 	}
-	t.draft = &batch.Draft{Key: t.Key, Lines: make([]batch.Line, 0, len(lines))}
+	t.draft = &batch.Draft{Key: t.Key, Requests: make([]batch.Request, 0, len(lines))}
 	for _, p := range lines {
 		n := 0
 		if same := o.byStem[p.stem]; len(same) > 0 {
@@ -99,9 +99,9 @@ func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
 		s := o.addSlot(t, id)
 		s.by, p.slot = p, s
 		t.Lines = append(t.Lines, id)
-		t.draft.Lines = append(t.draft.Lines, batch.Line{ID: id, Request: p.Request, Bytes: p.Weight.Bytes})
+		t.draft.Requests = append(t.draft.Requests, batch.Request{ID: id, Request: p.Request, Bytes: p.Weight.Bytes})
 		t.Worst = t.Worst.Plus(p.Worst)
-		t.Dearest = max(t.Dearest, p.Worst)
+		t.WorstLine = max(t.WorstLine, p.Worst)
 		t.bytes += int64(p.Weight.Bytes + lineBytes)
 		t.tokens += p.Tokens
 	}
@@ -130,7 +130,7 @@ func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, o
 		s.orphaned, ok = false, true
 		t.orphans--
 		t.Worst = max(0, t.Worst.Minus(worst))
-		now := min(t.risk, t.Worst, t.Dearest.Times(t.orphans))
+		now := min(t.risk, t.Worst, t.WorstLine.Times(t.orphans))
 		released = released.Plus(t.risk.Minus(now))
 		t.risk = now
 	}
@@ -212,7 +212,7 @@ func (o *Batcher) closeDone(ctx context.Context, some []*openBatch) {
 	}
 	o.unlock()
 	for _, t := range done {
-		// A mark that is not kept leaves the batch open: it is collected once more, for nothing.
-		_ = o.note(ctx, batch.Mark{Step: batch.Closed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
+		// An event that is not kept leaves the batch open: it is collected once more, for nothing.
+		_ = o.note(ctx, batch.Event{Step: batch.Closed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
 	}
 }

@@ -12,8 +12,8 @@ type Poll struct {
 	// First is the pause before the second look; each is half as long again as the one
 	// before. Default: 2s.
 	First time.Duration
-	// Most is the longest pause. Default: 1m.
-	Most time.Duration
+	// Max is the longest pause. Default: 1m.
+	Max time.Duration
 	// Settle is how long a batch that may have been created is looked for before it is taken
 	// for not created. Default: 30s.
 	Settle time.Duration
@@ -23,7 +23,7 @@ func (p Poll) withDefaults() Poll {
 	for _, f := range []struct {
 		to  *time.Duration
 		def time.Duration
-	}{{&p.First, 2 * time.Second}, {&p.Most, time.Minute}, {&p.Settle, 30 * time.Second}} {
+	}{{&p.First, 2 * time.Second}, {&p.Max, time.Minute}, {&p.Settle, 30 * time.Second}} {
 		if *f.to <= 0 {
 			*f.to = f.def
 		}
@@ -34,7 +34,7 @@ func (p Poll) withDefaults() Poll {
 // pause is how long to wait before look n+1: a little more or less by chance, so that many
 // batches are not looked at in step.
 func (p Poll) pause(n int) time.Duration {
-	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Most))
+	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Max))
 	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when a look happens, never what is seen
 }
 

@@ -31,11 +31,11 @@ type Queue struct {
 
 // backlog is what of one model waits at the provider.
 type backlog struct {
-	tokens  int // in batches that have not ended
-	batches int
-	limit   int  // most tokens; 0: not known
-	alone   bool // one batch at a time, since two were too much
-	most    int  // most lines of a batch, after larger ones failed; 0: the API's
+	tokens   int // in batches that have not ended
+	batches  int
+	limit    int  // limit tokens; 0: not known
+	alone    bool // one batch at a time, since two were too much
+	maxLines int  // lines of a batch, after larger ones failed; 0: the API's
 }
 
 func newQueue(name string, d batch.API, limits provider.Batch) *Queue {
@@ -117,7 +117,7 @@ func (c *Queue) crowded(model string, lines, limit int) {
 	case b.batches > 0:
 		b.alone = true
 	default: // what waits is not ours, or our estimate is too low
-		b.most = max(1, lines/2)
+		b.maxLines = max(1, lines/2)
 	}
 }
 
@@ -125,15 +125,15 @@ func (c *Queue) crowded(model string, lines, limit int) {
 func (c *Queue) smaller(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of(model).most = max(1, lines/2)
+	c.of(model).maxLines = max(1, lines/2)
 }
 
 // accepted learns that a batch of so many lines was taken.
 func (c *Queue) accepted(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.of(model); b.most > 0 && lines >= b.most {
-		b.most *= 2
+	if b := c.of(model); b.maxLines > 0 && lines >= b.maxLines {
+		b.maxLines *= 2
 	}
 }
 
@@ -159,9 +159,9 @@ func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, t
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.of(model)
-	most, room := max(1, c.limits.Requests), c.limits.Bytes-1024
-	if b.most > 0 {
-		most = min(most, b.most)
+	limit, room := max(1, c.limits.Requests), c.limits.Bytes-1024
+	if b.maxLines > 0 {
+		limit = min(limit, b.maxLines)
 	}
 	var now []*pending
 	bytes, tokens := int64(0), 0
@@ -171,7 +171,7 @@ func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, t
 			tooLarge = append(tooLarge, p)
 			continue
 		}
-		full := len(now) == most || bytes+size > room || b.limit > 0 && tokens+p.Tokens > b.limit
+		full := len(now) == limit || bytes+size > room || b.limit > 0 && tokens+p.Tokens > b.limit
 		if full && len(now) > 0 {
 			batches = append(batches, now)
 			now, bytes, tokens = nil, 0, 0

@@ -82,7 +82,7 @@ func (l *watcher) cancel(ctx context.Context) {
 	l.due = time.Time{}
 	err := l.t.queue.API.Cancel(ctx, l.t.ID)
 	if e := llm.AsError(err); e != nil && e.Kind.Retryable() && !e.Final {
-		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.rule.Poll.Most)
+		l.due = time.Now().Add(e.RetryAfter + l.w.batcher.rule.Poll.Max)
 	}
 }
 
@@ -90,13 +90,13 @@ func (l *watcher) cancel(ctx context.Context) {
 func (l *watcher) failed(e *llm.Error) ending {
 	switch {
 	case e.Status == http.StatusNotFound:
-		if l.gone++; l.gone >= goneMost {
+		if l.gone++; l.gone >= maxGone {
 			return ending{how: lost, why: "the provider does not know it any more: " + e.Message}
 		}
 	case !e.Kind.Retryable() || e.Final:
 		return ending{how: fails, err: e}
 	default:
-		if l.errs++; l.errs > errorMost {
+		if l.errs++; l.errs > maxErrors {
 			return ending{how: fails, err: e}
 		}
 	}
@@ -171,7 +171,7 @@ func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
 		switch tries++; {
 		case e.Kind == llm.KindAuth:
 			return ending{how: fails, err: e}
-		case tries >= readMost, !e.Kind.Retryable():
+		case tries >= maxReads, !e.Kind.Retryable():
 			return ending{how: lost, why: "its results cannot be read: " + e.Message}
 		}
 		if o.rest(ctx, e.RetryAfter+o.rule.Poll.pause(tries), time.Time{}, nil) != goOn {
@@ -213,8 +213,8 @@ func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
 	return t.waiting == 0
 }
 
-// deliverMost is how many calls may be busy with their answers before more are read.
-const deliverMost = 1024
+// maxDelivering is how many calls may be busy with their answers before more are read.
+const maxDelivering = 1024
 
 func (w *Wave) read(ctx context.Context, t *openBatch) error {
 	for r, err := range t.queue.API.Results(ctx, t.ID) {
@@ -231,7 +231,7 @@ func (w *Wave) deliver(t *openBatch, r batch.Result) {
 	o := w.batcher
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for w.moving > deliverMost {
+	for w.moving > maxDelivering {
 		w.fewer.Wait() // so that answers do not pile up in memory
 	}
 	id, ours := batch.SplitCustomID(t.Key, r.CustomID)

@@ -109,7 +109,7 @@ func (s *Call) UsesBatch(c *Queue, req *llm.Request) bool {
 	if claimed {
 		return true
 	}
-	again := s.tries < triesMost && (o.rule.Route == Batch || !s.failed)
+	again := s.tries < maxTries && (o.rule.Route == Batch || !s.failed)
 	return again && !c.isDisabled() && s.Batches(req.Model)
 }
 

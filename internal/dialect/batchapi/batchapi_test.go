@@ -60,14 +60,14 @@ func draft(t testing.TB, d batch.API, reqs ...*llm.Request) *batch.Draft {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.Lines = append(out.Lines, batch.Line{ID: batch.NewID(batch.CallPart(r), 0), Request: r, Bytes: w.Bytes})
+		out.Requests = append(out.Requests, batch.Request{ID: batch.NewID(batch.CallPart(r), 0), Request: r, Bytes: w.Bytes})
 	}
 	return out
 }
 
 func intent(d *batch.Draft, began time.Time) *batch.Open {
 	o := &batch.Open{Key: d.Key, Began: began, File: "noted"}
-	for _, l := range d.Lines {
+	for _, l := range d.Requests {
 		o.Lines = append(o.Lines, l.ID)
 	}
 	return o
@@ -105,7 +105,7 @@ func TestLife(t *testing.T) {
 				}
 				got[r.CustomID] = r.Response.Text
 			}
-			for i, l := range dr.Lines {
+			for i, l := range dr.Requests {
 				text, ok := got[batch.CustomID(dr.Key, l.ID)]
 				if !ok || (i == 1) != json.Valid([]byte(text)) {
 					t.Errorf("line %d: %q", i, text)

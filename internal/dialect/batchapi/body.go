@@ -14,9 +14,9 @@ type stream struct {
 	head, tail string
 	between    string // lines
 	key        string
-	lines      []batch.Line
-	write      func(dst []byte, l *batch.Line) ([]byte, error) // appends a line
-	extra      int                                             // bytes of a line without its ID and body
+	lines      []batch.Request
+	write      func(dst []byte, l *batch.Request) ([]byte, error) // appends a line
+	extra      int                                                // bytes of a line without its ID and body
 
 	next  int // line; len(lines): the tail; beyond: the end
 	begun bool

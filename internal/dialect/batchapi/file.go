@@ -79,8 +79,8 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 func (d *fileAPI) stream(draft *batch.Draft) *stream {
 	open, middle := `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`
 	return &stream{
-		key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}\n"),
-		write: func(dst []byte, l *batch.Line) ([]byte, error) {
+		key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}\n"),
+		write: func(dst []byte, l *batch.Request) ([]byte, error) {
 			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
 			dst, _, err := d.body(dst, l.Request)
 			return append(dst, '}', '\n'), err

@@ -25,8 +25,8 @@ const messageBatches = "/messages/batches"
 func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(context.Context, string) error) (string, error) {
 	open, middle := `{"custom_id":"`, `","params":`
 	s := &stream{
-		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Lines, extra: len(open) + len(middle) + len("}"),
-		write: func(dst []byte, l *batch.Line) ([]byte, error) {
+		head: `{"requests":[`, between: ",", tail: "]}", key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}"),
+		write: func(dst []byte, l *batch.Request) ([]byte, error) {
 			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
 			dst, _, err := d.body(dst, l.Request)
 			return append(dst, '}'), err

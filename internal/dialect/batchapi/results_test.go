@@ -148,7 +148,7 @@ func TestFlatMemory(t *testing.T) { // not parallel: it measures the whole proce
 		}
 		dr := &batch.Draft{Key: batch.NewKey()}
 		for i := range lines {
-			dr.Lines = append(dr.Lines, batch.Line{ID: batch.ID(fmt.Sprint(i)), Request: req, Bytes: w.Bytes})
+			dr.Requests = append(dr.Requests, batch.Request{ID: batch.ID(fmt.Sprint(i)), Request: req, Bytes: w.Bytes})
 		}
 		var m runtime.MemStats
 		most := func() uint64 { runtime.ReadMemStats(&m); return m.HeapAlloc }

@@ -77,7 +77,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 		what, data = "exposed", exposedData{e.Calls, int64(e.Worst)}
 	case *journal.Batched:
 		what, at = "batched", e.At
-		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.Dearest), e.File, e.Batch, e.Why}
+		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.WorstLine), e.File, e.Batch, e.Why}
 	default:
 		return errors.New("unknown type of entry")
 	}
@@ -149,7 +149,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		d, err := decode[batchedData](data)
 		return &journal.Batched{
 			At: at, Step: d.Step, Key: d.Key, Provider: d.Provider, Model: d.Model, Lines: d.Lines,
-			Worst: llm.Money(d.Worst), Dearest: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
+			Worst: llm.Money(d.Worst), WorstLine: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
 		}, err
 	default:
 		return nil, fmt.Errorf("unknown entry %q", what)

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"slices"
+
+	"parley/internal/queue"
+	"parley/journal"
+	"parley/llm"
+)
+
+// providerQueue holds the asks of one provider. A busy provider must not make others wait.
+type providerQueue struct {
+	provider string
+	asks     queue.Queue[*call] // may be sent
+	next     queue.Queue[*call] // of the next wave
+	sent     map[int]*call      // with Models, by position
+	pulled   int
+}
+
+// submit queues the asks among calls, which st waits for, and returns the acts, which the caller
+// carries out: none, where the run stops.
+func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.missing = len(calls)
+	acts = calls[:0]
+	for _, c := range calls {
+		if c.act != nil {
+			if !s.stop.stopped.Load() {
+				s.acting++
+				s.asked++
+				acts = append(acts, c)
+			}
+			continue
+		}
+		provider, _ := llm.SplitModel(c.req.Model)
+		l := s.providers[provider]
+		s.queued++
+		if s.wave {
+			l.next.Push(c, int64(st.episode.number))
+		} else {
+			l.asks.Push(c, int64(st.episode.number))
+		}
+	}
+	s.wake.Broadcast()
+	return acts
+}
+
+// pull waits for an ask of l that may be sent, and takes it. It returns nil when the run stops.
+func (s *scheduler) pull(l *providerQueue) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.stop.stopped.Load() && !s.maySend(l) {
+		s.wake.Wait()
+	}
+	if s.stop.stopped.Load() {
+		return nil
+	}
+	c := l.asks.Pop()
+	l.sent[l.pulled] = c
+	l.pulled++
+	s.queued--
+	s.flying++
+	s.asked++
+	if l.asks.Len() == 0 {
+		s.wake.Broadcast() // time to begin another episode
+	}
+	return c
+}
+
+// untaken takes note that the last request that was pulled was not taken: its context ended first.
+func (s *scheduler) untaken() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flying--
+	s.asked--
+	s.wake.Broadcast()
+}
+
+// pullWave waits until there is a wave and takes all of it, oldest first. It returns none when the
+// run stops.
+func (s *scheduler) pullWave() (calls []*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(calls) == 0 {
+		if s.stop.stopped.Load() {
+			return nil
+		}
+		for _, l := range s.providers {
+			for l.asks.Len() > 0 {
+				calls = append(calls, l.asks.Pop())
+			}
+		}
+		if len(calls) == 0 {
+			s.wake.Wait()
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *call) int { return a.at.Episode - b.at.Episode })
+	s.queued -= len(calls)
+	s.flying += len(calls)
+	s.asked += len(calls)
+	return calls
+}
+
+// maySend says whether an ask of l may go out.
+func (s *scheduler) maySend(l *providerQueue) bool {
+	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+}
+
+// stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep
+// nobody waiting who asks somebody else.
+func (s *scheduler) stuck(l *providerQueue) (n int) {
+	if s.away == nil || s.away(l.provider) {
+		return 0
+	}
+	for name, other := range s.providers {
+		if other != l && len(other.sent) > 0 && s.away(name) {
+			n += len(other.sent)
+		}
+	}
+	return n
+}
+
+// answered returns the call that was the i-th of l to be pulled.
+func (s *scheduler) answered(l *providerQueue, i int) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := l.sent[i]
+	delete(l.sent, i)
+	return c
+}
+
+// landed takes note that a call is in flight no more.
+func (s *scheduler) landed(c *call) {
+	if c.act != nil {
+		s.acting--
+	} else {
+		s.flying--
+	}
+}
+
+// withdraw takes back a call that was not made after all.
+func (s *scheduler) withdraw(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.landed(c)
+	s.asked--
+	s.wake.Broadcast()
+}
+
+// giveUp takes back an act that was called off since the run is closed, and has its episode given
+// up. It returns false where the run is not closed, or has stopped.
+func (s *scheduler) giveUp(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stop.closed.Load() || s.stop.stopped.Load() {
+		return false
+	}
+	s.landed(c)
+	s.asked--
+	c.strand.episode.givenUp.Store(true)
+	s.resume(c.strand) // whoever plays it ends it: another strand may be at it
+	return true
+}
+
+// deliver gives a strand the reply to a call, which is durable. Nil: it could not be kept.
+func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.wake.Broadcast()
+	s.landed(c)
+	if reply == nil {
+		return
+	}
+	if reply.Error != nil {
+		s.fails++
+	}
+	st := c.strand
+	if st.episode.strands == nil {
+		return
+	}
+	i := c.index
+	if arrival {
+		i = len(st.replies) - st.missing
+	}
+	st.replies[i] = reply.Reply()
+	st.episode.hasReply = true
+	if st.missing--; st.missing == 0 {
+		s.ready.Push(st, int64(st.episode.number))
+	}
+}
