@@ -13,7 +13,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
-	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
 	"parley/world"
@@ -82,7 +82,7 @@ func playError(file string, err error) error {
 	if errors.Is(err, engine.ErrDiverged) {
 		return exit.Usagef("%w (parley run PLAN --out FILE)", err)
 	}
-	if _, ok := errors.AsType[config.Errors](err); ok || app.IsUsage(err) {
+	if _, ok := errors.AsType[document.Errors](err); ok || app.IsUsage(err) {
 		return exit.AsUsage(err)
 	}
 	return err

@@ -174,17 +174,5 @@ func (f Template) write(force bool) error {
 		_, err = t.Write(f.Text)
 		return errors.Join(err, t.Close())
 	}
-	t, err := os.CreateTemp(filepath.Dir(f.Path), ".parley-init-*")
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(f.Text)
-	err = errors.Join(err, t.Chmod(0o644), t.Close())
-	if err == nil {
-		err = os.Rename(t.Name(), f.Path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
-	}
-	return nil
+	return files.Replace(f.Path, 0o644, f.Text)
 }
