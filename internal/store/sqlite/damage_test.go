@@ -286,7 +286,7 @@ func TestSpoiledRows(t *testing.T) {
 				// Resuming fails if it needs damaged data.
 				_, err := engine.Run(t.Context(), benchRun(s, 10))
 				if err == nil && name == "progress" {
-					t.Error("it was played on")
+					t.Error("it was resumed")
 				}
 				_ = s.Close()
 			}
