@@ -124,9 +124,9 @@ func (r *run) process(ctx context.Context) (Result, error) {
 // playAll plays until the run stops and nothing is in flight.
 func (r *run) playAll(ctx context.Context) {
 	if r.Drain.Err() != nil { // nothing begins at all
-		r.stop.stop(stoppedBy(r.Drain)) //nolint:contextcheck // a signal of its own
+		r.stop.stop(stoppedBy(r.Drain)) //nolint:contextcheck // a separate signal
 	}
-	endDrain := whenDone(r.Drain, r.drain) //nolint:contextcheck // a signal of its own
+	endDrain := whenDone(r.Drain, r.drain) //nolint:contextcheck // a separate signal
 	endAbort := whenDone(ctx, func() {
 		r.stop.stop(stoppedBy(ctx))
 		r.sched.nudge()
