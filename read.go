@@ -12,6 +12,7 @@ import (
 	"parley/internal/report/compare"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/stats"
 	"parley/world"
@@ -167,11 +168,11 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 	if _, ok := run.Spec(episode); !ok {
 		return nil, fmt.Errorf("parley: no episode %d: the run has %d, from 0 on", episode, run.Episodes.Total)
 	}
-	t, err := view.ReadTranscript(ctx, r.journal, run, episode)
+	t, err := transcript.Read(ctx, r.journal, run.Head, run.Kind(), episode)
 	if err != nil {
 		return nil, wrap(err)
 	}
-	return t.Told, nil
+	return t.Entries, nil
 }
 
 // errEnough ends the reading of a journal.

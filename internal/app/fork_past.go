@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/config"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/journal"
 	"parley/world"
 )
@@ -71,7 +71,7 @@ func (f Fork) refold(plan *config.Plan, spec world.Spec, p *past) ([]journal.Ent
 		lineup[seat], _ = plan.Agent(name) // config has seen to it that there is one
 	}
 	var w world.World
-	err = view.CallPart(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
+	err = optional.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
 	if err != nil {
 		return nil, usageError{fmt.Errorf("fork of %s, episode %d: %w", f.From, f.Episode, err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"parley/internal/replica"
 	"parley/internal/stats"
 	"parley/internal/view"
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -25,10 +26,10 @@ type Summary struct {
 	Reason journal.Reason `json:"reason"`
 	// Cause is the failed call that stopped the run. It is not among Failures, since it is asked
 	// again. Nil: something else did.
-	Cause *view.Failure `json:"cause"`
+	Cause *failure.Failure `json:"cause"`
 	// AttemptFailure is what attempts of this sitting failed of most often, if the run was stopped
 	// otherwise and no call is recorded as failed. Its Calls counts attempts. Nil: there is none.
-	AttemptFailure *view.Failure `json:"attempt_failure"`
+	AttemptFailure *failure.Failure `json:"attempt_failure"`
 
 	Episodes struct {
 		Total    int `json:"total"`
@@ -46,9 +47,9 @@ type Summary struct {
 	// Unreached says which cells ended though their score is not known as well as plan.until asks.
 	Unreached []string `json:"unreached,omitempty"`
 
-	Fault *view.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
+	Fault *failure.Fault `json:"fault"` // what episodes failed of most often; nil: none failed
 	// Failures are the calls that failed, by model and kind, the commonest first.
-	Failures []view.Failure `json:"failures"`
+	Failures []failure.Failure `json:"failures"`
 	Calls    struct {
 		Total    int `json:"total"`    // recorded
 		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork
@@ -130,12 +131,12 @@ func summarize(file string, kind world.Kind, r engine.Result, d dispatch.Snapsho
 // explain says what failed in the run in j and, if the run did not complete, what stood in its way.
 func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
 	var faultErr, failErr error
-	s.Fault, faultErr = view.Commonest(ctx, j, head)
-	s.Failures, failErr = view.Failures(ctx, j)
+	s.Fault, faultErr = failure.Commonest(ctx, j, head)
+	s.Failures, failErr = failure.List(ctx, j)
 	switch {
 	case s.State == journal.Complete:
 	case cause != nil:
-		s.Cause = view.FailureOf(cause)
+		s.Cause = failure.Of(cause)
 	case len(s.Failures) == 0:
 		s.AttemptFailure = commonestAttempt(d)
 	}
@@ -143,12 +144,12 @@ func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.
 }
 
 // commonestAttempt is what attempts failed of most often, or nil if none did.
-func commonestAttempt(d dispatch.Snapshot) (most *view.Failure) {
+func commonestAttempt(d dispatch.Snapshot) (most *failure.Failure) {
 	for _, name := range d.Names() {
 		m := d.Models[name]
 		for _, kind := range llm.Kinds() {
 			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (most == nil || n > most.Calls) {
-				most = view.AttemptFailure(name, kind, n, m.Said[kind])
+				most = failure.OfAttempts(name, kind, n, m.Said[kind])
 			}
 		}
 	}

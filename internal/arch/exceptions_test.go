@@ -12,15 +12,13 @@ var variables = map[string]string{}
 var shows = map[string]string{}
 
 // large lists what is over the house sizes: a file, or "file function".
-var large = map[string]string{
-	"ARCHITECTURE.md": "it has a row for every package",
-}
+var large = map[string]string{}
 
 // contextValues lists the files that put values into contexts: "file function".
 var contextValues = map[string]string{
 	"llm/llm.go OnBegan":                          "tells a model behind any llm.Model that somebody waits for the beginning of its answer",
 	"internal/serve/gateway/relay/flight.go With": "a client's call as it came: llm.Request has no room for another format's bytes",
-	"internal/serve/gateway/line/conn.go Context": "net/http hands a connection to its requests in their context only",
+	"internal/serve/gateway/conn/conn.go Context": "net/http hands a connection to its requests in their context only",
 }
 
 // modules lists what the project depends on directly, with its licence. A new one

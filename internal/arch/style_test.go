@@ -16,7 +16,7 @@ const (
 	maxTest      = 100 // a table test is mostly table
 	maxFile      = 400
 	maxInterface = 4
-	maxDocument  = 300 // ARCHITECTURE.md
+	maxDocument  = 360 // ARCHITECTURE.md, with a row for every package
 )
 
 // TestOnePackageDoc wants exactly one doc comment a package, in the package's words.

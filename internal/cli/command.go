@@ -13,7 +13,7 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/command"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
@@ -51,7 +51,7 @@ func commandsOf(k world.Kind, by map[string]string) (list []world.Command, err e
 	if !ok {
 		return nil, nil
 	}
-	if err := view.CallPart(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
+	if err := optional.Call(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
 		return nil, err
 	}
 	return list, command.All(k.Name, list, by)
@@ -94,7 +94,7 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
 	var err error
-	if failed := view.CallPart(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
+	if failed := optional.Call(s.verbs[v], "the command", func() error { err = v.Run(ctx, p); return nil }); failed != nil {
 		err = failed
 	}
 	err = pipeEnd(err)

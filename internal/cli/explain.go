@@ -16,7 +16,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/failure"
 	"parley/world"
 )
 
@@ -112,7 +112,7 @@ func plainly(text string) string {
 const mostKinds = 6
 
 // failureLines say how calls failed, what the commonest failure said, and what can be done about it.
-func failureLines(failures []view.Failure, calls int) []string {
+func failureLines(failures []failure.Failure, calls int) []string {
 	if len(failures) == 0 {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/export"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -122,8 +123,8 @@ func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.R
 		if err != nil {
 			return
 		}
-		var t *view.Transcript
-		if t, err = view.ReadTranscript(ctx, store, run, p.Episode); err != nil {
+		var t *transcript.Transcript
+		if t, err = transcript.Read(ctx, store, run.Head, run.Kind(), p.Episode); err != nil {
 			return
 		}
 		files, failed := t.Files(w.kind, p)

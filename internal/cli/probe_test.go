@@ -62,7 +62,7 @@ func TestProbeErrors(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	parley(t, State{}, "probe", gone.URL).want(t, ExitFailed).wantErr(t, "nothing listens there")
+	parley(t, State{}, "probe", gone.URL).want(t, ExitFailed).wantErr(t, "no server listens there")
 	parley(t, State{}, "probe", "localhost:8000").want(t, ExitUsage).wantErr(t, "http://")
 	parley(t, State{}, "probe", gone.URL, "--key-env", "NO_SUCH_VARIABLE").want(t, ExitUsage).wantErr(t, "--key-env")
 	parley(t, State{}, "probe", gone.URL, "--timeout", "0s").want(t, ExitUsage).wantErr(t, "--timeout")

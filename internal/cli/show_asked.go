@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"parley/internal/view"
+	"parley/internal/view/transcript"
 )
 
 // hear finds what is new in each request. Other kinds note what their seats are told.
 func (t *shownTranscript) hear() {
-	var h view.Hearing
+	var h transcript.MessageDiff
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
 			if r.Request != nil {
@@ -28,7 +28,7 @@ func (c *shownCall) asked(p *page, indent string) {
 		m := &c.Asked[i]
 		p.put(inkName, indent+string(m.Role))
 		p.line()
-		text := view.MessageText(m)
+		text := transcript.MessageText(m)
 		p.quote(indent, cut(text, mostAsked))
 		if n := utf8.RuneCountInString(text); n > mostAsked {
 			p.put(inkFaint, fmt.Sprintf("%s(%s characters: --call %s shows all of them)", indent, number(n), c.Call))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -44,7 +45,7 @@ type shownCall struct {
 
 func newShownCall(r *journal.Replied) *shownCall {
 	c := &shownCall{
-		Call: turnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
+		Call: transcript.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
 		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Kind: "bot",
 		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error,
 	}

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/optional"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -98,7 +99,7 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	if recorded, ok := world.As[world.Recorded](v.kind); ok {
 		var failed error
 		t.leaveOut(func(n world.Note) (hidden bool) {
-			failed = cmp.Or(view.CallPart(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
+			failed = cmp.Or(optional.Call(v.kind, "Hidden", func() error { hidden = recorded.Hidden(n); return nil }), failed)
 			return hidden
 		})
 		if failed != nil {
@@ -112,7 +113,7 @@ func (v *shower) transcript(ctx context.Context, n int) (*shownTranscript, error
 	return t, nil
 }
 
-// mark puts beside replies what notes of the kind say about them. Its error is one of view.CallPart.
+// mark puts beside replies what notes of the kind say about them. Its error is one of optional.Call.
 func (t *shownTranscript) mark(kind world.Kind) error {
 	var told []world.TranscriptEntry
 	calls := map[int]*shownCall{}
@@ -129,7 +130,7 @@ func (t *shownTranscript) mark(kind world.Kind) error {
 			told = append(told, reply)
 		}
 	}
-	marks, err := view.Marks(kind, told)
+	marks, err := transcript.Marks(kind, told)
 	for i, mark := range marks {
 		calls[i].Mark = mark
 	}
@@ -183,53 +184,20 @@ func (t *shownTranscript) only() string {
 	return words
 }
 
-// turnsOf puts the turns of an attempt in order: a fork is followed by its strands, one
-// after the other, however they were played.
+// turnsOf returns the turns of an attempt in the order of a transcript.
 func turnsOf(entries []journal.Entry, attempt int) []*shownTurn {
-	turns := map[string]*shownTurn{}
 	out := []*shownTurn{}
-	at := func(t journal.Turn) *shownTurn {
-		name := turnName(t.Strand, t.Turn)
-		turn := turns[name]
-		if turn == nil {
-			turn = &shownTurn{Strand: t.Strand, Turn: t.Turn, Replies: []*shownCall{}}
-			turns[name] = turn
-			out = append(out, turn)
+	for _, t := range transcript.Turns(entries, attempt) {
+		turn := &shownTurn{Strand: t.Strand, Turn: t.Number, Replies: make([]*shownCall, len(t.Replies))}
+		if t.Turned != nil {
+			turn.Notes, turn.Calls = t.Turned.Notes, t.Turned.Calls
 		}
-		return turn
-	}
-	for _, e := range entries {
-		switch e := e.(type) {
-		case *journal.Turned:
-			if e.Attempt == attempt {
-				turn := at(e.Turn)
-				turn.Notes, turn.Calls = e.Notes, e.Calls
-			}
-		case *journal.Replied:
-			if e.Attempt == attempt {
-				turn := at(e.Turn)
-				turn.Replies = append(turn.Replies, newShownCall(e))
-			}
+		for i, r := range t.Replies {
+			turn.Replies[i] = newShownCall(r)
 		}
+		out = append(out, turn)
 	}
-	for _, t := range out {
-		slices.SortStableFunc(t.Replies, func(a, b *shownCall) int { return cmp.Compare(a.Index, b.Index) })
-	}
-	slices.SortStableFunc(out, func(a, b *shownTurn) int { return slices.Compare(a.place(), b.place()) })
 	return out
-}
-
-// turnName is how a turn is called: 3, or 4.2/0 in a strand.
-func turnName(strand string, turn int) string { return strand + strconv.Itoa(turn) }
-
-// place is the numbers of a turn's name, which sort as a transcript is read.
-func (t *shownTurn) place() []int {
-	var at []int
-	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
-		n, _ := strconv.Atoi(word) // the engine writes nothing else
-		at = append(at, n)
-	}
-	return append(at, t.Turn)
 }
 
 func (t *shownTranscript) print(p *page) {
@@ -267,7 +235,7 @@ func (t *shownTranscript) print(p *page) {
 func (t *shownTurn) print(p *page, said map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.line()
-	p.put(inkHead, indent+"turn "+turnName(t.Strand, t.Turn))
+	p.put(inkHead, indent+"turn "+transcript.TurnName(t.Strand, t.Turn))
 	p.line()
 	indent += "  "
 	for _, n := range t.Notes {

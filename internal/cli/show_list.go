@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -42,11 +42,11 @@ type shownRun struct {
 	} `json:"episodes"`
 	Calls int `json:"calls"`
 	// Failures are the calls that failed, by model and kind.
-	Failures []view.Failure `json:"failures"`
-	Cost     llm.Money      `json:"cost_usd"`
-	Batches  int            `json:"batches_open"` // are with their providers
-	From     int            `json:"from"`
-	List     []shownEpisode `json:"list"`
+	Failures []failure.Failure `json:"failures"`
+	Cost     llm.Money         `json:"cost_usd"`
+	Batches  int               `json:"batches_open"` // are with their providers
+	From     int               `json:"from"`
+	List     []shownEpisode    `json:"list"`
 
 	some bool // only some episodes are wanted
 	more bool // and there are more after them
@@ -74,7 +74,7 @@ func (v *shower) run(ctx context.Context, want sqlite.Listing) (*shownRun, error
 	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
 	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
 	var err error
-	if r.Failures, err = view.Failures(ctx, v.store); err != nil {
+	if r.Failures, err = failure.List(ctx, v.store); err != nil {
 		return nil, err
 	}
 	if want.Limit > 0 {

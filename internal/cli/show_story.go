@@ -11,6 +11,7 @@ import (
 	"parley/internal/report/exhibit"
 	doc "parley/internal/report/page"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -65,7 +66,7 @@ func (c *showCmd) story(ctx context.Context, s *State, v *shower) error {
 }
 
 // played is an episode as its kind wants it to show it.
-func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *view.Transcript, err error) {
+func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
 	run, err := view.Fold(ctx, v.store, v.file)
 	if err != nil {
 		return kind, p, nil, err
@@ -75,7 +76,7 @@ func (v *shower) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	if err != nil {
 		return kind, p, nil, err
 	}
-	if read, err = view.ReadTranscript(ctx, v.store, run, t.Episode); err != nil {
+	if read, err = transcript.Read(ctx, v.store, run.Head, run.Kind(), t.Episode); err != nil {
 		return kind, p, nil, err
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}

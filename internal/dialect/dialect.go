@@ -1,8 +1,7 @@
-// Package dialect opens a provider: it picks the wire format that the provider
-// names, and makes a model of the two.
+// Package dialect opens a provider: it combines the provider's wire format with a connection.
 //
-// It promises nothing of its own; each format is a package of internal/wire. It is not for the
-// simulated provider, which is no wire format and is opened where a run is put together.
+// It promises nothing of its own: each format is a package of internal/wire. It does not open the
+// simulated provider, which has no wire format: package app does.
 package dialect
 
 import (
@@ -16,7 +15,7 @@ import (
 	"parley/llm"
 )
 
-// Codec returns how a dialect is spoken. It says no to a name that is not a wire format's.
+// Codec returns the codec of a dialect, and false if the dialect is not a wire format.
 func Codec(dialect string) (transport.Codec, bool) {
 	bearer := transport.Config{KeyPrefix: "Bearer "}
 	switch dialect {
@@ -40,8 +39,8 @@ func Codec(dialect string) (transport.Codec, bool) {
 	return transport.Codec{}, false
 }
 
-// Open makes a model of a provider. It reads the provider's key from the environment,
-// and opens no connection. The result is an io.Closer too, which closes idle connections.
+// Open returns the model of a provider. It reads the provider's key from the environment, and opens
+// no connection. The result is also an io.Closer, which closes idle connections.
 func Open(p provider.Provider) (llm.Model, error) {
 	codec, ok := Codec(p.Dialect)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
@@ -51,7 +50,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 		return nil, fmt.Errorf("dialect: %w", err)
 	}
 	if !ok {
-		return nil, fmt.Errorf("dialect: provider %s: %q is not a dialect", p.Name, p.Dialect)
+		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic", p.Name, p.Dialect)
 	}
 	m, err := transport.Open(p, codec)
 	if err != nil {

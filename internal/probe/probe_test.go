@@ -302,7 +302,7 @@ func TestNoReport(t *testing.T) {
 	}{
 		{"an endpoint", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/chat/completions", "leave out /chat/completions", 0},
 		{"an endpoint with a slash", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/messages/", "leave out /messages", 0},
-		{"nothing listens", gone.URL, "nothing listens there", 0},
+		{"nothing listens", gone.URL, "no server listens there", 0},
 		{"no address", "localhost:8000", "http", 0},
 		{"hangs", hangs.URL, "timeout", 20 * time.Millisecond},
 		{"a page", status(200, "text/html", "<html><title>Welcome</title>"), "HTML page", 0},

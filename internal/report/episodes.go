@@ -11,6 +11,7 @@ import (
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -74,7 +75,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		if e.State == "waiting" {
 			continue
 		}
-		read, err := view.ReadTranscript(ctx, s.Journal, s.Run, e.Number)
+		read, err := transcript.Read(ctx, s.Journal, s.Run.Head, s.Run.Kind(), e.Number)
 		if err != nil {
 			return out, err
 		}
@@ -103,12 +104,12 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 	return out, nil
 }
 
-func newTranscript(e view.Episode, read *view.Transcript, left *int, colours *exhibit.Palette) page.Transcript {
+func newTranscript(e view.Episode, read *transcript.Transcript, left *int, colours *exhibit.Palette) page.Transcript {
 	t := page.Transcript{
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
 	for _, l := range read.Lines {
-		if l.Said != view.SaidNote && l.Said != view.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
+		if l.Said != transcript.SaidNote && l.Said != transcript.SaidAsked && !slices.Contains(t.Seats, l.Seat) {
 			t.Seats = append(t.Seats, l.Seat) // the first speaker is at the left
 		}
 	}
@@ -121,17 +122,17 @@ func newTranscript(e view.Episode, read *view.Transcript, left *int, colours *ex
 			break
 		}
 		line, limit := page.TranscriptLine{Line: l}, maxLine
-		if l.Said == view.SaidAsked {
+		if l.Said == transcript.SaidAsked {
 			line.Right, limit = true, maxAsked
 		}
 		if at := slices.Index(t.Seats, l.Seat); at >= 0 {
 			line.Class, line.Right = colours.Seat(l.Seat, at), at%2 == 1
 		}
 		text := l.Text
-		if l.Said == view.SaidAnswer {
+		if l.Said == transcript.SaidAnswer {
 			text = readable(text)
 		}
-		line.Data = l.Said != view.SaidAsked && data(text)
+		line.Data = l.Said != transcript.SaidAsked && data(text)
 		line.Text = cut(text, min(limit, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)

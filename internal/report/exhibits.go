@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
@@ -46,7 +46,7 @@ func makeExhibits(reporter world.Reporter, s Source) (all []world.Exhibit, err e
 		{"Add", func() error { s.Run.Each(x.Add); return nil }},
 		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
 	} {
-		if err := view.CallPart(s.Kind, part.name, part.call); err != nil {
+		if err := optional.Call(s.Kind, part.name, part.call); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/stats"
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -254,9 +255,9 @@ func TestLittle(t *testing.T) {
 // TestCuts checks that long transcripts are cut and that the page says so.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	read := &view.Transcript{}
+	read := &transcript.Transcript{}
 	for range maxLines + 5 {
-		read.Lines = append(read.Lines, view.Line{Seat: "left", Said: view.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
+		read.Lines = append(read.Lines, transcript.Line{Seat: "left", Said: transcript.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
 	}
 	left := 3 * maxLine
 	got := newTranscript(view.Episode{}, read, &left, &exhibit.Palette{})

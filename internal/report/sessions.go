@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"parley/internal/report/page"
-	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
@@ -25,7 +25,7 @@ func sessions(from Source, recorded world.Recorded, limit int) page.Section {
 		state, why := "open", ""
 		if end, ok := r.Head.Ended[e.Number]; ok {
 			state = "closed"
-			from.problems.note(view.CallPart(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
+			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
 			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(cut(why, 300)),

@@ -161,17 +161,6 @@ func (t *ModelTimes) add(trail llm.Metadata) {
 	}
 }
 
-// Failure is calls of a model that failed in one way. A refusal is a failure here too, also where
-// it came as an answer.
-type Failure struct {
-	Model   string   `json:"model"` // as it was asked for; "" for acts
-	Kind    llm.Kind `json:"kind"`
-	Calls   int      `json:"calls"`
-	Status  int      `json:"status,omitempty"`
-	Example string   `json:"example"` // what the first of them said; hostile
-	Remedy  string   `json:"remedy"`  // what can be done about it
-}
-
 // Spending is what an episode took.
 type Spending struct {
 	Calls  int       `json:"calls"`

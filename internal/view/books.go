@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -16,7 +17,7 @@ type books struct {
 	run      *Run
 	accounts map[Key]*Account
 	times    map[string]*ModelTimes
-	failures failures
+	failures failure.Counts
 	batches  map[string]*Batch
 	clock    clock
 }
@@ -24,7 +25,7 @@ type books struct {
 func newBooks(r *Run) *books {
 	return &books{
 		run: r, accounts: map[Key]*Account{}, times: map[string]*ModelTimes{},
-		failures: failures{}, batches: map[string]*Batch{},
+		failures: failure.Counts{}, batches: map[string]*Batch{},
 	}
 }
 
@@ -62,7 +63,7 @@ func (b *books) reply(e *journal.Replied) {
 		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
 		s.Cost = s.Cost.Plus(e.Cost())
 	}
-	b.failures.add(e)
+	b.failures.Add(e)
 	if e.Copied {
 		return // it was answered in another run, at another time
 	}
@@ -164,7 +165,7 @@ func (b *books) close() {
 	for _, m := range slices.Sorted(maps.Keys(b.times)) {
 		r.Times = append(r.Times, *b.times[m])
 	}
-	r.Failures = b.failures.sorted()
+	r.Failures = b.failures.Sorted()
 	for _, k := range b.batches {
 		r.Batches = append(r.Batches, *k)
 	}

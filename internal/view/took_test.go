@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -85,12 +86,12 @@ func TestStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := view.ReadTranscript(t.Context(), j, r, 0)
+	read, err := transcript.Read(t.Context(), j, r.Head, world.Kind{}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(read.Told) != 2 || read.Told[0].Note == nil || read.Told[0].Note.Kind != "first" || read.Told[1].Reply.Text != "hello" || read.Told[1].Agent != "x" {
-		t.Errorf("%+v", read.Told)
+	if len(read.Entries) != 2 || read.Entries[0].Note == nil || read.Entries[0].Note.Kind != "first" || read.Entries[1].Reply.Text != "hello" || read.Entries[1].Agent != "x" {
+		t.Errorf("%+v", read.Entries)
 	}
 	if story, err := read.Story(world.Define(telling{}), world.Played{}); len(story) != 21 || err != nil {
 		t.Errorf("two things were told, of which one is a note: %d, %v", len(story), err)

@@ -18,6 +18,7 @@ import (
 	"iter"
 	"time"
 
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/world"
 )
@@ -44,8 +45,8 @@ type Run struct {
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
-	Failures []Failure
-	Fault    *Fault // what episodes failed of most often; nil: none failed
+	Failures []failure.Failure
+	Fault    *failure.Fault // what episodes failed of most often; nil: none failed
 	Timeline Timeline
 	Batches  []Batch
 	// Spent is what each episode took, by its number.
@@ -64,6 +65,14 @@ func (r *Run) Know(kind world.Kind) {
 	r.kind = kind
 	r.Bounds = Bounds(kind, r.Head.Stages)
 }
+
+// Kind returns the kind that Know set.
+func (r *Run) Kind() world.Kind { return r.kind }
+
+// Recorded returns that part of the kind that Know set. ok is whether the run records what other
+// programs asked. Other kinds note what their seats are told; only the requests of a record
+// show it.
+func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
 // Outcomes is a run of which only the outcomes are known.
 func Outcomes(head *journal.Head, kind world.Kind) *Run {
@@ -109,7 +118,7 @@ func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 		return nil, err
 	}
 	books.close()
-	r.Fault, err = Commonest(ctx, j, head)
+	r.Fault, err = failure.Commonest(ctx, j, head)
 	return r, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"parley/world"
+	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -29,7 +30,7 @@ const (
 func (p *Params) check() error {
 	c := &world.Complaints{Kind: "secrets"}
 	c.OneOf("mode", p.Mode, Modes())
-	c.OneOf("pairing", p.Pairing, pairings())
+	c.OneOf("pairing", p.Pairing, pairing.Methods())
 	c.OneOf("memory", p.Memory, []string{memoryLong, memoryShort})
 	c.OneOf("target_known", p.TargetKnown, []string{everyone, holderOnly, othersOnly, nobody})
 	c.OneOf("judge", p.Judge, []string{JudgeNone, JudgeReport, JudgeDecide})

@@ -107,7 +107,7 @@ func (definition) Measures(p *Params) []world.Measure {
 
 // seatScores are those of each player who had a conversation.
 func (g *game) seatScores(held []*talk) (scores []world.Score) {
-	totals := g.ledger.totals()
+	totals := g.standings.totals()
 	for i, p := range g.players {
 		var n, revealed, obtained, optimal, judged, verdicts int
 		for _, t := range held {
@@ -180,7 +180,7 @@ func share(n, of int) float64 { return float64(n) / float64(of) }
 
 // winner is the seat that has most points, or "" where several have.
 func (g *game) winner() string {
-	totals := g.ledger.totals()
+	totals := g.standings.totals()
 	most, winner := slices.Max(totals), ""
 	for i, points := range totals {
 		switch {
@@ -196,10 +196,10 @@ func (g *game) winner() string {
 
 func (g *game) record() Record {
 	r := Record{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
-	totals := g.ledger.totals()
+	totals := g.standings.totals()
 	for i, p := range g.players {
 		r.Secrets[p.seat], r.Points[p.seat] = p.secret, totals[i]
-		for _, owner := range g.ledger.held[i] {
+		for _, owner := range g.standings.held[i] {
 			if r.Collected == nil {
 				r.Collected = map[string][]string{}
 			}

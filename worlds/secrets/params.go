@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -62,7 +63,7 @@ const (
 // Defaults are the plain game: two players, one conversation.
 func (definition) Defaults() *Params {
 	return &Params{
-		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairRandom, Memory: memoryLong, Context: ContextParts(),
+		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: ContextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
 		Categories: Categories(), Words: []string{},
 	}

@@ -114,7 +114,7 @@ func (t *talk) instructions(side int) string {
 	if g.tells(theRules) {
 		parts = append(parts, g.rulesText(t.pair[side]))
 	}
-	if held := g.ledger.held[t.pair[side]]; g.tells(collectedSecrets) && len(held) > 0 {
+	if held := g.standings.held[t.pair[side]]; g.tells(collectedSecrets) && len(held) > 0 {
 		parts = append(parts, g.collectedText(held))
 	}
 	if p.persona != "" {

@@ -37,7 +37,7 @@ func TestPromptsGolden(t *testing.T) {
 			if mode == Targeted {
 				g.target = 0
 			}
-			g.ledger = newLedger(mode, map[string]float64{"both": 2.5}, players, g.target)
+			g.standings = newStandings(mode, map[string]float64{"both": 2.5}, players, g.target)
 			fmt.Fprintf(&b, "=== %s, %d players\n%s\n", mode, players, g.rulesText(0))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/pairing"
 )
 
 // line is something that was said: by whom, to whom, in which round.
@@ -34,7 +35,7 @@ func TestRoles(t *testing.T) {
 			}
 		}
 		params := fmt.Sprintf(`{"mode": %q, "players": %d, "rounds": %d, "messages": %d, "pairing": %q, "memory": %q, "judge": %q, "context": [%s]}`,
-			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(pairings()), pick([]string{memoryLong, memoryShort}), pick([]string{JudgeNone, JudgeReport, JudgeDecide}), strings.Join(context, ", "))
+			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(pairing.Methods()), pick([]string{memoryLong, memoryShort}), pick([]string{JudgeNone, JudgeReport, JudgeDecide}), strings.Join(context, ", "))
 		var said []line
 		drive(t, params, int(seed), func(p *played, c world.Call) world.Reply {
 			if c.Seat == Judge {

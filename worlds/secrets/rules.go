@@ -43,7 +43,7 @@ func (g *game) standardText() string {
 		{"only_other", "if only the other player did"},
 		{"only_own", "if only you did"},
 	} {
-		fmt.Fprintf(&b, "- %s %s\n", pointsText(g.ledger.pays[line.name]), line.when)
+		fmt.Fprintf(&b, "- %s %s\n", pointsText(g.standings.pays[line.name]), line.when)
 	}
 	return b.String()
 }
@@ -55,10 +55,10 @@ func (g *game) collectingText(me int) string {
 		return fmt.Sprintf(" When the game is over, each word you collected pays %s, divided by the number of players who collected it: "+
 			"what few have is worth most.\n", pointsText(float64(g.Players)))
 	case Diversity:
-		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.ledger.pays["secret"]))
+		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.standings.pays["secret"]))
 	default:
 		return fmt.Sprintf(" Each different word you collect pays %s. One of the words is the target: it pays %s more. %s\n",
-			pointsText(g.ledger.pays["secret"]), pointsText(g.ledger.pays["target"]), g.targetText(me))
+			pointsText(g.standings.pays["secret"]), pointsText(g.standings.pays["target"]), g.targetText(me))
 	}
 }
 

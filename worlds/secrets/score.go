@@ -33,7 +33,7 @@ func payments(mode string) []payment {
 }
 
 // ledger keeps what everybody gained.
-type ledger struct {
+type standings struct {
 	mode   string
 	pays   map[string]float64
 	target int // whose secret is the target, or -1
@@ -42,8 +42,8 @@ type ledger struct {
 	held   [][]int   // whose secrets each collected, in order: in the other modes
 }
 
-func newLedger(mode string, points map[string]float64, players, target int) *ledger {
-	l := &ledger{mode: mode, pays: map[string]float64{}, target: target, points: make([]float64, players), held: make([][]int, players)}
+func newStandings(mode string, points map[string]float64, players, target int) *standings {
+	l := &standings{mode: mode, pays: map[string]float64{}, target: target, points: make([]float64, players), held: make([][]int, players)}
 	for _, p := range payments(mode) {
 		l.pays[p.name] = p.points
 		if v, set := points[p.name]; set {
@@ -54,7 +54,7 @@ func newLedger(mode string, points map[string]float64, players, target int) *led
 }
 
 // settle takes in a conversation of a and b, each of whom revealed its secret or not.
-func (l *ledger) settle(a, b int, aRevealed, bRevealed bool) {
+func (l *standings) settle(a, b int, aRevealed, bRevealed bool) {
 	if l.mode == Standard {
 		l.points[a] += l.pays[standardCase(aRevealed, bRevealed)]
 		l.points[b] += l.pays[standardCase(bRevealed, aRevealed)]
@@ -82,7 +82,7 @@ func standardCase(own, other bool) string {
 }
 
 // totals are what everybody has so far.
-func (l *ledger) totals() []float64 {
+func (l *standings) totals() []float64 {
 	if l.mode == Standard {
 		return slices.Clone(l.points)
 	}

@@ -51,7 +51,7 @@ func TestSettle(t *testing.T) {
 		{Targeted, []result{first, both}, []float64{1, 6}},
 		{Targeted, []result{second}, []float64{1, 0}},
 	} {
-		l := newLedger(c.mode, nil, 2, map[bool]int{true: 0, false: -1}[c.mode == Targeted])
+		l := newStandings(c.mode, nil, 2, map[bool]int{true: 0, false: -1}[c.mode == Targeted])
 		for _, r := range c.results {
 			l.settle(0, 1, r[0], r[1])
 		}
@@ -80,7 +80,7 @@ func TestTotals(t *testing.T) {
 		{Targeted, map[string]float64{"target": -2}, [][]int{{1}, {2, 0}, {0, 1}}, []float64{1, 0, 0}},
 		{Retained, nil, [][]int{{}, {}}, []float64{0, 0}},
 	} {
-		l := newLedger(c.mode, c.points, len(c.held), 0)
+		l := newStandings(c.mode, c.points, len(c.held), 0)
 		l.held = c.held
 		if got := l.totals(); !same(got, c.want) {
 			t.Errorf("%s %v: %v, want %v", c.mode, c.held, got, c.want)

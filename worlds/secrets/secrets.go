@@ -19,7 +19,10 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/pairing"
+	"parley/worlds/secrets/standin"
 )
 
 //go:embed example.yaml
@@ -40,6 +43,11 @@ func (definition) About() world.About {
 		Doc:     "Agents with a secret word each: talk in pairs, and get the other's without giving away your own.",
 		Example: example,
 	}
+}
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return standin.Play(model, req, seed)
 }
 
 // The seats of a game of two: who opens the first conversation, and who answers. In a
@@ -72,10 +80,10 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 // game is one episode.
 type game struct {
 	Params
-	players []player
-	target  int // whose secret is the target, or -1
-	ledger  *ledger
-	talks   []*talk // all of them, in order
+	players   []player
+	target    int // whose secret is the target, or -1
+	standings *standings
+	talks     []*talk // all of them, in order
 }
 
 // player is who sits in a seat.
@@ -91,9 +99,9 @@ type player struct {
 // what was given away.
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.deal(t)
-	pairs := newPairing(g.Pairing, g.Players, t.Rand())
+	pairs := pairing.New(g.Pairing, g.Players, t.Rand())
 	for round := 1; round <= g.Rounds; round++ {
-		matches, sits := pairs.next(g.ledger.totals())
+		matches, sits := pairs.Next(g.standings.totals())
 		talks := make([]*talk, len(matches))
 		for i, m := range matches {
 			talks[i] = newTalk(g, round, m)
@@ -129,7 +137,7 @@ func (g *game) deal(t *world.Table) {
 		}
 		t.Note("target", seats[g.target], dealt[g.target])
 	}
-	g.ledger = newLedger(g.Mode, g.Points, g.Players, g.target)
+	g.standings = newStandings(g.Mode, g.Points, g.Players, g.target)
 }
 
 // settle takes in the conversations of a round, in the order of its pairs.
@@ -141,14 +149,14 @@ func (g *game) settle(t *world.Table, round int, talks []*talk) {
 		}
 		if k.failed == "" {
 			a, b := k.revealed()
-			g.ledger.settle(k.pair[0], k.pair[1], a, b)
+			g.standings.settle(k.pair[0], k.pair[1], a, b)
 		}
 	}
 	if g.simple() {
 		return
 	}
 	standings := map[string]float64{}
-	for i, points := range g.ledger.totals() {
+	for i, points := range g.standings.totals() {
 		standings[g.players[i].seat] = points
 	}
 	t.Note("standings", "", map[string]any{"round": round, "points": standings})

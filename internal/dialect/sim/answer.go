@@ -10,19 +10,19 @@ import (
 	"parley/llm"
 )
 
-// What the generators of a case are for.
+// The purposes of a case's generators.
 const (
 	forText = iota
 	forThought
 	forFault
 )
 
-// Answer is what the model says.
+// Answer is the answer of the model.
 type Answer struct {
 	Text    string
 	Refusal string
 	Thought string
-	// ToolCalls have ids without a prefix: formats put their own before them.
+	// ToolCalls have IDs without a prefix: each format adds its own.
 	ToolCalls []llm.ToolCall
 	Finish    llm.Finish
 	Stop      string // the stop sequence that was met, or ""
@@ -31,7 +31,7 @@ type Answer struct {
 	Fault     Fault // of the answer, or ""
 }
 
-// Answer makes up what is said to a case. It depends on nothing else.
+// Answer makes up the answer to a case. It depends on nothing else.
 func (b *Brain) Answer(c *Case) Answer {
 	req := c.Request
 	a := Answer{Finish: llm.FinishStop}
@@ -62,7 +62,7 @@ func (b *Brain) Answer(c *Case) Answer {
 	return a
 }
 
-// ask asks those who answer before anything is made up, each with a request of its own.
+// ask asks the stand-ins, each with its own copy of the request.
 func (b *Brain) ask(c *Case) (string, bool) {
 	if n := len(c.Request.Messages); c.Model == "echo" && n > 0 {
 		return c.Request.Messages[n-1].Text(), true
@@ -75,7 +75,7 @@ func (b *Brain) ask(c *Case) (string, bool) {
 	return "", false
 }
 
-// text makes up plain words that mention something of the last message.
+// text makes up plain text that mentions a word of the last message.
 func (b *Brain) text(c *Case, r *rand.Rand) string {
 	topic := ""
 	if n := len(c.Request.Messages); n > 0 {
@@ -93,7 +93,7 @@ func (b *Brain) text(c *Case, r *rand.Rand) string {
 	return string(out)
 }
 
-// meanThought returns the mean reasoning tokens of an effort.
+// meanThought returns the mean number of reasoning tokens at an effort.
 func meanThought(e llm.Effort) int {
 	switch e {
 	case llm.EffortMinimal:
@@ -113,7 +113,7 @@ func meanThought(e llm.Effort) int {
 	}
 }
 
-// think spends reasoning tokens, at most half of those allowed so that words are left.
+// think adds reasoning tokens, at most half of the limit.
 func (b *Brain) think(a *Answer, c *Case) {
 	mean := meanThought(c.Request.Effort)
 	if mean == 0 {
@@ -127,7 +127,7 @@ func (b *Brain) think(a *Answer, c *Case) {
 	a.Thought = string(b.words.AppendText(nil, r, "", min(a.Reasoning*4, 400)))
 }
 
-// callCount decides how many tools are called.
+// callCount returns how many tools the answer calls.
 func (c *Case) callCount(r *rand.Rand) int {
 	req := c.Request
 	if len(req.Tools) == 0 || req.ToolChoice == "none" {
@@ -148,7 +148,7 @@ func (c *Case) callCount(r *rand.Rand) int {
 	return 2
 }
 
-// call calls n tools with arguments of their schemas.
+// call adds n tool calls, with arguments that follow the tools' schemas.
 func (a *Answer) call(c *Case, r *rand.Rand, n int) {
 	forced := -1
 	for i, t := range c.Request.Tools {
@@ -172,7 +172,7 @@ func (a *Answer) call(c *Case, r *rand.Rand, n int) {
 	a.Finish = llm.FinishTools
 }
 
-// cut ends the answer at the first stop sequence or the last token allowed, and counts it.
+// cut ends the answer at the first stop sequence or at the token limit, and counts its tokens.
 func (a *Answer) cut(req *llm.Request) {
 	at := len(a.Text)
 	for _, s := range req.Stop {
@@ -194,7 +194,7 @@ func (a *Answer) cut(req *llm.Request) {
 		n += k
 	}
 	a.Output = a.Reasoning + min(n+1, room)
-	if n >= room { // no room is left to say that this is the end
+	if n >= room { // no room is left for the end token
 		a.Finish = llm.FinishLength
 		if len(text) < len(a.Text) {
 			a.Stop = ""
@@ -203,7 +203,7 @@ func (a *Answer) cut(req *llm.Request) {
 	a.Text = text
 }
 
-// spoil makes of a JSON answer what models sometimes make of it.
+// spoil wraps or breaks a JSON answer as models sometimes do.
 func spoil(out []byte, r *rand.Rand) []byte {
 	switch r.IntN(4) {
 	case 0:

@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	cacheMin     = 1024 // tokens a prefix must have to be cached
-	cacheBlock   = 128  // tokens by which OpenAI's caching counts
-	cacheBack    = 20   // blocks before a breakpoint in which Anthropic's looks for an entry
+	cacheMin     = 1024 // minimum tokens of a cached prefix
+	cacheBlock   = 128  // tokens in a block of OpenAI's cache
+	cacheBack    = 20   // blocks before a breakpoint in which Anthropic's cache looks for an entry
 	cacheTTL     = 5 * time.Minute
 	cacheTTLLong = time.Hour
 	cacheEntries = 1 << 17 // kept in each of two generations
 )
 
-// Break is a place in a prompt up to which Anthropic's clients want it cached:
-// after a part of a message, or after the tools when Message is below zero.
+// Break is a breakpoint of Anthropic's prompt cache: after a part of a message, or after the tools if
+// Message is negative.
 type Break struct {
 	Message, Part int
 	Long          bool // for an hour
 }
 
-// Reading is what the prompt cache had of a prompt, and what is to be written to it.
+// Reading is what the prompt cache holds of a prompt, and what must be written to it.
 type Reading struct {
 	Cached, Write, WriteLong int
 	fresh                    []entry
@@ -35,36 +35,36 @@ type entry struct {
 	ttl time.Duration
 }
 
-// ReadCache looks a case up in the prompt cache, in the manner of style. What was
-// not there can be read by others only after Keep.
+// ReadCache looks up a case in the prompt cache of a style. Others can read the new entries only after
+// Keep.
 func (b *Brain) ReadCache(c *Case, style quota.Style, breaks []Break, now time.Time) Reading {
 	if c.Input < cacheMin || (style == quota.Anthropic && len(breaks) == 0) {
 		return Reading{}
 	}
 	if style == quota.Anthropic {
-		return b.cache.atBreaks(c.marks(0), breaks, now)
+		return b.cache.atBreaks(c.boundaries(0), breaks, now)
 	}
-	return b.cache.byBlocks(c.marks(cacheBlock), now)
+	return b.cache.byBlocks(c.boundaries(cacheBlock), now)
 }
 
-// Keep writes what a Reading missed: to be called when its answer begins.
+// Keep writes the new entries of a Reading. Call it when the answer begins.
 func (b *Brain) Keep(r Reading, now time.Time) {
 	if len(r.fresh) > 0 {
 		b.cache.put(r.fresh, now)
 	}
 }
 
-// mark is a place in a prompt: how many tokens there are before it, and a digest of them.
-type mark struct {
+// boundary is a position in a prompt, with the number and a digest of the tokens before it.
+type boundary struct {
 	tokens        int
 	key           uint64
 	message, part int
 }
 
-// marks walks the prompt and notes a mark at every so many tokens, or after the
-// tools and after every part where every is 0.
-func (c *Case) marks(every int) []mark {
-	w := marker{every: every, h: c.top.mix(uint64(every)), tokens: c.preamble}
+// boundaries returns the boundaries of the prompt: after every so many tokens or, if every is 0, after
+// the tools and after every part.
+func (c *Case) boundaries(every int) []boundary {
+	w := prefixes{every: every, h: c.top.mix(uint64(every)), tokens: c.preamble}
 	w.note(-1, 0)
 	for i := range c.Request.Messages {
 		m := &c.Request.Messages[i]
@@ -84,25 +84,26 @@ func (c *Case) marks(every int) []mark {
 		}
 		w.tokens++
 	}
-	return w.marks
+	return w.found
 }
 
-type marker struct {
+// prefixes walks a prompt and finds its boundaries.
+type prefixes struct {
 	every  int
 	h      hash
 	tokens int
-	marks  []mark
+	found  []boundary
 }
 
-// note marks the end of a part.
-func (w *marker) note(message, part int) {
+// note adds the end of a part.
+func (w *prefixes) note(message, part int) {
 	if w.every == 0 {
-		w.marks = append(w.marks, mark{w.tokens, w.h.end(), message, part})
+		w.found = append(w.found, boundary{w.tokens, w.h.end(), message, part})
 	}
 }
 
-// text takes in s, and marks the places in it where a block is full.
-func (w *marker) text(s string) {
+// text adds s, and the ends of the blocks in it.
+func (w *prefixes) text(s string) {
 	if w.every == 0 {
 		w.h = w.h.str(s)
 		w.tokens += CountTokens(s)
@@ -115,17 +116,17 @@ func (w *marker) text(s string) {
 		if w.tokens%w.every == 0 {
 			w.h = w.h.str(s[from:i])
 			from = i
-			w.marks = append(w.marks, mark{tokens: w.tokens, key: w.h.end()})
+			w.found = append(w.found, boundary{tokens: w.tokens, key: w.h.end()})
 		}
 	}
 	w.h = w.h.str(s[from:])
 }
 
-// promptCache remembers prefixes. Two generations keep it bounded: when the young
-// one is full it becomes the old one, and the old one is forgotten.
+// promptCache holds prefixes in two generations, to be bounded: when the young one is full it
+// replaces the old one.
 type promptCache struct {
 	mu         sync.Mutex
-	young, old map[uint64]int64 // when they end, in Unix nanoseconds
+	young, old map[uint64]int64 // expiry in Unix nanoseconds
 }
 
 func (p *promptCache) has(key uint64, now int64) bool {
@@ -143,8 +144,8 @@ func (p *promptCache) put(fresh []entry, now time.Time) {
 	}
 }
 
-// byBlocks is OpenAI's way: the longest prefix seen before, in whole blocks.
-func (p *promptCache) byBlocks(marks []mark, now time.Time) Reading {
+// byBlocks is OpenAI's lookup: the longest prefix seen before, in whole blocks.
+func (p *promptCache) byBlocks(marks []boundary, now time.Time) Reading {
 	var r Reading
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,14 +157,14 @@ func (p *promptCache) byBlocks(marks []mark, now time.Time) Reading {
 		if missed = missed || !p.has(m.key, now.UnixNano()); !missed {
 			r.Cached = m.tokens
 		}
-		r.fresh = append(r.fresh, entry{m.key, cacheTTL}) // a hit lives on
+		r.fresh = append(r.fresh, entry{m.key, cacheTTL}) // a hit extends the entry
 	}
 	return r
 }
 
-// atBreaks is Anthropic's way: what is between the longest entry found at or
-// shortly before a breakpoint and the last breakpoint is written.
-func (p *promptCache) atBreaks(marks []mark, breaks []Break, now time.Time) Reading {
+// atBreaks is Anthropic's lookup: it reads the longest entry at or shortly before a breakpoint, and
+// writes the rest up to the last breakpoint.
+func (p *promptCache) atBreaks(marks []boundary, breaks []Break, now time.Time) Reading {
 	var r Reading
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +202,7 @@ func (p *promptCache) atBreaks(marks []mark, breaks []Break, now time.Time) Read
 	return r
 }
 
-// Usage adds up what an answer cost.
+// Usage returns the tokens of an answer.
 func (c *Case) Usage(a *Answer, r Reading) llm.Usage {
 	return llm.Usage{
 		Input: c.Input, Cached: r.Cached, CacheWrite: r.Write, CacheWriteLong: r.WriteLong,

@@ -8,27 +8,27 @@ import (
 	"parley/llm"
 )
 
-// imageTokens is what an image counts for.
+// imageTokens is the number of tokens of an image.
 const imageTokens = 85
 
-// Case is a request with what was worked out about it.
+// Case is a request with what the simulation derives from it.
 type Case struct {
 	Request *llm.Request
 	Model   string // without the provider
-	Digest  uint64 // of all that can change the answer
+	Digest  uint64 // of everything that can change the answer
 	Input   int    // tokens of the prompt
 
-	// Fault befalls this try, or is empty. Fate draws it.
+	// Fault is the fault of this try, or empty. DrawFault sets it.
 	Fault Fault
 
-	nth      uint32      // how often the request was seen before
-	preamble int         // tokens of tools and schema, which come before the messages
+	nth      uint32      // number of earlier tries
+	preamble int         // tokens of tools and schema, before the messages
 	top      hash        // of the tools and schema
 	schema   *compiled   // of the answer, or nil
 	tools    []*compiled // of each tool's arguments
 }
 
-// Open works out what is to be known about req. It fails when a schema is none.
+// Open returns the Case of req. It fails if a schema is invalid.
 func (b *Brain) Open(req *llm.Request) (Case, error) {
 	_, model := llm.SplitModel(req.Model)
 	c := Case{Request: req, Model: model}
@@ -64,8 +64,8 @@ func (b *Brain) Open(req *llm.Request) (Case, error) {
 	return c, nil
 }
 
-// message folds m into h and counts its tokens: one for the role, one for the end.
-// The ids of tool calls are left out, since formats spell them differently.
+// message adds m to h and counts its tokens, including one for the role and one for the end. It
+// ignores the IDs of tool calls, which differ between formats.
 func (c *Case) message(h hash, m *llm.Message) hash {
 	h = h.str(string(m.Role)).num(len(m.Parts))
 	c.Input += 2
@@ -113,12 +113,12 @@ func (b *Brain) DrawFault(c *Case) {
 	c.Fault = draw(b.live, c.draw(1))
 }
 
-// draw returns a number that depends on the case, the try and a purpose.
+// draw returns a random number for the case, the try and a purpose.
 func (c *Case) draw(purpose int) uint64 {
 	return hash(c.Digest).num(int(c.nth)).num(purpose).end()
 }
 
-// Pace returns when an answer of so many tokens begins and when it is whole.
+// Pace returns when an answer with so many tokens begins and when it ends.
 func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
 	if b.cfg.Latency.IsZero() && b.cfg.FirstToken.IsZero() && b.cfg.TokensPerSecond <= 0 {
 		return 0, 0
@@ -141,12 +141,12 @@ func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
 	return first, max(first, total)
 }
 
-// LineFault draws what befalls a request in a batch: again each time it is sent in one.
+// LineFault draws the fault of a request in a batch, anew each time it is sent.
 func (b *Brain) LineFault(c *Case) Fault {
 	return b.again("line", c.Digest, lineFaults())
 }
 
-// BatchFault draws what befalls a batch of some content: again each time it is created.
+// BatchFault draws the fault of a batch with some content, anew each time it is created.
 func (b *Brain) BatchFault(content []byte) Fault {
 	return b.again("batch", hash(b.cfg.Seed).str(string(content)).end(), batchFaults())
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,7 +10,7 @@ import (
 	"time"
 )
 
-// maxDelay bounds every draw.
+// maxDelay is the maximum delay.
 const maxDelay = time.Hour
 
 // Delay is a distribution of durations. The zero Delay is no delay.
@@ -34,10 +35,10 @@ const (
 // Fixed returns the Delay that is always d.
 func Fixed(d time.Duration) Delay { return Delay{lo: d} }
 
-// ParseDelay reads what String writes.
+// ParseDelay parses the text form of a Delay.
 func ParseDelay(s string) (Delay, error) {
 	bad := func(err error) (Delay, error) {
-		return Delay{}, fmt.Errorf("sim: delay %q: %w: use 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s", s, err)
+		return Delay{}, fmt.Errorf("sim: delay %q: %w: want a form such as 1s, 200ms..2s, lognormal:800ms,0.6 or exp:1s", s, err)
 	}
 	d := Delay{}
 	var err error
@@ -47,7 +48,7 @@ func ParseDelay(s string) (Delay, error) {
 	case strings.HasPrefix(s, "lognormal:"):
 		median, sigma, ok := strings.Cut(strings.TrimPrefix(s, "lognormal:"), ",")
 		if !ok {
-			return bad(fmt.Errorf("no sigma"))
+			return bad(errors.New("sigma is missing"))
 		}
 		d.kind = lognormal
 		if d.sigma, err = strconv.ParseFloat(sigma, 64); err != nil || !(d.sigma >= 0 && d.sigma <= 10) {
@@ -64,7 +65,7 @@ func ParseDelay(s string) (Delay, error) {
 			return bad(err)
 		}
 		if d.hi, err = duration(hi); err == nil && d.hi < d.lo {
-			err = fmt.Errorf("it ends before it begins")
+			err = errors.New("the end is before the beginning")
 		}
 	default:
 		d.lo, err = duration(s)
@@ -79,14 +80,14 @@ func duration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%q is no duration", s)
+		return 0, fmt.Errorf("%q is not a duration", s)
 	case d < 0 || d > maxDelay:
 		return 0, fmt.Errorf("%v is not between 0 and %v", d, maxDelay)
 	}
 	return d, nil
 }
 
-// String writes d as ParseDelay reads it.
+// String returns the text form of d.
 func (d Delay) String() string {
 	switch d.kind {
 	case uniform:
@@ -100,10 +101,10 @@ func (d Delay) String() string {
 	}
 }
 
-// MarshalText writes d as String does.
+// MarshalText implements encoding.TextMarshaler.
 func (d Delay) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Delay) UnmarshalText(b []byte) error {
 	v, err := ParseDelay(string(b))
 	if err == nil {
@@ -112,10 +113,10 @@ func (d *Delay) UnmarshalText(b []byte) error {
 	return err
 }
 
-// IsZero says whether d is no delay.
+// IsZero reports whether d is no delay.
 func (d Delay) IsZero() bool { return d == Delay{} || d.kind == fixed && d.lo == 0 }
 
-// Draw returns a duration of the distribution, by a seed of the caller's.
+// Draw returns a duration of the distribution, determined by seed.
 func (d Delay) Draw(seed uint64) time.Duration {
 	if d.kind == fixed {
 		return d.lo

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Fault is something that goes wrong, by its name on the command line.
+// Fault is the name of a simulated failure, as on the command line.
 type Fault string
 
-// The faults of a request. At most one befalls it, and a retry draws again.
+// The faults of a request. A request has at most one, and a retry draws again.
 const (
 	FaultError500   Fault = "error500"   // status 500
 	FaultOverloaded Fault = "overloaded" // status 503, or 529 in Anthropic's format, or 429 in the flex tier; no Retry-After
@@ -19,30 +19,30 @@ const (
 	FaultReset      Fault = "reset"      // the connection is reset before an answer
 	FaultCut        Fault = "cut"        // the connection is reset in the middle of the answer
 	FaultStall      Fault = "stall"      // no answer, or no more of it, for StallFor
-	FaultTruncated  Fault = "truncated"  // half the answer, cleanly ended
+	FaultTruncated  Fault = "truncated"  // half the answer, with a clean end
 	FaultHTML       Fault = "html"       // status 200 with a web page
 	FaultType       Fault = "type"       // the right answer under the wrong content type
-	FaultStreamErr  Fault = "stream_err" // an error event in the middle of a stream; status 500 where there is none
-	FaultNoDone     Fault = "no_done"    // a stream that ends without saying so; truncated where there is none
-	FaultClose      Fault = "close"      // the right answer, after which the connection is closed unannounced
+	FaultStreamErr  Fault = "stream_err" // an error event in the middle of a stream; status 500 without a stream
+	FaultNoDone     Fault = "no_done"    // a stream without its last event; truncated without a stream
+	FaultClose      Fault = "close"      // the right answer, then the connection is closed without notice
 	FaultSlow       Fault = "slow"       // ten times as late
 )
 
-// The faults of an answer. They are part of what is said: a retry hears the same.
+// The faults of an answer. They are part of the answer: a retry gets the same.
 const (
 	FaultBadJSON Fault = "bad_json" // a structured answer in fences, amid prose, with a trailing comma
 	FaultRefuse  Fault = "refuse"   // the model will not answer
 )
 
-// The faults of batches. Those of lines befall each line by itself.
+// The faults of batches. Each line draws its own.
 const (
 	FaultLineExpired   Fault = "line_expired"   // the line was not reached in time
 	FaultLineErrored   Fault = "line_errored"   // the line failed on the server's side
 	FaultLineMissing   Fault = "line_missing"   // the line is in no output
 	FaultLineDuplicate Fault = "line_duplicate" // the line is there twice
 	FaultBatch429      Fault = "batch_429"      // the batch is refused when it is created
-	FaultBatchFails    Fault = "batch_fails"    // the batch is taken, and later fails with token_limit_exceeded (OpenAI's format)
-	FaultBatchVanishes Fault = "batch_vanishes" // the batch is taken, and later is not found
+	FaultBatchFails    Fault = "batch_fails"    // the batch is created, and later fails with token_limit_exceeded (OpenAI's format)
+	FaultBatchVanishes Fault = "batch_vanishes" // the batch is created, and later is not found
 )
 
 func liveFaults() []Fault {
@@ -65,10 +65,10 @@ func AllFaults() []Fault {
 	return slices.Concat(liveFaults(), contentFaults(), lineFaults(), batchFaults())
 }
 
-// Faults are probabilities by name.
+// Faults are the probabilities of faults.
 type Faults map[Fault]float64
 
-// ParseFaults reads a list such as error500=0.01,reset=0.005.
+// ParseFaults parses a list such as error500=0.01,reset=0.005.
 func ParseFaults(s string) (Faults, error) {
 	f := Faults{}
 	for item := range strings.SplitSeq(s, ",") {
@@ -85,11 +85,11 @@ func ParseFaults(s string) (Faults, error) {
 	return f, f.Check()
 }
 
-// Check says what is wrong with f: an unknown name, or no probability.
+// Check returns an error for an unknown name or a bad probability.
 func (f Faults) Check() error {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if !slices.Contains(AllFaults(), name) {
-			return fmt.Errorf("sim: faults: %q is not known: use one of %v", name, AllFaults())
+			return fmt.Errorf("sim: faults: unknown fault %q; want one of %v", name, AllFaults())
 		}
 		if p := f[name]; !(p >= 0 && p <= 1) {
 			return fmt.Errorf("sim: faults: %s: %v is not between 0 and 1", name, p)
@@ -98,7 +98,7 @@ func (f Faults) Check() error {
 	return nil
 }
 
-// String writes f as ParseFaults reads it.
+// String returns the text form of f.
 func (f Faults) String() string {
 	var items []string
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -107,13 +107,14 @@ func (f Faults) String() string {
 	return strings.Join(items, ",")
 }
 
-// chance is a fault and where its share of the numbers from 0 to 1 ends.
+// chance is a fault with the end of its share of the interval from 0 to 1.
 type chance struct {
 	fault Fault
 	below float64
 }
 
-// chances lays the faults in names side by side, so that one number draws one at most.
+// chances gives each fault in names its own share of the interval, so that a number draws at most
+// one.
 func (f Faults) chances(names []Fault) []chance {
 	var out []chance
 	sum := 0.0
@@ -126,7 +127,7 @@ func (f Faults) chances(names []Fault) []chance {
 	return out
 }
 
-// draw returns the fault that a seed stands for, or "".
+// draw returns the fault that seed draws, or "".
 func draw(chances []chance, seed uint64) Fault {
 	if len(chances) == 0 {
 		return ""

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// hash folds values into 64 bits, eight bytes at a time. It is the same on every
-// machine. It is made for speed, not against forgers.
+// hash is a fast 64-bit hash that is the same on every machine. It is not cryptographic.
 type hash uint64
 
 func (h hash) mix(v uint64) hash {
@@ -37,7 +36,7 @@ func (h hash) float(f *float64) hash {
 	return h.mix(1).mix(math.Float64bits(*f))
 }
 
-// end spreads what was folded over all the bits.
+// end returns the final hash.
 func (h hash) end() uint64 {
 	x := uint64(h)
 	x ^= x >> 30
@@ -47,7 +46,7 @@ func (h hash) end() uint64 {
 	return x ^ x>>31
 }
 
-// counter counts how often things were seen.
+// counter counts how often it saw each key.
 type counter struct {
 	shards [32]struct {
 		mu sync.Mutex
@@ -56,7 +55,7 @@ type counter struct {
 	}
 }
 
-// next returns how often key was seen before.
+// next returns how often it saw key before.
 func (c *counter) next(key uint64) uint32 {
 	s := &c.shards[key%uint64(len(c.shards))]
 	s.mu.Lock()

@@ -18,7 +18,7 @@ type Model struct {
 	gate  *quota.Gate
 }
 
-// New returns a Model that behaves as cfg says.
+// New returns a Model.
 func New(cfg Config) (*Model, error) {
 	b, err := NewBrain(cfg)
 	if err != nil {
@@ -31,7 +31,7 @@ func New(cfg Config) (*Model, error) {
 	return m, nil
 }
 
-// Ask answers req. Failures are *llm.Error, of the kinds the wire would give.
+// Ask answers req. Failures are *llm.Error of the same kinds as over HTTP.
 func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	start := time.Now()
 	if ctx.Err() != nil {
@@ -46,13 +46,13 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case err != nil:
 		return nil, m.gone(ctx, req)
 	case refused != nil:
-		return nil, m.fail(req, m.tooMuch(refused))
+		return nil, m.fail(req, m.limited(refused))
 	}
 	defer m.gate.Leave()
 	cost := quota.Cost{Input: c.Input, Max: req.MaxTokens}
 	if m.quota != nil {
 		if r := m.quota.Admit(start, cost); r != nil {
-			return nil, m.fail(req, m.tooMuch(r))
+			return nil, m.fail(req, m.limited(r))
 		}
 	}
 	m.brain.DrawFault(&c)
@@ -62,14 +62,14 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 func (m *Model) open(req *llm.Request) (Case, error) {
 	switch {
 	case req == nil || len(req.Messages) == 0:
-		return Case{}, errors.New("sim: there are no messages")
+		return Case{}, errors.New("sim: the request has no messages")
 	case req.MaxTokens < 0:
 		return Case{}, fmt.Errorf("sim: max tokens: %d is less than 1", req.MaxTokens)
 	}
 	return m.brain.Open(req)
 }
 
-// answer waits as long as the answer takes, and gives it or the fault that befell it.
+// answer waits as long as the answer takes, and returns the answer or its fault.
 func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time.Time) (*llm.Response, error) {
 	a, err := m.made(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time
 	style := m.brain.cfg.Style
 	reading := m.brain.ReadCache(c, style, breaksOf(c.Request, style), start)
 	first, total := m.brain.Pace(c, a.Output)
-	if err := m.befall(ctx, c, first, total); err != nil {
+	if err := m.injectFault(ctx, c, first, total); err != nil {
 		return nil, m.fail(c.Request, err)
 	}
 	if !Wait(ctx, first) {
@@ -101,7 +101,7 @@ func (m *Model) answer(ctx context.Context, c *Case, cost quota.Cost, start time
 	return r, nil
 }
 
-// made is what the brain makes up, or the failure of a stand-in that panicked.
+// made returns the brain's answer, or the failure of a stand-in that panicked.
 func (m *Model) made(c *Case) (a Answer, err *llm.Error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -111,7 +111,7 @@ func (m *Model) made(c *Case) (a Answer, err *llm.Error) {
 	return m.brain.Answer(c), nil
 }
 
-// breaksOf puts a cache breakpoint where a request's common prefix ends.
+// breaksOf returns a cache breakpoint at the end of the request's shared prefix.
 func breaksOf(req *llm.Request, style quota.Style) []Break {
 	if style != quota.Anthropic || req.Prefix <= 0 {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"parley/internal/dialect/sim/jsongen"
 )
 
-// maxSchemas bounds how many compiled schemas are kept.
+// maxSchemas is the maximum number of compiled schemas that are kept.
 const maxSchemas = 1024
 
-// compiled is a schema made ready, with what is to be known of its text.
+// compiled is a compiled schema, with a digest and the token count of its text.
 type compiled struct {
 	schema *jsongen.Schema // nil for a tool without parameters
 	digest uint64          // of the text without white space

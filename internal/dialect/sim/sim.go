@@ -1,19 +1,17 @@
-// Package sim is the simulated provider: a Model that needs no key and no network,
-// and the brain behind the HTTP server of package simhttp.
+// Package sim is the simulated provider: a Model that needs no key and no network, and the brain of
+// the HTTP server in package simhttp.
 //
-// What it says is a pure function of its seed and of what is asked: the messages,
-// the model's name, the parameters, the schema, the sample number. Time, order of
-// arrival and concurrency change nothing. A request with a JSON Schema gets a
-// valid and varied answer to it, one with tools calls them now and then, any other
-// gets plausible text. How long an answer takes and which fault befalls it follow
-// from the same and from how often the request was seen, so that a retry can
-// succeed. Only the numbers of cached tokens depend on what was asked before.
+// It promises that an answer depends only on the seed and the request: its messages, model,
+// parameters, schema and sample number. Time, order and concurrency change nothing. A request with a
+// JSON Schema gets a valid and varied answer. A request with tools calls them now and then. Any other
+// gets plausible text. Latency and faults also depend on how often the request was seen, so that a
+// retry can succeed. Only the number of cached tokens depends on other requests.
 //
-// Any name is a model. One named echo repeats the last message. Kinds bring stand-ins, who
-// answer what their worlds ask.
+// Any name is a model. The model echo repeats the last message. Kinds bring stand-ins, which answer
+// the requests of their worlds.
 //
-// It is not for judging models: it knows nothing. MaxTokens and Stop cut its
-// answers short but do not change them.
+// It is not for judging models: it knows nothing. MaxTokens and Stop shorten its answers but do not
+// change them.
 package sim
 
 import (
@@ -25,45 +23,41 @@ import (
 	"parley/world"
 )
 
-// Config is how the simulation behaves. The zero value answers at once, without
-// limits and faults.
+// Config is the behavior of the simulation. The zero value answers at once, without limits and
+// faults.
 type Config struct {
-	// Name is what answers give as their provider. Default: the first half of the
-	// request's model, or sim
+	// Name is the provider in answers. Default: the provider of the request's model, or sim
 	Name string
-	// Seed makes another world of the same questions. Default: 0
+	// Seed changes all answers. Default: 0
 	Seed uint64
 
 	// Latency is how long a whole answer takes. Default: none
 	Latency Delay
-	// FirstToken is when a streamed answer begins. Default: after a third of Latency,
-	// or after Latency where TokensPerSecond is set
+	// FirstToken is the time until a streamed answer begins. Default: a third of Latency, or
+	// Latency if TokensPerSecond is set
 	FirstToken Delay
-	// TokensPerSecond is how fast an answer comes once it has begun; it then takes as
-	// long as that needs, streamed or not. Default: 0, what Latency leaves
+	// TokensPerSecond is the speed of an answer after its beginning, streamed or not. Default: 0,
+	// the answer ends after Latency
 	TokensPerSecond float64
 
 	// MinTokens and MaxTokens bound the length of plain answers. Default: 8 and 96
 	MinTokens, MaxTokens int
 
-	// Style is whose limits and prompt cache are imitated: quota.OpenAI or
-	// quota.Anthropic. Default: quota.OpenAI
+	// Style is the vendor whose limits and prompt cache are simulated. Default: quota.OpenAI
 	Style quota.Style
-	// Limits are what the account allows. Default: no limits
+	// Limits are the limits of the account. Default: no limits
 	Limits quota.Limits
 
-	// Faults are the probabilities of things going wrong. Default: none
+	// Faults are the probabilities of faults. Default: none
 	Faults Faults
-	// StallFor is how long a stalled answer hangs before the connection is dropped.
-	// Default: 10 minutes
+	// StallFor is the time after which a stalled connection is dropped. Default: 10 minutes
 	StallFor time.Duration
 
-	// StandIns are asked in order before anything is made up. The seed that they get is drawn
-	// from Seed and the request. Default: nobody is
+	// StandIns are asked first, in order. Their seed comes from Seed and the request. Default: none
 	StandIns []world.StandIn
 }
 
-// StandIns are those that kinds bring, in the order of the kinds.
+// StandIns returns the stand-ins of kinds.
 func StandIns(kinds ...world.Kind) (all []world.StandIn) {
 	for _, k := range kinds {
 		if s, ok := world.As[world.StandIn](k); ok {
@@ -73,19 +67,18 @@ func StandIns(kinds ...world.Kind) (all []world.StandIn) {
 	return all
 }
 
-// Brain makes up answers, delays and faults. Its methods may be called from any
-// number of goroutines at once.
+// Brain makes up answers, delays and faults. It may be used from several goroutines at once.
 type Brain struct {
 	cfg     Config
 	words   *prose.Lexicon
-	live    []chance // one of these may befall a request
-	content []chance // one of these may befall an answer
+	live    []chance // faults of requests
+	content []chance // faults of answers
 	seen    counter
 	schemas schemas
 	cache   promptCache
 }
 
-// NewBrain checks cfg and returns a Brain that follows it.
+// NewBrain checks cfg and returns a Brain.
 func NewBrain(cfg Config) (*Brain, error) {
 	if cfg.MinTokens <= 0 {
 		cfg.MinTokens = 8
@@ -94,7 +87,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 		cfg.MaxTokens = max(96, cfg.MinTokens)
 	}
 	if cfg.MaxTokens < cfg.MinTokens {
-		return nil, fmt.Errorf("sim: answers of at least %d and at most %d tokens: the first must not be larger", cfg.MinTokens, cfg.MaxTokens)
+		return nil, fmt.Errorf("sim: answers of at least %d and at most %d tokens: the minimum is larger than the maximum", cfg.MinTokens, cfg.MaxTokens)
 	}
 	if cfg.StallFor <= 0 {
 		cfg.StallFor = 10 * time.Minute
@@ -102,7 +95,7 @@ func NewBrain(cfg Config) (*Brain, error) {
 	switch cfg.Style {
 	case "", quota.OpenAI, quota.Anthropic:
 	default:
-		return nil, fmt.Errorf("sim: style %q: use %s or %s", cfg.Style, quota.OpenAI, quota.Anthropic)
+		return nil, fmt.Errorf("sim: unknown style %q; want %s or %s", cfg.Style, quota.OpenAI, quota.Anthropic)
 	}
 	if err := cfg.Faults.Check(); err != nil {
 		return nil, err

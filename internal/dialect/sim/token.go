@@ -7,25 +7,24 @@ import (
 	"parley/llm"
 )
 
-// A token is a word of at most eight letters with the space before it, at most
-// three digits, a run of white space, a punctuation mark, or a character beyond
-// ASCII. Answers and prompts are counted in the same tokens, so that a prompt's
-// ids begin with the ids of the prompt and the answer it goes on from.
+// A token is a word of at most eight letters with the space before it, at most three digits, a run of
+// white space, a punctuation mark, or a character that is not ASCII. Prompts and answers have the
+// same tokens, so that the IDs of a conversation begin with those of its earlier turns.
 
-// Ids of tokens that are no text. Those of text begin at firstTextID.
+// IDs of tokens that are not text. Those of text begin at firstTextID.
 const (
 	idSystem = iota + 1
 	idUser
 	idAssistant
 	idTool
 	idEnd
-	idOther // a token of a schema, a tool or an image
+	idOther // part of a schema, a tool or an image
 
 	firstTextID = 256
 	textIDs     = 100_000
 )
 
-// endToken is how the token after an answer is written, which no text has.
+// endToken is the text of the token after an answer.
 const endToken = "<|end|>"
 
 type class uint8
@@ -35,8 +34,8 @@ const (
 	letter
 	digit
 	space
-	more // the rest of a character beyond ASCII
-	high // its beginning
+	more // continuation byte of UTF-8
+	high // first byte of a UTF-8 sequence
 )
 
 func classOf(c byte) class {
@@ -56,7 +55,7 @@ func classOf(c byte) class {
 	}
 }
 
-// tokenEnd returns where the token of s that begins at i ends.
+// tokenEnd returns the end of the token of s at i.
 func tokenEnd(s string, i int) int {
 	if s[i] == ' ' && i+1 < len(s) && classOf(s[i+1]) == letter {
 		i++
@@ -79,8 +78,8 @@ func tokenEnd(s string, i int) int {
 	}
 }
 
-func run(s string, i int, k class, most int) int {
-	end := min(len(s), i+most)
+func run(s string, i int, k class, limit int) int {
+	end := min(len(s), i+limit)
 	for i < end && classOf(s[i]) == k {
 		i++
 	}
@@ -96,7 +95,7 @@ func CountTokens(s string) int {
 	return n
 }
 
-// Pieces cuts s into its tokens.
+// Pieces splits s into its tokens.
 func Pieces(s string) []string {
 	out := make([]string, 0, len(s)/4+1)
 	for i := 0; i < len(s); {
@@ -107,7 +106,7 @@ func Pieces(s string) []string {
 	return out
 }
 
-// Chunks cuts s into pieces of n tokens.
+// Chunks splits s into pieces of n tokens.
 func Chunks(s string, n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -155,7 +154,7 @@ func appendIDs(dst []int, s string) []int {
 	return dst
 }
 
-// PromptIDs returns the token ids of a case's prompt, as many as its Input.
+// PromptIDs returns the token IDs of a case's prompt. Their number is Input.
 func (c *Case) PromptIDs() []int {
 	ids := make([]int, 0, c.Input)
 	for range c.preamble {
@@ -180,7 +179,7 @@ func (c *Case) PromptIDs() []int {
 	return append(ids, idAssistant)
 }
 
-// IDs returns the token ids of an answer without its thoughts.
+// IDs returns the token IDs of an answer, without its thoughts.
 func (a *Answer) IDs() []int {
 	ids := appendIDs(make([]int, 0, a.Output), a.Text)
 	for _, t := range a.ToolCalls {
@@ -192,9 +191,8 @@ func (a *Answer) IDs() []int {
 	return ids
 }
 
-// Logprobs returns the tokens of an answer's text with made up log probabilities,
-// and top alternatives each. Where token ids are asked for, it is all tokens of IDs, as
-// inference engines have it.
+// Logprobs returns the tokens of an answer's text with made-up log probabilities, each with top
+// alternatives. If the request wants token IDs it returns all tokens of IDs, as inference engines do.
 func (c *Case) Logprobs(a *Answer, top int) []llm.Logprob {
 	pieces := Pieces(a.Text)
 	if c.Request.TokenIDs {

@@ -19,15 +19,15 @@ import (
 	"parley/llm"
 )
 
-// errSilent is the cause with which a call ends that gave no sign of life.
-var errSilent = errors.New("no sign of life")
+// errSilent is the cause of a call that ends because the server was silent.
+var errSilent = errors.New("the server was silent")
 
-// longest bounds an answer that never ends, unless a longer timeout is set. Deadlines of
-// whole calls are dispatch's.
+// longest bounds an answer that never ends, unless the timeout is longer. Package dispatch sets the
+// deadlines of whole calls.
 const longest = time.Hour
 
-// afterEnd is how long a stream may take to end after its last event. A body read
-// to its end leaves its connection fit for the next call.
+// afterEnd is the time a stream has to end after its last event. A connection can be used again
+// only if the body is read to its end.
 const afterEnd = 250 * time.Millisecond
 
 // Call is one HTTP request below the provider's base URL.
@@ -35,30 +35,30 @@ type Call struct {
 	Method string      // Default: POST
 	Path   string      // such as /chat/completions, escaped; a query may follow
 	Root   bool        // Path is below the server's root, not below the base URL
-	Header http.Header // beside the usual ones; it wins over them
+	Header http.Header // replaces the usual headers of the same name
 	Body   []byte
-	// Open gives the body where it is too large to hold, and Size its length. It is
-	// called again when the request goes out again.
+	// Open returns the body if it is too large for memory, and Size is its length. It is called
+	// again if the request is sent again.
 	Open func() (io.ReadCloser, error)
 	Size int64
-	// Timeout is how long it may take until the header of the answer comes, where sending the
-	// body alone takes long. Default: the provider's.
+	// Timeout is the time until the header of the answer, for a body that takes long to send.
+	// Default: the provider's.
 	Timeout time.Duration
-	// Hide takes a key out of the answer that is not the Client's, but one in Header.
-	// Default: the Client's own.
+	// Hide removes the key in Header from the answer, if it is not the Client's. Default: the
+	// Client's own.
 	Hide *redact.Redactor
 }
 
-// Answer is what came back: the header, and a body to be read once by Bytes, Events
-// or Lines. It must be closed, and what it returned is not to be used after that.
+// Answer is the answer to a Call: the header, and a body that Bytes, Events or Lines reads once.
+// Close it. Do not use what it returned after that.
 type Answer struct {
 	Header    http.Header
 	FirstByte time.Duration // from sending to the header
 
 	c      *Client
-	url    *url.URL // that was asked
+	url    *url.URL // of the request
 	hide   *redact.Redactor
-	lane   lane
+	loan   loan
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
@@ -66,13 +66,12 @@ type Answer struct {
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
-	whole  bool          // the body is read as one piece
-	quiet  time.Duration // spent in Read since the last sign of life
-	spent  time.Duration // in Read and Lines in all, up to that sign
+	whole  bool          // Bytes reads the body
+	quiet  time.Duration // spent in Read since the last complete event
+	spent  time.Duration // spent in Read and Lines before that event
 }
 
-// Do sends call and waits for the header of its answer. An answer that is not a
-// success, of 200 to 299, is an error.
+// Do sends call and waits for the header of its answer. A status outside 200 to 299 is an error.
 func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	a, status, err := c.Raw(ctx, call)
 	if err != nil {
@@ -86,11 +85,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 	return a, nil
 }
 
-// begins is how long a call may take until the header of its answer comes.
+// begins returns the time that a call has until the header of its answer.
 func (c *Client) begins(call Call) time.Duration { return max(c.timeout, call.Timeout) }
 
-// reason puts our own reason for ending a call in the place of what the transport
-// made of it.
+// reason returns our own reason for the end of a call, or err.
 func (c *Client) reason(inner context.Context, call Call, err error) error {
 	if context.Cause(inner) == errSilent {
 		return &silentError{c.begins(call)}
@@ -98,17 +96,17 @@ func (c *Client) reason(inner context.Context, call Call, err error) error {
 	return err
 }
 
-// silentError is what the caller is told of errSilent.
+// silentError is errSilent with the time.
 type silentError struct{ after time.Duration }
 
 func (e *silentError) Error() string {
-	return fmt.Sprintf("the server gave no sign of life for %v", e.after)
+	return fmt.Sprintf("the server sent nothing for %v", e.after)
 }
 
 func (e *silentError) Unwrap() error { return errSilent }
 
-// request makes the HTTP request of a call. sent is set once all of its body was read, to
-// be written: from then on the server may have done the work.
+// request returns the HTTP request of a call. It sets sent when the whole body was read to be sent:
+// from then on the server may have done the work.
 func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*http.Request, error) {
 	method := call.Method
 	if method == "" {
@@ -137,7 +135,7 @@ func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*ht
 		r.Body = &lateBody{open: open, sent: sent}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
-		b := call.Body // all that is to be held as long as the answer lasts
+		b := call.Body // so that the closure does not keep call
 		r.GetBody = func() (io.ReadCloser, error) { return newBody(b, sent), nil }
 		r.Body = newBody(b, sent)
 	default:
@@ -146,7 +144,7 @@ func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*ht
 	return r, nil
 }
 
-// address is where a call goes.
+// address returns the URL of a call.
 func (c *Client) address(call Call) (*url.URL, error) {
 	u := *c.base
 	if call.Root {
@@ -167,10 +165,10 @@ func (c *Client) address(call Call) (*url.URL, error) {
 	return &u, nil
 }
 
-// refused makes the error of an answer that is not a success.
+// refused returns the error of an answer with a status that is not a success.
 func (a *Answer) refused(status int) error {
 	var b bytes.Buffer
-	// What could be read of it decides; that reading failed does not matter here.
+	// It does not matter if the rest cannot be read.
 	_, _ = io.Copy(&b, io.LimitReader(a.body, 64<<10))
 	e := fault.Classify(status, a.Header, a.hide.Fault(b.Bytes()))
 	e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, time.Since(a.start)
@@ -178,8 +176,8 @@ func (a *Answer) refused(status int) error {
 	return e
 }
 
-// Bytes reads the whole body, which must be JSON. All of it must come within the timeout: a
-// server that sends a byte now and then is not alive.
+// Bytes reads the whole body, which must be JSON. It must arrive within the timeout: a slow trickle
+// of bytes does not extend it.
 func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	a.whole = true
 	if a.size > a.c.maxBody {
@@ -187,7 +185,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	}
 	a.buf = a.c.bufs.Get().(*[]byte)
 	b := (*a.buf)[:0]
-	// The length is a server's word: it is a hint for small answers only.
+	// The server may lie about the length: it is only a hint for small answers.
 	if n := int(min(a.size, 1<<20)); n >= cap(b) {
 		b = make([]byte, 0, max(n+1, 1024))
 	}
@@ -212,8 +210,8 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	return b, fault.LooksJSON(b, a.Header.Get("Content-Type"))
 }
 
-// Events reads the body as server-sent events until each says that it has the last
-// one, or the body ends; whether it was to end there is the caller's to know.
+// Events reads the body as server-sent events, until each returns true or the body ends. The caller
+// knows whether the stream is complete.
 func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
@@ -230,14 +228,14 @@ func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, er
 	return a.read(ctx, err)
 }
 
-// Lines reads the body line by line, as of JSONL.
+// Lines reads the body line by line, such as JSONL.
 func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error {
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	var line []byte
 	for {
-		// Whoever takes the lines may be slow: only the time of reading counts.
+		// The caller may be slow: only the time spent reading counts.
 		a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent))
 		from := time.Now()
 		var err error
@@ -260,35 +258,35 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 	}
 }
 
-// IsStream says whether the body is one of server-sent events.
+// IsStream reports whether the body is a stream of server-sent events.
 func (a *Answer) IsStream() bool {
 	t := a.Header.Get("Content-Type")
 	return len(t) >= 17 && strings.EqualFold(t[:17], "text/event-stream")
 }
 
-// Latency is the time since the request was sent.
+// Latency returns the time since the request was sent.
 func (a *Answer) Latency() time.Duration { return time.Since(a.start) }
 
-// Close ends the exchange and gives back what it held.
+// Close ends the exchange and releases its connection and buffers.
 func (a *Answer) Close() {
 	a.life.Stop()
 	if a.body != nil {
 		a.body.Close()
 	}
 	a.cancel(nil)
-	a.c.pool.give(a.lane)
+	a.c.pool.give(a.loan)
 	if a.buf != nil && cap(*a.buf) <= 1<<20 {
 		a.c.bufs.Put(a.buf)
 	}
 }
 
-// alive notes a sign of life: a whole line. Nothing keeps an answer alive beyond its longest.
+// alive extends the deadline after a complete line, up to the longest time of an answer.
 func (a *Answer) alive() { a.life.Reset(min(a.c.timeout, a.c.longest()-time.Since(a.start))) }
 
-// longest is how long an answer may take that keeps giving signs of life.
+// longest returns the maximum time of an answer that keeps arriving.
 func (c *Client) longest() time.Duration { return max(c.timeout, longest) }
 
-// read turns an error of reading into an *llm.Error; one that is already is kept.
+// read turns an error of reading into an *llm.Error.
 func (a *Answer) read(ctx context.Context, err error) error {
 	var e *llm.Error
 	switch {

@@ -15,8 +15,8 @@ import (
 	"parley/llm"
 )
 
-// Fail finishes an error of a call: it names the provider and the model, adds what
-// the header of the answer says (a may be nil), and takes the key out of every text.
+// Fail completes the error of a call: it adds the provider, the model and what the header of the
+// answer says, and removes the key from all texts. a may be nil.
 func (c *Client) Fail(err error, model string, a *Answer) error {
 	e := *llm.AsError(err)
 	e.Provider, e.Model = c.name, model
@@ -35,7 +35,7 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 	return &e
 }
 
-// broken makes the error of an exchange that got no header.
+// broken returns the error of an exchange without a header.
 func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 	e := &llm.Error{Err: err, Uncertain: sent}
 	switch {
@@ -51,22 +51,22 @@ func (c *Client) broken(ctx context.Context, err error, sent bool) *llm.Error {
 	return e
 }
 
-// met notes that the server has answered once.
+// met records that the server has answered.
 func (c *Client) met() {
 	if !c.reached.Load() {
 		c.reached.Store(true)
 	}
 }
 
-// unknownHost says that there is no host of that name, and never was: a name that was found
-// before is back soon.
+// unknownHost reports that no host has that name. If the name was found before, the failure is
+// temporary.
 func (c *Client) unknownHost(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) && dns.IsNotFound && !c.reached.Load()
 }
 
-// gone says whether an exchange that got no header failed since the server is not there, or
-// went away: nobody takes the connection, or it ends before a byte came.
+// gone reports whether an exchange without a header failed because the server is down: it refuses
+// the connection, or closes it before the first byte.
 func (c *Client) gone(err error) bool {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -74,7 +74,7 @@ func (c *Client) gone(err error) bool {
 	case errors.As(err, &dns):
 		return c.reached.Load()
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return false // ours
+		return false // our own limit
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	case errors.As(err, &op):
@@ -83,13 +83,13 @@ func (c *Client) gone(err error) bool {
 	return false
 }
 
-// cut makes the error of a body that could not be read to its end.
+// cut returns the error of a body that could not be read to its end.
 func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
 	e := &llm.Error{Err: err, Uncertain: true}
 	switch {
 	case ctx.Err() != nil:
 		ended(ctx, e)
-	case !a.life.Stop(): // it fired, so it was what ended the call
+	case !a.life.Stop(): // it fired, and ended the call
 		e.Kind, e.Message = llm.KindTimeout, a.stalled()
 	case isGzip(err):
 		e.Kind, e.Message = llm.KindMalformed, "the answer cannot be decompressed: "+err.Error()
@@ -99,15 +99,15 @@ func (a *Answer) cut(ctx context.Context, err error) *llm.Error {
 	return e
 }
 
-// stalled says in which way an answer did not come in time.
+// stalled describes how an answer was late.
 func (a *Answer) stalled() string {
 	switch {
 	case max(a.spent+a.quiet, a.Latency()) >= a.c.longest() && a.c.timeout < a.c.longest():
 		return fmt.Sprintf("the answer did not end within %v", a.c.longest())
 	case a.whole:
-		return fmt.Sprintf("the answer stalled: its body did not come within %v", a.c.timeout)
+		return fmt.Sprintf("the answer stalled: its body did not arrive within %v", a.c.timeout)
 	default:
-		return fmt.Sprintf("the answer stalled: nothing complete came for %v", a.c.timeout)
+		return fmt.Sprintf("the answer stalled: nothing complete arrived for %v", a.c.timeout)
 	}
 }
 
@@ -115,7 +115,7 @@ func (a *Answer) tooLarge() error {
 	return fault.Malformed(fmt.Sprintf("the answer is larger than %d MB", a.c.maxBody>>20), nil)
 }
 
-// ended says how the caller ended the call.
+// ended describes how the caller ended the call.
 func ended(ctx context.Context, e *llm.Error) {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		e.Kind, e.Message = llm.KindTimeout, "the deadline of the call passed"
@@ -130,7 +130,7 @@ func plain(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused: nothing listens there (" + err.Error() + ")"
+		return "connection refused: no server listens there (" + err.Error() + ")"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "the server reset the connection"
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
@@ -141,7 +141,7 @@ func plain(err error) string {
 	return err.Error()
 }
 
-// isTrust says that the server's certificate is not trusted, which will not pass.
+// isTrust reports that the server's certificate is not trusted, which a retry cannot fix.
 func isTrust(err error) bool {
 	var verify *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError

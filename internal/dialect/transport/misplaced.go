@@ -10,21 +10,21 @@ import (
 	"parley/llm"
 )
 
-// Misplaced adds to an error that tells of an unknown path which address was asked, and what
-// may be wrong with the base URL. Other errors stay as they are.
+// Misplaced adds the URL, and advice about the base URL, to the error of an unknown path. It does not
+// change other errors.
 func (a *Answer) Misplaced(e *llm.Error) {
 	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || a.url == nil {
 		return
 	}
 	if strings.Contains(strings.ToLower(e.Message+e.Code), "model") {
-		return // the path was right, and the model's name is not
+		return // the path is right: the model does not exist
 	}
 	at := *a.url
 	at.RawQuery, at.Fragment = "", ""
 	e.Message = fmt.Sprintf("%d from %s: %s%s", e.Status, at.Redacted(), e.Message, advice(&at))
 }
 
-// advice is what to do about the base URL of an address that was not found.
+// advice says what may be wrong with the base URL of a URL that was not found.
 func advice(at *url.URL) string {
 	path := at.Path
 	switch {

@@ -11,32 +11,32 @@ import (
 	"parley/llm"
 )
 
-// Codec is a dialect as data: how a request is written and an answer read.
+// Codec writes the requests and reads the answers of a dialect.
 type Codec struct {
 	Path   string // of the endpoint, below the base URL
 	Config Config
-	// Append appends the body of req, and names the parameters that were left out since
-	// the model refuses them.
+	// Append appends the body of req, and returns the parameters that it left out because the
+	// model refuses them.
 	Append func(dst []byte, req *llm.Request, c provider.Capability, stream bool) (body []byte, dropped []string, err error)
 	// Decode reads a whole answer. It keeps nothing of body.
 	Decode func(body []byte) (*llm.Response, error)
-	// Assemble begins to read a stream.
+	// Assemble returns the Assembler of a stream.
 	Assemble func() Assembler
-	// MaxTokens is what a request without a MaxTokens may produce; nil where it can say nothing.
+	// MaxTokens returns the maximum output of a request without a MaxTokens. It may be nil.
 	MaxTokens func(req *llm.Request, c provider.Capability) int
 }
 
-// Assembler puts an answer together from the events of a stream.
+// Assembler assembles an answer from the events of a stream.
 type Assembler interface {
-	// Event takes the next event, and says whether it was the last.
+	// Event adds the next event, and reports whether it was the last.
 	Event(sse.Event) (done bool, err error)
-	// Received says how many bytes of the answer's content came so far.
+	// Received returns the number of bytes of content so far.
 	Received() int
-	// Response returns the whole answer, or the error that the stream ended too early.
+	// Response returns the answer, or an error if the stream is incomplete.
 	Response() (*llm.Response, error)
 }
 
-// Model is a provider spoken to in a dialect.
+// Model is a provider with its dialect.
 type Model struct {
 	p     provider.Provider
 	c     *Client
@@ -44,7 +44,7 @@ type Model struct {
 	caps  sync.Map // of provider.Capability, by model
 }
 
-// Open makes the Model of a provider in a dialect.
+// Open returns the Model of a provider.
 func Open(p provider.Provider, codec Codec) (*Model, error) {
 	c, err := New(p, codec.Config)
 	if err != nil {
@@ -93,8 +93,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return resp, nil
 }
 
-// receive reads the answer in the form it came, which may not be the one asked for:
-// there are servers that do not stream, and servers that know nothing else.
+// receive reads the answer, streamed or not. Some servers never stream, and some always do.
 func (m *Model) receive(ctx context.Context, a *Answer) (*llm.Response, error) {
 	if !a.IsStream() {
 		b, err := a.Bytes(ctx)
@@ -126,7 +125,7 @@ func (m *Model) receive(ctx context.Context, a *Answer) (*llm.Response, error) {
 	return resp, WithReceived(err, as.Received())
 }
 
-// WithReceived returns err as an error after which n bytes of an answer had come; nil stays nil.
+// WithReceived adds the number of bytes received to err, unless it is nil.
 func WithReceived(err error, n int) error {
 	if err == nil || n == 0 {
 		return err
@@ -143,12 +142,12 @@ func (m *Model) finish(r *llm.Response, a *Answer, model string, dropped []strin
 	if r.Model == "" {
 		r.Model = model
 	}
-	a.hide.Response(r) // it may have come in pieces
+	a.hide.Response(r) // the key may be split over several events
 }
 
-// wasCut finds an answer to a prompt that the server silently cut to fit, as local
-// servers do: it counted far fewer tokens than the prompt has words. A word is a token
-// at least, by every tokenizer in use; half of that leaves room for others.
+// wasCut detects a prompt that the server silently truncated, as local servers do: it counted far
+// fewer tokens than the prompt has words. In every known tokenizer a word is at least one token; the
+// limit is half of that.
 func wasCut(req *llm.Request, r *llm.Response) error {
 	size := 0
 	for i := range req.Messages {
@@ -156,7 +155,7 @@ func wasCut(req *llm.Request, r *llm.Response) error {
 			size += len(p.Text)
 		}
 	}
-	if n := r.Usage.Input; n <= 0 || size < 8*n { // as good as always: nothing is counted
+	if n := r.Usage.Input; n <= 0 || size < 8*n { // the usual case: count nothing
 		return nil
 	}
 	words := 0
@@ -169,7 +168,7 @@ func wasCut(req *llm.Request, r *llm.Response) error {
 		return nil
 	}
 	return &llm.Error{Kind: llm.KindTooLong, Usage: r.Usage, Message: fmt.Sprintf(
-		"the server cut the prompt without saying so: it counted %d tokens for %d words; raise its context size", r.Usage.Input, words)}
+		"the server truncated the prompt without an error: it counted %d tokens for %d words; raise its context size", r.Usage.Input, words)}
 }
 
 func countWords(s string) int {
@@ -184,13 +183,12 @@ func countWords(s string) int {
 	return n
 }
 
-// streams decides whether an answer is worth streaming: when somebody waits for its
-// beginning, or when it may take so long that a silent connection would be cut.
-// Otherwise a whole answer costs far less to read.
+// streams reports whether to stream the answer: if the caller waits for its beginning, or if it may
+// take so long that an idle connection would be closed. Otherwise a whole answer costs less CPU.
 func (m *Model) streams(ctx context.Context, req *llm.Request, c provider.Capability) bool {
 	switch {
 	case req.TokenIDs && c.MetaInfo:
-		return false // it refuses to tell them in a stream
+		return false // the server does not stream them
 	case m.p.Stream == "always":
 		return true
 	case m.p.Stream == "never":
@@ -216,7 +214,7 @@ func (m *Model) capability(model string) provider.Capability {
 	return c
 }
 
-// sizeOf guesses the size of a request's body, a little high.
+// sizeOf estimates the size of a request's body, a little too high.
 func sizeOf(req *llm.Request) int {
 	n := 512
 	for i := range req.Messages {

@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// maxStreams is how many calls share an HTTP/2 connection. Servers commonly allow
-// 100 and more; staying below means that no call waits inside the transport.
+// maxStreams is the number of calls that share an HTTP/2 connection. Most servers allow at least
+// 100. With fewer, no call waits inside the transport.
 const maxStreams = 90
 
-// pool hands out transports. Over HTTP/1.1 there is one, which keeps as many idle
-// connections as were ever in use. Over HTTP/2 there are as many as are needed, each
-// held to one connection: a single transport dials once per call in a burst.
+// pool provides transports. One transport serves HTTP/1.1, and keeps every connection for later use.
+// For HTTP/2 there are as many as needed, each with one connection, since a single transport would
+// dial for every call of a burst.
 type pool struct {
 	plain *http.Transport
-	large *http.Transport // for long prompts: a buffer that holds much of one saves writes
+	large *http.Transport // for long prompts: a larger buffer saves writes
 
 	shared bool // HTTP/2 is wanted
 	secure bool
 
-	// Whether a TLS server speaks HTTP/2 is known only after a handshake. Until then
-	// one call at a time goes ahead, holding gate; ready is closed when it is known.
+	// Only a handshake shows whether a TLS server speaks HTTP/2. Until then one call at a time
+	// proceeds, and holds gate. ready is closed when it is known.
 	gate  chan struct{}
 	ready chan struct{}
 	once  sync.Once
@@ -40,11 +40,11 @@ type shard struct {
 	load int // calls in flight, under pool.mu
 }
 
-// lane is a transport held by one call.
-type lane struct {
+// loan is a transport that one call uses.
+type loan struct {
 	rt    *http.Transport
 	shard *shard
-	scout bool // it holds the gate
+	scout bool // the call holds gate
 }
 
 func newPool(shared, secure bool) *pool {
@@ -62,7 +62,7 @@ const (
 	longBody    = 8 << 10 // of a request, worth a large buffer
 )
 
-// oldTransport makes one for HTTP/1.1, which keeps as many connections as were ever in use.
+// oldTransport returns a transport for HTTP/1.1 that keeps every connection.
 func oldTransport(writeBuffer int) *http.Transport {
 	t := transport()
 	t.WriteBufferSize = writeBuffer
@@ -80,8 +80,8 @@ func (p *pool) http1(size int) *http.Transport {
 	return p.plain
 }
 
-// transport makes one tuned for very many small exchanges: the buffers are per
-// connection, and requests larger than one bypass it.
+// transport returns a transport for very many small exchanges. Its buffers are small, since every
+// connection has them.
 func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -91,14 +91,14 @@ func transport() *http.Transport {
 		ReadBufferSize:         smallBuffer,
 		WriteBufferSize:        smallBuffer,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // answers are small; one that comes compressed is read all the same
+		DisableCompression:     true, // answers are small; a compressed one is still read
 	}
 }
 
-// take returns a transport for one call with a body of that size; give must follow.
-func (p *pool) take(ctx context.Context, size int) (lane, error) {
+// take returns a transport for one call with a body of that size. Call give after it.
+func (p *pool) take(ctx context.Context, size int) (loan, error) {
 	if !p.shared {
-		return lane{rt: p.http1(size)}, nil
+		return loan{rt: p.http1(size)}, nil
 	}
 	scout := false
 	select {
@@ -109,17 +109,17 @@ func (p *pool) take(ctx context.Context, size int) (lane, error) {
 		case p.gate <- struct{}{}:
 			scout = true
 		case <-ctx.Done():
-			return lane{}, context.Cause(ctx)
+			return loan{}, context.Cause(ctx)
 		}
 	}
 	if p.old.Load() {
-		return lane{rt: p.http1(size), scout: scout}, nil
+		return loan{rt: p.http1(size), scout: scout}, nil
 	}
 	s := p.board()
-	return lane{rt: s.Transport, shard: s, scout: scout}, nil
+	return loan{rt: s.Transport, shard: s, scout: scout}, nil
 }
 
-func (p *pool) give(l lane) {
+func (p *pool) give(l loan) {
 	if l.scout {
 		<-p.gate
 	}
@@ -130,7 +130,7 @@ func (p *pool) give(l lane) {
 	}
 }
 
-// board takes a place on the first connection that has one, or on a new one.
+// board returns the first connection with room for a call, or a new one.
 func (p *pool) board() *shard {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"parley/internal/wire/redact"
 )
 
-// Raw sends call and waits for the header of its answer, whatever its status: it is for
-// who hands the answer on as it is. The body is then read with Read.
+// Raw sends call and waits for the header of its answer, whatever its status. It is for callers that
+// relay the answer. They read the body with Read.
 func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ error) {
 	if ctx.Err() != nil {
 		return nil, 0, c.broken(ctx, ctx.Err(), false)
@@ -21,7 +21,7 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 		return nil, 0, c.broken(ctx, err, false)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
-	a := &Answer{c: c, lane: l, cancel: cancel, start: time.Now()}
+	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
 	req, err := c.request(inner, call, &a.sent)
 	if err != nil {
@@ -47,10 +47,9 @@ func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ e
 	return a, res.StatusCode, nil
 }
 
-// Read reads some of the body of an answer that came by Raw, and returns io.EOF at its
-// end. Only the time spent in it counts as silence of the server, so that a reader may be
-// slow. All of the body must come within the timeout, or that much since the last Alive. Any
-// other error is an *llm.Error.
+// Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts
+// only the time spent in Read, from the beginning or from the last Alive, so that the caller may be
+// slow. Any other error is an *llm.Error.
 func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent) - a.quiet)
 	from := time.Now()
@@ -63,21 +62,21 @@ func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	return n, err
 }
 
-// Alive notes that what was read is a sign of life: a whole event of a stream.
+// Alive restarts the timeout, after a complete event of a stream.
 func (a *Answer) Alive() { a.spent, a.quiet = a.spent+a.quiet, 0 }
 
-// Size is how long the body is by its header, or -1 where that is not known.
+// Size returns the length of the body by its header, or -1 if it is unknown.
 func (a *Answer) Size() int64 { return a.size }
 
-// Drain reads what little may follow the last event of a stream, so that the connection
-// can be used again.
+// Drain reads the few bytes that may follow the last event of a stream, so that the connection can be
+// used again.
 func (a *Answer) Drain() {
 	a.life.Reset(afterEnd)
 	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
 }
 
-// Hide is what takes the key out of the body, which Read does not do.
+// Hide returns the Redactor for the body. Read does not remove the key.
 func (a *Answer) Hide() *redact.Redactor { return a.hide }
 
-// LooksJSON says what is wrong with a body that cannot be JSON.
+// LooksJSON returns an error if a body cannot be JSON.
 func (a *Answer) LooksJSON(b []byte) error { return fault.LooksJSON(b, a.Header.Get("Content-Type")) }

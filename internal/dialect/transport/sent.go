@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// body reads a request's body and notes when all of it was read.
+// body reads a request's body, and sets sent when all of it was read.
 type body struct {
 	bytes.Reader
 	sent *atomic.Bool
@@ -27,7 +27,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo is for whoever copies without Read.
+// WriteTo implements io.WriterTo.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
 	n, err := b.Reader.WriteTo(w)
 	if b.Len() == 0 {

@@ -12,8 +12,8 @@ import (
 	"parley/llm"
 )
 
-// session says in call which session req is of, in the way that the provider wants. It
-// returns req, without a session where the provider is not to know.
+// session adds the session of req to call, in the way that the provider wants. It returns req,
+// without the session if the provider must not see it.
 func (m *Model) session(call *Call, req *llm.Request) (*llm.Request, error) {
 	if req.Session == "" {
 		return req, nil
@@ -35,23 +35,21 @@ func (m *Model) session(call *Call, req *llm.Request) (*llm.Request, error) {
 	return req, nil
 }
 
-// maxSession is the longest name of a session that is sent.
+// maxSession is the maximum length of a session's name.
 const maxSession = 200
 
-// sessionPath is where a session is, below the base URL: one step of a path, whatever its
-// name holds.
+// sessionPath returns the path of a session below the base URL. It is always one path segment.
 func sessionPath(session string) (string, error) {
 	if session == "" || session == "." || session == ".." || len(session) > maxSession {
-		return "", fault.BadRequest("%q cannot be the name of a session in an address", fault.Clean(session, 50))
+		return "", fault.BadRequest("%q cannot be the name of a session in a URL", fault.Clean(session, 50))
 	}
 	return "/" + url.PathEscape(session), nil
 }
 
-// Alive says whether the server can be reached: see Client.
+// Alive returns an error if the server cannot be reached: see Client.
 func (m *Model) Alive(ctx context.Context) error { return m.c.Alive(ctx) }
 
-// Alive says whether the server can be reached: whether it answers at all, and not with a
-// failure of its own.
+// Alive returns an error if the server cannot be reached, or answers with a server error.
 func (c *Client) Alive(ctx context.Context) error {
 	a, err := c.Do(ctx, Call{Method: http.MethodGet, Path: "/models"})
 	if err == nil {
@@ -65,7 +63,7 @@ func (c *Client) Alive(ctx context.Context) error {
 	return nil
 }
 
-// Load reads how busy the server is from its page for Prometheus.
+// Load reads the server's load from its Prometheus metrics.
 func (m *Model) Load(ctx context.Context) (replica.Load, error) {
 	var r replica.Reader
 	if err := m.small(ctx, Call{Method: http.MethodGet, Path: m.p.Metrics, Root: true}, r.Line); err != nil {
@@ -74,7 +72,7 @@ func (m *Model) Load(ctx context.Context) (replica.Load, error) {
 	return r.Load()
 }
 
-// End closes a session at its address.
+// End closes a session.
 func (m *Model) End(ctx context.Context, session string, whole bool) error {
 	at, err := sessionPath(session)
 	if err != nil {
@@ -91,7 +89,7 @@ func (m *Model) End(ctx context.Context, session string, whole bool) error {
 	return m.small(ctx, Call{Path: at + "/close", Body: body}, nil)
 }
 
-// small makes an exchange beside the answers, and hands the lines that come to each.
+// small makes a small exchange, and calls each with the lines of its answer.
 func (m *Model) small(ctx context.Context, call Call, each func(line []byte)) error {
 	a, err := m.c.Do(ctx, call)
 	if err != nil {

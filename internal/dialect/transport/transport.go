@@ -1,22 +1,18 @@
-// Package transport is the HTTP underneath every dialect: connections, deadlines,
-// bounded bodies, server-sent events, and the one place where what a server says
-// or fails to say becomes an *llm.Error with its Kind.
+// Package transport is the HTTP underneath every dialect: connections, deadlines, bounded bodies and
+// server-sent events. It turns every failure into an *llm.Error with its Kind.
 //
-// What it promises: no call outlives its context or the provider's Timeout without
-// a sign of life, which is the header, and then a whole line or event of a stream, or else the
-// whole body; no stream lasts over an hour, or the Timeout; no answer is read beyond its bound; a
-// call starts no goroutine of its own; and nothing that leaves the package holds the key, even
-// when a server echoes it in a header, a body or an error: see package redact. A Client may be
-// used from any number of goroutines at once.
+// It promises that a call ends with its context, and when the server sends nothing complete for the
+// provider's Timeout: a header, a line or event of a stream, or a whole body. No stream lasts longer
+// than an hour, or the Timeout if that is longer. No answer is read beyond its limit. A call starts
+// no goroutine. Nothing that leaves the package holds the key, even if a server echoes it: see
+// package redact. A Client may be used from several goroutines at once.
 //
-// One request is sent at most once, with one exception. A server may close a
-// kept-alive connection just as a request is put on it; when that connection ends
-// before the first byte of an answer, the request goes out again on another. The
-// server has then, as good as always, not seen it. All other trying again is
-// dispatch's.
+// A request is sent once, with one exception. A server may close an idle connection just when a
+// request is sent on it. If the connection ends before the first byte of an answer, the request is
+// sent again on another one: the server has almost certainly not seen it. Package dispatch does all
+// other retries.
 //
-// What it is not for: it knows no dialect's requests and answers, and it does not
-// wait and retry.
+// It does not know the requests and answers of any dialect.
 package transport
 
 import (
@@ -39,12 +35,12 @@ const (
 	defaultMaxBody = 64 << 20
 )
 
-// Config is what a dialect adds to a provider's data.
+// Config is what a dialect adds to the data of a provider.
 type Config struct {
 	KeyHeader string            // the header that carries the key. Default: Authorization
-	KeyPrefix string            // what stands before the key there, such as "Bearer "
-	Header    map[string]string // sent with every request; the provider's own headers win
-	MaxBody   int64             // most bytes of an answer. Default: 64 MB
+	KeyPrefix string            // before the key, such as "Bearer "
+	Header    map[string]string // sent with every request; the provider's headers replace it
+	MaxBody   int64             // maximum size of an answer. Default: 64 MB
 }
 
 // Client speaks HTTP to one provider.
@@ -56,23 +52,23 @@ type Client struct {
 	timeout time.Duration
 	maxBody int64
 	pool    *pool
-	reached atomic.Bool // it has answered once
+	reached atomic.Bool // the server has answered once
 	bufs    sync.Pool   // *[]byte, of answers
 	readers sync.Pool   // *bufio.Reader, of streams
 }
 
-// New makes the Client of a provider. It reads the key from the environment: a
-// variable that is named but not set is an error.
+// New returns the Client of a provider. It reads the key from the environment. It is an error if the
+// variable is not set.
 func New(p provider.Provider, c Config) (*Client, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if len(p.BaseURLs) > 0 {
-		return nil, fmt.Errorf("provider %s: base_urls: this is for one server: give it a base_url", p.Name)
+		return nil, fmt.Errorf("provider %s: base_urls: want one server; use base_url", p.Name)
 	}
 	base, err := url.Parse(strings.TrimRight(p.BaseURL, "/"))
 	if err != nil {
-		return nil, fmt.Errorf("provider %s: base_url: is not an address", p.Name)
+		return nil, fmt.Errorf("provider %s: base_url: it is not a URL", p.Name)
 	}
 	key, err := readKey(p)
 	if err != nil {
@@ -105,18 +101,18 @@ func readKey(p provider.Provider) (string, error) {
 	}
 	key := strings.TrimSpace(os.Getenv(p.KeyEnv))
 	if key == "" {
-		return "", fmt.Errorf("provider %s: the environment variable %s is not set; export it with your key, or use sim/any to play without one", p.Name, p.KeyEnv)
+		return "", fmt.Errorf("provider %s: the environment variable %s is not set; export it with your key, or use sim/any, which needs no key", p.Name, p.KeyEnv)
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("provider %s: the value of %s holds a character that no key has", p.Name, p.KeyEnv)
+		return "", fmt.Errorf("provider %s: the value of %s has a character that no key has", p.Name, p.KeyEnv)
 	}
 	return key, nil
 }
 
 func headers(p provider.Provider, c Config, key string) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"parley"}}
-	// An empty list is not sent. It tells net/http that the request may go out again
-	// when a kept-alive connection turns out to be dead: see the package comment.
+	// net/http does not send an empty list. It means that the request may be sent again if an idle
+	// connection is dead: see the package comment.
 	h["X-Idempotency-Key"] = []string{}
 	for k, v := range c.Header {
 		h.Set(k, v)
@@ -134,5 +130,5 @@ func headers(p provider.Provider, c Config, key string) http.Header {
 	return h
 }
 
-// Hide is what takes the key out of what the server sends; nil where there is none.
+// Hide returns the Redactor for what the server sends, or nil if there is no key.
 func (c *Client) Hide() *redact.Redactor { return c.hide }

@@ -9,7 +9,7 @@ import (
 	"parley/internal/wire/fault"
 )
 
-// unzip puts a decompressor before the body where the server compressed it unasked.
+// unzip decompresses the body if the server compressed it, although we did not ask for it.
 func (a *Answer) unzip() error {
 	switch enc := strings.ToLower(a.Header.Get("Content-Encoding")); enc {
 	case "", "identity":
@@ -19,7 +19,7 @@ func (a *Answer) unzip() error {
 		a.body = &lateBody{open: unzipper(a.body)}
 		return nil
 	default:
-		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which was not asked for", enc), nil)
+		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which we did not ask for", enc), nil)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/report/chart"
 	"parley/internal/view"
+	"parley/internal/view/optional"
 	"parley/world"
 )
 
@@ -21,7 +22,7 @@ type Palette struct {
 	own   []string // seats with a colour from the kind
 	kind  string
 	by    map[string][2]string // the kind's colours, by seat
-	// Failed is the error of view.CallPart if the kind failed to give its colours.
+	// Failed is the error of optional.Call if the kind failed to give its colours.
 	Failed error
 }
 
@@ -34,7 +35,7 @@ var (
 func NewPalette(r *view.Run, kind world.Kind) *Palette {
 	p := &Palette{kind: kind.Name}
 	if painter, ok := world.As[world.Painter](kind); ok && classRE.MatchString(kind.Name) {
-		p.Failed = view.CallPart(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
+		p.Failed = optional.Call(kind, "Colours", func() error { p.by = painter.Colours(); return nil })
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.by)) {
 		if c := p.by[seat]; colourRE.MatchString(c[0]) && colourRE.MatchString(c[1]) {

@@ -3,7 +3,7 @@ package page
 import (
 	"html/template"
 
-	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/world"
 )
 
@@ -60,7 +60,7 @@ type Transcript struct {
 
 // TranscriptLine is a line of a Transcript.
 type TranscriptLine struct {
-	view.Line
+	transcript.Line
 	Class string // the colour of its seat
 	Data  bool   // data for programs, which is folded
 	Right bool   // at the right, as every other seat is

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/internal/stats"
-	"parley/internal/view"
+	"parley/internal/view/transcript"
 	"parley/llm"
 	"parley/world"
 )
@@ -35,7 +35,7 @@ func table(name string) *Table {
 }
 
 func document() *Document {
-	transcript := Transcript{ID: "e-0", Title: "Episode 0", State: "ended", Scores: hostile, Lines: []TranscriptLine{{Line: view.Line{Seat: hostile, Agent: hostile, Label: hostile, Said: view.SaidAnswer, Text: hostile}, Class: "s0", Cut: true}}}
+	transcript := Transcript{ID: "e-0", Title: "Episode 0", State: "ended", Scores: hostile, Lines: []TranscriptLine{{Line: transcript.Line{Seat: hostile, Agent: hostile, Label: hostile, Said: transcript.SaidAnswer, Text: hostile}, Class: "s0", Cut: true}}}
 	return &Document{Title: hostile, Made: hostile, Sections: []Section{{
 		ID: "one", Title: hostile, Text: hostile, Blocks: []Block{
 			{Title: hostile, Caption: hostile, Table: table("first"), Folded: true},

@@ -1,11 +1,10 @@
-// Package auth decides which requests the HTTP servers of Parley answer. Every server is made
-// by Guard.Server, so none can forget a check.
+// Package auth decides which requests the HTTP servers of Parley answer. Guard.Server makes every server, so
+// none can forget a check.
 //
-// What it promises: a request is answered only if its Host is one of a short exact list, which
-// stops DNS rebinding; if no web page of another origin sent it; and if it carries one of the
-// server's keys, where the server has keys. Only hashes of keys are kept, and comparing them
-// takes the same time whatever is sent. A client has a bounded time to send its header and its
-// body. Answers may take as long as they take.
+// It promises that a request is answered only if its Host is on a short exact list, which stops DNS rebinding;
+// if no web page of another origin sent it; and if it has one of the server's keys, if there are any. It keeps
+// only hashes of keys and compares them in constant time. A client has limited time to send its header and
+// body; answers may take any time.
 //
 // It is not for the text of a refusal: every server writes that in its own format.
 package auth
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// Keys are the hashes of a server's keys. None: the server asks for no key.
+// Keys are the hashes of a server's keys. If empty, the server needs no key.
 type Keys [][sha256.Size]byte
 
 // New hashes keys.
@@ -30,7 +29,7 @@ func New(list []string) (k Keys) {
 	return k
 }
 
-// Has says whether key is one of k.
+// Has reports whether key is one of k.
 func (k Keys) Has(key string) bool {
 	sum, found := sha256.Sum256([]byte(key)), 0
 	for i := range k {
@@ -39,8 +38,8 @@ func (k Keys) Has(key string) bool {
 	return found == 1
 }
 
-// headers are those in which clients send a key, and what stands before it there. The first
-// that has one counts. The first usual of them are of formats that the servers speak.
+// headers returns the headers in which clients send a key, and the prefix of the key. The first with a key
+// counts. The first usual of them belong to formats that the servers speak.
 func headers() [numHeaders]struct{ name, prefix string } {
 	return [...]struct{ name, prefix string }{
 		{"X-Api-Key", ""}, {"Authorization", "Bearer "}, {"Api-Key", ""}, {"X-Goog-Api-Key", ""},
@@ -52,7 +51,7 @@ const (
 	numHeaders = 4
 )
 
-// IsKey says whether a header, by its canonical name, is one in which clients send a key.
+// IsKey reports whether clients send keys in a header of this canonical name.
 func IsKey(name string) bool {
 	for _, header := range headers() {
 		if header.name == name {
@@ -62,7 +61,7 @@ func IsKey(name string) bool {
 	return false
 }
 
-// Sent is the key of a request, in any vendor's header.
+// Sent returns the key of a request, from any vendor's header.
 func Sent(h http.Header) string {
 	if all := All(h); len(all) > 0 {
 		return all[0]
@@ -70,7 +69,7 @@ func Sent(h http.Header) string {
 	return ""
 }
 
-// Usual is the key of a request that came in Authorization or X-Api-Key.
+// Usual returns the key of a request in Authorization or X-Api-Key.
 func Usual(h http.Header) string {
 	if keys := sent(h, usual); len(keys) > 0 {
 		return keys[0]
@@ -78,10 +77,10 @@ func Usual(h http.Header) string {
 	return ""
 }
 
-// All are the different keys of a request.
+// All returns the different keys of a request.
 func All(h http.Header) []string { return sent(h, numHeaders) }
 
-// sent are the different keys in the first headers.
+// sent returns the different keys in the first headers.
 func sent(h http.Header, first int) (keys []string) {
 	for i, header := range headers() {
 		if i >= first {
@@ -98,15 +97,15 @@ func sent(h http.Header, first int) (keys []string) {
 
 // Refusal is why a request is not answered.
 type Refusal struct {
-	Status  int    // of HTTP
+	Status  int    // HTTP status
 	Code    string // host_refused, origin_refused or invalid_api_key
-	Message string // what is wrong, and what allows it
+	Message string // what is wrong and how to allow it
 }
 
-// Access is by which names a server may be used, and from which web pages.
+// Access lists the names of a server, and the web pages that may use it.
 type Access struct {
-	// Hosts are names for the server that clients may use: NAME for any port, or NAME:PORT. A
-	// loopback name and the address that a connection was made to need not be listed.
+	// Hosts are names that clients may use for the server: NAME for any port, or NAME:PORT. Loopback names and
+	// the address of the connection are always allowed.
 	Hosts []string
 	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
 	Origins []string
@@ -115,14 +114,14 @@ type Access struct {
 // Guard admits requests to a server.
 type Guard struct {
 	Access Access
-	// Keys are the keys that clients must send one of. Default: none.
+	// Keys are the keys of which clients must send one. Default: none.
 	Keys Keys
-	// Public says which requests need no key, such as those for a server's health. They are
-	// still refused to web pages and under another Host. Default: none.
+	// Public reports whether a request needs no key, such as one for a server's health. Host and Origin are
+	// still checked. Default: none.
 	Public func(*http.Request) bool
-	// Refuse answers a request that is refused, in the format of the server.
+	// Refuse answers a refused request, in the format of the server.
 	Refuse func(http.ResponseWriter, *http.Request, Refusal)
-	// Patience is how long a client may take to send a request. Default: 1 minute.
+	// Patience bounds the time of a client to send a request. Default: 1 minute.
 	Patience time.Duration
 }
 
@@ -140,9 +139,8 @@ func (g *Guard) refusal(r *http.Request) *Refusal {
 	return nil
 }
 
-// origin returns why a request is refused that a browser sent, or nothing. A browser says so in
-// Origin or in Sec-Fetch-Site. These servers have no pages of their own, so a request that a
-// page sends comes from elsewhere; only "none" is a person's, who typed the address.
+// origin returns why a request from a browser is refused, or "". A browser sets Origin or Sec-Fetch-Site.
+// These servers have no pages, so every page is from elsewhere; "none" means that a person typed the address.
 func (g *Guard) origin(h http.Header) string {
 	origins, site := h["Origin"], h["Sec-Fetch-Site"]
 	if len(origins) == 0 && (len(site) == 0 || len(site) == 1 && site[0] == "none") {
@@ -157,7 +155,7 @@ func (g *Guard) origin(h http.Header) string {
 	return "the web page " + short(strings.Join(origins, ", ")) + " sent this request, and this server does not serve web pages: --allow-origin allows an origin"
 }
 
-// short is the beginning of a text that came from outside.
+// short returns the beginning of a text from outside.
 func short(text string) string {
 	if len(text) > 100 {
 		text = text[:100] + "…"

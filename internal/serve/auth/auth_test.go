@@ -46,7 +46,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// request is one that came to a local address with a Host.
+// request returns a request to a local address with a Host.
 func request(host, local string) *http.Request {
 	at, err := net.ResolveTCPAddr("tcp", local)
 	if err != nil {
@@ -68,7 +68,7 @@ func status(r *Refusal) int {
 	return r.Status
 }
 
-// TestHost tries what a rebinding page, a proxy or a careless client puts into Host.
+// TestHost tries what a rebinding page, a proxy or a careless client sends in Host.
 func TestHost(t *testing.T) {
 	t.Parallel()
 	const here = "127.0.0.1:8090"
@@ -147,7 +147,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestOrigin: no web page is served but those that are allowed, with or without a key.
+// TestOrigin checks that only allowed web pages are served, with or without a key.
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -200,7 +200,7 @@ func TestAccessIsChecked(t *testing.T) {
 	}
 }
 
-// pipe serves a guard on one connection in memory, which has the address of loopback.
+// pipe serves a guard on one in-memory connection with a loopback address.
 type pipe struct {
 	net.Conn
 	local net.Addr
@@ -222,7 +222,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return l.local }
 
-// talk serves next, and hands the client's end of a connection to client.
+// talk serves next and passes the client's end of a connection to client.
 func talk(t *testing.T, g *Guard, next http.Handler, client func(net.Conn)) {
 	t.Helper()
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8090}
@@ -240,14 +240,14 @@ func talk(t *testing.T, g *Guard, next http.Handler, client func(net.Conn)) {
 	<-served
 }
 
-// TestSlowBody: a body that comes a byte a second ends after the patience, whether or not
-// somebody reads it, and a slow header does too.
+// TestSlowBody checks that a body or a header that arrives a byte a second ends after the patience, whether or
+// not it is read.
 func TestSlowBody(t *testing.T) {
 	t.Parallel()
 	for name, next := range map[string]http.HandlerFunc{
 		"read": func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadAll(r.Body); err == nil {
-				t.Error("all of the body came")
+				t.Error("the whole body arrived")
 			}
 		},
 		"not read": func(http.ResponseWriter, *http.Request) {},
@@ -271,8 +271,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestSlowAnswer: the patience is for the request alone. An answer takes as long as it takes, with
-// and without a body before it.
+// TestSlowAnswer checks that the patience is only for the request: an answer may take any time.
 func TestSlowAnswer(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{
@@ -308,7 +307,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestTargets sends what clients do not send: the guard sees it all.
+// TestTargets checks that the guard sees unusual request targets.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

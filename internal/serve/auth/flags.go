@@ -15,8 +15,8 @@ type Flags struct {
 	Open        bool     `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
-// Access checks the flags. A server without keys serves this machine only, unless --open is
-// given. keyFlag names the flag for keys; empty: the server has none.
+// Access checks the flags. A server without keys serves only this machine, unless --open is given. keyFlag
+// names the flag for keys; it is empty if the server has none.
 func (f *Flags) Access(addr, keyFlag string, keys bool) (Access, error) {
 	a := Access{Hosts: f.AllowHost, Origins: f.AllowOrigin}
 	if err := a.Check(); err != nil {
@@ -31,13 +31,13 @@ func (f *Flags) Access(addr, keyFlag string, keys bool) (Access, error) {
 		return a, f.exposed(addr, keyFlag)
 	}
 	if ip == nil && host != "" && host != "localhost" {
-		a.Hosts = append([]string{host}, a.Hosts...) // the name it listens at is one of its own
+		a.Hosts = append([]string{host}, a.Hosts...) // the name of its own address
 	}
 	return a, nil
 }
 
-// Listen listens at addr. What the name in it stands for is known only then: one that looks like
-// this machine alone must be.
+// Listen listens at addr. Only then it is known what the name stands for, so Listen checks again that a server
+// without keys serves only this machine.
 func (f *Flags) Listen(ctx context.Context, addr, keyFlag string, keys bool) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *Flags) exposed(addr, keyFlag string) error {
 	return fmt.Errorf("--addr %s would serve other machines without a key: set one with %s, or say --open", addr, keyFlag)
 }
 
-// KeysFrom reads a server's own keys from the environment variable of this name, which a flag gives.
+// KeysFrom reads a server's own keys from the environment variable that a flag names.
 func KeysFrom(lookup func(string) (string, bool), flag, env string) (keys []string, err error) {
 	if env == "" {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// host returns why the Host of a request is refused, or nothing. A page that rebinds its own
-// name to this machine sends that name, which is not on the list.
+// host returns why the Host of a request is refused, or "". A page that rebinds its own name to this machine
+// sends that name, which is not on the list.
 func (g *Guard) host(r *http.Request) string {
 	switch {
 	case r.URL.Host != "" || r.URL.Scheme != "" || r.Method == http.MethodConnect:
@@ -24,7 +24,7 @@ func (g *Guard) host(r *http.Request) string {
 	return "Host " + short(r.Host) + " is not a name of this server: use its address, or allow the name with --allow-host"
 }
 
-// known says whether the Host of a request is a name of the server.
+// known reports whether the Host of a request is a name of the server.
 func (g *Guard) known(r *http.Request) bool {
 	name, port, ok := splitHost(r.Host)
 	if !ok {
@@ -42,8 +42,8 @@ func (g *Guard) known(r *http.Request) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}
-	// An address is compared as such: one that is written in octal, as one number or with a
-	// zone is no address here, and the same one in another family is another one.
+	// Addresses are compared exactly: one in octal, as one number or with a zone is not accepted, and neither
+	// is the same address in another family.
 	addr, err := netip.ParseAddr(name)
 	if err != nil || addr.Zone() != "" {
 		return false
@@ -55,7 +55,7 @@ func (g *Guard) known(r *http.Request) bool {
 	return ok && addr == here.Unmap()
 }
 
-// samePort says whether a port in Host is the one that was listened at. None is the scheme's.
+// samePort reports whether a port in Host is the port of the server. No port means that of the scheme.
 func samePort(port string, local int, tls bool) bool {
 	if port == "" {
 		return local == 443 && tls || local == 80 && !tls
@@ -84,7 +84,7 @@ func splitHost(s string) (name, port string, ok bool) {
 	return name, port, true
 }
 
-// Check says what is wrong with the names and origins that are to be allowed.
+// Check checks the names and origins.
 func (a Access) Check() error {
 	for _, h := range a.Hosts {
 		name, port, ok := splitHost(h)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Server returns an http.Server that answers what the guard admits. All servers of Parley are
-// made by it.
+// Server returns an http.Server that answers what the guard admits. It makes all servers of Parley.
 func (g *Guard) Server(next http.Handler) *http.Server {
 	patience := g.patience()
 	return &http.Server{
@@ -16,13 +15,13 @@ func (g *Guard) Server(next http.Handler) *http.Server {
 		ReadHeaderTimeout: min(patience, 30*time.Second),
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // it would say what clients did wrong
+		ErrorLog:          log.New(io.Discard, "", 0), // it would log the mistakes of clients
 
 		DisableGeneralOptionsHandler: true, // it would answer OPTIONS * before the guard
 	}
 }
 
-// Wrap returns a handler that hands on to next what the guard admits.
+// Wrap returns a handler that passes admitted requests to next.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	patience := g.patience()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,7 +30,7 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		}
 		if why := g.refusal(r); why != nil {
 			if r.ProtoMajor == 1 && r.ContentLength != 0 {
-				w.Header().Set("Connection", "close") // or the body would be waited for
+				w.Header().Set("Connection", "close") // otherwise the server would wait for the body
 			}
 			g.Refuse(w, r, *why)
 			return
@@ -47,9 +46,9 @@ func (g *Guard) patience() time.Duration {
 	return g.Patience
 }
 
-// body is that of a request, which must come in time. The time ends with the body: a deadline
-// that were still there would end an answer that is waited for. It stays where a handler leaves
-// some of the body unread, since the server then reads a little more of it.
+// body is the body of a request, with a deadline. Reading it to its end removes the deadline, which would
+// otherwise end the answer. If a handler leaves some of it unread, the deadline stays, since the server then
+// reads a little more.
 type body struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -57,7 +56,7 @@ type body struct {
 
 func bound(w http.ResponseWriter, in io.ReadCloser, patience time.Duration) io.ReadCloser {
 	b := &body{in, http.NewResponseController(w)}
-	_ = b.control.SetReadDeadline(time.Now().Add(patience)) // a writer without deadlines is a test's
+	_ = b.control.SetReadDeadline(time.Now().Add(patience)) // only tests have a writer without deadlines
 	return b
 }
 

@@ -7,7 +7,7 @@ import (
 	"parley/llm"
 )
 
-// accounts is a provider at which every key is an account of its own.
+// accounts is a provider at which every key is its own account.
 func accounts(w http.ResponseWriter, r *http.Request) {
 	const spent = `{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}`
 	const slower = `{"error":{"message":"Rate limit reached.","type":"requests","code":"rate_limit_exceeded"}}`
@@ -29,15 +29,15 @@ func accounts(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestClientsAccounts hands on clients' own keys: what a provider says of one client's key,
-// credit or rates is recorded as what it is, and stops no other client.
+// TestClientsAccounts checks that errors about one client's key, credit or rates are recorded as such and stop
+// no other client.
 func TestClientsAccounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, key string
 		header    []string
 		status    int
-		kind      llm.Kind // "": it is answered
+		kind      llm.Kind // empty: an answer
 	}{
 		{"no header", "", nil, 401, llm.KindAuth},
 		{"no key", "Bearer ", nil, 401, llm.KindAuth},
@@ -65,7 +65,7 @@ func TestClientsAccounts(t *testing.T) {
 	}
 }
 
-// TestOwnAccount asks with the gateway's own key. When that is refused, every call would be.
+// TestOwnAccount checks that a refused key of the gateway itself stops further calls.
 func TestOwnAccount(t *testing.T) {
 	t.Setenv("GATEWAY_TEST_KEY", "wrong")
 	up := script(accounts)

@@ -18,7 +18,7 @@ import (
 	"parley/llm"
 )
 
-// ask has a model answer the call: from the cache, or through dispatch.
+// ask answers the call by a model: from the cache, or through dispatch.
 func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	rec := &ledger.Call{}
 	t, e := x.aim()
@@ -52,49 +52,48 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 	x.keep(rec)
 }
 
-// aim finds who answers.
+// aim finds the model that answers.
 func (x *exchange) aim() (*target, *llm.Error) {
-	t, e := x.g.target(x.rt.api, x.call.Request.Model)
+	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	x.target = t
 	if e == nil {
-		x.span = x.g.cfg.Tracer.Start(x.header, x.rt.api, t.upstream.Provider(), x.session.ID, x.call)
+		x.span = x.g.cfg.Tracer.Start(x.header, x.rt.API, t.upstream.Provider(), x.session.ID, x.call)
 	}
 	return t, e
 }
 
-// misplaced tells, once for each upstream, that it does not know the address it is asked at.
-// The client gets the upstream's own words, which do not say where it was asked.
+// misplaced reports, once for each upstream, that it does not know its address. The client gets the upstream's
+// own words, which do not name the address.
 func (g *Gateway) misplaced(e *llm.Error) {
 	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || !strings.Contains(e.Message, " from http") {
 		return
 	}
-	if _, told := g.lost.LoadOrStore(e.Provider, true); !told {
+	if _, told := g.misplacedAt.LoadOrStore(e.Provider, true); !told {
 		g.tell("upstream %s: %s", e.Provider, e.Message)
 	}
 }
 
-// asked is the question as it is recorded: of the model that was really asked. The call is
-// over by then, so that nobody needs the client's name for it any more.
+// asked returns the request as it is recorded: with the model that was asked. The call is over, so nobody
+// needs the client's name of the model.
 func (x *exchange) asked() *llm.Request {
 	q := &x.call.Request
 	q.Model, q.Fallbacks = x.target.model, x.target.fallbacks
 	return q
 }
 
-// question is the call as dispatch sees it: how large it is, whom it asks, and its place
-// in the queue. It has no schema and no temperature, since the answer goes through as it is,
-// and to its own client only.
+// question returns the call as dispatch needs it: its size, its model, and its position in the queue. It has
+// no schema and no temperature, since the answer passes through unchanged.
 func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 	q := &x.call.Request
 	req := &llm.Request{
-		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.Most(), Tier: q.Tier,
-		Extra: q.Extra, Refers: q.Refers, Order: x.g.queue.place(&x.session.Next), Fallbacks: t.fallbacks,
+		Model: t.model, Messages: q.Messages, Tools: q.Tools, MaxTokens: x.call.MaxTokens(), Tier: q.Tier,
+		Extra: q.Extra, Refers: q.Refers, Order: x.g.queue.position(&x.session.Next), Fallbacks: t.fallbacks,
 	}
 	if max(x.call.Choices, x.call.Drafts) > 1 && q.MaxTokens == 0 && x.g.cfg.Budget > 0 {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Code: "max_tokens_missing",
 			Message: "n: with a budget to keep, a call for several answers must say how long they may be: set max_completion_tokens"}
 	}
-	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they weigh too
+	if q.Schema != nil || x.call.Unread > 0 || x.call.Audio { // they count as input
 		req.Extra = maps.Clone(q.Extra)
 		if req.Extra == nil {
 			req.Extra = map[string]json.RawMessage{}
@@ -110,7 +109,7 @@ func (x *exchange) question(t *target) (*llm.Request, *llm.Error) {
 	return req, nil
 }
 
-// failure says how a call ended that was ended from this side.
+// failure returns the error of a call that ended on this side.
 func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 	out := *e
 	cause := context.Cause(ctx)
@@ -123,7 +122,7 @@ func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 		if e.Kind != llm.KindCanceled {
 			out.Message += "; last: " + e.Message
 		}
-		x.flight.Status = 0 // what a provider said is not why it ended
+		x.flight.Status = 0 // the provider's status is not the cause
 	case errors.Is(cause, session.ErrAborted), errors.Is(cause, errStopping):
 		out.Kind, out.Status, out.Message = llm.KindCanceled, http.StatusServiceUnavailable, cause.Error()
 		x.flight.Status = 0
@@ -141,8 +140,7 @@ func (x *exchange) failure(ctx context.Context, e *llm.Error) *llm.Error {
 	return &out
 }
 
-// stop answers for a model of which the session has had enough: with words that tell an
-// agent to stop, in the form it expects.
+// stop answers for a model of which the session had all its answers: with a text that tells an agent to stop.
 func (x *exchange) stop(rec *ledger.Call) {
 	r := &llm.Response{
 		Text:   fmt.Sprintf("The step limit of this session is reached: %d answers of this model were given. Stop now: call no more tools and end the task with what you have.", x.g.cfg.MaxSteps),
@@ -153,21 +151,21 @@ func (x *exchange) stop(rec *ledger.Call) {
 	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
 	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
 	switch {
-	case x.rt.api == format.Embeddings:
+	case x.rt.API == format.Embeddings:
 		x.flight = nil
 		rec.Response = nil
 		x.finish(rec, &llm.Error{Kind: llm.KindRefused, Status: http.StatusTooManyRequests, Code: "max_steps", Message: "the step limit of this session is reached"})
 		return
 	case x.call.Stream:
 		h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
-		x.flight.Held = completion.AppendStream(nil, x.rt.api.NewWriter(meta), r)
+		x.flight.Held = completion.AppendStream(nil, x.rt.API.NewWriter(meta), r)
 	default:
-		x.flight.Held = x.rt.api.AppendResponse(nil, meta, r)
+		x.flight.Held = x.rt.API.AppendResponse(nil, meta, r)
 	}
 	x.finish(rec, nil)
 }
 
-// finish records the call, and only then sends the end of its answer.
+// finish records the call and then sends the end of its answer.
 func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	if x.patient != nil {
 		x.patient.Stop()
@@ -184,13 +182,13 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 		rec.Request = x.asked()
 	}
 	rec.Episode, rec.Turn, rec.Note = x.session.Episode, x.turn, x.note
-	rec.Label, rec.Digest, rec.At = string(x.rt.api), x.call.Turn(), time.Now()
+	rec.Label, rec.Digest, rec.At = string(x.rt.API), x.call.Turn(), time.Now()
 	rec.Wire = ledger.Wire{Status: f.Status, Type: f.Answer.Get("Content-Type"), Body: f.Held, Cut: x.out.gone}
 	if f.Begun() {
 		rec.Wire.Type, rec.Wire.Body = f.Type, append(f.Sent, f.Held...)
 	}
 	x.session.Answered(rec)
-	x.g.metrics.answered(x.rt.api, rec)
+	x.g.metrics.answered(x.rt.API, rec)
 	x.span.End(rec.Response, e)
 	began := time.Now()
 	err := x.g.ledger.Keep(rec)
@@ -204,7 +202,7 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	x.send(err)
 }
 
-// send sends what is left of the answer, unless it could not be recorded.
+// send sends the rest of the answer, unless it could not be recorded.
 func (x *exchange) send(unrecorded error) {
 	f := x.flight
 	switch {
@@ -214,35 +212,34 @@ func (x *exchange) send(unrecorded error) {
 	case unrecorded != nil:
 		x.fail(http.StatusInternalServerError, "record_failed", unrecorded.Error())
 	case f.Begun():
-		_, _ = x.out.Write(f.Held) // a client that went away now has missed the end only
+		_, _ = x.out.Write(f.Held) // the client may be gone
 	default:
 		x.out.whole(f.Status, f.Held, f.Answer)
 	}
 }
 
-// refuse puts an error into the form the client expects: the provider's own words where
-// there are some.
+// refuse sets the answer to an error: the provider's own words, if there are any.
 func (x *exchange) refuse(e *llm.Error) {
 	f := x.flight
-	status := statusOf(e, x.rt.api)
+	status := statusOf(e, x.rt.API)
 	code := e.Code
 	if code == "" {
 		code = string(e.Kind)
 	}
 	switch {
 	case f.Begun() && !f.Said:
-		f.Held = x.rt.api.AppendErrorEvent(nil, status, code, e.Message)
+		f.Held = x.rt.API.AppendErrorEvent(nil, status, code, e.Message)
 	case f.Begun(), f.Status >= 400 && f.Status == e.Status:
 	default:
 		f.Status, f.Answer = status, http.Header{"Content-Type": {"application/json"}}
-		f.Held = x.rt.api.AppendError(nil, status, code, e.Message)
+		f.Held = x.rt.API.AppendError(nil, status, code, e.Message)
 		if status == http.StatusServiceUnavailable {
 			f.Answer["Retry-After"] = []string{"1"}
 		}
 	}
 }
 
-// statusOf is the status that a client is told of an error.
+// statusOf returns the HTTP status of an error.
 func statusOf(e *llm.Error, api format.API) int {
 	if e.Status >= 400 {
 		return e.Status

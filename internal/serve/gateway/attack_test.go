@@ -18,7 +18,7 @@ import (
 	"parley/llm"
 )
 
-// raw sends bytes as they are and returns the connection and what reads its answers.
+// raw sends bytes unchanged and returns the connection and a reader of the answers.
 func (l *lab) raw(request string) (net.Conn, *bufio.Reader) {
 	l.t.Helper()
 	addr := strings.TrimPrefix(l.url, "http://")
@@ -34,7 +34,7 @@ func (l *lab) raw(request string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// post1 is a request over a connection of one's own.
+// post1 returns a request for a separate connection.
 func post1(body, header string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%s\r\n%s", chatPath, len(body), header, body)
 }
@@ -50,8 +50,7 @@ func statusOfRaw(t *testing.T, in *bufio.Reader) int {
 	return res.StatusCode
 }
 
-// TestTwoMeanings refuses bodies that a provider could read otherwise than the gateway, and
-// asks nobody.
+// TestTwoMeanings checks that a body that a provider could read differently is refused.
 func TestTwoMeanings(t *testing.T) {
 	t.Parallel()
 	up := script(saying("fine"))
@@ -74,8 +73,8 @@ func TestTwoMeanings(t *testing.T) {
 	}
 }
 
-// TestCacheIsNotShared: an answer that one key paid for goes to that key alone, and that of one
-// server never stands for another's.
+// TestCacheIsNotShared checks that an answer that one key paid for goes only to that key, and that servers do
+// not share answers.
 func TestCacheIsNotShared(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open(t.TempDir(), cachestore.Options{})
@@ -99,7 +98,7 @@ func TestCacheIsNotShared(t *testing.T) {
 	if r := l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Api-Key", "key-of-alice"); r.header.Get("X-Parley-Cached") != "true" || up.count() != 4 {
 		t.Errorf("%v: her own answer was not found", r.header)
 	}
-	// Equal members do not cancel out, so that no body stands for another.
+	// Equal members do not cancel out, so no two bodies share a digest.
 	other := script(saying("other"))
 	there := to(t, other, cached)
 	there.post("/v1/chat/completions", chatOf("m", "hi")).want(t, 200, "other")
@@ -109,7 +108,7 @@ func TestCacheIsNotShared(t *testing.T) {
 	}
 }
 
-// TestFallbackIsNotCached: what another model said is not kept as an answer of the first.
+// TestFallbackIsNotCached checks that the answer of a fallback is not cached for the first model.
 func TestFallbackIsNotCached(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open("", cachestore.Options{})
@@ -129,8 +128,7 @@ func TestFallbackIsNotCached(t *testing.T) {
 	}
 }
 
-// TestSessionsBelongToKeys: a key sees and ends its own sessions, and not another's of the
-// same name, now and after a restart.
+// TestSessionsBelongToKeys checks that a key sees and ends only its own sessions, also after a restart.
 func TestSessionsBelongToKeys(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -163,13 +161,13 @@ func TestSessionsBelongToKeys(t *testing.T) {
 	if err != nil || strings.Contains(string(b), "key-of-") {
 		t.Errorf("a key is in the run file, or %v", err)
 	}
-	// A record that is replayed by its owner needs no key.
+	// A record that its owner replays needs no key.
 	replay := startAt(t, Config{Replay: true}, file)
 	replay.post(chatPath, chatOf("m", "hi")).want(t, 200, "one")
 	replay.post(chatPath, chatOf("m", "hi"), bob...).want(t, 200, "two")
 }
 
-// echoes are ways in which a provider sends a key back.
+// echoes are ways in which a provider returns a key.
 func echoes(key string) map[string]http.HandlerFunc {
 	var escaped strings.Builder
 	for _, c := range key {
@@ -192,8 +190,8 @@ func echoes(key string) map[string]http.HandlerFunc {
 	}
 }
 
-// TestEchoedKey has a provider send its key back in every way: it reaches neither a client nor
-// the run file nor the cache.
+// TestEchoedKey checks that a key that a provider returns reaches neither a client nor the run file nor the
+// cache.
 func TestEchoedKey(t *testing.T) {
 	const key = "sk-upstream-0123456789-secret"
 	t.Setenv("GATEWAY_ECHO_KEY", key)
@@ -237,7 +235,7 @@ func TestEchoedKey(t *testing.T) {
 	}
 }
 
-// text puts the words of a streamed chat completion together.
+// text joins the words of a streamed chat completion.
 func text(stream string) (words string) {
 	for _, part := range strings.Split(stream, `"content":"`)[1:] {
 		word, _, _ := strings.Cut(part, `"`)
@@ -246,7 +244,7 @@ func text(stream string) (words string) {
 	return words
 }
 
-// inFiles looks for a secret in every file below a folder.
+// inFiles searches every file below a folder for a secret.
 func inFiles(t *testing.T, folder, secret string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -264,7 +262,7 @@ func inFiles(t *testing.T, folder, secret string) {
 	}
 }
 
-// TestPaths hands on what follows /models as it was written, and nothing that leads elsewhere.
+// TestPaths checks that what follows /models is sent unchanged, unless it leads elsewhere.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -285,7 +283,7 @@ func TestPaths(t *testing.T) {
 	l.post("/v1/sessions/a%e2%80%aeb/chat/completions", chatOf("m", "hi")).want(t, 400, "session_invalid")
 }
 
-// TestSmuggling sends requests that two servers could take apart in different ways.
+// TestSmuggling sends requests that two servers could split differently.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	up := script(saying("fine"))
@@ -309,7 +307,7 @@ func TestSmuggling(t *testing.T) {
 	if up.count() != 0 {
 		t.Errorf("the provider was asked %d times", up.count())
 	}
-	// What is taken is written anew: nothing of how it came goes on.
+	// An accepted request is written anew.
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 	_, in := l.raw(head + "Transfer-Encoding: chunked\r\nConnection: keep-alive, x-api-key\r\nContent-Type: application/x-www-form-urlencoded\r\nX-Api-Key: mine-0123\r\n\r\n" + chunked)
 	if status := statusOfRaw(t, in); status != 200 {
@@ -321,8 +319,8 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestLeavesAfterAByte has a client send a byte of its next request and go: its call is called
-// off, streamed or not.
+// TestLeavesAfterAByte checks that the call of a client ends that sends a byte of its next request and goes
+// away.
 func TestLeavesAfterAByte(t *testing.T) {
 	t.Parallel()
 	for _, more := range []string{"", streamed} {

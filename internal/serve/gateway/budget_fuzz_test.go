@@ -19,11 +19,11 @@ import (
 	"parley/llm"
 )
 
-// greedy is a provider that takes of every request the reading that lets it produce most,
-// produces all of that, and says so; or that reports what it likes.
+// greedy is a provider that reads every request in the way that lets it produce most, and reports that, or any
+// usage.
 type greedy struct{}
 
-// The headers by which a request says what greedy is to report.
+// Headers of a request that say what greedy reports.
 const (
 	inputHeader  = "X-Test-Input"
 	outputHeader = "X-Test-Output"
@@ -44,7 +44,7 @@ func (greedy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		`"usage":{"prompt_tokens":%d,"completion_tokens":%d,"input_tokens":%d,"output_tokens":%d}}`, input, output, input, output))(w, r)
 }
 
-// report is n where a provider may truly say so, or where nobody would believe it.
+// report returns n if a provider could report it.
 func report(n, most int) int {
 	const absurd = 9_000_000
 	if n > most && n < absurd {
@@ -53,13 +53,12 @@ func report(n, most int) int {
 	return n
 }
 
-// unlimited is what a model produces that is not told when to stop.
+// unlimited is how much a model produces without a limit.
 const unlimited = 128_000
 
-// readings is how many tokens a request has by its largest reading, and how many its answers
-// may have.
+// readings returns the largest number of input and output tokens of a request.
 func readings(path string, b []byte) (input, output int) {
-	var folded struct { // without regard to case, and the last counts
+	var folded struct { // ignoring case, the last one counts
 		Messages, Input, System json.RawMessage
 		Tokens                  any `json:"max_tokens"`
 		Completion              any `json:"max_completion_tokens"`
@@ -128,9 +127,8 @@ func weigh(raw json.RawMessage) int {
 	return n
 }
 
-// FuzzBudget plays any body to a gateway with a budget, over a provider that makes the most of
-// it or reports any usage: what is spent is never below zero and never above the budget, and
-// nothing stays set aside.
+// FuzzBudget sends any body to a gateway with a budget, over a greedy provider: the spent amount is never
+// negative and never above the budget, and nothing stays reserved.
 func FuzzBudget(f *testing.F) {
 	const m = `"model":"m","messages":[{"role":"user","content":"hi"}]`
 	for _, body := range []string{

@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-// kept is an answer as the cache keeps it: what the client was sent, and what it came to.
+// kept is a cached answer: the bytes that the client got, and the decoded response.
 type kept struct {
 	Status   int           `json:"status"`
 	Type     string        `json:"type"`
@@ -18,16 +18,15 @@ type kept struct {
 	Response *llm.Response `json:"response"`
 }
 
-// cacheKey is of everything that can change what a client is sent, and of who may be sent it:
-// the account that pays, the endpoint, the model that is really asked, every member of the
-// body, and which draw of a session it is.
+// cacheKey hashes everything that can change the answer, and who may get it: the account that pays, the
+// endpoint, the model, every member of the body, and the number of the draw in the session.
 func (x *exchange) cacheKey(t *target, sample int) [32]byte {
 	h := sha256.New()
 	account, model := t.upstream.Account(x.flight), sha256.Sum256([]byte(t.model))
 	h.Write([]byte("gateway 2\x00"))
 	h.Write(account[:])
 	h.Write(model[:])
-	h.Write(x.call.Digest[:]) // the endpoint is in it
+	h.Write(x.call.Digest[:]) // includes the endpoint
 	h.Write(binary.AppendVarint(nil, int64(sample)))
 	var key [32]byte
 	h.Sum(key[:0])
@@ -55,8 +54,7 @@ func (x *exchange) cached(t *target, rec *ledger.Call) bool {
 	return true
 }
 
-// keep keeps an answer in the cache, unless a fallback gave it. One that cannot be written is
-// slower, not wrong.
+// keep stores an answer in the cache, unless a fallback gave it. Errors are ignored.
 func (x *exchange) keep(rec *ledger.Call) {
 	r := rec.Response
 	if x.g.cfg.Cache == nil || r.Finish == llm.FinishAborted || rec.Wire.Cut || x.flight.Asked != x.target.model {

@@ -18,17 +18,17 @@ func (c *client) Begin(status int, h http.Header) {
 	c.head(h)
 	c.status = status
 	c.w.WriteHeader(status)
-	// net/http writes a head with a stack frame of some 3 KB, which would double the stack of
-	// an open stream for as long as it lasts. So it is written on another one.
+	// net/http needs 3 KB of stack to write a head, which would double the stack of an open stream. So another
+	// goroutine writes it.
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_ = c.rc.Flush() // if the client is gone, the first piece tells
+		_ = c.rc.Flush() // the first piece shows if the client is gone
 	}()
 	<-sent
 }
 
-// head returns the header of the answer, with h in it.
+// head returns the header of the answer, with h added.
 func (c *client) head(h http.Header) http.Header {
 	to := c.w.Header()
 	maps.Copy(to, h)
@@ -38,7 +38,7 @@ func (c *client) head(h http.Header) http.Header {
 	return to
 }
 
-// Write sends a piece of a stream, which the client must take in time.
+// Write sends a piece of a stream. The client must take it in time.
 func (c *client) Write(p []byte) (int, error) {
 	c.bound()
 	n, err := c.w.Write(p)
@@ -58,7 +58,7 @@ func (c *client) whole(status int, b []byte, h http.Header) {
 	}
 	to["Content-Length"] = []string{strconv.Itoa(len(b))}
 	if status >= 400 {
-		// Whatever may help was tried already: the SDKs need not.
+		// The gateway has retried already: the SDKs need not.
 		to["X-Should-Retry"] = []string{"false"}
 	}
 	c.bound()
@@ -69,13 +69,13 @@ func (c *client) whole(status int, b []byte, h http.Header) {
 	}
 }
 
-// bound gives the client its time to take what is written next. A connection keeps its
-// deadline from one answer to the next, so that it must be set before every one.
+// bound sets the deadline for the next write. A connection keeps its deadline from one answer to the next, so
+// every answer sets it.
 func (c *client) bound() {
-	_ = c.rc.SetWriteDeadline(time.Now().Add(c.patience)) // where there are none, none are needed
+	_ = c.rc.SetWriteDeadline(time.Now().Add(c.patience)) // a writer without deadlines needs none
 }
 
-// abort ends the connection, so that what was sent cannot be taken for all of it.
+// abort closes the connection, so that the answer cannot be taken for a whole one.
 func (c *client) abort() {
 	if c.drop == nil {
 		panic(http.ErrAbortHandler)

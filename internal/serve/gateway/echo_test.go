@@ -25,8 +25,7 @@ func sending(kind string, parts ...string) http.HandlerFunc {
 	}
 }
 
-// chatTricks are streams of chat completions that split a key over two events, so that it is
-// hard to follow.
+// chatTricks are streams of chat completions that split a key over two events.
 func chatTricks(a, b string) map[string][]string {
 	data := func(s string) string { return "data: " + s + "\n\n" }
 	first, second := data(chunk(a)), data(chunk(b))
@@ -90,7 +89,7 @@ func wholeTricks(dialect, a, b string) map[string]string {
 	}
 }
 
-// joined puts the texts of an answer together: those of every member, by its name.
+// joined joins the texts of an answer by member name.
 func joined(body string) string {
 	texts := map[string]string{}
 	var walk func(name string, v any)
@@ -119,15 +118,15 @@ func joined(body string) string {
 	}
 	read([]byte(body))
 	all := sse.Splitter{}
-	all.Feed([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
+	all.Add([]byte(strings.ReplaceAll(body, "\r", "\n") + "\n\n"))
 	for raw, ok := all.Next(); ok; raw, ok = all.Next() {
 		read(sse.Parse(raw).Data)
 	}
 	return fmt.Sprint(texts)
 }
 
-// TestSplitKey has a provider send its key in two pieces in every way that is hard to follow:
-// no long part of it reaches a client, the run file or the cache.
+// TestSplitKey checks that no long part of a key that a provider returns in two pieces reaches a client, the
+// run file or the cache.
 func TestSplitKey(t *testing.T) {
 	const key = "sk-UPSTREAMSECRET-0123456789abcdef"
 	t.Setenv("GATEWAY_SPLIT_KEY", key)
@@ -188,8 +187,7 @@ func splitKey(t *testing.T, key, name, dialect, more string, step http.HandlerFu
 	}
 }
 
-// TestKeyHeaders has clients send their keys in every header that goes on to a provider: the
-// sessions of one are closed to the other, and no key comes back.
+// TestKeyHeaders checks every header in which clients send keys: sessions are separate, and no key comes back.
 func TestKeyHeaders(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
@@ -209,7 +207,7 @@ func TestKeyHeaders(t *testing.T) {
 		l.calls("s")
 		inFiles(t, filepath.Dir(l.file), "key-of-")
 	}
-	// A gateway's own key is taken in each of them, and goes to no provider.
+	// A gateway accepts its own key in each of them, and sends it to no provider.
 	up := script(saying("fine"))
 	l := to(t, up, func(c *Config) { c.Keys = []string{"key-of-alice"} })
 	l.post(chatPath, chatOf("m", "hi"), "Api-Key", "key-of-alice").want(t, 200, "fine")

@@ -1,66 +1,67 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"parley/internal/serve/auth"
+	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/relay"
+	"parley/internal/serve/gateway/route"
 	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/gateway/trace"
 	"parley/llm"
 	"parley/world"
 )
 
-// exchange is one call of a client, from its request to its answer.
+// exchange is one call of a client, from request to answer.
 type exchange struct {
 	g       *Gateway
 	out     *client
 	header  http.Header // of the request
-	rt      *route
+	rt      *route.Route
 	began   time.Time
 	body    []byte
 	call    *format.Call
-	client  *line.Conn // nil: it is not known
+	client  *conn.Conn // nil if not known
 	session *session.Session
 	note    string // for the record
-	place   int    // in the session, while it is in flight
-	turn    int    // in the record, unless it is served from there
+	callID  int    // in the session, while in flight
+	turn    int    // in the record; unused if served from there
 	target  *target
 	flight  *relay.Flight
 	span    *trace.Span
-	patient *time.Timer // ends a call whose answer does not begin in time
+	patient *time.Timer // ends a call whose answer begins too late
 	key     [32]byte    // in the cache
 	end     end
 }
 
-// end is what became of a call.
+// end is how a call ended.
 type end int
 
 const (
-	endRefused  end = iota // it was not made, or could not be recorded
+	endRefused  end = iota // it was not sent, or not recorded
 	endRecorded            // with its answer
-	endFailed              // and that is recorded
+	endFailed              // with an error that is recorded
 	endReplayed
-	endKinds // how many there are
+	endKinds // number of ends
 )
 
-// takeFunc answers a call over the connection it came by, taken over from the server, if
-// that can be done. It does not wait until it is answered.
+// takeFunc answers a call over its connection, taken over from the server, if possible. It does not wait for
+// the answer.
 type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
 
-// serve answers a call. One for a stream is handed to take.
-func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take takeFunc) {
-	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: line.Of(r.Context()), rt: rt, began: time.Now()}
+// serve answers a call. take gets the calls for a stream.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route.Route, take takeFunc) {
+	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: conn.Of(r.Context()), rt: rt, began: time.Now()}
 	g.metrics.inFlight.Inc()
 	if !x.read(r) {
 		x.count()
@@ -73,35 +74,35 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route, take 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	if r.ProtoMajor == 1 {
-		defer line.Watch(ctx, func() { cancel(context.Canceled) })()
+		defer conn.Watch(ctx, func() { cancel(context.Canceled) })()
 	}
 	x.answer(ctx, cancel)
 }
 
-// answer answers the call, which cancel ends.
+// answer answers the call. cancel ends it.
 func (x *exchange) answer(ctx context.Context, cancel context.CancelCauseFunc) {
 	if !x.enter(ctx, cancel) {
 		return
 	}
-	defer x.g.sessions.Leave(x.session, x.place)
+	defer x.g.sessions.Leave(x.session, x.callID)
 	if x.replayed() {
 		return
 	}
 	x.turn = x.session.Turn()
-	if x.rt.api.Asks() {
+	if x.rt.API.Asks() {
 		x.ask(ctx, cancel)
 		return
 	}
 	x.fetch(ctx, cancel)
 }
 
-// count counts the call when it is over.
+// count counts a call that is over.
 func (x *exchange) count() {
-	x.g.became[x.end].Add(1)
-	x.g.metrics.ended(x.rt.api, x.out.status, x.began)
+	x.g.ends[x.end].Add(1)
+	x.g.metrics.ended(x.rt.API, x.out.status, x.began)
 }
 
-// read reads the request and makes something of it.
+// read reads and decodes the request.
 func (x *exchange) read(r *http.Request) bool {
 	var err error
 	if x.body, err = x.out.read(r, x.g.cfg.MaxBody); err != nil {
@@ -112,31 +113,30 @@ func (x *exchange) read(r *http.Request) bool {
 		x.fail(status, code, err.Error())
 		return false
 	}
-	if x.call, err = format.Decode(x.rt.api, x.body); err != nil {
+	if x.call, err = format.Decode(x.rt.API, x.body); err != nil {
 		x.fail(http.StatusBadRequest, "body_invalid", err.Error())
 		return false
 	}
-	if x.rt.api == format.Models { // it has no body to be told apart by
-		x.call.Digest = sha256.Sum256([]byte("models" + x.rt.suffix))
+	if x.rt.API == format.Models { // it has no body to hash
+		x.call.Digest = sha256.Sum256([]byte("models" + x.rt.Suffix))
 	}
 	return true
 }
 
-// enter finds the session.
+// enter finds the session of the call and enters it.
 func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bool {
 	id, err := sessionOf(x.rt, x.header)
 	if err != nil {
 		x.fail(http.StatusBadRequest, "session_invalid", err.Error())
 		return false
 	}
-	if x.session, err = x.g.sessions.Find(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, true); err == nil {
-		x.session, err = x.g.sessions.Place(ctx, x.session, x.call)
+	var client session.Client
+	if x.client != nil {
+		client = x.client
 	}
-	if err == nil && x.client != nil {
-		x.session, x.note, err = x.g.sessions.Meet(x.session, x.call, x.client)
-	}
+	x.session, x.note, err = x.g.sessions.Assign(ctx, ledger.Name{Owner: x.g.owner(x.header), ID: id}, x.call, client)
 	if err == nil {
-		x.place, err = x.session.Enter(cancel)
+		x.callID, err = x.session.Enter(cancel)
 	}
 	switch _, closed := errors.AsType[session.ClosedError](err); {
 	case err == nil:
@@ -154,12 +154,12 @@ func (x *exchange) enter(ctx context.Context, cancel context.CancelCauseFunc) bo
 	return false
 }
 
-// fail tells the client that its call was not made.
+// fail answers a call that was not sent.
 func (x *exchange) fail(status int, code, message string) {
-	x.out.whole(status, x.rt.api.AppendError(nil, status, code, message), nil)
+	x.out.whole(status, x.rt.API.AppendError(nil, status, code, message), nil)
 }
 
-// replayed answers from the record, if that is how it is answered.
+// replayed answers from the record, if the call is to be answered from there.
 func (x *exchange) replayed() bool {
 	p := x.session.Past()
 	if p == nil {
@@ -176,7 +176,7 @@ func (x *exchange) replayed() bool {
 		if why := p.Missing(x.call); why != "" {
 			x.g.tell("session %s: a call is not in the record and is asked now: %s; --ignore allows differences", x.session.ID, why)
 		}
-		return false // what is not recorded is asked now
+		return false // a call that is not recorded is sent
 	}
 	h := http.Header{
 		"Content-Type": {was.Wire.Type}, "X-Parley-Replayed": {was.How},
@@ -210,11 +210,11 @@ func (g *Gateway) tell(text string, args ...any) {
 	}
 }
 
-// fetch hands on a call that no model answers.
+// fetch sends a call that no model answers.
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
-	t, e := x.g.target(x.rt.api, x.call.Request.Model)
-	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.api) + x.rt.suffix}}
-	if e == nil && x.rt.api.Anthropic() && !t.upstream.Anthropic() {
+	t, e := x.g.target(x.rt.API, x.call.Request.Model)
+	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
+	if e == nil && x.rt.API.Anthropic() && !t.upstream.Anthropic() {
 		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "tokens are counted by a provider of Anthropic's format, and " + t.model + " is none"}
 	}
 	if e == nil {
@@ -227,17 +227,17 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	x.finish(rec, e)
 }
 
-// prepare makes the flight of the call, and bounds the time until it is answered.
+// prepare makes the flight of the call, and bounds the time until the answer begins.
 func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	f := &relay.Flight{
-		Call: x.call, Body: x.body, Suffix: x.rt.suffix, Header: x.header, Out: x.out,
+		Call: x.call, Body: x.body, Suffix: x.rt.Suffix, Header: x.header, Out: x.out,
 		Created: x.began.Unix(), Admitted: x.g.queue.admitted,
 	}
 	if x.session.ID != session.Default {
 		f.Session = x.session.ID
 	}
 	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
-		f.OwnKey, f.Keys = true, auth.All(x.header) // the client's keys are the provider's
+		f.OwnKey, f.Keys = true, auth.All(x.header) // the provider gets the client's keys
 	}
 	x.flight = f
 	wait := x.g.cfg.Deadline
@@ -250,55 +250,40 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	x.out.begun = func() { x.patient.Stop() }
 }
 
-// lateError is the cause with which a call ends whose answer does not begin in time.
+// lateError ends a call whose answer did not begin in time.
 type lateError struct{ after time.Duration }
 
 func (e *lateError) Error() string {
 	return "no answer began within " + e.after.String() + ", queueing and retries included"
 }
 
-// client is the other side of a call.
+// client is the receiver of an answer.
 type client struct {
 	w        http.ResponseWriter
 	rc       *http.ResponseController
 	patience time.Duration
-	begun    func()   // told when the answer begins; may be nil
-	drop     func()   // ends the connection; nil: a panic does, as net/http wants it
-	episode  []string // that is told with the answer; nil: none
-	status   int      // that was sent; 0: none was
+	begun    func()   // called when the answer begins; may be nil
+	drop     func()   // closes the connection; nil: a panic does, as in net/http
+	episode  []string // sent with the answer; may be nil
+	status   int      // 0 until it is sent
 	gone     bool
-	stuck    bool // gone because it did not take what it was sent in time
+	stuck    bool // gone because it was too slow
 }
 
 func newClient(w http.ResponseWriter, patience time.Duration) *client {
 	return &client{w: w, rc: http.NewResponseController(w), patience: patience}
 }
 
-// read reads the body of a request. The guard of the server bounds the time it may take.
-func (c *client) read(r *http.Request, most int64) ([]byte, error) {
+// read reads the body of a request. The guard of the server bounds the time.
+func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength == 0 || r.Body == http.NoBody {
 		return nil, nil
 	}
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, errors.New("the body is compressed: send it as it is")
 	}
-	in := http.MaxBytesReader(c.w, r.Body, most)
-	size := r.ContentLength + 1 // one more, so that its end is seen
-	if size <= 0 {
-		size = 512
-	}
-	b := make([]byte, 0, min(size, 1<<20))
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := in.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
+	var b bytes.Buffer
+	b.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
+	_, err := b.ReadFrom(http.MaxBytesReader(c.w, r.Body, limit))
+	return b.Bytes(), err
 }

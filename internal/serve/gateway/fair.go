@@ -2,16 +2,16 @@ package gateway
 
 import "sync"
 
-// fair gives calls their places in the queue so that sessions take turns: a call's place
-// is after the last one of its own session, but never before what is being served now. So
-// a session with a thousand calls waiting holds up nobody who has one.
+// fair gives calls their position in the queue so that sessions take turns: after the last call of their own
+// session, but not before the call that is served now. A session with a thousand waiting calls does not delay
+// others.
 type fair struct {
 	mu  sync.Mutex
-	now int64 // the place of the latest call that was let in
+	now int64 // position of the latest call that was admitted
 }
 
-// place returns the place of a session's next call; next is the session's own.
-func (f *fair) place(next *int64) int64 {
+// position returns the position of a session's next call; next belongs to the session.
+func (f *fair) position(next *int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := max(f.now, *next)
@@ -19,9 +19,9 @@ func (f *fair) place(next *int64) int64 {
 	return at
 }
 
-// admitted notes that a call was let in.
-func (f *fair) admitted(place int64) {
+// admitted records that a call left the queue.
+func (f *fair) admitted(position int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.now = max(f.now, place)
+	f.now = max(f.now, position)
 }

@@ -11,8 +11,8 @@ import (
 	"parley/llm"
 )
 
-// TestTriesAgainBeforeTheFirstByte has a provider fail in every way that may pass, and then
-// answer: the client sees the answer only.
+// TestTriesAgainBeforeTheFirstByte checks that the client sees only the answer if a provider fails first in a
+// way that may pass.
 func TestTriesAgainBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	hangUp := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
@@ -47,8 +47,8 @@ func TestTriesAgainBeforeTheFirstByte(t *testing.T) {
 	}
 }
 
-// TestStreamsThatFail has streams end as they should not, after their first byte: the
-// client is told, nothing is tried again, and the record says what happened.
+// TestStreamsThatFail checks streams that end badly after their first byte: the client gets the error, nothing
+// is retried, and the error is recorded.
 func TestStreamsThatFail(t *testing.T) {
 	t.Parallel()
 	stall := func(w http.ResponseWriter, r *http.Request) {
@@ -66,10 +66,10 @@ func TestStreamsThatFail(t *testing.T) {
 		why  string // in the record
 	}{
 		"dies":        {die, llm.KindTransport, `"code":"transport"`, "in the middle of the answer"},
-		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing complete came for"},
+		"stalls":      {stall, llm.KindTimeout, `"code":"timeout"`, "nothing complete arrived for"},
 		"stops":       {events(chunk("so")), llm.KindMalformed, `"code":"malformed"`, "without [DONE]"},
 		"fails":       {events(chunk("so"), `{"error":{"message":"out of luck","code":"server_error"}}`), llm.KindServer, `data: {"error":{"message":"out of luck","code":"server_error"}}`, "out of luck"},
-		"no JSON":     {events(chunk("so"), `{"choices":[`, "[DONE]"), llm.KindMalformed, `"code":"malformed"`, "not of the chat completions form"},
+		"no JSON":     {events(chunk("so"), `{"choices":[`, "[DONE]"), llm.KindMalformed, `"code":"malformed"`, "not a chat completion chunk"},
 		"half an end": {events(chunk("so"), ends()[0]), llm.KindMalformed, `"code":"malformed"`, "without [DONE]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestStreamsThatFail(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway has a client leave in the middle of a stream: its call ends at the
-// provider too, and is recorded as what it was.
+// TestClientGoesAway checks that a call ends at the provider too when its client goes away, and that this is
+// recorded.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
@@ -118,8 +118,8 @@ func TestClientGoesAway(t *testing.T) {
 	}
 }
 
-// TestUnrecorded has the journal fail: no client gets the end of an answer that is not
-// recorded, and the gateway stops.
+// TestUnrecorded checks that no client gets the end of an answer that cannot be recorded, and that the gateway
+// stops.
 func TestUnrecorded(t *testing.T) {
 	t.Parallel()
 	for _, stream := range []string{"", streamed} {
@@ -143,7 +143,7 @@ func TestUnrecorded(t *testing.T) {
 	}
 }
 
-// broken is a journal that takes nothing but a beginning.
+// broken is a journal that accepts only the first entries.
 type broken struct{ journal.Memory }
 
 func (b *broken) Append(ctx context.Context, entries ...journal.Entry) error {

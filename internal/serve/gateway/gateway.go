@@ -1,19 +1,18 @@
-// Package gateway serves the APIs of OpenAI and Anthropic to programs that nobody here
-// wrote, hands their calls on to providers through dispatch, and keeps a record of every
-// one of them in a run.
+// Package gateway serves the APIs of OpenAI and Anthropic to other programs, sends their calls to providers
+// through dispatch, and records every call in a run.
 //
-// What it promises: an answer reaches its client as the provider gave it, to the byte,
-// unless it had to be translated; its end reaches the client only after the call is
-// recorded, so that it outlives the process; a call that waits for limits waits in a queue that is fair between sessions,
-// until its deadline; once a client has been sent anything its call is not tried again; a
-// client that goes away takes its call with it; no key is in a record, an error or an
+// It promises that an answer reaches its client as the provider sent it, byte for byte, unless it had to be
+// translated; that the end of an answer is sent only after the call is recorded; that calls that wait for
+// limits are served fairly between sessions, until their deadline; that a call is not retried once its client
+// got a part of the answer; that a call ends with its client; and that no key is in a record, an error or an
 // answer. Run returns only after everything it started has ended.
 //
-// What it is not for: it opens no files and reads no environment but that of package
-// relay's keys; it does not show what it recorded.
+// It opens no files, reads no environment variables except the keys of package relay, and does not show what
+// it recorded.
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,8 @@ import (
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
+	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/line"
 	"parley/internal/serve/gateway/match"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
@@ -40,83 +39,77 @@ import (
 	"parley/llm"
 )
 
-// Config is how a gateway is set up.
+// Config configures a Gateway.
 type Config struct {
-	// Upstreams are the providers, the first of each family being the one that is asked when
-	// a model's name does not say which.
+	// Upstreams are the providers. The first of each family answers for models whose name does not say which.
 	Upstreams []provider.Provider
-	// Aliases are other names of models, as provider/model.
+	// Aliases maps other names of models to provider/model.
 	Aliases map[string]string
-	// Fallbacks are models asked in turn when one, as provider/model, cannot answer.
+	// Fallbacks lists models, as provider/model, that are asked in turn when one cannot answer.
 	Fallbacks map[string][]string
 
-	// Journal is where calls are recorded, or what is served again.
+	// Journal is where calls are recorded, or the record that is served.
 	Journal journal.Journal
-	// Begin says how the run is set up.
+	// Begin describes the run.
 	Begin ledger.Begin
-	// Replay serves what is recorded, and asks nobody. Default: false.
+	// Replay serves the record and asks nobody. Default: false.
 	Replay bool
-	// Resume serves what a session has recorded first, and then goes on. Default: false.
+	// Resume serves the record of a session first, and then continues. Default: false.
 	Resume bool
-	// Rules are what to ignore when a call is compared with the record. Default: nothing.
+	// Rules say what to ignore when a call is compared with the record. Default: nothing.
 	Rules *match.Rules
-	// Nearest is which share of words a recorded call must have in common with one that is not
-	// recorded to be replayed for it. Default: 0, only what asks the same is replayed.
+	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
+	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
-	// Tell is told, in one line, what whoever runs the gateway should know: a session that
-	// begins anew, a call that is not in the record, one that differs from what is replayed for
-	// it. The text has words of clients. Default: nobody is told.
+	// Tell receives messages of one line for the person who runs the gateway: a session that starts over, a
+	// call that is not in the record, one that differs from its replay. They contain text of clients. Default:
+	// nil.
 	Tell func(text string)
 
-	// Budget is what may be spent in all, earlier sittings included. Default: no limit.
+	// Budget is the maximum to spend, earlier processes included. Default: no limit.
 	Budget llm.Money
 	// Prices of models. Default: the embedded table.
 	Prices *price.Table
-	// Cache keeps answers. Default: none.
+	// Cache stores answers. Default: none.
 	Cache *cachestore.Store
-	// Retries is how often a failed call is tried again before its first byte. Default: 4;
-	// NoRetries: never.
+	// Retries is how often a failed call is retried before its first byte. Default: 4; NoRetries: never.
 	Retries int
 
-	// MaxSteps is how many answers of one model a session gets. Default: 0, any number.
+	// MaxSteps is how many answers of one model a session gets. Default: 0, no limit.
 	MaxSteps int
-	// Idle is after how long without a call a session is closed. Default: 0, never.
+	// Idle closes a session after so long without a call. Default: 0, never.
 	Idle time.Duration
-	// Deadline bounds the time until an answer begins, queueing and retries included.
-	// Default: 10 minutes.
+	// Deadline bounds the time until an answer begins, with queueing and retries. Default: 10 minutes.
 	Deadline time.Duration
-	// Grace is how long calls in flight may take when the gateway stops. Default: 30 seconds.
+	// Grace bounds the calls in flight when the gateway stops. Default: 30 seconds.
 	Grace time.Duration
-	// Patience is how long a client may take to send a request, or to read a piece of an
-	// answer. Default: 1 minute.
+	// Patience bounds the time of a client to send a request or to read a piece of an answer. Default: 1
+	// minute.
 	Patience time.Duration
 
-	// Keys are those that clients must send one of. Default: none, everybody is served.
+	// Keys are the keys of which clients must send one. Default: none, everybody is served.
 	Keys []string
-	// Access is by which names the gateway may be used, and from which web pages. Default: by
-	// its address and the names of loopback, from none.
+	// Access lists the names of the gateway and the web pages that may use it. Default: its address and the
+	// loopback names, and no web page.
 	Access auth.Access
-	// MaxBody is the largest request in bytes. Default: 32 MiB.
+	// MaxBody is the maximum size of a request in bytes. Default: 32 MiB.
 	MaxBody int64
-	// Unreachable is how long a provider that cannot be reached is waited for. Default: 1 minute;
-	// negative: not at all.
+	// Unreachable is how long to wait for a provider that cannot be reached. Default: 1 minute; negative: not
+	// at all.
 	Unreachable time.Duration
-	// Outages is told when a provider cannot be reached, and when it is back: see dispatch.Config.
+	// Outages and Notices are those of dispatch.Config.
 	Outages func(outage.Outage)
-	// Notices is told what somebody who pays should know of a model: see dispatch.Config.
 	Notices func(dispatch.Notice)
 	// Tracer makes a span of every call. Default: none.
 	Tracer *trace.Tracer
 }
 
 func (c *Config) fill() {
-	orDefault(&c.Deadline, 10*time.Minute)
-	orDefault(&c.Grace, 30*time.Second)
-	orDefault(&c.Patience, time.Minute)
-	orDefault(&c.MaxBody, 32<<20)
-	if c.Unreachable == 0 {
-		c.Unreachable = DefaultUnreachable
-	}
+	c.Deadline = cmp.Or(max(0, c.Deadline), 10*time.Minute)
+	c.Grace = cmp.Or(max(0, c.Grace), 30*time.Second)
+	c.Patience = cmp.Or(max(0, c.Patience), time.Minute)
+	c.MaxBody = cmp.Or(max(0, c.MaxBody), 32<<20)
+	c.Unreachable = cmp.Or(c.Unreachable, DefaultUnreachable)
 	switch c.Retries {
 	case 0:
 		c.Retries = 4
@@ -125,52 +118,50 @@ func (c *Config) fill() {
 	}
 }
 
-// DefaultUnreachable is how long a provider that cannot be reached is waited for: not so long
-// that clients give up.
+// DefaultUnreachable is the default of Config.Unreachable: short enough that clients do not give up.
 const DefaultUnreachable = time.Minute
 
-// NoRetries is for a Config that tries nothing again.
+// NoRetries is the value of Config.Retries for no retries.
 const NoRetries = -1
 
-func orDefault[T int | int64 | time.Duration](v *T, otherwise T) {
-	if *v <= 0 {
-		*v = otherwise
-	}
-}
-
-// Gateway serves while Run is running.
+// Gateway serves calls while Run is running.
 type Gateway struct {
-	cfg       Config
-	keys      auth.Keys
-	upstreams map[string]*relay.Upstream
-	order     []*relay.Upstream
-	dispatch  *dispatch.Dispatcher // nil: nobody is asked
-	ledger    *ledger.Ledger       // nil: nothing is recorded
-	sessions  *session.Sessions
-	passes    bool // some provider is asked with the clients' own keys
-	queue     fair
-	metrics   *metrics
-	draining  atomic.Bool
-	became    [endKinds]atomic.Int64
-	missed    atomic.Int64 // calls that are not in the record
-	loose     atomic.Int64 // calls that differ from what was replayed for them as the rules allow
-	nearest   atomic.Int64 // calls for which the nearest was replayed
-	lost      sync.Map     // names of upstreams that do not know the address they are asked at
-	calls     sync.WaitGroup
-	lines     line.Lines
+	cfg         Config
+	keys        auth.Keys
+	upstreams   map[string]*relay.Upstream
+	order       []*relay.Upstream
+	dispatch    *dispatch.Dispatcher // nil with Replay
+	ledger      *ledger.Ledger       // nil with Replay
+	sessions    *session.Sessions
+	passes      bool // some provider gets the clients' own keys
+	queue       fair
+	metrics     *metrics
+	draining    atomic.Bool
+	ends        [endKinds]atomic.Int64
+	missed      atomic.Int64 // calls that were not in the record
+	loose       atomic.Int64 // replayed calls that differ as the rules allow
+	nearest     atomic.Int64 // calls answered by the nearest recorded one
+	misplacedAt sync.Map     // names of upstreams that do not know their address
+	calls       sync.WaitGroup
+	streams     conn.Streams
 }
 
-// Open checks c, opens its providers and goes on with its record. Run must follow.
-func Open(ctx context.Context, c Config) (*Gateway, error) {
+// Open checks c, opens its providers and its record. Run must follow.
+func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 	c.fill()
 	g := &Gateway{cfg: c, keys: auth.New(c.Keys), upstreams: map[string]*relay.Upstream{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, g.closeUpstreams())
+		}
+	}()
 	if err := g.openUpstreams(); err != nil {
 		return nil, err
 	}
 	g.passes = g.passesKeys()
 	state, err := g.openRecord(ctx)
 	if err != nil {
-		return nil, errors.Join(err, g.closeUpstreams())
+		return nil, err
 	}
 	g.sessions = session.New(session.Config{
 		Journal: c.Journal, MaxSteps: c.MaxSteps, Idle: c.Idle, Draws: c.Cache != nil, Replay: c.Replay, Resume: c.Resume,
@@ -178,7 +169,7 @@ func Open(ctx context.Context, c Config) (*Gateway, error) {
 	}, g.ledger, state)
 	if !c.Replay {
 		if err := g.openDispatch(state.Spent); err != nil {
-			return nil, errors.Join(err, g.closeUpstreams())
+			return nil, err
 		}
 	}
 	g.metrics = newMetrics(g)
@@ -190,18 +181,18 @@ func (g *Gateway) openUpstreams() error {
 		return nil
 	}
 	if len(g.cfg.Upstreams) == 0 {
-		return errors.New("gateway: no upstreams: there is nobody to ask")
+		return errors.New("gateway: no upstreams: name at least one")
 	}
 	for _, p := range g.cfg.Upstreams {
 		if p.Dialect == "sim" {
-			return errors.Join(fmt.Errorf("gateway: upstream %s: the simulated provider is served by `parley sim`: name its address", p.Name), g.closeUpstreams())
+			return fmt.Errorf("gateway: upstream %s: the simulated provider is served by `parley sim`: name its address", p.Name)
 		}
 		if g.upstreams[p.Name] != nil {
-			return errors.Join(fmt.Errorf("gateway: upstream %s is given twice", p.Name), g.closeUpstreams())
+			return fmt.Errorf("gateway: upstream %s is given twice", p.Name)
 		}
 		u, err := relay.Open(p)
 		if err != nil {
-			return errors.Join(fmt.Errorf("gateway: %w", err), g.closeUpstreams())
+			return fmt.Errorf("gateway: %w", err)
 		}
 		g.upstreams[p.Name] = u
 		g.order = append(g.order, u)
@@ -237,29 +228,29 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{
 		Lanes: lanes, Prices: g.cfg.Prices, Budget: spending, Notices: g.cfg.Notices, Outages: g.cfg.Outages,
-		// Deadlines are ours: a stream that has begun may take as long as it takes.
+		// The gateway has its own deadlines: a stream that has begun may take any time.
 		Retry: dispatch.Retry{Attempts: g.cfg.Retries + 1, Deadline: -1, Unreachable: g.cfg.Unreachable},
 	})
 	return err
 }
 
-// Summary is what a gateway came to.
+// Summary counts what a gateway did.
 type Summary struct {
 	Recorded int // calls
-	Failed   int // of them
-	Replayed int // calls that were answered from the record
-	Loose    int // of them, those that differ as the rules allow
-	Nearest  int // of them, those for which the most similar one was replayed
-	Missed   int // calls that were looked for in the record and not found
-	Refused  int // calls that were not made
+	Failed   int // of those
+	Replayed int // calls answered from the record
+	Loose    int // of those, calls that differ as the rules allow
+	Nearest  int // of those, calls answered by the most similar one
+	Missed   int // calls that were not in the record
+	Refused  int // calls that were not sent
 	Sessions int
-	Spent    llm.Money // earlier sittings included
+	Spent    llm.Money // earlier processes included
 }
 
-// Summary counts what was served since Open.
+// Summary counts since Open.
 func (g *Gateway) Summary() Summary {
 	_, all := g.sessions.Counts()
-	n := func(e end) int { return int(g.became[e].Load()) }
+	n := func(e end) int { return int(g.ends[e].Load()) }
 	sum := Summary{
 		Recorded: n(endRecorded) + n(endFailed), Failed: n(endFailed), Replayed: n(endReplayed), Refused: n(endRefused), Sessions: all,
 		Loose: int(g.loose.Load()), Nearest: int(g.nearest.Load()), Missed: int(g.missed.Load()),
@@ -270,9 +261,9 @@ func (g *Gateway) Summary() Summary {
 	return sum
 }
 
-// Run serves on ln. Once drain is done nothing new is begun, and calls in flight may finish
-// for at most Config.Grace; once ctx is done they are ended at once. It closes ln and all
-// that was opened, and returns nil after such an end.
+// Run serves on ln. Once drain is done it begins nothing new, and calls in flight get at most Config.Grace;
+// once ctx is done they end at once. It closes ln and everything that was opened, and returns nil after such
+// an end.
 func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	base, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(context.Canceled)
@@ -287,7 +278,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	sweep, stopSweep := context.WithCancel(context.WithoutCancel(ctx))
 	wg.Go(func() { g.sessions.Sweep(sweep) })
 	served := make(chan error, 1)
-	wg.Go(func() { served <- srv.Serve(line.Listen(ln)) })
+	wg.Go(func() { served <- srv.Serve(conn.Listen(ln)) })
 
 	var err error
 	select {
@@ -308,7 +299,7 @@ func (g *Gateway) Run(ctx, drain context.Context, ln net.Listener) error {
 	return errors.Join(err, recorded, g.closeUpstreams())
 }
 
-// stop ends the server: gently for as long as may be, then at once.
+// stop ends the server: within Config.Grace, then at once.
 func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.CancelCauseFunc) {
 	g.draining.Store(true)
 	if g.dispatch != nil {
@@ -316,10 +307,10 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	grace, cancel := context.WithTimeout(ctx, g.cfg.Grace)
 	defer cancel()
-	g.lines.Close(false)
+	g.streams.Close(false)
 	err := srv.Shutdown(grace)
 	ended := make(chan struct{})
-	go func() { // Shutdown knows nothing of lines
+	go func() { // Shutdown does not wait for streams
 		defer close(ended)
 		g.calls.Wait()
 	}()
@@ -329,11 +320,11 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	abort(errStopping)
 	if err != nil || grace.Err() != nil {
-		_ = srv.Close() // what does not end by itself is ended
-		g.lines.Close(true)
+		_ = srv.Close() // ends the rest
+		g.streams.Close(true)
 	}
 	<-ended
-	g.calls.Wait() // whatever slipped in since
+	g.calls.Wait() // calls that began meanwhile
 }
 
 var errStopping = errors.New("the gateway stops")

@@ -15,7 +15,7 @@ import (
 	"parley/llm"
 )
 
-// TestKeys lets in who has a key, in either vendor's header, and nobody else.
+// TestKeys checks that a key is needed, in either vendor's header.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")), func(c *Config) { c.Keys = []string{"alpha-key", "beta-key"} })
@@ -36,7 +36,7 @@ func TestKeys(t *testing.T) {
 	l.post("/v1/sessions/s", "").want(t, 401)
 }
 
-// TestNoWebPages refuses a browser that carries a stranger's request.
+// TestNoWebPages checks that requests of web pages are refused.
 func TestNoWebPages(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")))
@@ -44,8 +44,7 @@ func TestNoWebPages(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
 }
 
-// TestSecrets looks for keys where none may be: in what a client is sent, in the record,
-// in errors.
+// TestSecrets looks for keys in answers, records and errors.
 func TestSecrets(t *testing.T) {
 	t.Setenv("GATEWAY_TEST_KEY", "sk-upstream-secret")
 	echo := func(w http.ResponseWriter, r *http.Request) {
@@ -59,12 +58,12 @@ func TestSecrets(t *testing.T) {
 	p.KeyEnv = "GATEWAY_TEST_KEY"
 	l := start(t, Config{Upstreams: []provider.Provider{p}, Keys: []string{"client-secret"}})
 	got := l.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer client-secret").want(t, 401, "Incorrect API key provided: [key]")
-	// Without keys of its own the gateway hands on the client's.
+	// Without its own keys the gateway sends the client's.
 	q := upstream("openai", p.BaseURL)
 	open := start(t, Config{Upstreams: []provider.Provider{q}})
 	other := open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-clients-own").want(t, 401, "[key]")
 	streams := open.post(chatPath, chatOf("m", "hi", streamed), "Authorization", "Bearer sk-clients-own").want(t, 200, "bad key [key]")
-	// A client's bad key is its own affair: others are still served.
+	// A client's bad key does not affect others.
 	open.post(chatPath, chatOf("m", "hi"), "Authorization", "Bearer sk-another-one").want(t, 200, "fine")
 	if h := up.heads; h[0].Get("Authorization") != "Bearer sk-upstream-secret" || h[1].Get("Authorization") != "Bearer sk-clients-own" {
 		t.Errorf("%v", h)
@@ -84,7 +83,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestBadRequests gets a clear answer to what cannot be served.
+// TestBadRequests checks the errors of requests that cannot be served.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")), func(c *Config) { c.MaxBody = 1000 })
@@ -97,7 +96,7 @@ func TestBadRequests(t *testing.T) {
 	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "counted by a provider of Anthropic's format")
 }
 
-// TestSlowClients bounds how long a client may take over its request.
+// TestSlowClients checks that a client has limited time to send its request.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")), func(c *Config) { c.Patience = 50 * time.Millisecond })
@@ -108,14 +107,14 @@ func TestSlowClients(t *testing.T) {
 	defer conn.Close()
 	conn.Write([]byte("POST " + chatPath + " HTTP/1.1\r\nHost: " + conn.RemoteAddr().String() + "\r\nContent-Length: 100\r\n\r\n{"))
 	b := make([]byte, 4096)
-	n, err := conn.Read(b) // it would block for ever if the gateway did
+	n, err := conn.Read(b) // blocks forever if the gateway does
 	if err != nil || !strings.Contains(string(b[:n]), "400") {
 		t.Errorf("%q, %v", b[:n], err)
 	}
 }
 
-// TestClientReadsNothing has a client ask for a long stream and take none of it: the provider
-// is held back, others are served meanwhile, and in the end the call is called off.
+// TestClientReadsNothing checks a client that does not read its stream: the provider is slowed down, others
+// are served, and in the end the call is canceled.
 func TestClientReadsNothing(t *testing.T) {
 	t.Parallel()
 	long := "data: " + chunk(strings.Repeat("so ", 20_000)) + "\n\n"
@@ -123,7 +122,7 @@ func TestClientReadsNothing(t *testing.T) {
 	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
 		defer close(ended)
 		events()(w, r)
-		for r.Context().Err() == nil { // what nobody reads stops going out, and then this waits too
+		for r.Context().Err() == nil { // writing blocks when nobody reads
 			if _, err := w.Write([]byte(long)); err != nil {
 				return
 			}
@@ -149,7 +148,7 @@ func TestClientReadsNothing(t *testing.T) {
 	}
 }
 
-// TestWatched reads what the gateway says of itself.
+// TestWatched reads the gateway's own metrics and status.
 func TestWatched(t *testing.T) {
 	t.Parallel()
 	l := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})

@@ -25,8 +25,8 @@ import (
 	"parley/internal/store/sqlite"
 )
 
-// beGateway makes the test binary a gateway, for tests that must kill it: its value is the
-// run file and the address of the provider.
+// beGateway makes the test binary a gateway, for tests that kill it. Its value is the run file and the address
+// of the provider.
 const beGateway = "PARLEY_TEST_BE_GATEWAY"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serveAlone is a whole process that does nothing but serve.
+// serveAlone runs a gateway in this process.
 func serveAlone(of string) error {
 	file, url, _ := strings.Cut(of, " ")
 	store, err := sqlite.Open(context.Background(), file, sqlite.Either)
@@ -63,7 +63,7 @@ func serveAlone(of string) error {
 	return g.Run(context.Background(), context.Background(), ln)
 }
 
-// alone starts a gateway in a process of its own.
+// alone starts a gateway in its own process.
 func alone(t *testing.T, file, url string) (cmd *exec.Cmd, at string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -87,8 +87,8 @@ func alone(t *testing.T, file, url string) (cmd *exec.Cmd, at string) {
 	return cmd, strings.TrimSpace(at)
 }
 
-// TestKilled kills gateways under load with kill -9, whole answers and streams alike: every
-// call whose answer came to its end is in the run file.
+// TestKilled kills gateways under load with kill -9: every call with a complete answer, whole or streamed, is
+// in the run file.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	latency, err := sim.ParseDelay("1ms..8ms")
@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// askOnce says whether a call was answered to its end.
+// askOnce reports whether a call got its complete answer.
 func askOnce(url, path, question string, stream bool) bool {
 	more := ""
 	if stream {

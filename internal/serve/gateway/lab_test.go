@@ -23,7 +23,7 @@ import (
 	"parley/journal"
 )
 
-// lab is a gateway that is running, with a client of its own.
+// lab is a running gateway with a client.
 type lab struct {
 	t      testing.TB
 	url    string
@@ -59,7 +59,7 @@ func upstream(dialect, url string) provider.Provider {
 	return provider.Provider{Name: dialect, Dialect: dialect, BaseURL: url}
 }
 
-// start runs a gateway over a new run file, or over that of c.Journal's maker.
+// start runs a gateway over a new run file, or over c.Journal.
 func start(t testing.TB, c Config) *lab {
 	t.Helper()
 	return startAt(t, c, filepath.Join(t.TempDir(), "run.parley"))
@@ -106,7 +106,7 @@ func store(t testing.TB, file string, readOnly bool) journal.Journal {
 	return s
 }
 
-// stop drains the gateway and returns what Run came to.
+// stop drains the gateway and returns the result of Run.
 func (l *lab) stop() error {
 	l.once.Do(func() {
 		l.client.CloseIdleConnections()
@@ -173,7 +173,7 @@ func (l *lab) try(ctx context.Context, path, body string, header ...string) (rep
 	return reply{res.StatusCode, res.Header, b.String()}, err
 }
 
-// calls stops the gateway and reads what is recorded of a session.
+// calls stops the gateway and reads the recorded calls of a session.
 func (l *lab) calls(session string) []ledger.Call {
 	l.t.Helper()
 	if err := l.stop(); err != nil {
@@ -226,7 +226,7 @@ func messageOf(model, question string, more ...string) string {
 	return strings.TrimSuffix(chatOf(model, question, more...), "}") + `,"max_tokens":200}`
 }
 
-// scripted is a provider that does, call by call, what it is told to; the last is repeated.
+// scripted is a provider that answers call by call as the test says; the last answer is repeated.
 type scripted struct {
 	mu    sync.Mutex
 	steps []http.HandlerFunc
@@ -269,7 +269,7 @@ func answering(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-// events answers with a stream, as far as it goes.
+// events answers with a stream.
 func events(data ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -285,7 +285,7 @@ func chunk(words string) string {
 	return `{"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"` + words + `"},"finish_reason":null}]}`
 }
 
-// ends are the events that end one.
+// ends are the last events of a chat completion.
 func ends() []string {
 	return []string{
 		`{"id":"1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
@@ -293,7 +293,7 @@ func ends() []string {
 	}
 }
 
-// to is a gateway over one scripted provider of OpenAI's format.
+// to returns a gateway over one scripted provider of OpenAI's format.
 func to(t testing.TB, s http.Handler, change ...func(*Config)) *lab {
 	t.Helper()
 	c := Config{Upstreams: []provider.Provider{upstream("openai", serving(t, s))}}

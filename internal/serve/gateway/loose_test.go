@@ -12,7 +12,7 @@ import (
 	"parley/internal/serve/gateway/match"
 )
 
-// told collects what whoever runs a gateway is told.
+// told collects the messages for the person who runs the gateway.
 type told struct {
 	mu    sync.Mutex
 	lines []string
@@ -58,7 +58,7 @@ func counting() (*scripted, func() int) {
 	return s, s.count
 }
 
-// game is a program whose prompts have words that are different every time.
+// game is a program whose prompts differ every time.
 func game(l *lab, session, salt string, turns int) (out []reply) {
 	for i := range turns {
 		body := chatOf("m", fmt.Sprintf("You are power %d of the game. Salt: %s.\nWhat are your orders for the spring of this year?", i, strings.Repeat(salt, 40)))
@@ -67,7 +67,7 @@ func game(l *lab, session, salt string, turns int) (out []reply) {
 	return out
 }
 
-// TestIgnore replays and resumes a program whose prompts are different every time.
+// TestIgnore replays and resumes a program whose prompts differ every time.
 func TestIgnore(t *testing.T) {
 	t.Parallel()
 	up, asked := counting()
@@ -109,7 +109,7 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// TestIgnoreFits serves nothing of another form or model, whatever is ignored.
+// TestIgnoreFits checks that no answer of another form or model is served.
 func TestIgnoreFits(t *testing.T) {
 	t.Parallel()
 	up, _ := counting()
@@ -126,7 +126,7 @@ func TestIgnoreFits(t *testing.T) {
 	again.post(chatPath, chatOf("m", "one 2")).want(t, 200, "answer 1")
 }
 
-// TestNearest replays the most similar call, and says where it differs.
+// TestNearest replays the most similar call and reports the difference.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	up, _ := counting()
@@ -151,8 +151,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestSecondGame starts a program again, in a gateway that goes on with the record of the
-// first: what it asks lands in the first one's episode only if it goes on with it.
+// TestSecondGame runs a program again in a gateway that continues the record of the first: its calls belong to
+// the first episode only if they continue it.
 func TestSecondGame(t *testing.T) {
 	t.Parallel()
 	up, asked := counting()
@@ -179,14 +179,14 @@ func TestSecondGame(t *testing.T) {
 		return `{"model":"m","messages":[` + strings.Join(all, ",") + `]}`
 	}
 	ask(Config{}, 1, chatPath, talk("game one")).want(t, 0)
-	ask(Config{}, 2, chatPath, talk("game one", "answer 1", "go on")).want(t, 1, "session s goes on with episode 0, which has 1 calls")
-	ask(Config{}, 3, chatPath, talk("game two")).want(t, 1, "its first call is not in the record", "episode 1 begins", "episode 0 is left")
+	ask(Config{}, 2, chatPath, talk("game one", "answer 1", "go on")).want(t, 1, "session s continues episode 0, which has 1 calls")
+	ask(Config{}, 3, chatPath, talk("game two")).want(t, 1, "its first call is not in the record", "episode 1 begins", "episode 0 stays")
 	ask(Config{Resume: true}, 4, chatPath, talk("game three")).want(t, 2, "episode 2 begins", "a call is not in the record")
-	ask(Config{Resume: true}, 4, chatPath, talk("game two")).want(t, 0)                            // it is found
-	ask(Config{Resume: true}, 5, chatPath, talk("game one", "answer 1", "elsewhere")).want(t, 1)   // it goes on with the first
-	ask(Config{}, 6, chatPath, talk("game two", "answer 3", "go on")).want(t, 1, "with episode 1") // not the last one
-	ask(Config{}, 7, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 0)              // nothing there yet
-	ask(Config{}, 8, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 1, "session t goes on")
+	ask(Config{Resume: true}, 4, chatPath, talk("game two")).want(t, 0)                                 // it is found
+	ask(Config{Resume: true}, 5, chatPath, talk("game one", "answer 1", "elsewhere")).want(t, 1)        // it continues the first
+	ask(Config{}, 6, chatPath, talk("game two", "answer 3", "go on")).want(t, 1, "continues episode 1") // not the last one
+	ask(Config{}, 7, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 0)                   // no calls yet
+	ask(Config{}, 8, "/v1/sessions/t/chat/completions", talk("game four")).want(t, 1, "session t continues")
 	want := map[int]string{0: "game one, go on, elsewhere", 1: "game two, go on", 2: "game three"}
 	got := map[int]string{}
 	for _, c := range recorded(t, file, "s") {
@@ -202,12 +202,12 @@ func TestSecondGame(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	again := startAt(t, Config{Replay: true}, file) // what has several episodes is replayed as it was recorded
+	again := startAt(t, Config{Replay: true}, file) // several episodes are replayed as recorded
 	again.post(chatPath, talk("game two")).want(t, 200, "answer 3")
 	again.post(chatPath, talk("game one")).want(t, 200, "answer 1")
 }
 
-// TestSecondGameAtOnce decides once for calls that come at the same time.
+// TestSecondGameAtOnce checks that one decision is made for calls that arrive together.
 func TestSecondGameAtOnce(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")

@@ -14,8 +14,7 @@ import (
 	"parley/internal/serve/gateway/session"
 )
 
-// metrics is what /metrics tells. Names of models are those that dispatch counts apart,
-// which are bounded.
+// metrics serves /metrics. Model names are those that dispatch counts separately, so they are bounded.
 type metrics struct {
 	http.Handler
 	requests  *prometheus.CounterVec
@@ -64,7 +63,7 @@ func (m *metrics) ended(api format.API, status int, began time.Time) {
 	m.byAPI[api].Observe(time.Since(began).Seconds())
 }
 
-// answered counts what became of a call.
+// answered counts the answer of a call.
 func (m *metrics) answered(api format.API, c *ledger.Call) {
 	r := c.Response
 	switch {
@@ -78,13 +77,13 @@ func (m *metrics) answered(api format.API, c *ledger.Call) {
 	}
 }
 
-// state tells what others count, when it is asked for.
+// state collects the counts of other parts when it is asked.
 type state struct{ g *Gateway }
 
-// Describe says nothing: what there is depends on which models are asked.
+// Describe sends nothing: the metrics depend on the models in use.
 func (*state) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the counts of dispatch, the budget and the sessions.
+// Collect sends the counts of dispatch, the budget and the sessions.
 func (s *state) Collect(to chan<- prometheus.Metric) {
 	tell := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
 		names := []string{"model", "type"}[:len(labels)]

@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// hostile serves chat completions whose usage is whatever the test says.
+// hostile serves chat completions with any usage.
 func hostile(t *testing.T, usage string) (provider.Provider, *price.Table) {
 	t.Helper()
 	prices, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":1,"output":2}}}`), "test")
@@ -27,7 +27,7 @@ func hostile(t *testing.T, usage string) (provider.Provider, *price.Table) {
 	}))), prices
 }
 
-// TestHugeLimits: a client cannot get past the budget by asking for more tokens than a number holds.
+// TestHugeLimits checks that a client cannot pass the budget with token limits that overflow.
 func TestHugeLimits(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
@@ -48,8 +48,8 @@ func TestHugeLimits(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
 }
 
-// TestUnpricedMembers: with a budget, a call is refused that may cost more than its tokens do. Without
-// one, or where nothing costs anything, it is sent as it is.
+// TestUnpricedMembers checks that with a budget, a call is refused that may cost more than its tokens. Without
+// one, or if nothing costs anything, it is sent unchanged.
 func TestUnpricedMembers(t *testing.T) {
 	t.Parallel()
 	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":1}`)
@@ -81,8 +81,8 @@ func TestUnpricedMembers(t *testing.T) {
 	paid.post(chatPath, chatOf("m", "hello", `,"max_tokens":50,"service_tier":"flex","tools":[{"type":"function","function":{"name":"f"}}]`)).want(t, http.StatusOK, "yes")
 }
 
-// TestHostileUsage: whatever an upstream reports, what is spent is neither negative nor more
-// than the budget, and a call without usage is not free.
+// TestHostileUsage checks that whatever an upstream reports, the spent amount is neither negative nor above
+// the budget, and that a call without usage is not free.
 func TestHostileUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -139,8 +139,8 @@ func metricsOf(t *testing.T, l *lab) string {
 	return string(b)
 }
 
-// TestAbortedStream: a stream that an upstream ends as aborted, after the client was sent some
-// of it, ends for the client too, and the gateway goes on.
+// TestAbortedStream checks that a stream that an upstream aborts ends for the client too, and that the gateway
+// continues.
 func TestAbortedStream(t *testing.T) {
 	t.Parallel()
 	up := upstream("openai", serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -155,8 +155,8 @@ func TestAbortedStream(t *testing.T) {
 	}
 }
 
-// TestCutOffStream: of a stream that is far longer than was asked for and never ends as it should,
-// what came is charged, and the next call is refused if such an answer does not fit.
+// TestCutOffStream checks that a stream that is far longer than asked for and does not end properly is
+// charged, and that the next call is refused if such an answer does not fit.
 func TestCutOffStream(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

@@ -18,7 +18,7 @@ import (
 // anthropicVersion is the header that Anthropic's API wants.
 func anthropicVersion() []string { return []string{"Anthropic-Version", "2023-06-01"} }
 
-// tee keeps what a provider sends, to the byte.
+// tee records what a provider sends.
 type tee struct {
 	http.Handler
 	mu   sync.Mutex
@@ -52,8 +52,8 @@ func (p *tee) sent() string {
 	return p.last.String()
 }
 
-// TestPassesThrough asks on every endpoint, by every kind of path: the client must see the
-// bytes that the provider sent, and its status.
+// TestPassesThrough checks on every endpoint and kind of path that the client gets the provider's bytes and
+// status.
 func TestPassesThrough(t *testing.T) {
 	t.Parallel()
 	server, err := simhttp.New(simhttp.Config{Lax: true, ChunkTokens: 1})
@@ -97,7 +97,7 @@ func both(url string) []provider.Provider {
 	return []provider.Provider{upstream("openai", url), upstream("anthropic", url)}
 }
 
-// TestRecords looks at what is recorded of calls of each kind.
+// TestRecords checks the record of calls of each kind.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	l := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
@@ -129,8 +129,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestStreamsComeAsTheyGo wants each event before the next one was sent, and the end only
-// after the call is recorded.
+// TestStreamsComeAsTheyGo checks that each event arrives before the next is sent, and the end only after the
+// call is recorded.
 func TestStreamsComeAsTheyGo(t *testing.T) {
 	t.Parallel()
 	next := make(chan string)
@@ -174,7 +174,7 @@ func TestStreamsComeAsTheyGo(t *testing.T) {
 	if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
 		t.Errorf("%q, %v", rest, err)
 	}
-	// The end has come, so it is in the file: no need to wait for anything.
+	// The end has arrived, so the call is in the file.
 	c := recorded(t, l.file, session.Default)
 	if len(c) != 1 || c[0].Response.Text != "Hello" || c[0].Response.Usage != (llm.Usage{Input: 7, Output: 2}) {
 		t.Fatalf("%+v", c)

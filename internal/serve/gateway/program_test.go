@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// leave ends the connections of a client, and waits until the gateway has seen that.
+// leave closes the connections of a client, and waits until the gateway has noticed.
 func (l *lab) leave() {
 	l.client.CloseIdleConnections()
 	for !strings.Contains(l.post("/v1/sessions/s", "").body, `"connections":0`) {
@@ -26,8 +26,8 @@ func talk(words ...string) string {
 	return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
 }
 
-// TestPrograms lets several programs use one name in one process of the gateway, and checks which
-// episode each call belongs to, and that what is doubtful is told once.
+// TestPrograms lets several programs use one name in one process of the gateway. It checks which episode each
+// call belongs to, and that doubtful cases are reported once.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	const gone = "" // the program ends, and its connections with it
@@ -79,8 +79,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestWorkers lets the workers of one program share a session. One that begins with the same question
-// as the others, at once with them or while they are busy, is not another program.
+// TestWorkers lets the workers of one program share a session. A worker that begins with the same question as
+// the others is not another program.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	const workers = 8
@@ -120,8 +120,8 @@ func TestWorkers(t *testing.T) {
 	heard.want(t, 0)
 }
 
-// TestProgramResumed resumes a program after the gateway was started again: it goes on with its
-// episode. When it is run once more after that, it is another game.
+// TestProgramResumed resumes a program after a restart of the gateway: it continues its episode. If it runs
+// once more, it is another program.
 func TestProgramResumed(t *testing.T) {
 	t.Parallel()
 	up := script(saying("fine"))

@@ -18,7 +18,7 @@ import (
 
 var errFull = errors.New("the disk is full")
 
-// TestDeadline has calls wait for a limit: not refused, but told when their time is up.
+// TestDeadline checks that calls wait for a limit until their deadline.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -36,26 +36,26 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestFair has one session ask very much and another ask once: the second is next but one.
+// TestFair checks that a session with one call does not wait behind a session with many.
 func TestFair(t *testing.T) {
 	t.Parallel()
 	var queue fair
 	var greedy, modest int64
 	var places []int64
 	for range 1000 {
-		places = append(places, queue.place(&greedy))
+		places = append(places, queue.position(&greedy))
 	}
 	queue.admitted(places[0])
-	if at := queue.place(&modest); at > places[1] {
+	if at := queue.position(&modest); at > places[1] {
 		t.Errorf("the modest session's call is at %d, behind %d", at, places[1])
 	}
 	queue.admitted(places[999])
-	if at := queue.place(&modest); at < places[999] {
+	if at := queue.position(&modest); at < places[999] {
 		t.Errorf("who was away may not come before what is served now: %d", at)
 	}
 }
 
-// TestBudget never spends more than it may, and says so.
+// TestBudget checks that no more than the budget is spent.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	prices, err := price.Read(strings.NewReader(`{"models":{"openai/m":{"input":1,"output":2}}}`), "test")
@@ -65,7 +65,7 @@ func TestBudget(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	c := Config{Upstreams: []provider.Provider{upstream("openai", simulated(t, sim.Config{MinTokens: 50, MaxTokens: 50}))}, Prices: prices, Budget: llm.Dollars(0.01)}
 	answered := 0
-	for range 2 { // the second sitting goes on with what the first left
+	for range 2 { // the second process continues with the rest
 		l := startAt(t, c, file)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -101,7 +101,7 @@ func TestBudget(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hello", `,"n":3`)).want(t, 400, "max_completion_tokens")
 }
 
-// TestCache gives the same answer to the same question, in one session as another draw.
+// TestCache checks that the same question gets the same answer, and another draw in one session.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open(t.TempDir(), cachestore.Options{})
@@ -137,7 +137,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCachedStream serves a stream again, to the byte.
+// TestCachedStream serves a stream again, byte for byte.
 func TestCachedStream(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open("", cachestore.Options{})
@@ -154,7 +154,7 @@ func TestCachedStream(t *testing.T) {
 	}
 }
 
-// TestSteps tells an agent to stop when it has had all its answers, in every format.
+// TestSteps checks the answer that tells an agent to stop, in every format.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	l := start(t, Config{Upstreams: both(simulated(t, sim.Config{})), MaxSteps: 2})
@@ -177,7 +177,7 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%v", got.header)
 		}
 		l.post("/v1/sessions/"+c.session, "").want(t, 200, `"llm_step_count":2`, `"truncated":true`, `"truncate_reason":"max_steps"`, `"stop_responses_sent":1`)
-		// Another model has steps of its own.
+		// Another model has its own steps.
 		l.post(path, strings.Replace(c.body, `"m"`, `"other"`, 1), anthropicVersion()...).want(t, 200)
 	}
 }

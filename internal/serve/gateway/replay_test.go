@@ -13,7 +13,7 @@ import (
 
 func copyTo(w io.Writer, r io.Reader) (int64, error) { return io.Copy(w, r) }
 
-// TestReplay records a program and serves it again, without a provider: the same bytes.
+// TestReplay records a program and serves the same bytes again, without a provider.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	live := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
@@ -45,7 +45,7 @@ func TestReplay(t *testing.T) {
 	again.post(program[0].path, program[0].body).want(t, 409, "replay_diverged", "all 3 recorded calls of it were served")
 	again.post("/v1/sessions/new/chat/completions", program[0].body).want(t, 404, "session new is not in the record")
 	again.post("/v1/sessions/a", "").want(t, 200, `"requests":`)
-	// Closing a session rewinds it, and no other: the program can be run again.
+	// Closing a session rewinds only that one: the program can run again.
 	for range 2 {
 		again.post("/v1/sessions/a/close", `{"reason":"again"}`).want(t, 200, `"status":"closed"`, `"close_reason":"again"`, `"found":3`)
 		again.post("/v1/sessions/a", "").want(t, 200, `"status":"open"`, `"found":0`, `"missed":0`)
@@ -58,7 +58,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayDiverges says where a request differs from what was recorded.
+// TestReplayDiverges checks the description of a request that differs from the record.
 func TestReplayDiverges(t *testing.T) {
 	t.Parallel()
 	live := start(t, Config{Upstreams: both(simulated(t, sim.Config{}))})
@@ -83,8 +83,7 @@ func TestReplayDiverges(t *testing.T) {
 	again.post(chatPath, strings.Replace(was, `"model"`, `"user":"me","model"`, 1)).want(t, 200) // whose call it is does not matter
 }
 
-// TestResume runs a program again over its own record: what was answered is not asked for
-// again, and the rest is.
+// TestResume runs a program again over its own record: only what was not answered is asked.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	up := script(saying("one"), answering(400, `{"error":{"message":"not now"}}`), saying("two"), saying("three"))

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"parley/internal/serve/auth"
+	"parley/internal/serve/gateway/conn"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/serve/gateway/line"
+	"parley/internal/serve/gateway/route"
 	"parley/internal/serve/gateway/session"
 )
 
-// httpServer is the server of a gateway, whose requests live until base is done.
+// httpServer returns the server of the gateway. Its requests live until base is done.
 func (g *Gateway) httpServer(base context.Context) *http.Server {
 	guard := &auth.Guard{Access: g.cfg.Access, Keys: g.keys, Public: public, Refuse: g.refuse, Patience: g.cfg.Patience}
 	var srv *http.Server
@@ -24,27 +25,27 @@ func (g *Gateway) httpServer(base context.Context) *http.Server {
 	srv.BaseContext = func(net.Listener) context.Context { return base }
 	srv.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 250}
 	srv.Protocols = &http.Protocols{}
-	srv.ConnContext = line.Context
+	srv.ConnContext = conn.Context
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true)
 	return srv
 }
 
-// public says which requests need no key.
+// public reports whether a request needs no key.
 func public(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
-// refuse tells a client why its request is not answered, in the format of what it asked for.
+// refuse answers a request that the guard refused, in the format of its endpoint.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	api := format.Chat
-	if rt, ok := parse(r.Method, r.URL.EscapedPath()); ok {
-		api = rt.api
+	if rt, ok := route.Parse(r.Method, r.URL.EscapedPath()); ok {
+		api = rt.API
 	}
 	newClient(w, g.cfg.Patience).whole(why.Status, api.AppendError(nil, why.Status, why.Code, why.Message), nil)
 }
 
-// take answers a call over a line of its own: see package line.
+// take answers a call over its own connection: see package conn.
 func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w http.ResponseWriter, r *http.Request) bool {
-	l, ok := g.lines.Take(w, r)
+	l, ok := g.streams.Take(w, r)
 	if !ok {
 		return false
 	}
@@ -57,7 +58,7 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 		defer l.Release(srv)
 		defer x.count()
 		defer func() {
-			if recover() != nil { // as net/http has it: a fault in one call ends that call only
+			if recover() != nil { // as in net/http, a panic ends only its call
 				l.Drop()
 			}
 		}()
@@ -70,16 +71,16 @@ func (g *Gateway) take(base context.Context, srv *http.Server, x *exchange, w ht
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, take takeFunc) {
 	g.calls.Add(1)
 	defer g.calls.Done()
-	rt, ok := parse(r.Method, r.URL.EscapedPath())
-	if ok && rt.what == "call" {
+	rt, ok := route.Parse(r.Method, r.URL.EscapedPath())
+	if ok && rt.What == route.Call {
 		g.serve(w, r, rt, take)
 		return
 	}
 	g.other(w, r, rt, ok)
 }
 
-// other answers what is not a call to a provider.
-func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route, ok bool) {
+// other answers a request that is not a call to a provider.
+func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route.Route, ok bool) {
 	newClient(w, closeWait+g.cfg.Patience).bound()
 	switch {
 	case r.URL.Path == "/healthz":
@@ -89,16 +90,16 @@ func (g *Gateway) other(w http.ResponseWriter, r *http.Request, rt *route, ok bo
 	case r.URL.Path == "/metrics":
 		g.metrics.ServeHTTP(w, r)
 	case !ok:
-		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+endpoints())
+		b := format.Chat.AppendError(nil, http.StatusNotFound, "unknown_url", "there is no "+r.Method+" "+r.URL.Path+": "+route.Endpoints())
 		newClient(w, g.cfg.Patience).whole(http.StatusNotFound, b, nil)
-	case rt.what == "status":
+	case rt.What == route.Status:
 		g.status(w, r, rt)
 	default:
 		g.close(w, r, rt)
 	}
 }
 
-// readyz says whether calls can be served.
+// readyz reports whether calls can be served.
 func (g *Gateway) readyz(w http.ResponseWriter) {
 	open, all := g.sessions.Counts()
 	state := map[string]any{"status": "ready", "sessions_open": open, "sessions": all, "replay": g.cfg.Replay}
@@ -115,22 +116,22 @@ func (g *Gateway) readyz(w http.ResponseWriter) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		status, b = http.StatusInternalServerError, []byte(`{}`) // not reached: all of it is plain data
+		status, b = http.StatusInternalServerError, []byte(`{}`) // not reached: v is plain data
 	}
 	w.Header()["Content-Type"] = []string{"application/json"}
 	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n')) // a client that went away needs no answer
+	_, _ = w.Write(append(b, '\n')) // the client may be gone
 }
 
-// fault tells what is wrong with a request about a session.
+// fault answers a bad request about a session.
 func fault(w http.ResponseWriter, status int, code, message string) {
 	writeJSON(w, status, map[string]any{"error": map[string]string{"type": code, "code": code, "message": message}})
 }
 
-func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
+func (g *Gateway) status(w http.ResponseWriter, r *http.Request, rt *route.Route) {
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
-		g.missing(w, rt.session, err)
+		g.missing(w, rt.Session, err)
 		return
 	}
 	writeJSON(w, http.StatusOK, s.Status())
@@ -144,13 +145,13 @@ func (g *Gateway) missing(w http.ResponseWriter, id string, err error) {
 	fault(w, http.StatusInternalServerError, "record_failed", err.Error())
 }
 
-// closeWait is how long the closing of a session waits for what is in flight in it.
+// closeWait is how long closing a session waits for its calls in flight.
 const closeWait = 30 * time.Second
 
-func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route) {
-	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.session}, false)
+func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route.Route) {
+	s, err := g.sessions.Find(r.Context(), ledger.Name{Owner: g.owner(r.Header), ID: rt.Session}, false)
 	if err != nil {
-		g.missing(w, rt.session, err)
+		g.missing(w, rt.Session, err)
 		return
 	}
 	var c session.Closing
@@ -170,7 +171,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route) {
 	status, err := g.sessions.Close(ctx, s, c)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		writeJSON(w, http.StatusAccepted, status) // it ends when what is in flight has ended
+		writeJSON(w, http.StatusAccepted, status) // it ends with its last call
 	case err != nil:
 		fault(w, http.StatusInternalServerError, "record_failed", err.Error())
 	default:

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTimings: what a server says beside the usage that we asked for reaches the client, in
-// the event in which the server would have said it.
+// TestTimings checks that other members of a usage event that we asked for reach the client, in the event that
+// ends the answer.
 func TestTimings(t *testing.T) {
 	t.Parallel()
 	const finish = `{"id":"1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
@@ -37,8 +37,8 @@ func TestTimings(t *testing.T) {
 	}
 }
 
-// TestNoDone: a server that ends its stream without [DONE], and tells the usage in the event
-// that ends the answer, is read to the end and handed on to the byte.
+// TestNoDone checks that a stream without [DONE], with the usage in its last event, is read to the end and
+// passed on unchanged.
 func TestNoDone(t *testing.T) {
 	t.Parallel()
 	last := `{"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`
@@ -52,7 +52,7 @@ func TestNoDone(t *testing.T) {
 	}
 }
 
-// TestStreamUnasked: a server that answers responses with a stream, whatever it is asked for.
+// TestStreamUnasked uses a server that always answers responses with a stream.
 func TestStreamUnasked(t *testing.T) {
 	t.Parallel()
 	whole := `{"id":"r1","object":"response","status":"completed","model":"m","odd": 1,"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"fine"}]}],"usage":{"input_tokens":5,"output_tokens":2}}`
@@ -68,8 +68,8 @@ func TestStreamUnasked(t *testing.T) {
 	}
 }
 
-// TestMisplaced: an address that the server does not know is named, once to whoever runs the
-// gateway and in the record; the client gets the server's own words.
+// TestMisplaced checks that an address that the server does not know is reported once and recorded; the client
+// gets the server's own words.
 func TestMisplaced(t *testing.T) {
 	t.Parallel()
 	const said = `{"error":{"message":"File Not Found","type":"not_found_error","code":404}}`

@@ -16,7 +16,7 @@ import (
 	"parley/llm"
 )
 
-// ended reads how the session s ended.
+// ended reads the end of session s.
 func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	t.Helper()
 	s, err := sqlite.OpenRead(file)
@@ -32,13 +32,13 @@ func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	return e, ok
 }
 
-// TestClose ends a session, after which it takes no calls.
+// TestClose checks that a closed session takes no calls.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")))
 	l.post("/v1/sessions/s", "").want(t, 404, "there is no session s")
 	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
-	l.post("/v1/sessions/s/close", `{"completion_mode":"maybe"}`).want(t, 400, "complete, seal or abort")
+	l.post("/v1/sessions/s/close", `{"completion_mode":"maybe"}`).want(t, 400, "complete, seal, abort")
 	l.post("/v1/sessions/s/close", `{"reason":"solved","scores":{"reward":0.5}}`).want(t, 200, `"status":"closed"`, `"close_reason":"solved"`)
 	l.post("/v1/sessions/s/close", `{"reason":"again"}`).want(t, 200, `"close_reason":"solved"`)
 	l.post(chatPath, chatOf("m", "hi")).want(t, 409, "session s is closed: solved")
@@ -50,7 +50,7 @@ func TestClose(t *testing.T) {
 	if !ok || len(e.Outcome.Scores) != 1 || e.Outcome.Scores[0].Value != 0.5 || e.Outcome.Failed != "" {
 		t.Errorf("%+v", e)
 	}
-	// It stays closed when the gateway is started again.
+	// It stays closed after a restart.
 	again := startAt(t, Config{Upstreams: l.g.cfg.Upstreams}, l.file)
 	again.post(chatPath, chatOf("m", "hi")).want(t, 409, "session s is closed: solved")
 }
@@ -103,7 +103,7 @@ func TestCloseWhileBusy(t *testing.T) {
 	}
 }
 
-// TestIdleIsClosed sees the sweeper at work.
+// TestIdleIsClosed checks that idle sessions are closed.
 func TestIdleIsClosed(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(saying("fine")), func(c *Config) { c.Idle = time.Nanosecond })
@@ -117,7 +117,7 @@ func TestIdleIsClosed(t *testing.T) {
 	}
 }
 
-// TestGoesOn starts a gateway again over its run file: sessions go on where they were.
+// TestGoesOn checks that sessions continue after a restart.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -145,8 +145,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestDrain stops the gateway with a stream open and a call waiting: the one is finished,
-// the other is told to come back.
+// TestDrain stops the gateway with an open stream and a waiting call: the stream is finished, the call is told
+// to retry.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -188,8 +188,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestGraceEnds stops the gateway with a stream open that does not end: when the grace is
-// over it is ended, and recorded as that.
+// TestGraceEnds stops the gateway with a stream that does not end: after the grace it is canceled, and that is
+// recorded.
 func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {

@@ -48,8 +48,8 @@ func gathered(t *testing.T, a transport.Assembler, body string) *llm.Response {
 	return r
 }
 
-// TestTranslates asks a provider of the other format, whole and streamed, with and without
-// tools: the client reads, in its own format, what the provider said.
+// TestTranslates asks a provider of the other format, whole and streamed, with and without tools: the client
+// reads the same answer in its own format.
 func TestTranslates(t *testing.T) {
 	t.Parallel()
 	url := simulated(t, sim.Config{})
@@ -88,8 +88,8 @@ func TestTranslates(t *testing.T) {
 	}
 }
 
-// TestTranslatesTurns sends a conversation with tools, images and a schema: nothing of it
-// may be lost on the way to the other format.
+// TestTranslatesTurns checks that nothing of a conversation with tools, images and a schema is lost in the
+// other format.
 func TestTranslatesTurns(t *testing.T) {
 	t.Parallel()
 	up := script(answering(200, `{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"Hm.","signature":"sig"},{"type":"text","text":"Yes."}],"stop_reason":"end_turn","usage":{"input_tokens":5,"output_tokens":2}}`))
@@ -126,8 +126,7 @@ func TestTranslatesTurns(t *testing.T) {
 	l.post("/v1/responses", `{"model":"m","input":"hi"}`).want(t, 400, "cannot be translated")
 }
 
-// TestTranslatesErrors puts a provider's refusal, and a stream that fails, into the words of
-// the client's format.
+// TestTranslatesErrors checks that errors, whole and in a stream, arrive in the client's format.
 func TestTranslatesErrors(t *testing.T) {
 	t.Parallel()
 	up := script(

@@ -1,15 +1,15 @@
-// Package body writes the JSON of requests: it appends, field by field, to one
-// buffer, which is several times cheaper than reflection, and it knows the forms
-// that providers want JSON Schemas in.
+// Package body writes and scans JSON without reflection, which is several times faster than
+// encoding/json. It also puts JSON Schemas into the forms that providers accept.
 //
-// It promises that what it appends is valid JSON whatever the text (what is not UTF-8
-// is replaced), given that values passed as raw JSON were checked with Valid.
+// It promises to append valid JSON whatever the text, if Valid accepts the raw JSON that it is
+// given. Invalid UTF-8 is replaced.
 //
-// It is not for reading answers, nor does it know any dialect's fields.
+// It does not know the fields of any format.
 package body
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -18,13 +18,12 @@ import (
 	"parley/llm"
 )
 
-// The functions below append JSON to a buffer. Each puts a comma before what it
-// appends where one is due, so that objects and lists can be written straight down.
+// The functions below append JSON to a buffer. Each adds a comma first where one is needed.
 
 // Open begins an object or a list: c is { or [.
 func Open(b []byte, c byte) []byte { return append(comma(b), c) }
 
-// Key appends the name of a member; its value follows. It must need no escaping.
+// Key appends the name of a member, which must need no escaping.
 func Key(b []byte, key string) []byte {
 	b = append(comma(b), '"')
 	b = append(b, key...)
@@ -34,7 +33,7 @@ func Key(b []byte, key string) []byte {
 // Str appends a member whose value is a string.
 func Str(b []byte, key, value string) []byte { return String(Key(b, key), value) }
 
-// Int appends a member whose value is a whole number.
+// Int appends a member whose value is an integer.
 func Int(b []byte, key string, value int64) []byte {
 	return strconv.AppendInt(Key(b, key), value, 10)
 }
@@ -42,7 +41,7 @@ func Int(b []byte, key string, value int64) []byte {
 // Bool appends a member whose value is true or false.
 func Bool(b []byte, key string, value bool) []byte { return strconv.AppendBool(Key(b, key), value) }
 
-// Float appends a member whose value is a number, unless it is none.
+// Float appends a member whose value is a number. It omits NaN and infinities.
 func Float(b []byte, key string, value float64) []byte {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return b
@@ -50,10 +49,10 @@ func Float(b []byte, key string, value float64) []byte {
 	return strconv.AppendFloat(Key(b, key), value, 'g', -1, 64)
 }
 
-// Raw appends a member whose value is JSON already.
+// Raw appends a member whose value is raw JSON.
 func Raw(b []byte, key string, value []byte) []byte { return append(Key(b, key), value...) }
 
-// Nullable appends a member whose value is a string, or null where it is empty.
+// Nullable appends a member whose value is a string, or null if it is empty.
 func Nullable(b []byte, key, value string) []byte {
 	if value == "" {
 		return append(Key(b, key), "null"...)
@@ -61,7 +60,7 @@ func Nullable(b []byte, key, value string) []byte {
 	return Str(b, key, value)
 }
 
-// Ints appends a list of whole numbers.
+// Ints appends a list of integers.
 func Ints(b []byte, key string, values []int) []byte {
 	b = append(Key(b, key), '[')
 	for i, n := range values {
@@ -82,18 +81,13 @@ func Strings(b []byte, key string, values []string) []byte {
 	return append(b, ']')
 }
 
-// Extra appends the members of a request's Extra in order of name. Names that are
-// the dialect's own, and values that are not JSON, are errors.
+// Extra appends the members of a request's Extra, sorted by name. It is an error if a name is one of
+// the format's own, or a value is not JSON.
 func Extra(b []byte, req *llm.Request, own ...string) ([]byte, error) {
 	if len(req.Extra) == 0 {
 		return b, nil
 	}
-	keys := make([]string, 0, len(req.Extra))
-	for k := range req.Extra {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(req.Extra)) {
 		if slices.Contains(own, k) {
 			return b, fmt.Errorf("extra: %s is written by the dialect and cannot be given", k)
 		}
@@ -106,8 +100,8 @@ func Extra(b []byte, req *llm.Request, own ...string) ([]byte, error) {
 	return b, nil
 }
 
-// String appends s as a JSON string. What is not UTF-8 becomes the replacement
-// character, as encoding/json does.
+// String appends s as a JSON string. Invalid UTF-8 becomes the replacement character, as in
+// encoding/json.
 func String(b []byte, s string) []byte {
 	b = append(comma(b), '"')
 	start := 0
@@ -138,19 +132,19 @@ func String(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Text is String without a comma, wherever s is appended.
+// Text is String without a comma.
 func Text(b []byte, s string) []byte { return append(b, String(b[len(b):], s)...) }
 
-// plain returns the first place from i on that may not stand in a JSON string as it is,
-// to within a word: it looks at eight bytes at once, since prompts are long.
+// plain skips bytes of s that need no escaping, from i on. It looks at eight bytes at once, since
+// prompts are long, and stops before the first eight bytes that may need it.
 func plain(s string, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// The top bit of a byte is set where it is beyond ASCII, below a space, a quote, or a
-		// backslash; borrows between bytes may add others, which costs a look and no more.
+		// The top bit of a byte is set if it is not ASCII, a control character, a quote or a
+		// backslash. Borrows between bytes may set others, which only costs a second look.
 		if (w|(w-ones*' ')|(quote-ones)|(slash-ones))&tops != 0 {
 			break
 		}

@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// Tool appends what every API says of a tool: its name, what it does, and under key what it
-// takes.
+// Tool appends the members that every API has for a tool: name, description, and the schema under
+// key.
 func Tool(b []byte, t *llm.Tool, key string) ([]byte, error) {
 	b = Str(b, "name", t.Name)
 	if t.Description != "" {
@@ -26,9 +26,9 @@ func Tool(b []byte, t *llm.Tool, key string) ([]byte, error) {
 	return Raw(b, key, t.Parameters), nil
 }
 
-// Strict says whether a JSON Schema follows the rules of OpenAI's strict mode: the
-// root is an object, every object is closed and requires all of its properties, and no
-// keyword is used that strict mode does not know.
+// Strict reports whether a JSON Schema follows the rules of OpenAI's strict mode: the root is an
+// object, every object is closed and requires all of its properties, and strict mode knows all
+// keywords.
 func Strict(schema []byte) bool {
 	isObject := false
 	ok := Members(schema, func(k, v []byte) bool {
@@ -74,7 +74,7 @@ func strictNode(node []byte) bool {
 	return closed && requiresAll(properties, required)
 }
 
-// each applies f to the value of every member of b.
+// each calls f with the value of every member of b.
 func each(b []byte, f func([]byte) bool) bool {
 	return Members(b, func(_, v []byte) bool { return f(v) })
 }
@@ -93,10 +93,10 @@ func requiresAll(properties, required []byte) bool {
 	return Members(properties, func(name, _ []byte) bool { return listed[string(name)] })
 }
 
-// AppendClosed appends a JSON Schema as Anthropic's structured output takes it: with
-// every object closed, and without the keywords it refuses (lengths, ranges, patterns).
-// What is left out is still checked where the answer is validated. It says no when
-// the schema cannot be put that way, as with an object of any members.
+// AppendClosed appends a JSON Schema in the form of Anthropic's structured output: every object is
+// closed, and keywords that it refuses (lengths, ranges, patterns) are left out. The validation of
+// the answer still checks these. It returns false if the schema has no such form, as with an object
+// of any members.
 func AppendClosed(b, schema []byte) ([]byte, bool) {
 	b = Open(b, '{')
 	object, closed, properties := false, false, false
@@ -155,8 +155,7 @@ func appendClosedList(b []byte, key string, list []byte) ([]byte, bool) {
 	return append(b, ']'), ok
 }
 
-// SchemaName makes of name one that every provider takes: at most 64 letters, digits,
-// _ and -.
+// SchemaName turns name into one that every provider accepts: at most 64 letters, digits, _ and -.
 func SchemaName(name string) string {
 	if name == "" {
 		return "answer"

@@ -9,13 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// CheckNames checks that b is one JSON value that every server reads alike: valid UTF-8,
-// nothing after it, no two members of one object with the same name however it is escaped,
-// and no name in which a letter, a digit or an underscore is escaped.
+// CheckNames checks that all servers read the JSON value b in the same way: it is valid UTF-8,
+// nothing follows it, no object has two members with the same name, and no name escapes a letter, a
+// digit or an underscore.
 //
-// name, where it is set, sees every member. It gets the state of the object that the member
-// is in, which is 0 for the outermost, and returns the state of the member's value. Its error
-// ends the check.
+// If name is set, it is called with every member. It gets the state of the object, which is 0 for
+// the outermost, and returns the state of the member's value. Its error ends the check.
 func CheckNames(b []byte, name func(state int, key []byte) (int, error)) error {
 	if !utf8.Valid(b) {
 		return errors.New("the body is not UTF-8")
@@ -31,19 +30,19 @@ func CheckNames(b []byte, name func(state int, key []byte) (int, error)) error {
 type walker struct {
 	b    []byte
 	name func(state int, key []byte) (int, error)
-	path []step   // to the value that is being read
-	keys [][]byte // names so far of all open objects, the innermost last
+	path []step   // to the current value
+	keys [][]byte // names in all open objects, the innermost last
 }
 
-// step is a member or an element.
+// step is a step of a path: a member or an element.
 type step struct {
-	key   []byte // nil: an element
+	key   []byte // nil for an element
 	index int
 }
 
 var errSyntax = errors.New("it is not valid JSON, or nested too deep")
 
-// value reads the value at i and returns the place after it.
+// value reads the value at i and returns its end.
 func (w *walker) value(i, depth, state int) (int, error) {
 	if i < len(w.b) && depth <= maxDepth {
 		switch w.b[i] {
@@ -133,16 +132,16 @@ func (w *walker) member(seen *names, state int, key []byte) (inner int, err erro
 	return w.name(state, plain)
 }
 
-// names are those of one object.
+// names are the names in one object.
 type names struct {
 	w    *walker
-	from int                 // in the walker's keys
-	all  map[string]struct{} // in their place, where they are many
+	from int                 // index in the walker's keys
+	all  map[string]struct{} // instead of keys, if there are many
 }
 
 const manyNames = 16
 
-// add says whether the name is new.
+// add adds a name, and reports whether it is new.
 func (n *names) add(key []byte) bool {
 	list := n.w.keys[n.from:]
 	if n.all == nil && len(list) < manyNames {
@@ -167,8 +166,8 @@ func (n *names) add(key []byte) bool {
 	return true
 }
 
-// unescape returns a name as it is meant. One in which a character is escaped that needs no
-// escape, and that names of APIs are made of, hides what it is.
+// unescape decodes a name. It refuses a name that escapes a letter, a digit or an underscore, which
+// would hide it from simple readers.
 func unescape(key []byte) ([]byte, error) {
 	for i := 0; i+5 < len(key); i++ {
 		if key[i] != '\\' {
@@ -177,7 +176,7 @@ func unescape(key []byte) ([]byte, error) {
 		if key[i+1] == 'u' {
 			n, err := strconv.ParseUint(string(key[i+2:i+6]), 16, 16)
 			if c := byte(n); err == nil && n < utf8.RuneSelf && (c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z') {
-				return nil, fmt.Errorf("the name %s has %q escaped: write it plainly", short(key), c)
+				return nil, fmt.Errorf("the name %s has %q escaped: write it without the escape", short(key), c)
 			}
 		}
 		i++ // what follows is escaped
@@ -196,7 +195,7 @@ func short(key []byte) string {
 	return strconv.Quote(string(key))
 }
 
-// at is where the walker is, such as messages[3].content.
+// at returns the current path, such as messages[3].content.
 func (w *walker) at() string {
 	if len(w.path) == 0 {
 		return "the body"

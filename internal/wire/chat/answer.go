@@ -41,7 +41,7 @@ func AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
 	return append(b, '}')
 }
 
-// head begins an object up to its choices.
+// head appends the beginning of an object, up to its choices.
 func head(b []byte, m *completion.Meta, object string) []byte {
 	b = body.Str(body.Str(append(b, '{'), "id", m.ID), "object", object)
 	b = body.Str(body.Int(b, "created", m.Created), "model", m.Model)
@@ -51,13 +51,13 @@ func head(b []byte, m *completion.Meta, object string) []byte {
 	if m.Fingerprint != "" {
 		b = body.Str(b, "system_fingerprint", m.Fingerprint)
 	}
-	if m.WeightVersion != "" { // as SGLang tells it
+	if m.WeightVersion != "" { // SGLang
 		b = append(body.Str(append(body.Key(b, "metadata"), '{'), "weight_version", m.WeightVersion), '}')
 	}
 	return b
 }
 
-// appendCall appends the members of a tool call, without the braces around them.
+// appendCall appends the members of a tool call, without braces.
 func appendCall(b []byte, id, name, arguments string) []byte {
 	b = body.Str(body.Str(b, "id", id), "type", "function")
 	b = body.Str(append(body.Key(b, "function"), '{'), "name", name)
@@ -105,15 +105,15 @@ func appendUsage(b []byte, u llm.Usage) []byte {
 type Writer struct {
 	meta          completion.Meta
 	head          []byte // of every chunk
-	ids, logprobs int    // tokens that were written
+	ids, logprobs int    // number that was written
 }
 
-// NewWriter begins to write a stream.
+// NewWriter returns a Writer of a stream.
 func NewWriter(m completion.Meta) *Writer {
 	return &Writer{meta: m, head: head(sse.Begin(nil, ""), &m, "chat.completion.chunk")}
 }
 
-// Begin says whose words follow.
+// Begin writes a chunk with the role.
 func (w *Writer) Begin(b []byte) []byte {
 	b = append(w.open(b), `"role":"assistant","content":"","refusal":null}`...)
 	return w.close(b, "", nil, w.meta.PromptTokenIDs)
@@ -123,7 +123,7 @@ func (w *Writer) open(b []byte) []byte {
 	return append(append(b, w.head...), `,"choices":[{"index":0,"delta":{`...)
 }
 
-// close ends a chunk after its delta.
+// close writes the rest of a chunk after its delta.
 func (w *Writer) close(b []byte, finish string, logprobs []llm.Logprob, prompt []int) []byte {
 	b = body.Nullable(appendLogprobs(b, logprobs), "finish_reason", finish)
 	b = append(b, '}', ']')
@@ -138,7 +138,7 @@ func (w *Writer) close(b []byte, finish string, logprobs []llm.Logprob, prompt [
 
 // Add writes a chunk.
 func (w *Writer) Add(b []byte, d completion.Delta) []byte {
-	if d.Signature = ""; d.IsEmpty() { // the format has no place for a signature
+	if d.Signature = ""; d.IsEmpty() { // the format has no signatures
 		return b
 	}
 	b = w.open(b)
@@ -166,8 +166,8 @@ func (w *Writer) Add(b []byte, d completion.Delta) []byte {
 	return w.close(b, "", d.Logprobs, nil)
 }
 
-// End writes the reason to stop with the tokens that no step had, the usage where it is wanted,
-// and the mark of the end.
+// End writes the finish reason with the tokens that no step had, the usage if it is wanted, and
+// [DONE].
 func (w *Writer) End(b []byte, r *llm.Response) []byte {
 	b = append(w.open(b), '}')
 	var logprobs []llm.Logprob
@@ -185,7 +185,7 @@ func (w *Writer) End(b []byte, r *llm.Response) []byte {
 	return append(b, "data: [DONE]\n\n"...)
 }
 
-// AppendError appends the body of an error. OpenAI's other endpoints write it the same way.
+// AppendError appends the body of an error, which is the same for all of OpenAI's endpoints.
 func AppendError(b []byte, e completion.Error) []byte {
 	b = body.Str(append(b, `{"error":{`...), "message", e.Message)
 	b = body.Nullable(body.Str(b, "type", e.Type), "param", e.Param)

@@ -26,7 +26,7 @@ func (w *writer) messages() {
 		}
 		w.message(m)
 	}
-	if system != "" { // there was no user's message to put it before
+	if system != "" { // no message of the user to put it in
 		w.message(&llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: system}}})
 	}
 	w.B = append(w.B, ']')
@@ -84,7 +84,7 @@ func (w *writer) parts(parts []llm.Part) {
 	w.B = append(w.B, ']')
 }
 
-// thoughts gives a model its reasoning back, where it wants that.
+// thoughts sends a model's reasoning back to it.
 func (w *writer) thoughts(m *llm.Message) {
 	var text strings.Builder
 	for _, t := range m.Thoughts {
@@ -102,7 +102,7 @@ func (w *writer) toolCalls(m *llm.Message) {
 		w.B = append(w.B, `,"type":"function","function":{`...)
 		w.B = body.Str(body.Str(w.B, "name", c.Name), "arguments", c.Arguments)
 		w.B = append(w.B, '}')
-		// Gemini refuses to go on from a tool call whose signature is missing.
+		// Gemini refuses a tool call without its signature.
 		if s := signature(m, c.ID); s != "" {
 			w.B = append(w.B, `,"extra_content":{"google":{`...)
 			w.B = append(body.Str(w.B, "thought_signature", s), '}', '}')
@@ -112,7 +112,7 @@ func (w *writer) toolCalls(m *llm.Message) {
 	w.B = append(w.B, ']')
 }
 
-// signature returns what Gemini signed the tool call id with: see DecodeResponse.
+// signature returns Gemini's signature of a tool call: see DecodeResponse.
 func signature(m *llm.Message, id string) string {
 	for i := range m.Thoughts {
 		if t := &m.Thoughts[i]; t.ID == id && id != "" {

@@ -8,12 +8,11 @@ import (
 	"parley/llm"
 )
 
-// ReadMember reads a member of a request, and says whether all of it has a place in r.
+// ReadMember reads a member of a request, and reports whether r holds all of it.
 func ReadMember(r *request.Reader, key string, v []byte) bool { return reader{r}.read(key, v) }
 
 type reader struct{ *request.Reader }
 
-// read reads a member of a chat completion.
 func (c reader) read(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
@@ -22,7 +21,7 @@ func (c reader) read(key string, v []byte) bool {
 	case "max_tokens", "max_completion_tokens":
 		return c.Tokens(key, v)
 	case "n":
-		return c.Answers(key, v, &c.Choices) && c.Choices == 1 // more are kept in Extra, for the record
+		return c.Answers(key, v, &c.Choices) && c.Choices == 1 // Extra keeps more than one
 	case "best_of":
 		c.Answers(key, v, &c.Drafts)
 		return false
@@ -99,7 +98,7 @@ func (c reader) message(i int, b []byte) bool {
 	return true
 }
 
-// responseFormat reads the form of an answer; only a schema has a word.
+// responseFormat reads the format of the answer, if it is a schema.
 func (c reader) responseFormat(v []byte) bool {
 	if request.Str(v, "type") != "json_schema" {
 		return request.Str(v, "type") == "text"

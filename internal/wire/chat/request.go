@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// AppendRequest appends the body that asks req, and returns the names of what was
-// left out because the model refuses it.
+// AppendRequest appends the body of req, and returns the names of the parameters that it left out
+// because the model refuses them.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
 	w := writer{request.Writer{Req: req, Can: c}}
 	w.Begin(dst)

@@ -81,21 +81,21 @@ type wireUsage struct {
 	ReasoningTokens      int `json:"reasoning_tokens"`        // SGLang
 }
 
-// DecodeResponse reads a whole answer. A body that reports an error, under a status
-// of 200, is that error.
+// DecodeResponse reads a whole answer. If the body reports an error with status 200, it returns
+// that error.
 //
-// Gemini signs its tool calls; the signature is kept as a Thought whose ID is the
-// call's, so that it goes back with the message.
+// Gemini signs its tool calls. The signature becomes a Thought with the ID of the call, so that it
+// is sent back with the message.
 func DecodeResponse(b []byte) (*llm.Response, error) {
 	var w wireResponse
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, fault.Malformed("the answer is not of the chat completions form", err)
+		return nil, fault.Malformed("the answer is not a chat completion", err)
 	}
 	if !body.IsNull(w.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if len(w.Choices) == 0 {
-		return nil, fault.Malformed("the answer holds no choices", nil)
+		return nil, fault.Malformed("the answer has no choices", nil)
 	}
 	var a Assembler
 	a.envelope(&w)
@@ -113,8 +113,7 @@ func (u *wireUsage) usage() llm.Usage {
 		Output:     u.CompletionTokens,
 		Reasoning:  llm.LargerTokens(u.CompletionTokensDetails.ReasoningTokens, u.ReasoningTokens),
 	}
-	// Gemini and xAI do not count thinking as completion, but bill it as such: only
-	// the total holds it.
+	// Gemini and xAI bill thinking as output, but count it only in the total.
 	if rest := u.TotalTokens - max(out.Total(), 0); rest > 0 && u.PromptTokens > 0 && u.CompletionTokens >= 0 {
 		out.Output = llm.AddTokens(out.Output, rest)
 		out.Reasoning = max(out.Reasoning, rest)
@@ -136,11 +135,11 @@ func finishOf(reason string) llm.Finish {
 	return llm.FinishStop
 }
 
-// content is a message's content: a string, null, or a list of parts, of which
-// Mistral's may be thoughts.
+// content is the content of a message: a string, null, or a list of parts. Mistral's parts may be
+// thoughts.
 type content struct{ text, thought string }
 
-// UnmarshalJSON takes any of the three forms.
+// UnmarshalJSON accepts all three forms.
 func (c *content) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return json.Unmarshal(b, &c.text)
@@ -161,10 +160,10 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// thought is a part's thinking: a string, or a list of texts.
+// thought is the thinking in a part: a string, or a list of texts.
 type thought string
 
-// UnmarshalJSON takes either form.
+// UnmarshalJSON accepts both forms.
 func (t *thought) UnmarshalJSON(b []byte) error {
 	if b[0] != '[' {
 		return json.Unmarshal(b, (*string)(t))
@@ -183,11 +182,11 @@ func (t *thought) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// arguments is a tool call's: a string that holds JSON, or, from some servers, the
+// arguments are the arguments of a tool call: a string that holds JSON or, with some servers, the
 // JSON itself.
 type arguments string
 
-// UnmarshalJSON takes either form.
+// UnmarshalJSON accepts both forms.
 func (a *arguments) UnmarshalJSON(b []byte) error {
 	if b[0] == '"' {
 		return json.Unmarshal(b, (*string)(a))

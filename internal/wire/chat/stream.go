@@ -11,37 +11,37 @@ import (
 	"parley/llm"
 )
 
-// NewAssembler begins to read a stream.
+// NewAssembler returns an Assembler of a stream.
 func NewAssembler() *Assembler { return &Assembler{} }
 
-// Each has every step of the answer handed to each as it comes.
+// Each sets a function that is called with every step of the answer.
 func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
-// Assembler gathers an answer, chunk by chunk or from a whole one.
+// Assembler assembles an answer from its chunks.
 type Assembler struct {
 	r       llm.Response
 	text    strings.Builder
 	refusal strings.Builder
 	thought strings.Builder
-	calls   []call
+	calls   []toolCall
 	finish  string
-	done    bool // [DONE] came, or the answer was whole
+	done    bool // after [DONE], or if the answer was not streamed
 	err     error
 	each    func(completion.Delta) // may be nil
 }
 
-// maxCalls bounds the tool calls of an answer: each piece is looked up among them.
+// maxCalls bounds the tool calls of an answer, since each piece is looked up among them.
 const maxCalls = 1000
 
-// call is a tool call in the making.
-type call struct {
+// toolCall is a tool call that is being assembled.
+type toolCall struct {
 	index     int
 	id, name  string
 	signature string
 	arguments []byte
 }
 
-// Event takes a chunk.
+// Event adds a chunk.
 func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if e.Done() {
 		a.done = true
@@ -52,7 +52,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	}
 	var w wireResponse
 	if err := json.Unmarshal(e.Data, &w); err != nil {
-		return false, fault.Malformed("a chunk of the stream is not of the chat completions form", err)
+		return false, fault.Malformed("a chunk of the stream is not a chat completion chunk", err)
 	}
 	if !body.IsNull(w.Error) {
 		return false, fault.Classify(0, nil, e.Data)
@@ -90,7 +90,7 @@ func (a *Assembler) envelope(w *wireResponse) {
 func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	a.text.WriteString(m.Content.text)
 	a.refusal.WriteString(m.Refusal)
-	thought := m.ReasoningContent // some servers send both, and the same
+	thought := m.ReasoningContent // some servers send the same text in both
 	if thought == "" {
 		thought = m.Reasoning
 	}
@@ -113,11 +113,11 @@ func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 	}
 	a.err = faultOf(c)
 	for i := range m.ToolCalls {
-		a.toolCall(&m.ToolCalls[i], i)
+		a.addCall(&m.ToolCalls[i], i)
 	}
 }
 
-// faultOf finds a failure told as a reason to finish.
+// faultOf returns a failure that is reported as a finish reason.
 func faultOf(c *wireChoice) error {
 	switch {
 	case !body.IsNull(c.Error):
@@ -130,9 +130,9 @@ func faultOf(c *wireChoice) error {
 	return nil
 }
 
-// toolCall adds a piece to the call it belongs to: the one of its index, unless it
-// has an id of its own, since some servers number every call 0.
-func (a *Assembler) toolCall(w *wireToolCall, at int) {
+// addCall adds a piece to its tool call: the one with its index, unless the piece has another ID,
+// since some servers give every call the index 0.
+func (a *Assembler) addCall(w *wireToolCall, at int) {
 	index := at
 	if w.Index != nil {
 		index = *w.Index
@@ -145,11 +145,11 @@ func (a *Assembler) toolCall(w *wireToolCall, at int) {
 	}
 	if n < 0 {
 		if len(a.calls) == maxCalls {
-			a.err = fault.Malformed("the answer holds more tool calls than any model makes", nil)
+			a.err = fault.Malformed("the answer has too many tool calls", nil)
 			return
 		}
 		n = len(a.calls)
-		a.calls = append(a.calls, call{index: index})
+		a.calls = append(a.calls, toolCall{index: index})
 	}
 	c := &a.calls[n]
 	if w.ID != "" {
@@ -169,7 +169,7 @@ func (a *Assembler) toolCall(w *wireToolCall, at int) {
 	}
 }
 
-// Received says how much of the answer came.
+// Received returns the number of bytes received.
 func (a *Assembler) Received() int {
 	n := a.text.Len() + a.refusal.Len() + a.thought.Len()
 	for i := range a.calls {
@@ -178,15 +178,14 @@ func (a *Assembler) Received() int {
 	return n
 }
 
-// Response returns the answer. A stream that ended without saying so is an error. What
-// says so is [DONE]; servers that do not send it must have given a finish_reason, and the
-// usage that follows it, without which nobody knows what the answer cost.
+// Response returns the answer, or an error if the stream is incomplete. A stream is complete after
+// [DONE], or with a finish_reason and the usage, without which the cost is unknown.
 func (a *Assembler) Response() (*llm.Response, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
 	if !a.done && (a.finish == "" || a.r.Usage == llm.Usage{}) {
-		return nil, fault.Malformed("the stream ended without [DONE], or a finish_reason and the usage: the answer is cut off", nil)
+		return nil, fault.Malformed("the stream ended without [DONE], or without a finish_reason and the usage: the answer is incomplete", nil)
 	}
 	r := &a.r
 	r.Text, r.Refusal = a.text.String(), a.refusal.String()
@@ -201,7 +200,7 @@ func (a *Assembler) Response() (*llm.Response, error) {
 		}
 	}
 	if a.finish == "" && r.Text == "" && r.Refusal == "" && len(r.ToolCalls) == 0 {
-		return nil, fault.Malformed("the answer is empty and says no reason", nil)
+		return nil, fault.Malformed("the answer is empty and has no finish reason", nil)
 	}
 	r.Finish = finishOf(a.finish)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"parley/llm"
 )
 
-// tokenIDs asks for the exact tokens of prompt and answer, in the words of vLLM or SGLang.
+// tokenIDs requests the tokens of prompt and answer, as vLLM or SGLang want it.
 func (w *writer) tokenIDs() {
 	switch {
 	case w.metaInfo():
@@ -22,11 +22,11 @@ func (w *writer) tokenIDs() {
 	}
 }
 
-// metaInfo says whether token ids come beside the log probabilities, in meta_info: then
-// those are asked for too.
+// metaInfo reports whether the server sends token IDs in meta_info, together with log
+// probabilities. Then log probabilities are requested too.
 func (w *writer) metaInfo() bool { return w.Req.TokenIDs && w.Can.TokenIDs && w.Can.MetaInfo }
 
-// tokens takes the tokens of a choice, or of a chunk of one.
+// tokens adds the tokens of a choice, or of a chunk of one.
 func (a *Assembler) tokens(c *wireChoice) {
 	a.r.TokenIDs = append(a.r.TokenIDs, c.TokenIDs...)
 	if len(c.PromptIDs) > 0 {
@@ -40,7 +40,7 @@ func (a *Assembler) tokens(c *wireChoice) {
 		a.r.WeightVersion = string(m.WeightVersion)
 	}
 	if len(c.TokenIDs) > 0 {
-		return // the same once more
+		return // meta_info repeats them
 	}
 	whole := len(a.r.Logprobs) == len(m.Tokens)
 	for i, t := range m.Tokens {
@@ -53,26 +53,26 @@ func (a *Assembler) tokens(c *wireChoice) {
 	}
 }
 
-// metaInfo is what SGLang adds to a choice.
+// metaInfo is the part of a choice that SGLang adds.
 type metaInfo struct {
 	Tokens        []token `json:"output_token_logprobs"`
 	WeightVersion version `json:"weight_version"`
 }
 
-// token is written [log probability, id, text].
+// token is the JSON list [log probability, ID, text].
 type token struct {
 	logprob float64
 	id      int
 }
 
-// UnmarshalJSON takes the first two.
+// UnmarshalJSON reads the first two.
 func (t *token) UnmarshalJSON(b []byte) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
 	}
 	if len(parts) < 2 {
-		return errors.New("a token without its id")
+		return errors.New("a token has no id")
 	}
 	if err := json.Unmarshal(parts[0], &t.logprob); err != nil {
 		return fmt.Errorf("log probability of a token: %w", err)
@@ -83,10 +83,10 @@ func (t *token) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// version is that of a model's weights: a text, or with some trainers a number.
+// version is the version of a model's weights: a string, or a number with some trainers.
 type version string
 
-// UnmarshalJSON takes either form, and leaves anything else alone.
+// UnmarshalJSON accepts both forms, and ignores anything else.
 func (v *version) UnmarshalJSON(b []byte) error {
 	var text string
 	var number json.Number
@@ -99,11 +99,10 @@ func (v *version) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// versioned is an object that may say the version of the weights. Servers put what they like
-// there.
+// versioned is an object that may have the version of the weights, among anything else.
 type versioned struct{ version version }
 
-// UnmarshalJSON leaves alone what is no such object.
+// UnmarshalJSON ignores a value that is not such an object.
 func (v *versioned) UnmarshalJSON(b []byte) error {
 	var o struct {
 		WeightVersion version `json:"weight_version"`

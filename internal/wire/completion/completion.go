@@ -1,7 +1,7 @@
-// Package completion is what the formats of answers have in common: what an answer is called,
-// the steps of its stream, its errors, and the log probabilities that OpenAI's formats share.
+// Package completion is the part of answers that the formats share: their metadata, the steps of a
+// stream, errors, and the log probabilities of OpenAI's formats.
 //
-// It promises nothing of its own: each format has a package that writes and reads these.
+// It promises nothing of its own: each format has a package that writes and reads answers.
 package completion
 
 import (
@@ -12,29 +12,29 @@ import (
 	"parley/llm"
 )
 
-// Meta is what is said of an answer beside its content.
+// Meta is the metadata of an answer.
 type Meta struct {
 	ID, Model string
 	Created   int64 // seconds since 1970
-	// Usage says that a stream of chat completions is to end with what was used.
+	// Usage means that a stream of chat completions must end with the usage.
 	Usage bool
 
-	// What only some servers say. Where it is empty it is left out.
+	// Only some servers send the following. Empty fields are left out.
 	Tier           string       // the service tier that was used
 	Fingerprint    string       // of the system that answers
 	WeightVersion  string       // of the model
 	PromptTokenIDs []int        // of the prompt
 	Stop           string       // the stop sequence that ended the answer
-	Prompt         llm.Usage    // what is known to be used when a stream begins
-	Request        *llm.Request // the question, where the answer repeats some of it
+	Prompt         llm.Usage    // the usage that is known when a stream begins
+	Request        *llm.Request // the request, if the answer repeats some of it
 }
 
-// Delta is a step of an answer: some text, some of a thought, or some of a tool call, but never
-// two of these.
+// Delta is a step of an answer: a piece of text, of a thought, or of a tool call, but never of two
+// of these.
 type Delta struct {
 	Text, Thought, Signature, Refusal string
-	// Call is the number of the tool call that Name and ID begin or Arguments go on, from 0.
-	// It counts only where one of them is set.
+	// Call is the number of the tool call, from 0. Name and ID begin it, and Arguments continue it.
+	// It is valid only if one of them is set.
 	Call                int
 	ID, Name, Arguments string
 
@@ -42,21 +42,21 @@ type Delta struct {
 	TokenIDs []int
 }
 
-// IsCall says whether the step belongs to a tool call.
+// IsCall reports whether the step belongs to a tool call.
 func (d *Delta) IsCall() bool { return d.ID != "" || d.Name != "" || d.Arguments != "" }
 
-// IsEmpty says whether the step adds nothing.
+// IsEmpty reports whether the step adds nothing.
 func (d *Delta) IsEmpty() bool {
 	return d.Text == "" && d.Thought == "" && d.Signature == "" && d.Refusal == "" && !d.IsCall()
 }
 
 // Writer writes an answer as a stream, step by step.
 type Writer interface {
-	// Begin appends what comes before the first step.
+	// Begin appends the beginning of the stream.
 	Begin(b []byte) []byte
 	// Add appends a step.
 	Add(b []byte, d Delta) []byte
-	// End appends what comes after the last step, given the whole answer.
+	// End appends the end of the stream. r is the whole answer.
 	End(b []byte, r *llm.Response) []byte
 }
 
@@ -78,11 +78,11 @@ func AppendStream(b []byte, w Writer, r *llm.Response) []byte {
 	return w.End(b, r)
 }
 
-// Error is a failure as a server says it.
+// Error is an error that a server reports.
 type Error struct {
 	Type, Message string
 	Code, Param   string // may be empty
-	RequestID     string // of the exchange, where the format says it
+	RequestID     string // if the format has it
 }
 
 // Logprob is a token as OpenAI's formats write it.
@@ -92,11 +92,11 @@ type Logprob struct {
 	Top     []Logprob `json:"top_logprobs"`
 }
 
-// Logprobs appends to out the tokens that were read.
+// Logprobs appends decoded tokens to out.
 func Logprobs(out []llm.Logprob, in []Logprob) []llm.Logprob {
 	for i := range in {
 		p := llm.Logprob{Token: in[i].Token, Logprob: in[i].Logprob}
-		// vLLM can be told to write tokens as their ids.
+		// vLLM has an option to write tokens as their IDs.
 		if id, ok := strings.CutPrefix(p.Token, "token_id:"); ok {
 			p.ID, _ = strconv.Atoi(id)
 		}

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// fault is what the body of an error says, in whichever of its forms.
+// fault is the content of an error's body, in any provider's form.
 type fault struct {
 	message    string
 	code       string // the provider's own, when it is a word
-	kind       string // its family, as the provider calls it
+	kind       string // the type, in the provider's words
 	status     int    // of HTTP, when the body repeats it
 	requestID  string
 	retryAfter time.Duration
-	bare       bool // the body is no JSON: a proxy's page, a word, nothing
+	bare       bool // the body is not JSON, such as a proxy's page
 }
 
 // wireFault covers OpenAI, Anthropic, Gemini, vLLM, SGLang, Ollama, llama.cpp,
@@ -65,7 +65,7 @@ func readFault(w wireFault) fault {
 	if f.message == "" {
 		f.message = word(w.Detail)
 	}
-	if f.kind == "error" { // the envelope's own type, which says nothing
+	if f.kind == "error" { // the type of the envelope, not of the error
 		f.kind = ""
 	}
 	for _, raw := range [...]json.RawMessage{w.Code, w.Status} {
@@ -82,7 +82,7 @@ func readFault(w wireFault) fault {
 	return f
 }
 
-// textFault makes a message of a body that is not JSON.
+// textFault returns a message for a body that is not JSON.
 func textFault(body []byte) string {
 	switch {
 	case len(body) == 0:
@@ -93,8 +93,8 @@ func textFault(body []byte) string {
 	return excerpt(body)
 }
 
-// word returns a JSON value as text: a string's content, a number as it stands, the
-// JSON of anything else, nothing for null.
+// word returns a JSON value as text: the content of a string, "" for null, and the JSON of anything
+// else.
 func word(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -110,7 +110,7 @@ func word(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// retryInfo finds the delay in Google's error details.
+// retryInfo returns the delay in Google's error details.
 func retryInfo(details json.RawMessage) time.Duration {
 	if !bytes.Contains(details, []byte("retryDelay")) {
 		return 0

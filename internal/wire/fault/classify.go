@@ -1,24 +1,23 @@
-// Package fault reads what servers say of failures and limits: it makes of a status,
-// a header and a body, in the forms of every provider known, an *llm.Error with its
-// Kind, or an llm.Rate.
+// Package fault turns a server's status, header and body, in the forms of all known providers, into
+// an *llm.Error with its Kind, or into an llm.Rate.
 //
-// It promises to make something sensible of any bytes: nothing here fails, and no
-// text it returns holds a control character or is longer than MaxMessage.
+// It promises a sensible result for any bytes: nothing here fails, and no text that it returns has
+// control characters or is longer than MaxMessage.
 //
-// It is not for failures of the connection, which package transport sees, and it knows no
-// key: package transport takes that out of the texts.
+// It does not handle failures of the connection, or remove keys from texts: package transport does.
 package fault
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"parley/llm"
 )
 
-// Classify makes the error that a status, a header and a body say. A status of 0 or
-// 200 means that the body alone tells, as in the error event of a stream.
+// Classify returns the error that a status, a header and a body describe. With status 0 or 200 only
+// the body describes it, as in the error event of a stream.
 func Classify(status int, h http.Header, body []byte) *llm.Error {
 	f := parseFault(body)
 	if status < 300 {
@@ -38,7 +37,7 @@ func Classify(status int, h http.Header, body []byte) *llm.Error {
 		e.Message = strings.ToLower(http.StatusText(status))
 	}
 	if e.Message == "" {
-		e.Message = "the server reported an error without saying which"
+		e.Message = "the server reported an error without a message"
 	}
 	if status >= 300 && status < 400 {
 		e.Message = "the server redirects to " + h.Get("Location") + ": base_url must be the address itself"
@@ -59,8 +58,8 @@ func Classify(status int, h http.Header, body []byte) *llm.Error {
 	return e
 }
 
-// unreachable says whether nobody who can answer was reached: a proxy speaks for a server that
-// is away, or the server is still loading its model. A server that explains itself was reached.
+// unreachable reports whether the server itself was not reached: a proxy answers for a server that
+// is down, or the server is still loading its model. A server that explains itself was reached.
 func unreachable(status int, f fault) bool {
 	switch status {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 521, 522, 523: // the last are Cloudflare's
@@ -72,8 +71,7 @@ func unreachable(status int, f fault) bool {
 		strings.Contains(text, "loading") && (strings.Contains(text, "model") || f.kind == "unavailable_error")
 }
 
-// kind decides, narrow signs first: what the server calls the fault, then what it
-// says of it, then the status.
+// kind decides by the name that the server gives the fault, then by its text, then by the status.
 func kind(status int, f fault) llm.Kind {
 	if k := kindOfName(f); k != "" {
 		return k
@@ -125,13 +123,13 @@ func kindOfText(status int, text string) llm.Kind {
 		"prompt is too long", "input is too long", "too many input tokens", "reduce the length of the messages", "input length exceeds"):
 		return llm.KindTooLong
 	case status >= 500 && hasAny(text, "json.exception", "invalid json", "cannot unmarshal", "json parse error", "failed to parse json", "invalid character '"):
-		// Servers that answer a request they cannot parse with 500 would be asked for ever.
+		// Some servers answer a request that they cannot parse with 500. A retry cannot help.
 		return llm.KindBadRequest
 	}
 	return ""
 }
 
-// saysNoCapacity tells a provider short of capacity from a quota of ours used up.
+// saysNoCapacity reports whether the provider lacks capacity, rather than that our quota is used up.
 func saysNoCapacity(text string) bool {
 	return hasAny(text, "resource unavailable", "overloaded", "at capacity", "capacity exceeded", "no capacity", "model is loading")
 }
@@ -161,8 +159,8 @@ func kindOfStatus(status int, f fault) llm.Kind {
 	return llm.KindBadRequest
 }
 
-// kindOfBareName decides where there is no status: a fault that the server takes
-// the blame for, or one that nobody explains, may pass.
+// kindOfBareName decides without a status. A fault of the server, or one without an explanation, may
+// be temporary.
 func kindOfBareName(f fault) llm.Kind {
 	if strings.HasPrefix(f.kind, "invalid") || strings.HasPrefix(f.code, "invalid") || f.kind == "not_found_error" {
 		return llm.KindBadRequest
@@ -171,10 +169,5 @@ func kindOfBareName(f fault) llm.Kind {
 }
 
 func hasAny(s string, subs ...string) bool {
-	for _, sub := range subs {
-		if strings.Contains(s, sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(subs, func(sub string) bool { return strings.Contains(s, sub) })
 }

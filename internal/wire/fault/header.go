@@ -15,9 +15,9 @@ const (
 	maxReset      = 24 * time.Hour
 )
 
-// RetryAfter reads how long a server asks us to wait: retry-after-ms, or Retry-After
-// in seconds (whole or not) or as a date, which counts from the server's own Date
-// where it gives one. It is 0 when nothing sensible is said, and never above ten minutes.
+// RetryAfter returns how long the server asks us to wait: retry-after-ms, or Retry-After in seconds
+// or as a date. A date counts from the server's own Date, if it has one. The result is 0 if there is
+// no sensible value, and at most ten minutes.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil {
 		if d := capped(seconds(ms / 1000)); d > 0 {
@@ -36,7 +36,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 
 func capped(d time.Duration) time.Duration { return min(max(d, 0), maxRetryAfter) }
 
-// Rate reads what a server says of its limits, or nil when it says nothing.
+// Rate returns the limits in a server's headers, or nil.
 func Rate(h http.Header) *llm.Rate {
 	var r llm.Rate
 	if _, ok := h["Anthropic-Ratelimit-Requests-Limit"]; ok || h["Anthropic-Ratelimit-Tokens-Limit"] != nil || h["Anthropic-Ratelimit-Input-Tokens-Limit"] != nil {
@@ -61,8 +61,8 @@ func Rate(h http.Header) *llm.Rate {
 	return &r
 }
 
-// anthropicWindow reads one of Anthropic's limits, whose reset is a moment. It is
-// compared to the server's own clock, so that ours may be wrong.
+// anthropicWindow reads one of Anthropic's limits, whose reset is a time. It is compared with the
+// server's clock, since ours may be wrong.
 func anthropicWindow(h http.Header, what string, now time.Time) llm.Window {
 	p := "Anthropic-Ratelimit-" + what + "-"
 	w, ok := window(first(h, p+"Limit"), first(h, p+"Remaining"))
@@ -85,8 +85,8 @@ func openAIWindow(h http.Header, what string) llm.Window {
 	return w
 }
 
-// bareWindow reads a limit that does not name what it counts: Together's, which is
-// of a second, and OpenRouter's, whose reset is a moment in milliseconds.
+// bareWindow reads a limit whose header does not say what it counts: Together's limit per second,
+// and OpenRouter's, whose reset is a time in milliseconds.
 func bareWindow(h http.Header, prefix string) llm.Window {
 	w, ok := window(first(h, prefix+"-Limit"), first(h, prefix+"-Remaining"))
 	if !ok {
@@ -108,7 +108,7 @@ func bareWindow(h http.Header, prefix string) llm.Window {
 	return w
 }
 
-// window makes a Window of a limit and what remains of it, if both are sensible.
+// window returns a Window with a limit and what remains of it, if both are sensible.
 func window(limit, remaining string) (llm.Window, bool) {
 	l, err := strconv.ParseFloat(limit, 64)
 	if err != nil || !(l > 0) || math.IsInf(l, 0) {
@@ -121,7 +121,7 @@ func window(limit, remaining string) (llm.Window, bool) {
 	return llm.Window{Limit: l, Remaining: min(max(r, 0), l), Known: true}, true
 }
 
-// tighter returns the window with less left, of those that are known.
+// tighter returns the known window with less left.
 func tighter(a, b llm.Window) llm.Window {
 	if !a.Known || b.Known && b.Remaining < a.Remaining {
 		return b
@@ -129,7 +129,7 @@ func tighter(a, b llm.Window) llm.Window {
 	return a
 }
 
-// first avoids the canonicalising of Header.Get: keys here are written canonically.
+// first is Header.Get for a canonical key.
 func first(h http.Header, key string) string {
 	if v := h[key]; len(v) > 0 {
 		return strings.TrimSpace(v[0])
@@ -137,7 +137,7 @@ func first(h http.Header, key string) string {
 	return ""
 }
 
-// serverNow is the time by the server's clock, as its answer says, or now.
+// serverNow returns the server's Date, or now.
 func serverNow(h http.Header, now time.Time) time.Time {
 	if t, err := http.ParseTime(h.Get("Date")); err == nil {
 		return t
@@ -145,7 +145,7 @@ func serverNow(h http.Header, now time.Time) time.Time {
 	return now
 }
 
-// parseWait reads a length of time: a number of seconds, or a duration as 1m2.5s.
+// parseWait parses a number of seconds, or a duration such as 1m2.5s.
 func parseWait(s string) time.Duration {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseFloat(s, 64); err == nil {
@@ -162,7 +162,7 @@ func parseWait(s string) time.Duration {
 	return 0
 }
 
-// seconds is a Duration of n seconds; what is not a sensible number is 0.
+// seconds returns n seconds, or 0 if n is not a sensible number.
 func seconds(n float64) time.Duration {
 	if !(n > 0) {
 		return 0

@@ -9,8 +9,7 @@ import (
 	"parley/llm"
 )
 
-// Malformed is the error of an answer that is not one. The work may well have been
-// done and billed.
+// Malformed returns the error of an answer that cannot be read. It may have been billed.
 func Malformed(message string, err error) *llm.Error {
 	if err != nil {
 		message += ": " + err.Error()
@@ -18,14 +17,13 @@ func Malformed(message string, err error) *llm.Error {
 	return &llm.Error{Kind: llm.KindMalformed, Message: message, Uncertain: true, Err: err}
 }
 
-// BadRequest is the error of a request that cannot be sent.
+// BadRequest returns the error of a request that cannot be sent.
 func BadRequest(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
-// LooksJSON says whether a body can be JSON at all, by its content type and how it
-// begins: the commonest faults are a proxy's page and an empty body. A server that calls
-// its answer something else is not trusted to have sent one.
+// LooksJSON returns an error if a body cannot be JSON, by its content type and its first bytes. The
+// most common faults are a proxy's page and an empty body.
 func LooksJSON(b []byte, contentType string) error {
 	t := bytes.TrimLeft(b, " \t\r\n")
 	switch {
@@ -47,7 +45,7 @@ func isHTML(b []byte) bool {
 		bytes.Contains(head, []byte("<head")) || bytes.Contains(head, []byte("<body")))
 }
 
-// title returns what an HTML page calls itself, in quotes.
+// title returns the title of an HTML page, in quotes.
 func title(b []byte) string {
 	low := bytes.ToLower(b[:min(len(b), 4096)])
 	_, rest, ok := bytes.Cut(low, []byte("<title>"))
@@ -60,11 +58,11 @@ func title(b []byte) string {
 
 func excerpt(b []byte) string { return Clean(string(b[:min(len(b), 200)]), 200) }
 
-// MaxMessage is how much of a server's text is kept, in bytes.
+// MaxMessage is the maximum size of a server's text that is kept, in bytes.
 const MaxMessage = 1000
 
-// Clean makes a server's text fit for a line on a terminal: no control characters,
-// valid, and not longer than n bytes.
+// Clean makes a server's text safe for a line on a terminal: valid, without control characters, and
+// at most n bytes long.
 func Clean(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -81,7 +79,7 @@ func Clean(s string, n int) string {
 	return s
 }
 
-// RequestID returns the name that a server gave to the exchange.
+// RequestID returns the server's ID of the exchange.
 func RequestID(h http.Header) string {
 	for _, k := range [...]string{"X-Request-Id", "Request-Id", "X-Generation-Id", "Cf-Ray"} {
 		if v := h[k]; len(v) > 0 {

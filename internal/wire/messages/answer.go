@@ -27,7 +27,7 @@ func AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
 	return append(appendUsage(b, &m, r.Usage), '}')
 }
 
-// head begins a message up to its content.
+// head appends the beginning of a message, up to its content.
 func head(b []byte, m *completion.Meta) []byte {
 	b = body.Str(body.Str(append(b, '{'), "id", m.ID), "type", "message")
 	return body.Key(body.Str(body.Str(b, "role", "assistant"), "model", m.Model), "content")
@@ -48,7 +48,7 @@ func stopReason(m *completion.Meta, r *llm.Response) string {
 	}
 }
 
-// appendUsage counts as the format does: what the cache has to do with is apart.
+// appendUsage appends the usage. The format counts cached tokens separately.
 func appendUsage(b []byte, m *completion.Meta, u llm.Usage) []byte {
 	created := u.CacheWrite + u.CacheWriteLong
 	b = body.Int(append(body.Key(b, "usage"), '{'), "input_tokens", int64(max(0, u.Input-u.Cached-created)))
@@ -63,15 +63,15 @@ func appendUsage(b []byte, m *completion.Meta, u llm.Usage) []byte {
 	return append(b, '}')
 }
 
-// Writer writes an answer as events. A block lasts until a step of another kind comes.
+// Writer writes an answer as events. A step of another kind begins a new block.
 type Writer struct {
 	meta  completion.Meta
-	block int    // its number; -1: none was begun
-	kind  string // of the open block; "": none is open
-	call  int    // of the open block, if it is a tool's
+	block int    // the number of the last block, or -1
+	kind  string // of the open block, or ""
+	call  int    // of the open block, if it is a tool call
 }
 
-// NewWriter begins to write a stream.
+// NewWriter returns a Writer of a stream.
 func NewWriter(m completion.Meta) *Writer { return &Writer{meta: m, block: -1} }
 
 func event(b []byte, name string) []byte {
@@ -87,7 +87,7 @@ func (w *Writer) Begin(b []byte) []byte {
 	return end(append(appendUsage(b, &w.meta, w.meta.Prompt), '}'))
 }
 
-// Add writes a piece of a block, and the block's beginning if it is another's.
+// Add writes a piece of a block, and begins the block if it is a new one.
 func (w *Writer) Add(b []byte, d completion.Delta) []byte {
 	switch {
 	case d.IsCall():
@@ -146,7 +146,7 @@ func (w *Writer) delta(b []byte, kind, key, s string) []byte {
 	return end(append(body.Str(b, key, s), '}'))
 }
 
-// End ends the open block and the message, with what it used.
+// End ends the open block, and the message with its usage.
 func (w *Writer) End(b []byte, r *llm.Response) []byte {
 	b = event(w.close(b), "message_delta")
 	b = body.Str(append(b, `,"delta":{`...), "stop_reason", stopReason(&w.meta, r))

@@ -7,11 +7,11 @@ import (
 	"parley/llm"
 )
 
-// cacheMark is where the provider's prompt cache is told to keep what stands before.
+// cacheMark tells the provider to cache the prompt up to here.
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-// system writes the system's words, which stand beside the messages. When nothing
-// else was said they are the first message instead, since there must be one.
+// system writes the system messages, which are not part of the messages in this format. If there
+// are no other messages they become the first message, since the format requires one.
 func (w *writer) system() {
 	if !w.hasSystem() || w.onlySystem() {
 		return
@@ -28,8 +28,7 @@ func (w *writer) system() {
 	w.B = append(w.B, ']')
 }
 
-// lastSystem returns the system message that ends the shared prefix, or -1 when the
-// prefix ends with another message, or nowhere.
+// lastSystem returns the system message that ends the shared prefix, or -1 if there is none.
 func (w *writer) lastSystem() int {
 	n := min(w.Req.Prefix, len(w.Req.Messages))
 	if n <= 0 || w.Req.Messages[n-1].Role != llm.RoleSystem {
@@ -56,8 +55,8 @@ func (w *writer) onlySystem() bool {
 	return true
 }
 
-// messages writes the turns. The format has two roles that alternate, so what
-// follows one another under one role becomes one turn, tools' results being the user's.
+// messages writes the turns. The format has two alternating roles, so consecutive messages of one
+// role become one turn. Tool results belong to the user.
 func (w *writer) messages() {
 	ms := w.Messages()
 	only := w.onlySystem()
@@ -85,8 +84,7 @@ func (w *writer) messages() {
 	w.B = append(w.B, ']')
 }
 
-// turn ends the turn of one role and begins that of the next. The first must be the
-// user's.
+// turn ends a turn and begins the next. The first must be the user's.
 func (w *writer) turn(from, to string) {
 	switch {
 	case from != "":
@@ -98,7 +96,7 @@ func (w *writer) turn(from, to string) {
 	w.B = body.Open(body.Key(w.B, "content"), '[')
 }
 
-// mark puts a cache breakpoint on the block that was just written.
+// mark adds a cache breakpoint to the last block.
 func (w *writer) mark(here bool) {
 	if here {
 		w.B = append(append(w.B[:len(w.B)-1], cacheMark...), '}')
@@ -138,8 +136,8 @@ func (w *writer) blocks(m *llm.Message) {
 	}
 }
 
-// thoughts gives the model's thinking back. Only what this format signed can go:
-// another's (it has an ID) would be refused.
+// thoughts sends the model's thinking back. Thoughts of other formats have an ID, and would be
+// refused.
 func (w *writer) thoughts(ts []llm.Thought) {
 	for _, t := range ts {
 		switch {
@@ -153,7 +151,7 @@ func (w *writer) thoughts(ts []llm.Thought) {
 	}
 }
 
-// parts writes texts and images. Empty texts are refused, so they are left out.
+// parts writes texts and images. It leaves out empty texts, which the format refuses.
 func (w *writer) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -166,7 +164,7 @@ func (w *writer) parts(parts []llm.Part) {
 	}
 }
 
-// Blocks of content are written alike in requests and in answers.
+// Requests and answers share the blocks of content.
 
 func appendText(b []byte, s string) []byte {
 	return append(body.Str(body.Str(body.Open(b, '{'), "type", "text"), "text", s), '}')
@@ -194,8 +192,8 @@ func (w *writer) image(im *llm.Image) {
 	w.B = append(w.B, '}', '}')
 }
 
-// input appends the arguments of a tool call, which must be an object here. What a
-// model wrote that is none is kept as text.
+// input appends the arguments of a tool call, which must be an object in this format. Anything else
+// is kept as text.
 func input(b []byte, arguments string) []byte {
 	raw := []byte(arguments)
 	if body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
@@ -208,7 +206,7 @@ func input(b []byte, arguments string) []byte {
 	return append(b, '}')
 }
 
-// toolID makes of another vendor's call id one that is allowed here.
+// toolID turns the call ID of another vendor into one that this format accepts.
 func toolID(id string) string {
 	if id == "" {
 		return "call"

@@ -1,13 +1,11 @@
-// Package messages is the format of Anthropic's messages: requests, answers, streams and errors,
-// each written and read.
+// Package messages writes and reads Anthropic's messages: requests, answers, streams and errors.
 //
-// It promises that the functions here are pure: AppendRequest and DecodeResponse can
-// serve a batch as well as a connection. An answer that is not whole is an error,
-// never a shorter answer. What a model refuses, by its provider.Capability, is left out
-// and named in Response.Dropped. Thoughts keep their signatures, so that they can go
-// back with the message they came with.
+// It promises pure functions, so that they serve a batch as well as a connection. An incomplete
+// answer is an error, never a shorter answer. A parameter that the model refuses, by its
+// provider.Capability, is left out and listed in Response.Dropped. Thoughts keep their signatures,
+// so that they can be sent back.
 //
-// It is not for connections and their failures (internal/dialect/transport).
+// It does not handle connections: internal/dialect/transport does.
 package messages
 
 import (
@@ -18,16 +16,16 @@ import (
 const (
 	// Path is the endpoint below a provider's base URL.
 	Path = "/messages"
-	// Version is the version of the format that is spoken.
+	// Version is the version of the format.
 	Version = "2023-06-01"
 
-	// defaultMaxTokens is sent where neither the request nor the table says how long
-	// an answer may be: the format has no way to leave it open.
+	// defaultMaxTokens is sent if neither the request nor the capability has a limit, since the
+	// format requires one.
 	defaultMaxTokens = 4096
 )
 
-// MaxTokens is the max_tokens that goes out with req: what it asks for, but no more
-// than the model gives, and that when it asks for nothing.
+// MaxTokens returns the max_tokens of req: its own limit, at most the model's, or the model's if it
+// has none.
 func MaxTokens(req *llm.Request, c provider.Capability) int {
 	switch {
 	case req.MaxTokens > 0 && c.MaxOutput > 0:

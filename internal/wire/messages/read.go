@@ -8,12 +8,11 @@ import (
 	"parley/llm"
 )
 
-// ReadMember reads a member of a request, and says whether all of it has a place in r.
+// ReadMember reads a member of a request, and reports whether r holds all of it.
 func ReadMember(r *request.Reader, key string, v []byte) bool { return reader{r}.read(key, v) }
 
 type reader struct{ *request.Reader }
 
-// read reads a member of Anthropic's messages.
 func (c reader) read(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
@@ -33,7 +32,7 @@ func (c reader) read(key string, v []byte) bool {
 		return c.messageChoice(v)
 	case "thinking":
 		c.thinking(v)
-		return false // kept as it is too: an effort says less
+		return false // the caller keeps it too: an effort says less
 	case "output_config":
 		return c.output(v)
 	default:
@@ -41,7 +40,7 @@ func (c reader) read(key string, v []byte) bool {
 	}
 }
 
-// system puts the system's words before everything else, whatever the order of members.
+// system puts the system message first, whatever the order of the members.
 func (c reader) system(v []byte) bool {
 	parts, ok := c.Parts(v, "system")
 	if ok {
@@ -50,7 +49,7 @@ func (c reader) system(v []byte) bool {
 	return ok
 }
 
-// turn reads a message: tools' results in it are messages of their own, before the rest.
+// turn reads a message. Each tool result in it becomes its own message, before the rest.
 func (c reader) turn(i int, b []byte) bool {
 	var m llm.Message
 	content := request.Member(b, "content")
@@ -117,8 +116,7 @@ func (c reader) messageChoice(v []byte) bool {
 	return true
 }
 
-// thinking makes an effort of a budget of tokens, in steps that mirror how budgets are
-// made of efforts.
+// thinking turns a budget of tokens into an effort: the reverse of writer.budget.
 func (c reader) thinking(v []byte) {
 	if c.Request.Effort != "" {
 		return

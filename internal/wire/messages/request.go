@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// AppendRequest appends the body that asks req, and returns the names of what was
-// left out because the model refuses it.
+// AppendRequest appends the body of req, and returns the names of the parameters that it left out
+// because the model refuses them.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
 	w := writer{Writer: request.Writer{Req: req, Can: c}, max: MaxTokens(req, c)}
 	w.Begin(dst)
@@ -33,9 +33,9 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream b
 type writer struct {
 	request.Writer
 	max    int
-	forced bool   // a tool must be called
-	thinks bool   // the model was told to think
-	effort string // goes out with the form of the answer
+	forced bool   // the model must call a tool
+	thinks bool   // thinking is switched on
+	effort string // is sent with the schema of the answer
 }
 
 func (w *writer) toolChoice() {
@@ -66,8 +66,8 @@ func (w *writer) toolChoice() {
 	w.B = append(w.B, '}')
 }
 
-// thinking switches thinking on or off, which each generation of models does in a
-// way of its own. A model that must call a tool may not think.
+// thinking switches thinking on or off, in the way of the model's generation. A model that must call
+// a tool may not think.
 func (w *writer) thinking() {
 	e := w.Req.Effort
 	if name, ok := w.Can.Effort(e); ok && e != "" && e != llm.EffortNone {
@@ -82,7 +82,7 @@ func (w *writer) thinking() {
 		if e == llm.EffortNone || w.forced {
 			w.B = append(body.Key(w.B, "thinking"), `{"type":"disabled"}`...)
 			if w.effort == string(llm.EffortXHigh) || w.effort == string(llm.EffortMax) {
-				w.effort = string(llm.EffortHigh) // above, not thinking is refused
+				w.effort = string(llm.EffortHigh) // a higher effort requires thinking
 			}
 		}
 	case provider.ThinkingAdaptive:
@@ -97,8 +97,8 @@ func (w *writer) thinking() {
 	}
 }
 
-// budget grants the older models tokens to think with: a share of what they may
-// produce that grows with the effort.
+// budget sets the number of tokens that an older model may think with: a share of its maximum
+// output that grows with the effort.
 func (w *writer) budget() {
 	share := map[llm.Effort]int{
 		llm.EffortMinimal: 8, llm.EffortLow: 8, llm.EffortMedium: 4, llm.EffortHigh: 2, llm.EffortXHigh: 2, llm.EffortMax: 2,
@@ -116,7 +116,7 @@ func (w *writer) budget() {
 	w.B = append(body.Int(w.B, "budget_tokens", int64(n)), '}')
 }
 
-// output says what form the answer is to have, and how much effort to spend on it.
+// output writes the schema of the answer, and the effort.
 func (w *writer) output() {
 	s := w.Req.Schema
 	var schema []byte
@@ -148,8 +148,8 @@ func (w *writer) output() {
 	w.B = append(w.B, '}')
 }
 
-// sampling writes what the format knows of it. A model that thinks refuses
-// temperature and top_k.
+// sampling writes the sampling parameters of the format. A model that thinks refuses temperature and
+// top_k.
 func (w *writer) sampling() {
 	r, off := w.Req, w.Can.NoSampling
 	w.Float("temperature", r.Temperature, off || w.thinks)

@@ -36,8 +36,7 @@ type wireBlock struct {
 	Input     json.RawMessage `json:"input"`
 }
 
-// wireUsage has pointers where an event may leave a number out, which then stands
-// as it was.
+// wireUsage has pointers for the numbers that an event may omit. Omitted numbers do not change.
 type wireUsage struct {
 	Input         *int   `json:"input_tokens"`
 	CacheCreation *int   `json:"cache_creation_input_tokens"`
@@ -52,12 +51,12 @@ type wireUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-// DecodeResponse reads a whole answer. A body that reports an error, under a status
-// of 200, is that error.
+// DecodeResponse reads a whole answer. If the body reports an error with status 200, it returns
+// that error.
 func DecodeResponse(b []byte) (*llm.Response, error) {
 	var w wireMessage
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, fault.Malformed("the answer is not of the messages form", err)
+		return nil, fault.Malformed("the answer is not in the messages format", err)
 	}
 	if w.Type == "error" || !body.IsNull(w.Error) {
 		return nil, fault.Classify(0, nil, b)
@@ -78,7 +77,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 type count struct {
 	uncached, created, hour, read, output, thinking int
 
-	most llm.Usage // that was reported so far
+	highest llm.Usage // reported so far
 }
 
 func (c *count) add(u *wireUsage) {
@@ -97,11 +96,11 @@ func (c *count) add(u *wireUsage) {
 	if u.OutputDetails != nil {
 		c.thinking = u.OutputDetails.Thinking
 	}
-	c.most = c.most.Max(c.usage())
+	c.highest = c.highest.Max(c.usage())
 }
 
-// usage counts as llm.Usage does: the format's own input_tokens is only the part of
-// the prompt that the cache has nothing to do with.
+// usage returns the counts as llm.Usage has them. The format's input_tokens does not include cached
+// tokens.
 func (c *count) usage() llm.Usage {
 	hour := min(c.hour, c.created)
 	if least := min(c.uncached, c.created, c.read); least < 0 {
@@ -126,7 +125,7 @@ func finishOf(reason string) llm.Finish {
 	return llm.FinishStop
 }
 
-// arguments is the input of a tool call as text.
+// arguments returns the input of a tool call as text.
 func arguments(raw json.RawMessage) string {
 	if s := strings.TrimSpace(string(raw)); s != "" && s != "null" {
 		return s

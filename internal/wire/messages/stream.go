@@ -11,20 +11,20 @@ import (
 	"parley/llm"
 )
 
-// NewAssembler begins to read a stream.
+// NewAssembler returns an Assembler of a stream.
 func NewAssembler() *Assembler { return &Assembler{} }
 
-// Each has every step of the answer handed to each as it comes.
+// Each sets a function that is called with every step of the answer.
 func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
-// Assembler gathers an answer, event by event or from a whole one.
+// Assembler assembles an answer from its events.
 type Assembler struct {
 	r       llm.Response
 	blocks  []block
 	tokens  count
 	stop    string
 	details *stopDetails
-	done    bool                   // message_stop came, or the answer was whole
+	done    bool                   // after message_stop, or if the answer was not streamed
 	each    func(completion.Delta) // may be nil
 	calls   int                    // blocks that are tool calls
 }
@@ -32,7 +32,7 @@ type Assembler struct {
 // maxBlocks bounds the blocks of an answer.
 const maxBlocks = 100_000
 
-// block is a content block in the making; what is added to it is kept in piece.
+// block is a content block that is being assembled. piece is what the deltas add.
 type block struct {
 	wireBlock
 	piece     []byte
@@ -57,17 +57,17 @@ type wireEvent struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// Event takes an event.
+// Event adds an event.
 func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if string(e.Name) == "ping" {
 		return false, nil
 	}
 	var w wireEvent
 	if err := json.Unmarshal(e.Data, &w); err != nil {
-		if e.Done() { // said by some gateways
+		if e.Done() { // some gateways send it
 			return true, nil
 		}
-		return false, fault.Malformed("an event of the stream is not of the messages form", err)
+		return false, fault.Malformed("an event of the stream is not in the messages format", err)
 	}
 	if w.Usage != nil {
 		a.tokens.add(w.Usage)
@@ -82,7 +82,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 		}
 	case "content_block_start":
 		if len(a.blocks) == maxBlocks || w.ContentBlock == nil {
-			return false, fault.Malformed("a block of the stream has no content, or there are too many", nil)
+			return false, fault.Malformed("a block of the stream has no content, or there are too many blocks", nil)
 		}
 		a.start(w.ContentBlock)
 	case "content_block_delta":
@@ -117,10 +117,10 @@ func (a *Assembler) start(b *wireBlock) {
 	}
 }
 
-// add puts a piece to its block. Blocks are numbered from 0 in the order they began.
+// add adds a piece to its block. Blocks are numbered from 0 in their order.
 func (a *Assembler) add(w *wireEvent) error {
 	if w.Index < 0 || w.Index >= len(a.blocks) {
-		return fault.Malformed("a piece of the stream belongs to no block", nil)
+		return fault.Malformed("a delta of the stream belongs to no block", nil)
 	}
 	b := &a.blocks[w.Index]
 	d := &w.Delta
@@ -137,7 +137,7 @@ func (a *Assembler) add(w *wireEvent) error {
 	return nil
 }
 
-// Received says how much of the answer came.
+// Received returns the number of bytes received.
 func (a *Assembler) Received() int {
 	n := 0
 	for i := range a.blocks {
@@ -147,13 +147,13 @@ func (a *Assembler) Received() int {
 	return n
 }
 
-// Response returns the answer. A stream that ended without saying so is an error.
+// Response returns the answer, or an error if the stream is incomplete.
 func (a *Assembler) Response() (*llm.Response, error) {
 	switch {
 	case !a.done:
-		return nil, fault.Malformed("the stream ended without message_stop: the answer is cut off", nil)
+		return nil, fault.Malformed("the stream ended without message_stop: the answer is incomplete", nil)
 	case a.stop == "" && len(a.blocks) == 0:
-		return nil, fault.Malformed("the answer is empty and says no reason", nil)
+		return nil, fault.Malformed("the answer is empty and has no stop reason", nil)
 	}
 	r := &a.r
 	var text strings.Builder
@@ -176,7 +176,7 @@ func (a *Assembler) Response() (*llm.Response, error) {
 		}
 	}
 	r.Text = text.String()
-	r.Usage = a.tokens.most
+	r.Usage = a.tokens.highest
 	r.Finish = finishOf(a.stop)
 	if r.Finish == llm.FinishRefused {
 		r.Refusal = refusal(r.Text, a.details)
@@ -184,7 +184,7 @@ func (a *Assembler) Response() (*llm.Response, error) {
 	return r, nil
 }
 
-// refusal finds words for a refusal: the provider's explanation, or the model's own.
+// refusal returns the text of a refusal: the provider's explanation, or the model's text.
 func refusal(text string, d *stopDetails) string {
 	switch {
 	case d != nil && d.Explanation != "":

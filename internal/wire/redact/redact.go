@@ -1,14 +1,13 @@
-// Package redact takes a key out of what a server sends back: texts, headers, bodies, and
-// streams in which it is split over several events.
+// Package redact removes API keys from what a server sends back: texts, headers, bodies, and streams
+// that split a key over several events.
 //
-// It promises to find the key as it is, with characters escaped as in JSON or in a URL, and in
-// base64 or hexadecimal. A server that encodes it in a way of its own can still send it. What
-// does not hold the key is returned as it is, without a copy. A nil *Redactor finds nothing.
-// All of it may be used from several goroutines, but for a Stream.
+// It promises to find a key as plain text, with characters escaped as in JSON or a URL, and in
+// base64 or hexadecimal. A server with another encoding can still send it. Input without a key is
+// returned without a copy. A nil *Redactor finds nothing. Everything except a Stream may be used
+// from several goroutines at once.
 //
-// It is not for other secrets than keys: what is shorter than MinKey would be found in
-// innocent answers and is left alone there. In errors and headers, where that does no harm,
-// it is looked for from minFault on.
+// It is not for short secrets: a key shorter than MinKey could be part of a normal answer, so it is
+// removed only from errors and headers, if it has at least minFault characters.
 package redact
 
 import (
@@ -22,25 +21,25 @@ import (
 	"parley/llm"
 )
 
-// MinKey is the length of the shortest key that is looked for in answers.
+// MinKey is the minimum length of a key that is removed from answers.
 const MinKey = 8
 
-// minFault is the length of the shortest key that is looked for in errors and headers.
+// minFault is the minimum length of a key that is removed from errors and headers.
 const minFault = 4
 
-// Mark stands in the place of a key.
+// Mark replaces a key.
 const Mark = "[key]"
 
-// Redactor takes keys out of what it is given: its own, and those of also.
+// Redactor removes keys: its own, and those of also.
 type Redactor struct {
 	key   string
 	plain []byte   // the same
-	forms [][]byte // the key in other alphabets
-	back  []int    // of Knuth, Morris and Pratt: see Stream
+	forms [][]byte // the key in base64 and hexadecimal
+	back  []int    // failure function of Knuth, Morris and Pratt: see Stream
 	also  *Redactor
 }
 
-// New returns the Redactor of keys, or nil where all are too short to be looked for.
+// New returns the Redactor of keys, or nil if all are too short.
 func New(keys ...string) *Redactor {
 	var r *Redactor
 	for _, key := range keys {
@@ -66,16 +65,16 @@ func of(key string) *Redactor {
 	return r
 }
 
-// inBase64 is what of a key is the same in every text that has it after lead bytes, and any
-// multiple of three more.
+// inBase64 returns the base64 characters that depend only on the key, if lead bytes come before it,
+// or any multiple of three more.
 func inBase64(e *base64.Encoding, key string, lead int) []byte {
 	b := e.AppendEncode(nil, append(make([]byte, lead), key...))
 	first := (lead*8 + 5) / 6
 	return b[first : (lead+len(key))*8/6]
 }
 
-// borders is the failure function of the key: for every prefix of it, the length of the
-// longest shorter prefix that it ends with.
+// borders returns the failure function of the key: for every prefix, the length of the longest
+// shorter prefix that is its end.
 func borders(key string) []int {
 	back := make([]int, len(key)+1)
 	for i, n := 1, 0; i < len(key); i++ {
@@ -90,10 +89,10 @@ func borders(key string) []int {
 	return back
 }
 
-// answers says whether the key is looked for in answers.
+// answers reports whether the key is removed from answers.
 func (r *Redactor) answers() bool { return r != nil && len(r.key) >= MinKey }
 
-// Bytes returns b, which is a part of an answer, without the key.
+// Bytes returns b, a part of an answer, without the keys.
 func (r *Redactor) Bytes(b []byte) []byte {
 	for ; r != nil; r = r.also {
 		if r.answers() {
@@ -103,7 +102,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return b
 }
 
-// Fault returns b, which tells of an error, without the key.
+// Fault returns b, the body of an error, without the keys.
 func (r *Redactor) Fault(b []byte) []byte {
 	for ; r != nil; r = r.also {
 		b = r.only(b)
@@ -111,14 +110,14 @@ func (r *Redactor) Fault(b []byte) []byte {
 	return b
 }
 
-// only returns b without the key of r alone.
+// only returns b without the key of r.
 func (r *Redactor) only(b []byte) []byte {
 	if len(b) < len(r.key) {
 		return b
 	}
 	b = r.escaped(b)
 	for _, form := range r.forms {
-		// A short beginning is found several times as fast as a long text.
+		// A short prefix is found several times faster than a long text.
 		if bytes.Contains(b, form[:min(len(form), 32)]) && bytes.Contains(b, form) {
 			b = bytes.ReplaceAll(b, form, []byte(Mark))
 		}
@@ -126,7 +125,7 @@ func (r *Redactor) only(b []byte) []byte {
 	return b
 }
 
-// String returns s, which is a part of an error or a header, without the key.
+// String returns s, a part of an error or a header, without the keys.
 func (r *Redactor) String(s string) string {
 	for ; r != nil; r = r.also {
 		if len(s) >= len(r.key) && r.suspects(s) {
@@ -136,7 +135,7 @@ func (r *Redactor) String(s string) string {
 	return s
 }
 
-// suspects says whether s may hold the key.
+// suspects reports whether s may have the key.
 func (r *Redactor) suspects(s string) bool {
 	if strings.Contains(s, r.key) || strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, '%') >= 0 {
 		return true
@@ -149,7 +148,7 @@ func (r *Redactor) suspects(s string) bool {
 	return false
 }
 
-// escaped takes out the key as it is and with characters escaped.
+// escaped removes the key as plain text and with escaped characters.
 func (r *Redactor) escaped(b []byte) []byte {
 	if !bytes.Contains(b, r.plain) && bytes.IndexByte(b, '\\') < 0 && bytes.IndexByte(b, '%') < 0 {
 		return b
@@ -174,7 +173,7 @@ func (r *Redactor) escaped(b []byte) []byte {
 	return append(out, b[from:]...)
 }
 
-// match returns where the key ends that begins at i, or -1.
+// match returns the end of the key at i, or -1.
 func (r *Redactor) match(b []byte, i int) int {
 	for n := range len(r.key) {
 		if i >= len(b) {
@@ -193,8 +192,8 @@ func (r *Redactor) match(b []byte, i int) int {
 	return i
 }
 
-// unescape reads the character that b begins with: escaped as in JSON, also where that was
-// escaped again, or as in a URL. size is 0 where there is none.
+// unescape decodes the first character of b, which may be escaped as in a URL or as in JSON, once or
+// several times. size is 0 if b is empty.
 func unescape(b []byte) (c byte, size int) {
 	switch {
 	case len(b) == 0:
@@ -222,7 +221,7 @@ func unescape(b []byte) (c byte, size int) {
 	return '\\', max(1, i)
 }
 
-// maxEscapes is how often an escape may have been escaped again, and more.
+// maxEscapes bounds the backslashes before an escaped character.
 const maxEscapes = 16
 
 func hexByte(b []byte) (c byte, ok bool) {
@@ -231,7 +230,7 @@ func hexByte(b []byte) (c byte, ok bool) {
 	return out[0], err == nil
 }
 
-// Header returns h without the key. It is h itself where that has none.
+// Header returns h without the keys. It returns h itself if there are none.
 func (r *Redactor) Header(h http.Header) http.Header {
 	if r == nil {
 		return h
@@ -263,7 +262,7 @@ func (r *Redactor) Header(h http.Header) http.Header {
 	return out
 }
 
-// Response takes the key out of an answer.
+// Response removes the keys from an answer.
 func (r *Redactor) Response(a *llm.Response) {
 	for ; r != nil && a != nil; r = r.also {
 		if r.answers() {
@@ -291,13 +290,13 @@ func (r *Redactor) response(a *llm.Response) {
 		a.JSON = r.Bytes(a.JSON)
 	}
 	r.thoughts(a)
-	if said != a.Text || r.spelled(a.Logprobs) { // they spell it too
+	if said != a.Text || r.spelled(a.Logprobs) { // the tokens spell the key too
 		a.Logprobs, a.TokenIDs = nil, nil
 	}
 }
 
-// thoughts takes out a key that is split over thoughts. Clients are sent them as one text, so
-// they become one.
+// thoughts removes a key that is split over several thoughts. Clients get thoughts as one text, so
+// they become one thought.
 func (r *Redactor) thoughts(a *llm.Response) {
 	if len(a.Thoughts) < 2 {
 		return
@@ -311,7 +310,7 @@ func (r *Redactor) thoughts(a *llm.Response) {
 	}
 }
 
-// spelled says whether tokens put together have the key.
+// spelled reports whether the joined tokens have the key.
 func (r *Redactor) spelled(tokens []llm.Logprob) bool {
 	if len(tokens) == 0 {
 		return false
@@ -323,7 +322,7 @@ func (r *Redactor) spelled(tokens []llm.Logprob) bool {
 	return r.String(all.String()) != all.String()
 }
 
-// Error takes the key out of the texts of e.
+// Error removes the keys from the texts of e.
 func (r *Redactor) Error(e *llm.Error) {
 	if r == nil || e == nil {
 		return

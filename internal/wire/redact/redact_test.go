@@ -202,7 +202,7 @@ func TestStreamHolds(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 	many := make([]string, 0, 3)
-	for i := range maxLanes + 1 {
+	for i := range maxThreads + 1 {
 		many = append(many, fmt.Sprintf(`"m%d":"s"`, i))
 	}
 	if _, err := r.Body([]byte("{"+strings.Join(many, ",")+"}"), false); err == nil {

@@ -7,40 +7,39 @@ import (
 	"strings"
 )
 
-// scanner finds the texts of a JSON value, and the lanes that they go on.
+// scanner finds the texts of a JSON value, and the threads that they belong to.
 //
-// A client puts the texts of one member together: all of them, or those of one index. So a text
-// is in a lane of its member's name, and in one more for every index that an object around it
-// has, wherever in the object that stands.
+// A client joins the texts of one member: all of them, or those with one index. So a text belongs to
+// a thread of its member's name, and to one more for every index in the objects around it.
 type scanner struct {
 	values  []value
 	objects []object
-	seed    maphash.Seed // of the hashes of names: a provider must not be able to choose two alike
+	seed    maphash.Seed // of the hashes of names, so that a provider cannot find collisions
 	seeded  bool
 }
 
 // value is a text.
 type value struct {
 	from, to int
-	name     uint64 // of its member, hashed
-	object   int    // around it
+	name     uint64 // hash of its member's name
+	object   int    // index of the object around it
 }
 
 type object struct {
 	parent int
-	name   uint64 // of the member that is being read
+	name   uint64 // hash of the current member's name
 	index  [numIndexes]uint64
 }
 
 const numIndexes = 4
 
-// indexes are the members that number the parts of an answer.
+// indexes returns the names of the members that number the parts of an answer.
 func indexes() [numIndexes]string {
 	return [...]string{"index", "output_index", "content_index", "summary_index"}
 }
 
 const (
-	maxObjects = 1 << 16 // of one event; those after them count as one
+	maxObjects = 1 << 16 // in an event; the rest counts as one
 	maxAround  = 8       // objects around a text whose indexes count
 
 	mix = 0x9e3779b97f4a7c15 // an odd number, to mix hashes with
@@ -52,7 +51,7 @@ func (s *scanner) read(b []byte) {
 		s.seed, s.seeded = maphash.MakeSeed(), true
 	}
 	s.values, s.objects = s.values[:0], append(s.objects[:0], object{parent: -1})
-	at := 0 // the object that is being read
+	at := 0 // the current object
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '{':
@@ -78,12 +77,12 @@ func (s *scanner) read(b []byte) {
 	}
 }
 
-// member takes in the name of a member of o, whose value b begins with.
+// member handles the name of a member of o. Its value is at the beginning of b.
 func (s *scanner) member(o *object, name, b []byte) {
 	if !isPlain(name) {
 		name = plainName(name)
 	}
-	switch string(name) { // clients take these for one member
+	switch string(name) { // clients treat these as one member
 	case "reasoning_content", "thinking":
 		name = []byte("reasoning")
 	case "text":
@@ -102,8 +101,8 @@ func (s *scanner) member(o *object, name, b []byte) {
 	}
 }
 
-// lanes calls each with the lanes of a text.
-func (s *scanner) lanes(v value, each func(lane uint64)) {
+// threads calls each with the threads of a text.
+func (s *scanner) threads(v value, each func(thread uint64)) {
 	each(v.name)
 	o := v.object
 	for range maxAround {
@@ -119,7 +118,7 @@ func (s *scanner) lanes(v value, each func(lane uint64)) {
 	}
 }
 
-// isPlain says whether the name of a member is already as plainName returns it.
+// isPlain reports whether plainName would return the name unchanged.
 func isPlain(name []byte) bool {
 	for _, c := range name {
 		if c == '\\' || c >= 0x80 || 'A' <= c && c <= 'Z' {
@@ -129,7 +128,7 @@ func isPlain(name []byte) bool {
 	return true
 }
 
-// plainName is the name of a member as lenient decoders compare it.
+// plainName returns the name of a member as lenient decoders compare it.
 func plainName(raw []byte) []byte {
 	name := string(raw)
 	var decoded string
@@ -139,8 +138,8 @@ func plainName(raw []byte) []byte {
 	return []byte(strings.ToLower(strings.ToUpper(name)))
 }
 
-// afterName returns what follows the colon after a member's name, or nil where b is not what
-// follows a name.
+// afterName returns the bytes after the colon that follows a member's name, or nil if there is no
+// colon.
 func afterName(b []byte) []byte {
 	b = bytes.TrimLeft(b, " \t\r\n")
 	if len(b) == 0 || b[0] != ':' {
@@ -149,7 +148,7 @@ func afterName(b []byte) []byte {
 	return b[1:]
 }
 
-// closing returns where the string ends that begins at i, or -1.
+// closing returns the end of the string at i, or -1.
 func closing(b []byte, i int) int {
 	for ; i < len(b); i++ {
 		switch b[i] {
@@ -171,8 +170,8 @@ func number(b []byte) []byte {
 	return b[:n]
 }
 
-// suspectsTexts says whether a text of b may end with a part of the key, or have a long part
-// of it.
+// suspectsTexts reports whether a text of b may end with a part of the key, or have a long part of
+// it.
 func (r *Redactor) suspectsTexts(b []byte) bool {
 	for i := 0; i < len(b); {
 		open := bytes.IndexByte(b[i:], '"')
@@ -192,7 +191,7 @@ func (r *Redactor) suspectsTexts(b []byte) bool {
 	return false
 }
 
-// partly says whether a text ends with a part of the key, or has a long part of it.
+// partly reports whether a text ends with a part of the key, or has a long part of it.
 func (r *Redactor) partly(text []byte) bool {
 	got := 0
 	for i := 0; i < len(text); {

@@ -5,60 +5,62 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"parley/internal/wire/sse"
 )
 
-// Stream takes the key out of a stream of server-sent events, also where it is split over the
-// texts of several. It follows the texts as clients put them together: see lanes. It holds
-// events back only while a text ends with 4 to 11 characters of the beginning of the key.
-// From the 12th on they are taken out at once.
+// Stream removes a key from a stream of server-sent events, even if it is split over the texts of
+// several events. It follows the texts as clients join them: see scanner. It holds events back only
+// while a text ends with the first 4 to 11 characters of the key. From the 12th on it removes them
+// at once.
 type Stream struct {
 	r       *Redactor
-	next    *Stream          // of the next key
-	lanes   map[uint64]*lane // those whose text ends with a part of the key
-	waiting int              // lanes that make events wait
-	full    bool             // there were more lanes than maxLanes
+	next    *Stream            // of the next key
+	threads map[uint64]*thread // whose text ends with a part of the key
+	waiting int                // threads that hold events back
+	full    bool               // there were more threads than maxThreads
 	held    []event
-	size    int     // of what is held
-	text    []piece // of an event that is being read
+	size    int     // of the held events
+	text    []piece // of the current event
 	scan    scanner
 }
 
 const (
-	holdFrom = 4        // characters of the key that make an event wait for the next one
-	cutFrom  = 12       // characters of the key that do not occur by chance
-	maxHeld  = 64 << 10 // bytes that are held
-	maxLanes = 1 << 16  // texts that end with a part of the key
+	holdFrom   = 4        // characters of the key that make an event wait for the next one
+	cutFrom    = 12       // characters of the key that do not occur by chance
+	maxHeld    = 64 << 10 // bytes that are held
+	maxThreads = 1 << 16  // texts that end with a part of the key
 )
 
-var errLanes = errors.New("redact: too many texts of the answer end with a part of the key")
+var errThreads = errors.New("redact: too many texts of the answer end with a part of a key")
 
-// lane is a text that goes on from one value to the next.
-type lane struct {
-	got int  // characters of the key that its text ends with
-	cut bool // they are taken out
+// thread is a text that continues from one value to the next.
+type thread struct {
+	got int  // number of the key's characters at its end
+	cut bool // they are removed
 }
 
-func (l *lane) waits() bool { return l.got >= holdFrom && !l.cut }
+func (l *thread) waits() bool { return l.got >= holdFrom && !l.cut }
 
-// event is one that is held.
+// event is an event that may be held back.
 type event struct {
 	raw  []byte
 	text []piece
 	cuts []cut
 }
 
-// piece is what an event adds to a lane, as a part of its bytes.
+// piece is the part of an event's bytes that belongs to a thread.
 type piece struct {
-	lane     uint64
+	thread   uint64
 	from, to int
 }
 
 type cut struct {
 	from, to int
-	mark     bool // the mark goes there
+	mark     bool // insert the mark here
 }
 
-// Stream returns what watches over one stream, or nil where the key is too short for that.
+// Stream returns a Stream, or nil if all keys are too short.
 func (r *Redactor) Stream() *Stream {
 	if r == nil {
 		return nil
@@ -70,8 +72,8 @@ func (r *Redactor) Stream() *Stream {
 	return &Stream{r: r, next: next}
 }
 
-// Body returns the body of an answer without the key, also where it is split over several
-// texts. It fails where that cannot be decided.
+// Body returns the body of an answer without the keys, even if one is split over several texts. It
+// fails if that cannot be decided.
 func (r *Redactor) Body(b []byte, events bool) ([]byte, error) {
 	for ; r != nil; r = r.also {
 		if !r.answers() {
@@ -82,19 +84,17 @@ func (r *Redactor) Body(b []byte, events bool) ([]byte, error) {
 			e := event{raw: r.only(b)}
 			s.json(&e, e.raw, 0)
 			if s.full {
-				return nil, errLanes
+				return nil, errThreads
 			}
 			b = e.bytes()
 			continue
 		}
 		var out []byte
 		emit := func(p []byte) error { out = append(out, p...); return nil }
-		for len(b) > 0 {
-			n := eventEnd(b)
-			if err := s.Add(b[:n], emit); err != nil {
+		for raw := range sse.Split(b) {
+			if err := s.Add(raw, emit); err != nil {
 				return nil, err
 			}
-			b = b[n:]
 		}
 		_ = s.Flush(emit) // emit does not fail
 		b = out
@@ -102,23 +102,8 @@ func (r *Redactor) Body(b []byte, events bool) ([]byte, error) {
 	return b, nil
 }
 
-// eventEnd returns where the first event of b ends: after an empty line.
-func eventEnd(b []byte) int {
-	for i := 0; i < len(b); {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			break
-		}
-		i += n + 1
-		if n == 0 || n == 1 && b[i-2] == '\r' {
-			return i
-		}
-	}
-	return len(b)
-}
-
-// Add takes the next event in and hands those on that are complete. What emit is given is
-// good until it returns.
+// Add adds the next event, and calls emit with the events that need not be held back. Their bytes
+// are valid until emit returns.
 func (s *Stream) Add(raw []byte, emit func([]byte) error) error {
 	if s == nil {
 		return emit(raw)
@@ -128,7 +113,7 @@ func (s *Stream) Add(raw []byte, emit func([]byte) error) error {
 	s.read(&e)
 	s.text = e.text
 	if s.full {
-		return errLanes
+		return errThreads
 	}
 	if s.waiting == 0 {
 		if err := s.flush(emit); err != nil {
@@ -145,7 +130,7 @@ func (s *Stream) Add(raw []byte, emit func([]byte) error) error {
 	return nil
 }
 
-// through hands events on by way of the redactor of the next key.
+// through passes events to the Stream of the next key.
 func (s *Stream) through(emit func([]byte) error) func([]byte) error {
 	if s.next == nil {
 		return emit
@@ -153,7 +138,7 @@ func (s *Stream) through(emit func([]byte) error) func([]byte) error {
 	return func(b []byte) error { return s.next.Add(b, emit) }
 }
 
-// Flush hands on what is held. It must follow the last event.
+// Flush emits the held events. Call it after the last event.
 func (s *Stream) Flush(emit func([]byte) error) error {
 	if s == nil {
 		return nil
@@ -175,12 +160,13 @@ func (s *Stream) flush(emit func([]byte) error) error {
 	return nil
 }
 
-// Holds says whether events are held back.
+// Holds reports whether events are held back.
 func (s *Stream) Holds() bool { return s != nil && (len(s.held) > 0 || s.next.Holds()) }
 
-// cutHeld takes out what events are held for, although it may not be the key: too much is held.
+// cutHeld removes the beginnings of keys from the held events, although they may not be keys,
+// because too many bytes are held.
 func (s *Stream) cutHeld() {
-	for key, l := range s.lanes {
+	for key, l := range s.threads {
 		if l.waits() {
 			last := &s.held[len(s.held)-1]
 			s.cutBack(last, key, l.got)
@@ -190,8 +176,7 @@ func (s *Stream) cutHeld() {
 	s.waiting = 0
 }
 
-// read follows the key through the texts of an event: through those of its data, as a client
-// joins it.
+// read follows the key through the texts in the data of an event.
 func (s *Stream) read(e *event) {
 	lines := 0
 	var from, to int
@@ -203,7 +188,7 @@ func (s *Stream) read(e *event) {
 	if lines == 0 {
 		return
 	}
-	joined := bytes.Repeat([]byte{' '}, len(e.raw)) // everything stays where it is
+	joined := bytes.Repeat([]byte{' '}, len(e.raw)) // positions do not change
 	eachData(e.raw, func(a, b int) { copy(joined[a:b], e.raw[a:b]) })
 	if json.Valid(joined) {
 		s.json(e, joined, 0)
@@ -212,7 +197,7 @@ func (s *Stream) read(e *event) {
 	eachData(e.raw, func(a, b int) { s.json(e, e.raw[a:b], a) }) // some clients read line by line
 }
 
-// eachData calls each with where the data of every line of an event is.
+// eachData calls each with the position of the data in every line of an event.
 func eachData(b []byte, each func(from, to int)) {
 	for i := 0; i < len(b); {
 		n := lineEnd(b[i:])
@@ -224,7 +209,7 @@ func eachData(b []byte, each func(from, to int)) {
 	}
 }
 
-// lineEnd returns where the first line of b ends.
+// lineEnd returns the end of the first line of b.
 func lineEnd(b []byte) int {
 	if n := bytes.IndexByte(b, '\n'); n >= 0 {
 		b = b[:n]
@@ -235,34 +220,34 @@ func lineEnd(b []byte) int {
 	return len(b)
 }
 
-// json follows the key through the texts of b, which are at base in the event.
+// json follows the key through the texts of b, which begins at base in the event.
 func (s *Stream) json(e *event, b []byte, base int) {
 	plain := bytes.TrimLeft(b, " \t\r\n")
 	if len(plain) == 0 {
 		return
 	}
-	if c := plain[0]; c != '{' && c != '[' && c != '"' { // not JSON: the data is the text
+	if c := plain[0]; c != '{' && c != '[' && c != '"' { // not JSON: all of it is one text
 		s.follow(e, piece{0, base, base + len(b)})
 		return
 	}
-	if len(s.lanes) == 0 && !s.r.suspectsTexts(b) {
+	if len(s.threads) == 0 && !s.r.suspectsTexts(b) {
 		return
 	}
 	s.scan.read(b)
 	for _, v := range s.scan.values {
-		s.scan.lanes(v, func(lane uint64) { s.follow(e, piece{lane, base + v.from, base + v.to}) })
+		s.scan.threads(v, func(thread uint64) { s.follow(e, piece{thread, base + v.from, base + v.to}) })
 	}
 }
 
-// follow takes the characters of a piece in.
+// follow compares a piece with the key.
 func (s *Stream) follow(e *event, p piece) {
-	l := s.lanes[p.lane]
+	l := s.threads[p.thread]
 	known := l != nil
 	if !known {
 		if !s.r.partly(e.raw[p.from:p.to]) {
 			return
 		}
-		l = &lane{}
+		l = &thread{}
 	}
 	waited := l.waits()
 	s.match(e, p, l)
@@ -274,10 +259,10 @@ func (s *Stream) follow(e *event, p piece) {
 	}
 	switch {
 	case l.got == 0 && known:
-		delete(s.lanes, p.lane)
+		delete(s.threads, p.thread)
 	case l.got > 0:
 		if !known {
-			s.keep(p.lane, l)
+			s.keep(p.thread, l)
 		}
 		if p.from < p.to {
 			e.text = append(e.text, p)
@@ -285,19 +270,19 @@ func (s *Stream) follow(e *event, p piece) {
 	}
 }
 
-func (s *Stream) keep(key uint64, l *lane) {
-	if len(s.lanes) >= maxLanes {
+func (s *Stream) keep(key uint64, l *thread) {
+	if len(s.threads) >= maxThreads {
 		s.full = true
 		return
 	}
-	if s.lanes == nil {
-		s.lanes = map[uint64]*lane{}
+	if s.threads == nil {
+		s.threads = map[uint64]*thread{}
 	}
-	s.lanes[key] = l
+	s.threads[key] = l
 }
 
-// match compares the characters of a piece with the key, and takes out what is the key.
-func (s *Stream) match(e *event, p piece, l *lane) {
+// match compares the characters of a piece with the key, and removes the key.
+func (s *Stream) match(e *event, p piece, l *thread) {
 	r := s.r
 	least := min(cutFrom, len(r.key))
 	var starts [cutFrom]int // of the last characters
@@ -323,7 +308,7 @@ func (s *Stream) match(e *event, p piece, l *lane) {
 		} else if l.got >= least {
 			here := min(l.got, count)
 			e.cuts = append(e.cuts, cut{from: starts[(count-here)%cutFrom], to: i})
-			s.cutBack(e, p.lane, l.got-here)
+			s.cutBack(e, p.thread, l.got-here)
 			l.cut = true
 		}
 		if l.got == len(r.key) {
@@ -332,13 +317,13 @@ func (s *Stream) match(e *event, p piece, l *lane) {
 	}
 }
 
-// cutBack takes out the last n characters of the pieces of a lane: those of e and then those
-// that are held. Where the first cut is, the mark goes.
-func (s *Stream) cutBack(e *event, lane uint64, n int) {
+// cutBack removes the last n characters of a thread, from e and then from the held events. It
+// inserts the mark at the first cut.
+func (s *Stream) cutBack(e *event, thread uint64, n int) {
 	first := &e.cuts
 	before := func(h *event) {
 		for i := len(h.text) - 1; i >= 0 && n > 0; i-- {
-			if q := h.text[i]; q.lane == lane {
+			if q := h.text[i]; q.thread == thread {
 				at, got := back(h.raw[q.from:q.to], n)
 				h.cuts = append(h.cuts, cut{from: q.from + at, to: q.to})
 				first = &h.cuts
@@ -357,7 +342,7 @@ func (s *Stream) cutBack(e *event, lane uint64, n int) {
 	}
 }
 
-// back returns where the last n characters of a text begin, and how many there are.
+// back returns the position of the last n characters of a text, and how many there are.
 func back(text []byte, n int) (at, got int) {
 	starts, count := make([]int, n), 0
 	for i := 0; i < len(text); count++ {
@@ -371,7 +356,7 @@ func back(text []byte, n int) (at, got int) {
 	return starts[(count-got)%n], got
 }
 
-// bytes are those of the event, without what was cut out.
+// bytes returns the bytes of the event without the cuts.
 func (e *event) bytes() []byte {
 	if len(e.cuts) == 0 {
 		return e.raw

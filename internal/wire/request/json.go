@@ -10,10 +10,10 @@ import (
 	"parley/llm"
 )
 
-// The functions below read a value into a place and say whether it is of that type. They
-// do without reflection, since a conversation is read again with every call of it.
+// The functions below decode a value and report whether it has the right type. They use no
+// reflection, since every call of a conversation reads the whole conversation again.
 
-// Text reads a string.
+// Text decodes a string.
 func Text(v []byte, to *string) bool {
 	if len(v) < 2 || v[0] != '"' {
 		return false
@@ -25,7 +25,7 @@ func Text(v []byte, to *string) bool {
 	return json.Unmarshal(v, to) == nil
 }
 
-// Flag reads true or false.
+// Flag decodes a boolean.
 func Flag(v []byte, to *bool) bool {
 	switch string(v) {
 	case "true", "false":
@@ -35,7 +35,7 @@ func Flag(v []byte, to *bool) bool {
 	return false
 }
 
-// Whole reads a whole number.
+// Whole decodes an integer.
 func Whole(v []byte, to *int) bool {
 	n, err := strconv.Atoi(string(v))
 	if err != nil {
@@ -45,7 +45,7 @@ func Whole(v []byte, to *int) bool {
 	return true
 }
 
-// Integer reads a number that may be missing.
+// Integer decodes an integer into a pointer.
 func Integer[T int | int64](v []byte, to **T) bool {
 	var n int
 	if !Whole(v, &n) {
@@ -56,7 +56,7 @@ func Integer[T int | int64](v []byte, to **T) bool {
 	return true
 }
 
-// Number reads a number that may be missing.
+// Number decodes a number into a pointer.
 func Number(v []byte, to **float64) bool {
 	f, err := strconv.ParseFloat(string(v), 64)
 	if err != nil || len(v) > 0 && (v[0] < '0' || v[0] > '9') && v[0] != '-' {
@@ -66,7 +66,7 @@ func Number(v []byte, to **float64) bool {
 	return true
 }
 
-// Texts reads a list of strings, or one string.
+// Texts decodes a list of strings, or a single string.
 func Texts(v []byte, to *[]string) bool {
 	var one string
 	if Text(v, &one) {
@@ -86,7 +86,7 @@ func Texts(v []byte, to *[]string) bool {
 	return ok
 }
 
-// Raw copies a value as it stands.
+// Raw returns a copy of a value.
 func Raw(v []byte) json.RawMessage { return append(json.RawMessage(nil), v...) }
 
 // Member returns a member of an object, or nil.
@@ -110,7 +110,7 @@ func String(v []byte) (s string) {
 // Str returns a member that is a string, or "".
 func Str(b []byte, name string) string { return String(Member(b, name)) }
 
-// Effort reads a name that is an effort's.
+// Effort decodes the name of an effort.
 func Effort(v []byte, to *llm.Effort) bool {
 	var s string
 	if !Text(v, &s) {
@@ -125,7 +125,8 @@ func Effort(v []byte, to *llm.Effort) bool {
 	return false
 }
 
-// Function reads a tool: name, description, a schema by either vendor's name for it, strict.
+// Function decodes a tool: its name, description and strictness, and the schema in the member
+// that the vendor names.
 func Function(b []byte, schema string) (t llm.Tool, ok bool) {
 	ok = body.Members(b, func(key, v []byte) bool {
 		switch string(key) {

@@ -12,37 +12,37 @@ import (
 	"parley/llm"
 )
 
-// Reader reads a request member by member. What llm.Request has a word for is put there.
+// Reader reads a request member by member into an llm.Request.
 type Reader struct {
-	// Request is the question, as far as llm.Request has words for it; its Model is as the
-	// client wrote it.
+	// Request is what was read. Its Model is the name that the client sent.
 	Request llm.Request
 	Stream  bool
-	// Usage says that the stream is to end with what was used.
+	// Usage means that the stream must end with the usage.
 	Usage bool
-	// Choices is how many answers are wanted, and Drafts how many are made to pick them from.
+	// Choices is the number of answers that the client wants. Drafts is the number of answers that
+	// the server makes and picks them from.
 	Choices, Drafts int
-	// Strange names what was put into Request as mere text, since there is no word for it:
-	// it cannot be said in another format.
+	// Strange names the parts of Request that llm.Request cannot represent. They are kept as text,
+	// and cannot be written in another format.
 	Strange []string
-	// Unread is how many bytes of messages are in members that have no word here. They may
-	// weigh all the same.
+	// Unread is the number of bytes in members of messages that are not read. They may count as
+	// tokens.
 	Unread int
-	// Audio says that there is sound in the messages, whose tokens have prices of their own.
+	// Audio means that the messages hold sound, whose tokens have other prices.
 	Audio bool
-	// Unlimited means that the request says outright that an answer may have any length.
+	// Unlimited means that the request allows answers of any length.
 	Unlimited bool
-	// Err is why the request cannot be served, or nil.
+	// Err is the reason why the request cannot be served, or nil.
 	Err error
 }
 
-// MaxCount is the most tokens or answers that a request may ask for. No model comes near.
+// MaxCount is the maximum number of tokens or answers in a request.
 const MaxCount = math.MaxInt32
 
-// Note notes something that there is no word for.
+// Note adds to Strange.
 func (c *Reader) Note(what string) { c.Strange = append(c.Strange, what) }
 
-// Common reads a member that means the same in all formats.
+// Common reads a member that all formats share.
 func (c *Reader) Common(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
@@ -72,8 +72,7 @@ func (c *Reader) ReadModel(v []byte) bool {
 	return true
 }
 
-// List reads a list of messages. One that cannot be read is kept as text, so that nothing
-// is lost of what was asked.
+// List reads a list of messages. A message that cannot be read is kept as text.
 func (c *Reader) List(v []byte, read func(i int, m []byte) bool) bool {
 	i := 0
 	return body.Elements(v, func(m []byte) bool {
@@ -85,15 +84,15 @@ func (c *Reader) List(v []byte, read func(i int, m []byte) bool) bool {
 	})
 }
 
-// keep keeps a message there are no words for.
+// keep keeps a message that cannot be read.
 func (c *Reader) keep(i int, role llm.Role, m []byte) {
 	c.Note(fmt.Sprintf("messages[%d]", i))
 	c.Refer(m)
 	c.Request.Messages = append(c.Request.Messages, llm.Text(role, string(m)))
 }
 
-// Refer looks whether something that there are no words for refers to what the provider stores
-// or fetches, or has sound in it.
+// Refer checks whether a value that is not read refers to something that the provider stores or
+// fetches, or holds sound.
 func (c *Reader) Refer(b []byte) {
 	c.Audio = c.Audio || bytes.Contains(b, []byte(`"input_audio"`))
 	for _, sign := range []string{"_id\"", "\"id\"", "url\"", "reference\"", "container", "\"file\"", `\u`} {
@@ -101,7 +100,7 @@ func (c *Reader) Refer(b []byte) {
 	}
 }
 
-// Role reads who speaks, in either vendor's words.
+// Role decodes the role of a message, in either vendor's terms.
 func Role(s string, to *llm.Role) bool {
 	switch s {
 	case "developer":
@@ -113,7 +112,7 @@ func Role(s string, to *llm.Role) bool {
 	return s == "system" || s == "user" || s == "assistant" || s == "tool"
 }
 
-// Parts reads a content: a text, or a list of parts of either vendor's kinds.
+// Parts decodes the content of a message: a string, or a list of parts of either vendor.
 func (c *Reader) Parts(v []byte, at string) (out []llm.Part, ok bool) {
 	var one string
 	if Text(v, &one) {
@@ -135,7 +134,7 @@ func (c *Reader) Parts(v []byte, at string) (out []llm.Part, ok bool) {
 	return out, ok
 }
 
-// Part reads a part of a message of either vendor's kinds.
+// Part decodes a part of a message of either vendor.
 func Part(p []byte) (llm.Part, bool) {
 	switch Str(p, "type") {
 	case "text", "input_text", "output_text":
@@ -163,7 +162,7 @@ func imageOf(url, detail string) (llm.Part, bool) {
 	return llm.Part{Image: im}, true
 }
 
-// sourceOf reads where an image comes from.
+// sourceOf decodes the source of an image.
 func sourceOf(s []byte) (llm.Part, bool) {
 	switch Str(s, "type") {
 	case "url":
@@ -176,7 +175,7 @@ func sourceOf(s []byte) (llm.Part, bool) {
 	}
 }
 
-// ReadSchema reads the form that the answer is to have.
+// ReadSchema reads the schema of the answer.
 func (c *Reader) ReadSchema(s []byte) bool {
 	form := Member(s, "schema")
 	if form == nil {
@@ -186,8 +185,8 @@ func (c *Reader) ReadSchema(s []byte) bool {
 	return true
 }
 
-// ReadTools reads a list of tools, each with read. Where there are others than of these types,
-// all of the list is kept as it stands.
+// ReadTools reads a list of tools, each with read. It returns false if a tool has none of these
+// types, so that the caller keeps the whole list.
 func (c *Reader) ReadTools(v []byte, read func(tool []byte) (llm.Tool, bool), types ...string) bool {
 	all := true
 	ok := body.Elements(v, func(t []byte) bool {
@@ -203,7 +202,7 @@ func (c *Reader) ReadTools(v []byte, read func(tool []byte) (llm.Tool, bool), ty
 	return ok && all
 }
 
-// OpenAI reads what OpenAI's two formats have in common.
+// OpenAI reads a member that OpenAI's two formats share.
 func (c *Reader) OpenAI(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
@@ -219,7 +218,7 @@ func (c *Reader) OpenAI(key string, v []byte) bool {
 	}
 }
 
-// ReadToolChoice reads which tool is to be called; name finds it in an object.
+// ReadToolChoice reads which tool the model must call. name returns the name in an object.
 func (c *Reader) ReadToolChoice(v []byte, name func([]byte) string) bool {
 	if Text(v, &c.Request.ToolChoice) {
 		return true
@@ -228,8 +227,8 @@ func (c *Reader) ReadToolChoice(v []byte, name func([]byte) string) bool {
 	return c.Request.ToolChoice != ""
 }
 
-// count reads a number of tokens or answers. It may be written as a float, as some programs
-// do, but what servers would make different numbers of is refused.
+// count reads a number of tokens or answers. Some programs write it as a float. A number that
+// servers would round differently is refused.
 func (c *Reader) count(key string, v []byte) (n int, ok bool) {
 	f, err := strconv.ParseFloat(string(v), 64)
 	switch {
@@ -243,13 +242,13 @@ func (c *Reader) count(key string, v []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// Tokens reads a limit on the length of an answer. Where there are several the largest
-// counts, since servers differ in which they obey. One below 1 means no limit to some servers.
+// Tokens reads a limit on the length of an answer. The largest of several limits counts, since
+// servers differ in which one they follow. For some servers a limit below 1 means no limit.
 func (c *Reader) Tokens(key string, v []byte) bool {
 	n, ok := c.count(key, v)
 	if ok && n < 1 {
 		c.Unlimited = true
-		return false // it is left to the provider to refuse
+		return false // the provider decides
 	}
 	c.Request.MaxTokens = max(c.Request.MaxTokens, n)
 	return true
@@ -265,7 +264,7 @@ func (c *Reader) Answers(key string, v []byte, to *int) bool {
 	return true
 }
 
-// refuse notes why the request cannot be served, unless something else was wrong before.
+// refuse sets Err, unless it is set already.
 func (c *Reader) refuse(format string, args ...any) {
 	if c.Err == nil {
 		c.Err = fmt.Errorf(format, args...)

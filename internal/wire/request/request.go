@@ -1,9 +1,8 @@
-// Package request is what the formats have in common when they write a request, such as what is
-// left out since a model refuses it, and when they read one.
+// Package request is the part of writing and reading requests that the formats share.
 //
-// It promises that a Writer names what it leaves out, and that a Reader loses nothing: what it
-// has no word for it keeps as it stands. It is not for whole requests: each format has a package
-// for these.
+// It promises that a Writer reports what it leaves out because the model refuses it, and that a
+// Reader loses nothing: it keeps what it cannot represent. Each format has its own package for
+// whole requests.
 package request
 
 import (
@@ -15,15 +14,15 @@ import (
 	"parley/llm"
 )
 
-// Writer appends a request part by part, from Begin to End. Req and Can are set by its user.
+// Writer appends a request part by part, from Begin to End. The caller sets Req and Can.
 type Writer struct {
 	B       []byte
 	Req     *llm.Request
 	Can     provider.Capability
-	Dropped []string // what was asked for and is not sent
+	Dropped []string // parameters that are not sent
 	Err     error
 
-	effort string // that was sent
+	effort string // the effort that is sent
 }
 
 // Begin begins the request after dst, with the name of its model.
@@ -32,8 +31,8 @@ func (w *Writer) Begin(dst []byte) {
 	w.B = body.Str(append(dst, '{'), "model", model)
 }
 
-// End returns the request. Members of its Extra that are the format's own are an error; dst is
-// then returned as it was.
+// End returns the request. It is an error if Extra has one of the format's own members. On an error
+// it returns dst unchanged.
 func (w *Writer) End(dst []byte, own ...string) ([]byte, []string, error) {
 	if w.Err != nil {
 		return dst, nil, w.Err
@@ -45,15 +44,14 @@ func (w *Writer) End(dst []byte, own ...string) ([]byte, []string, error) {
 	return append(b, '}'), w.Dropped, nil
 }
 
-// Drop notes a parameter that was asked for and is not sent.
+// Drop adds a parameter to Dropped if it was requested.
 func (w *Writer) Drop(asked bool, name string) {
 	if asked {
 		w.Dropped = append(w.Dropped, name)
 	}
 }
 
-// Messages returns the conversation, without the beginning of an answer that a model refuses to
-// go on from.
+// Messages returns the conversation, without a prefilled answer if the model refuses one.
 func (w *Writer) Messages() []llm.Message {
 	ms := w.Req.Messages
 	if n := len(ms); w.Can.NoPrefill && ms[n-1].Role == llm.RoleAssistant && len(ms[n-1].ToolCalls) == 0 && n > 1 {
@@ -63,11 +61,11 @@ func (w *Writer) Messages() []llm.Message {
 	return ms
 }
 
-// HasTools says whether tools go out.
+// HasTools reports whether the request has tools that the model accepts.
 func (w *Writer) HasTools() bool { return len(w.Req.Tools) > 0 && !w.Can.NoTools }
 
-// Tools appends the tools, and says whether there are any. Each is written between before and
-// after, its schema under key. explicit means that a tool which is not strict says so.
+// Tools appends the tools, and reports whether there are any. Each tool is written between before
+// and after, with its schema under key. If explicit is set, a tool that is not strict says so.
 func (w *Writer) Tools(before, key, after string, explicit bool) bool {
 	if !w.HasTools() {
 		w.Drop(len(w.Req.Tools) > 0, "tools")
@@ -89,8 +87,8 @@ func (w *Writer) Tools(before, key, after string, explicit bool) bool {
 	return true
 }
 
-// ToolChoice appends which tool is to be called as OpenAI's formats do: a tool's name is written
-// between before and after.
+// ToolChoice appends which tool the model must call, as OpenAI's formats do. The name of a tool is
+// written between before and after.
 func (w *Writer) ToolChoice(before, after string) {
 	switch choice := w.Req.ToolChoice; {
 	case choice == "":
@@ -109,7 +107,7 @@ func (w *Writer) ToolChoice(before, after string) {
 	}
 }
 
-// Schema appends the form of the answer as OpenAI's formats do, between before and after.
+// Schema appends the schema of the answer as OpenAI's formats do, between before and after.
 func (w *Writer) Schema(key, before, after string) {
 	s := w.Req.Schema
 	if s == nil || !w.wantsSchema() {
@@ -136,11 +134,11 @@ func (w *Writer) wantsSchema() bool {
 	return false
 }
 
-// ErrSchema is the error of a schema that cannot be written.
+// ErrSchema is the error of a schema that is not JSON.
 var ErrSchema = errors.New("the schema is not JSON")
 
-// Effort returns the model's own name for an effort, and notes that it is sent. A model that has
-// none for it is asked for no effort.
+// Effort returns the model's name for an effort, and records that it is sent. It returns false for
+// an effort that the model does not have.
 func (w *Writer) Effort(e llm.Effort) (string, bool) {
 	if e == "" {
 		return "", false
@@ -154,18 +152,17 @@ func (w *Writer) Effort(e llm.Effort) (string, bool) {
 	return name, true
 }
 
-// NoSampling says whether the model refuses temperature and the like, given the effort it was
-// asked for.
+// NoSampling reports whether the model refuses sampling parameters at the effort that is sent.
 func (w *Writer) NoSampling() bool {
 	return w.Can.NoSampling && !(w.Can.SampleAtNone && w.effort == string(llm.EffortNone))
 }
 
-// NoLogprobs says whether the model refuses to tell log probabilities.
+// NoLogprobs reports whether the model refuses to return log probabilities.
 func (w *Writer) NoLogprobs() bool {
 	return w.Can.NoLogprobs && (w.NoSampling() || !w.Can.SampleAtNone)
 }
 
-// Float appends a number that was asked for, unless it is off.
+// Float appends a number if it is set, or drops it if off.
 func (w *Writer) Float(name string, v *float64, off bool) {
 	if off {
 		w.Drop(v != nil, name)
@@ -174,7 +171,7 @@ func (w *Writer) Float(name string, v *float64, off bool) {
 	}
 }
 
-// Int appends a whole number that was asked for, unless it is off.
+// Int appends an integer if it is set, or drops it if off.
 func (w *Writer) Int(name string, v *int, off bool) {
 	if off {
 		w.Drop(v != nil, name)
@@ -207,7 +204,7 @@ func (w *Writer) Stop(key string) {
 	}
 }
 
-// AppendImage appends the address of an image, without a copy of its content.
+// AppendImage appends the URL of an image, without copying its content.
 func AppendImage(b []byte, im *llm.Image) []byte {
 	if len(im.Data) == 0 {
 		return body.String(b, im.URL)

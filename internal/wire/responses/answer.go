@@ -22,8 +22,8 @@ func status(r *llm.Response) string {
 	return "completed"
 }
 
-// appendObject appends a response: without output and usage while it is in progress, which is
-// when there is no answer yet.
+// appendObject appends a response. While it is in progress r is nil, and it has no output and no
+// usage.
 func appendObject(b []byte, m *completion.Meta, status string, r *llm.Response) []byte {
 	b = body.Str(body.Str(append(b, '{'), "id", m.ID), "object", "response")
 	b = body.Str(body.Int(b, "created_at", m.Created), "status", status)
@@ -91,7 +91,7 @@ type item struct {
 	call     llm.ToolCall
 }
 
-// newItem names an item after the response it belongs to; n is the number of a call.
+// newItem returns an item whose ID comes from its response. n is the number of a call.
 func newItem(m *completion.Meta, kind string, n int) item {
 	id := strings.TrimPrefix(m.ID, "resp_")
 	switch kind {
@@ -104,7 +104,7 @@ func newItem(m *completion.Meta, kind string, n int) item {
 	}
 }
 
-// itemsOf lists what an answer consists of, in order. What was thought is not said.
+// itemsOf returns the items of an answer. The text of thoughts is not sent.
 func itemsOf(m *completion.Meta, r *llm.Response) []item {
 	var items []item
 	if len(r.Thoughts) > 0 {
@@ -125,7 +125,7 @@ func itemsOf(m *completion.Meta, r *llm.Response) []item {
 	return items
 }
 
-// append appends the members of the item and the brace that ends it; its content only where full.
+// append appends the members of the item and its closing brace. The content is empty unless full.
 func (it *item) append(b []byte, status string, full bool) []byte {
 	b = body.Str(body.Str(b, "id", it.id), "type", it.kind)
 	if it.kind == "reasoning" {
@@ -146,7 +146,7 @@ func (it *item) append(b []byte, status string, full bool) []byte {
 	return append(b, "]}"...)
 }
 
-// appendPart appends the message's one part; its text only where full.
+// appendPart appends the only part of the message. Its text is empty unless full.
 func (it *item) appendPart(b []byte, full bool) []byte {
 	text, logprobs := "", []llm.Logprob(nil)
 	if full {

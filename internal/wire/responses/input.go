@@ -8,8 +8,8 @@ import (
 	"parley/llm"
 )
 
-// input writes the conversation as a list of items. The system's words at its head
-// are the instructions; later ones stay where they were said.
+// input writes the conversation as a list of items. System messages at its beginning become the
+// instructions. Later ones stay in their position.
 func (w *writer) input() {
 	ms := w.Req.Messages
 	n := 0
@@ -18,7 +18,7 @@ func (w *writer) input() {
 		head = append(head, ms[n].Text())
 		n++
 	}
-	if n == len(ms) { // there must be an item
+	if n == len(ms) { // the format requires an item
 		n, head = 0, nil
 	}
 	if len(head) > 0 {
@@ -54,15 +54,15 @@ func (w *writer) message(m *llm.Message) {
 	}
 }
 
-// result writes what a tool answered.
+// result writes the result of a tool.
 func (w *writer) result(m *llm.Message) {
 	w.B = body.Str(body.Str(body.Open(w.B, '{'), "type", "function_call_output"), "call_id", m.ToolCallID)
 	w.content("output", m)
 	w.B = append(w.B, '}')
 }
 
-// content writes a message's parts: as a string where they are only text, which is
-// all that an assistant's may be.
+// content writes the parts of a message, as a string if they are only text. An assistant's parts are
+// always text.
 func (w *writer) content(key string, m *llm.Message) {
 	images := false
 	for i := range m.Parts {
@@ -91,7 +91,7 @@ func (w *writer) content(key string, m *llm.Message) {
 	w.B = append(w.B, ']')
 }
 
-// thoughts gives encrypted reasoning back. Thoughts of other formats cannot go.
+// thoughts sends encrypted reasoning back. It leaves out thoughts of other formats.
 func (w *writer) thoughts(ts []llm.Thought) {
 	for _, t := range ts {
 		if t.ID == "" || t.Opaque == "" {

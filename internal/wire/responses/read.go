@@ -8,12 +8,11 @@ import (
 	"parley/llm"
 )
 
-// ReadMember reads a member of a request, and says whether all of it has a place in r.
+// ReadMember reads a member of a request, and reports whether r holds all of it.
 func ReadMember(r *request.Reader, key string, v []byte) bool { return reader{r}.read(key, v) }
 
 type reader struct{ *request.Reader }
 
-// read reads a member of a request to OpenAI's responses.
 func (c reader) read(key string, v []byte) bool {
 	q := &c.Request
 	switch key {
@@ -35,7 +34,7 @@ func (c reader) read(key string, v []byte) bool {
 		return c.Tokens(key, v)
 	case "reasoning":
 		request.Effort(request.Member(v, "effort"), &q.Effort)
-		return false // kept as it is too: it may say more
+		return false // the caller keeps it too: it may have more members
 	case "text":
 		f := request.Member(v, "format")
 		if request.Str(f, "type") == "json_schema" {
@@ -51,7 +50,7 @@ func (c reader) read(key string, v []byte) bool {
 	}
 }
 
-// item reads a part of the input: what somebody said, a tool's call or result, a thought.
+// item reads an item of the input: a message, a tool call, a tool result or a thought.
 func (c reader) item(i int, b []byte) bool {
 	m := llm.Message{Role: llm.RoleAssistant}
 	switch kind := request.Str(b, "type"); kind {

@@ -7,14 +7,14 @@ import (
 	"parley/llm"
 )
 
-// AppendRequest appends the body that asks req, and returns the names of what was
-// left out because the format or the model refuses it.
+// AppendRequest appends the body of req, and returns the names of the parameters that it left out
+// because the format or the model refuses them.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
 	w := writer{request.Writer{Req: req, Can: c}}
 	w.Begin(dst)
 	w.B = body.Bool(w.B, "store", false)
 	w.input()
-	if w.Tools(`"type":"function"`, "parameters", "}", true) { // strict is what this format does unless told otherwise
+	if w.Tools(`"type":"function"`, "parameters", "}", true) { // the default of this format is strict
 		w.ToolChoice(`{"type":"function"`, "}")
 	}
 	w.Schema("text", `{"format":{"type":"json_schema"`, "}}")
@@ -54,8 +54,8 @@ func (w *writer) sampling() {
 	w.include(logprobs)
 }
 
-// include asks for what a server sends only on request. Encrypted reasoning is refused by
-// models that do not reason.
+// include requests output that the server does not send by default. Models that do not reason refuse
+// to send encrypted reasoning.
 func (w *writer) include(logprobs bool) {
 	reasons := len(w.Can.Efforts) > 0
 	if !reasons && !logprobs {

@@ -53,12 +53,11 @@ type wirePart struct {
 	Logprobs []completion.Logprob `json:"logprobs"`
 }
 
-// DecodeResponse reads a whole answer. One that failed, or was never finished, is an
-// error.
+// DecodeResponse reads a whole answer. An answer that failed or is not finished is an error.
 func DecodeResponse(b []byte) (*llm.Response, error) {
 	var w wireResponse
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, fault.Malformed("the answer is not of the responses form", err)
+		return nil, fault.Malformed("the answer is not in the responses format", err)
 	}
 	if !body.IsNull(w.Error) || w.Status == "failed" {
 		e := fault.Classify(0, nil, b)
@@ -70,7 +69,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	case "cancelled":
 	case "":
 		if w.Output == nil {
-			return nil, fault.Malformed("the answer is not of the responses form: it has no status and no output", nil)
+			return nil, fault.Malformed("the answer is not in the responses format: it has no status and no output", nil)
 		}
 	default:
 		return nil, fault.Malformed("the answer is not finished: its status is "+w.Status, nil)
@@ -129,18 +128,18 @@ func finishOf(w *wireResponse, r *llm.Response) llm.Finish {
 	return llm.FinishStop
 }
 
-// NewAssembler begins to read a stream.
+// NewAssembler returns an Assembler of a stream.
 func NewAssembler() *Assembler { return &Assembler{} }
 
-// Assembler waits for the event that ends a stream: it holds the whole answer, so
-// that the pieces before it need not be read.
+// Assembler waits for the last event of a stream, which holds the whole answer. It does not read
+// the pieces before it.
 type Assembler struct {
 	r        *llm.Response
 	err      error
 	received int // bytes of the pieces, as JSON
 }
 
-// Event takes an event.
+// Event adds an event.
 func (a *Assembler) Event(e sse.Event) (bool, error) {
 	name := string(e.Name)
 	if name == "" {
@@ -152,7 +151,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 			Response json.RawMessage `json:"response"`
 		}
 		if err := json.Unmarshal(e.Data, &w); err != nil {
-			return false, fault.Malformed("the last event of the stream is not of the responses form", err)
+			return false, fault.Malformed("the last event of the stream is not in the responses format", err)
 		}
 		a.r, a.err = DecodeResponse(w.Response)
 		return true, a.err
@@ -165,9 +164,8 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	return e.Done(), nil
 }
 
-// pieceOf returns the bytes of what an event adds to the answer. They are found without reading
-// the event as JSON, since nearly all streams end well and their pieces are not needed; an escape
-// is counted as it is written.
+// pieceOf returns the number of bytes that an event adds to the answer. It does not decode the
+// event, since the piece itself is not needed.
 func pieceOf(data []byte) int {
 	_, rest, _ := bytes.Cut(data, []byte(`"delta":`))
 	rest = bytes.TrimLeft(rest, " ")
@@ -185,7 +183,7 @@ func pieceOf(data []byte) int {
 	return 0
 }
 
-// Received says how much of the answer came.
+// Received returns the number of bytes received.
 func (a *Assembler) Received() int {
 	if a.r != nil {
 		return max(a.received, len(a.r.Text))
@@ -193,7 +191,7 @@ func (a *Assembler) Received() int {
 	return a.received
 }
 
-// typeOf returns the type that an event without a name says in its data.
+// typeOf returns the type in the data of an event without a name.
 func typeOf(data []byte) string {
 	var w struct {
 		Type  string          `json:"type"`
@@ -208,10 +206,10 @@ func typeOf(data []byte) string {
 	return w.Type
 }
 
-// Response returns the answer. A stream that ended without saying so is an error.
+// Response returns the answer, or an error if the stream is incomplete.
 func (a *Assembler) Response() (*llm.Response, error) {
 	if a.r == nil && a.err == nil {
-		return nil, fault.Malformed("the stream ended without response.completed: the answer is cut off", nil)
+		return nil, fault.Malformed("the stream ended without response.completed: the answer is incomplete", nil)
 	}
 	return a.r, a.err
 }

@@ -1,13 +1,12 @@
-// Package responses is the format of OpenAI's responses, in which its newer models think
-// and call tools together: requests, answers, streams and errors, each written and read.
+// Package responses writes and reads OpenAI's responses, in which its newer models think and call
+// tools together: requests, answers, streams and errors.
 //
-// It promises that the functions here are pure: AppendRequest and DecodeResponse can
-// serve a batch file as well as a connection. Nothing is stored at the provider;
-// encrypted reasoning comes back as a Thought and goes out again with its message. What
-// the format or the model refuses is left out and named in Response.Dropped.
+// It promises pure functions, so that they serve a batch file as well as a connection. The provider
+// stores nothing: encrypted reasoning becomes a Thought, and is sent back with its message. A
+// parameter that the format or the model refuses is left out and listed in Response.Dropped.
 //
-// It is not for connections and their failures (internal/dialect/transport), nor for chat
-// completions (package chat).
+// It does not handle connections (internal/dialect/transport does), or chat completions (package
+// chat).
 package responses
 
 // Path is the endpoint below a provider's base URL.

@@ -9,18 +9,18 @@ import (
 	"parley/llm"
 )
 
-// Writer writes an answer as events. An item lasts until a step of another kind comes.
+// Writer writes an answer as events. A step of another kind begins a new item.
 type Writer struct {
 	meta  completion.Meta
 	seq   int64
-	n     int64 // items that were begun
-	open  item  // without a kind: none is open
-	call  int   // of the open item, if it is a tool's
-	said  []byte
-	place []byte // what an event says that belongs to the open item
+	n     int64  // number of the open item
+	open  item   // kind is "" if there is none
+	call  int    // of the open item, if it is a tool call
+	said  []byte // text of the open item
+	where []byte // the members that identify the open item in events
 }
 
-// NewWriter begins to write a stream.
+// NewWriter returns a Writer of a stream.
 func NewWriter(m completion.Meta) *Writer { return &Writer{meta: m} }
 
 func (w *Writer) event(b []byte, name string) []byte {
@@ -32,18 +32,18 @@ func (w *Writer) event(b []byte, name string) []byte {
 
 func end(b []byte) []byte { return sse.End(append(b, '}')) }
 
-// whole writes an event that carries the response as it is.
+// whole writes an event with the whole response.
 func (w *Writer) whole(b []byte, name, status string, r *llm.Response) []byte {
 	return end(appendObject(body.Key(w.event(b, name), "response"), &w.meta, status, r))
 }
 
-// Begin writes that an answer begins.
+// Begin writes the events that begin an answer.
 func (w *Writer) Begin(b []byte) []byte {
 	b = w.whole(b, "response.created", "in_progress", nil)
 	return w.whole(b, "response.in_progress", "in_progress", nil)
 }
 
-// Add writes a step, and the beginning of its item if it is another.
+// Add writes a step, and begins its item if it is a new one.
 func (w *Writer) Add(b []byte, d completion.Delta) []byte {
 	switch {
 	case d.IsCall():
@@ -70,9 +70,9 @@ func (w *Writer) Add(b []byte, d completion.Delta) []byte {
 func (w *Writer) begin(b []byte, it item) []byte {
 	b = w.close(b)
 	w.open, w.said = it, w.said[:0]
-	w.place = body.Int(body.Str(append(w.place[:0], ','), "item_id", it.id), "output_index", w.n)
+	w.where = body.Int(body.Str(append(w.where[:0], ','), "item_id", it.id), "output_index", w.n)
 	if it.kind == "message" {
-		w.place = append(w.place, `,"content_index":0`...)
+		w.where = append(w.where, `,"content_index":0`...)
 	}
 	b = w.item(b, "response.output_item.added", "in_progress", false)
 	if it.kind == "message" {
@@ -90,12 +90,12 @@ func (w *Writer) part(b []byte, name string, full bool) []byte {
 	return end(w.open.appendPart(body.Key(w.at(b, name), "part"), full))
 }
 
-// at begins an event that belongs to the open item.
+// at begins an event of the open item.
 func (w *Writer) at(b []byte, name string) []byte {
-	return append(w.event(b, name), w.place...)
+	return append(w.event(b, name), w.where...)
 }
 
-// names are those of the events that carry the open item's text, and of the member that has it.
+// names returns the names of the events with the open item's text, and of the member that holds it.
 func (w *Writer) names() (delta, done, member string) {
 	switch {
 	case w.open.kind == "function_call":
@@ -117,7 +117,7 @@ func (w *Writer) piece(b []byte, text string, logprobs []llm.Logprob) []byte {
 	return w.text(body.Str(w.at(b, name), "delta", text), member, logprobs)
 }
 
-// text ends an event that carries text: words of the answer have log probabilities.
+// text ends an event with text. The text of a message has log probabilities.
 func (w *Writer) text(b []byte, member string, logprobs []llm.Logprob) []byte {
 	if member == "text" {
 		b = completion.AppendLogprobs(append(b, `,"logprobs":`...), logprobs)
@@ -125,7 +125,7 @@ func (w *Writer) text(b []byte, member string, logprobs []llm.Logprob) []byte {
 	return end(b)
 }
 
-// close writes the open item once more, whole, as the format does.
+// close repeats the whole open item, as the format does.
 func (w *Writer) close(b []byte) []byte {
 	if w.open.kind == "" {
 		return b
@@ -145,9 +145,9 @@ func (w *Writer) close(b []byte) []byte {
 	return b
 }
 
-// End ends the open item, and writes the whole answer once more.
+// End ends the open item, and repeats the whole answer.
 func (w *Writer) End(b []byte, r *llm.Response) []byte {
-	if w.open.kind != "message" && len(r.ToolCalls) == 0 { // there is always something
+	if w.open.kind != "message" && len(r.ToolCalls) == 0 { // an answer is never empty
 		b = w.begin(b, newItem(&w.meta, "message", 0))
 	}
 	b = w.close(b)

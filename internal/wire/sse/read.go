@@ -1,12 +1,12 @@
-// Package sse reads and writes server-sent events, as every format streams its answers.
+// Package sse reads and writes server-sent events, in which every format streams its answers.
 //
-// Read takes a connection to its end. A Splitter is fed with what has arrived and keeps the bytes
-// of each event, for what is passed on unchanged. Begin and End write an event.
+// Read reads a connection to its end. A Splitter gets the bytes as they arrive and returns the
+// bytes of each event, for a relay. Begin and End write an event.
 //
-// It promises to take what servers really send, to read no more than it is allowed, and that the
-// events of a Splitter are together the bytes it was fed.
+// It promises to accept what real servers send, and to read no more than the limit. The events of
+// a Splitter together are exactly its input.
 //
-// It is not for what the events say: each format has a package for that.
+// It does not read the data of events: the packages of the formats do.
 package sse
 
 import (
@@ -16,23 +16,22 @@ import (
 	"io"
 )
 
-// ErrTooLarge is the error of a stream or a line that is longer than it may be.
+// ErrTooLarge is the error of a stream or a line that exceeds its limit.
 var ErrTooLarge = errors.New("too large")
 
-// Event is one server-sent event. Its bytes are good until the next one.
+// Event is one server-sent event. Its bytes are valid until the next event.
 type Event struct {
-	Name []byte // of the event field; may be empty
-	Data []byte // of the data fields, joined by newlines
+	Name []byte // the event field; may be empty
+	Data []byte // the data fields, joined by newlines
 }
 
-// Done says whether the data of the event is the mark that ends OpenAI's streams.
+// Done reports whether the event is [DONE], which ends OpenAI's streams.
 func (e Event) Done() bool { return string(bytes.TrimSpace(e.Data)) == "[DONE]" }
 
-// Read reads events from r and hands each over, until one says done. It takes
-// what servers really send: lines ended by \n, \r\n or \r, comments, data over several
-// lines, a byte order mark, a last event without its empty line, and a bare JSON object
-// where a data field should be. It reads no more than limit bytes, and calls alive at
-// every line. A clean end returns no error.
+// Read reads events from r and calls each with them, until each returns true. It accepts what real
+// servers send: lines that end with \n, \r\n or \r, comments, data in several lines, a byte order
+// mark, a last event without its empty line, and a JSON object without a data field. It reads at
+// most limit bytes, and calls alive after every line. A clean end is not an error.
 func Read(r *bufio.Reader, limit int64, alive func(), each func(Event) (bool, error)) (done bool, err error) {
 	p := parser{each: each}
 	var raw []byte
@@ -57,11 +56,11 @@ func Read(r *bufio.Reader, limit int64, alive func(), each func(Event) (bool, er
 
 type parser struct {
 	name, data []byte
-	some       bool // a data field was seen
+	some       bool // there was a data field
 	each       func(Event) (bool, error)
 }
 
-// lines takes a line, or several that are ended by a lone \r.
+// lines parses a line, or several lines that end with a lone \r.
 func (p *parser) lines(raw []byte) (bool, error) {
 	for {
 		i := bytes.IndexByte(raw, '\r')
@@ -94,7 +93,7 @@ func (p *parser) line(b []byte) (bool, error) {
 	return false, nil
 }
 
-// field cuts a line into the name of its field, which a comment lacks, and the value.
+// field splits a line into the name and the value of its field. A comment has no name.
 func field(line []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(line, []byte{':'})
 	return name, bytes.TrimPrefix(value, []byte{' '})
@@ -108,7 +107,7 @@ func (p *parser) add(b []byte) {
 	p.data = append(p.data, b...)
 }
 
-// flush hands over the event that was gathered, if any.
+// flush ends the current event and calls each with it, if it has data.
 func (p *parser) flush() (done bool, err error) {
 	if p.some {
 		done, err = p.each(Event{Name: p.name, Data: p.data})
@@ -117,8 +116,8 @@ func (p *parser) flush() (done bool, err error) {
 	return done, err
 }
 
-// ReadLine appends to dst the next line of r without its \n, up to limit bytes. The
-// last line comes with io.EOF.
+// ReadLine appends the next line of r to dst without its \n, up to limit bytes. The last line
+// comes with io.EOF.
 func ReadLine(r *bufio.Reader, dst []byte, limit int64) ([]byte, error) {
 	for {
 		part, err := r.ReadSlice('\n')

@@ -5,16 +5,15 @@ import (
 	"iter"
 )
 
-// Splitter takes a stream apart into events, each with the bytes it came in. The zero
-// value is ready.
+// Splitter splits a stream into the bytes of its events. The zero value is ready to use.
 type Splitter struct {
 	buf  []byte
 	from int // where the next event begins
-	at   int // how far it was looked for its end
+	at   int // the next byte to look at
 }
 
-// Feed adds bytes of the stream. What Next returned before is not to be used any more.
-func (s *Splitter) Feed(p []byte) {
+// Add adds bytes of the stream. It overwrites what Next returned before.
+func (s *Splitter) Add(p []byte) {
 	if s.from > 0 {
 		s.buf = s.buf[:copy(s.buf, s.buf[s.from:])]
 		s.at -= s.from
@@ -23,7 +22,7 @@ func (s *Splitter) Feed(p []byte) {
 	s.buf = append(s.buf, p...)
 }
 
-// Next returns the bytes of the next whole event, with the empty line that ends it.
+// Next returns the bytes of the next complete event, including the empty line at its end.
 func (s *Splitter) Next() (event []byte, ok bool) {
 	for {
 		end := bytes.IndexByte(s.buf[s.at:], '\n')
@@ -39,14 +38,14 @@ func (s *Splitter) Next() (event []byte, ok bool) {
 	}
 }
 
-// Rest returns what is left of a stream that ended.
+// Rest returns the bytes after the last complete event.
 func (s *Splitter) Rest() []byte { return s.buf[s.from:] }
 
-// Len is how many bytes are held.
+// Len returns the number of bytes that Next has not returned.
 func (s *Splitter) Len() int { return len(s.buf) - s.from }
 
-// Split returns the bytes of each event of a whole stream, without copying them. The last may
-// lack the empty line that ends it.
+// Split returns the bytes of each event of a whole stream, without copying them. The last one may
+// be incomplete.
 func Split(stream []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		s := Splitter{buf: stream}
@@ -65,21 +64,21 @@ func Split(stream []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Marks returns where each event of a whole stream ends that was written with Begin and End.
-func Marks(stream []byte) []int {
-	marks := make([]int, 0, len(stream)/128+8)
+// Ends returns the end of each event in a stream that Begin and End wrote.
+func Ends(stream []byte) []int {
+	ends := make([]int, 0, len(stream)/128+8)
 	for at := 0; at < len(stream); {
 		if n := bytes.Index(stream[at:], []byte("\n\n")); n >= 0 {
 			at += n + 2
 		} else {
 			at = len(stream)
 		}
-		marks = append(marks, at)
+		ends = append(ends, at)
 	}
-	return marks
+	return ends
 }
 
-// Parse reads the bytes of one event. One without data, such as a comment, has none.
+// Parse parses the bytes of one event. Its data is empty if it is only a comment.
 func Parse(event []byte) (e Event) {
 	some := false
 	for line := range bytes.Lines(event) {
@@ -97,7 +96,7 @@ func Parse(event []byte) (e Event) {
 	return e
 }
 
-// Begin appends the head of an event, up to its data. It has no name where name is empty.
+// Begin appends the beginning of an event, up to its data. The name may be empty.
 func Begin(b []byte, name string) []byte {
 	if name != "" {
 		b = append(append(append(b, "event: "...), name...), '\n')
@@ -105,5 +104,5 @@ func Begin(b []byte, name string) []byte {
 	return append(b, "data: "...)
 }
 
-// End appends what ends an event.
+// End appends the end of an event.
 func End(b []byte) []byte { return append(b, '\n', '\n') }

@@ -92,7 +92,7 @@ func TestSplitter(t *testing.T) {
 		var all bytes.Buffer
 		var data []string
 		for i := 0; i < len(stream); i += size {
-			s.Feed([]byte(stream[i:min(i+size, len(stream))]))
+			s.Add([]byte(stream[i:min(i+size, len(stream))]))
 			for {
 				raw, ok := s.Next()
 				if !ok {
@@ -117,7 +117,7 @@ func FuzzSplitter(f *testing.F) {
 		var s Splitter
 		var all []byte
 		for i := 0; i < len(b); i += int(size) + 1 {
-			s.Feed(b[i:min(i+int(size)+1, len(b))])
+			s.Add(b[i:min(i+int(size)+1, len(b))])
 			for raw, ok := s.Next(); ok; raw, ok = s.Next() {
 				Parse(raw)
 				all = append(all, raw...)
@@ -126,7 +126,7 @@ func FuzzSplitter(f *testing.F) {
 		if all = append(all, s.Rest()...); !bytes.Equal(all, b) {
 			t.Errorf("%q came back as %q", b, all)
 		}
-		if marks := Marks(b); len(b) > 0 && marks[len(marks)-1] != len(b) {
+		if marks := Ends(b); len(b) > 0 && marks[len(marks)-1] != len(b) {
 			t.Errorf("%q: the last event ends at %v", b, marks)
 		}
 	})

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Keys of our own in flat schemas. A schema that holds one already gets nonsense, not harm.
+// Keys that flatten adds. A schema that has one already gets a wrong but harmless value.
 const (
-	keyGroups = "\x00groups" // lists of alternatives, one of each to be followed
-	keyNever  = "\x00never"  // no value follows this
-	keyMerged = "\x00merged" // an allOf made here, not by the author
+	keyGroups = "\x00groups" // lists of alternatives; a value follows one of each
+	keyNever  = "\x00never"  // no value is valid
+	keyMerged = "\x00merged" // flatten added this allOf
 )
 
-// annotation says whether a keyword says nothing about which values are valid.
+// annotation reports whether a keyword has no effect on which values are valid.
 func annotation(k string) bool {
 	switch k {
 	case "$anchor", "$comment", "$defs", "$dynamicAnchor", "$id", "$schema", "$vocabulary", "default", "definitions",
@@ -29,8 +29,8 @@ func annotation(k string) bool {
 	return false
 }
 
-// flatten follows references and merges allOf, so that what is left is one level
-// of plain keywords and groups of alternatives.
+// flatten resolves references and merges allOf. The result has one level of plain keywords, and groups
+// of alternatives.
 func (c *compiler) flatten(m map[string]any, depth int) (map[string]any, error) {
 	if depth > maxNested {
 		return nil, errTooLarge
@@ -38,7 +38,7 @@ func (c *compiler) flatten(m map[string]any, depth int) (map[string]any, error) 
 	out := plain(m)
 	for _, k := range []string{"dependencies", "dependentSchemas", "not", "unevaluatedItems", "unevaluatedProperties"} {
 		_, found := m[k]
-		c.hard = c.hard || found // it can only be met by trying
+		c.hard = c.hard || found // only trying can satisfy it
 	}
 	if ref, ok := reference(m); ok {
 		target, err := c.resolve(ref)
@@ -62,7 +62,7 @@ func (c *compiler) flatten(m map[string]any, depth int) (map[string]any, error) 
 	return out, nil
 }
 
-// plain copies m without annotations and without what flatten deals with.
+// plain returns a copy of m without annotations and without the keywords that flatten handles.
 func plain(m map[string]any) map[string]any {
 	out := make(map[string]any, len(m))
 	for k, v := range m {
@@ -113,11 +113,11 @@ func reference(m map[string]any) (string, bool) {
 	return "", false
 }
 
-// resolve finds what a reference inside the document points to.
+// resolve returns the target of a reference inside the document.
 func (c *compiler) resolve(ref string) (any, error) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok || (pointer != "" && pointer[0] != '/') {
-		return nil, fmt.Errorf("$ref %q: only references of the form #/… are followed", ref)
+		return nil, fmt.Errorf("$ref %q: only references of the form #/… are supported", ref)
 	}
 	at := c.doc
 	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
@@ -147,7 +147,7 @@ func (c *compiler) resolve(ref string) (any, error) {
 	return at, nil
 }
 
-// mergeIn returns out with the demands of s added.
+// mergeIn adds the constraints of s to out.
 func (c *compiler) mergeIn(out map[string]any, s any, depth int) (map[string]any, error) {
 	switch s := s.(type) {
 	case bool:
@@ -255,7 +255,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// rat reads a number of any size a schema may reasonably hold.
+// rat decodes a number of any reasonable size.
 func rat(v any) (*big.Rat, bool) {
 	n, ok := v.(json.Number)
 	if !ok || len(n) > 40 {

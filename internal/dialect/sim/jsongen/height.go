@@ -1,7 +1,6 @@
 package jsongen
 
-// leastHeight is the nesting of the flattest value of n, going by what is known
-// of the heights of its parts so far.
+// leastHeight returns the nesting of the flattest value of n, from the known heights of its parts.
 func (n *node) leastHeight() int {
 	if n.never {
 		return endless

@@ -1,17 +1,15 @@
 // Package jsongen writes JSON values that follow a JSON Schema.
 //
-// What is written depends on the schema and the generator it is handed, on
-// nothing else, and varies with the generator: optional members come and go,
-// lists grow and shrink, branches are taken in turn. Recursive schemas end, and
-// no value grows much beyond MaxBytes.
+// It promises that a value depends only on the schema and the random generator. Values vary: optional
+// members, lengths of lists and branches are random. Recursive schemas end, and no value is much
+// larger than MaxBytes.
 //
-// It knows draft 2020-12 and the older spellings still met: types, enum, const,
-// objects, lists, numbers, strings with pattern and format, anyOf, oneOf, allOf,
-// if, not, and references inside the document. Where a schema uses a keyword that
-// cannot simply be built towards (not, if, oneOf, …), values are drawn until one
-// is valid; after a bounded number of draws the last is returned as it is.
+// It supports draft 2020-12 and common older spellings: types, enum, const, objects, lists, numbers,
+// strings with pattern and format, anyOf, oneOf, allOf, if, not, and references inside the document.
+// For keywords that need trial and error (not, if, oneOf, …) it draws values until one is valid, up
+// to a limit. Then it returns the last value.
 //
-// It is not for validating: that is done with a proper validator.
+// It does not validate values.
 package jsongen
 
 import (
@@ -27,20 +25,20 @@ import (
 	"parley/llm"
 )
 
-// MaxBytes is about where a value stops to grow, whatever its schema asks for.
+// MaxBytes is the approximate maximum size of a value, whatever its schema.
 const MaxBytes = 1 << 20
 
-// maxDraws bounds how often a value is drawn again for want of validity.
+// maxDraws is the maximum number of draws for a valid value.
 const maxDraws = 40
 
 // Schema is a compiled JSON Schema. It may be used from many goroutines at once.
 type Schema struct {
 	root  *node
 	words *prose.Lexicon
-	check *jsonschema.Schema // nil where the first draw is known to be valid
+	check *jsonschema.Schema // nil if every draw is valid
 }
 
-// Compile reads a schema. The error says what is wrong with it.
+// Compile compiles a schema.
 func Compile(raw []byte) (*Schema, error) {
 	if err := llm.CheckSchema(raw); err != nil {
 		return nil, fmt.Errorf("jsongen: schema: %w", err)
@@ -66,7 +64,7 @@ func Compile(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// validator compiles doc for checking. It loads nothing from anywhere else.
+// validator compiles doc for validation. It loads no other documents.
 func validator(doc any) (*jsonschema.Schema, error) {
 	const address = "schema.json"
 	c := jsonschema.NewCompiler()
@@ -81,7 +79,7 @@ func validator(doc any) (*jsonschema.Schema, error) {
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("references to other documents are not followed")
+	return nil, errors.New("references to other documents are not supported")
 }
 
 // Append appends a value of s.
@@ -102,8 +100,8 @@ func (s *Schema) valid(value []byte) bool {
 	return err == nil && s.check.Validate(v) == nil
 }
 
-// keyOrder notes where each object key first appears in raw, so that members are
-// written in the order in which the schema's author put them.
+// keyOrder returns the order in which object keys first appear in raw, so that members have the
+// order of the schema.
 func keyOrder(raw []byte) map[string]int {
 	order := map[string]int{}
 	dec := json.NewDecoder(bytes.NewReader(raw))

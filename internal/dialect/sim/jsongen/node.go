@@ -13,7 +13,7 @@ import (
 const (
 	maxNodes  = 5_000
 	maxNested = 150
-	endless   = math.MaxInt32 // the height of a schema that no finite value follows
+	endless   = math.MaxInt32 // the height of a schema without a finite value
 )
 
 var errTooLarge = errors.New("it is too large or too deeply nested")
@@ -33,15 +33,15 @@ const (
 	tAny = tNull | tBool | tInteger | tNumber | tString | tArray | tObject
 )
 
-// node is a schema made ready for writing: references followed, allOf merged.
+// node is a compiled schema: references are resolved, and allOf is merged.
 type node struct {
 	never   bool
-	choices []*node // one of these is written instead, when there are any
+	choices []*node // alternatives; if there are any, one of them is written
 	types   types
 	enum    [][]byte
 
 	members    []member
-	additional *node // nil: nothing more is asked for, so nothing more is written
+	additional *node // nil: no additional members are written
 	patterns   []patternMember
 	names      *node // of additional members, or nil
 	dependent  map[string][]string
@@ -61,7 +61,7 @@ type node struct {
 	pattern        *pattern
 	format         string
 
-	height int // the least nesting of a value, or endless
+	height int // the minimum nesting of a value, or endless
 }
 
 type member struct {
@@ -93,14 +93,13 @@ func newPattern(s string) *pattern {
 	return &pattern{tree: tree, re: re}
 }
 
-// compiler builds nodes. Equal schemas, by their text, become one node, which is
-// what ties the knots of recursive ones.
+// compiler builds nodes. Schemas with equal text become one node, which also handles recursion.
 type compiler struct {
 	doc   any
 	memo  map[string]*node
 	nodes []*node
 	order map[string]int
-	hard  bool // some keyword can only be met by trying
+	hard  bool // only trying can satisfy some keyword
 }
 
 func (c *compiler) build(s any, depth int) (*node, error) {
@@ -133,7 +132,7 @@ func (c *compiler) build(s any, depth int) (*node, error) {
 	}
 }
 
-// fill makes n of a flat schema.
+// fill sets n from a flat schema.
 func (c *compiler) fill(n *node, m map[string]any, depth int) error {
 	if groups, ok := m[keyGroups].([]any); ok && len(groups) > 0 {
 		return c.fillChoices(n, m, groups, depth)
@@ -155,8 +154,7 @@ func (c *compiler) fill(n *node, m map[string]any, depth int) error {
 	return c.fillObject(n, m, depth)
 }
 
-// fillChoices takes the first group of alternatives apart: each, merged with all
-// the rest, is a choice.
+// fillChoices makes a choice of each alternative in the first group, merged with all the rest.
 func (c *compiler) fillChoices(n *node, m map[string]any, groups []any, depth int) error {
 	rest := make(map[string]any, len(m))
 	maps.Copy(rest, m)
@@ -180,7 +178,7 @@ func (c *compiler) fillChoices(n *node, m map[string]any, groups []any, depth in
 	return nil
 }
 
-// fillEnum keeps the listed values that have one of the types.
+// fillEnum keeps the enum values that have an allowed type.
 func (c *compiler) fillEnum(n *node, m map[string]any) {
 	values, ok := m["enum"].([]any)
 	if v, is := m["const"]; is {
@@ -299,7 +297,7 @@ func (c *compiler) fillMembers(n *node, m map[string]any, depth int) error {
 	return nil
 }
 
-// measure works out the height of every node: it is lowered until nothing changes.
+// measure computes the height of every node: it lowers heights until nothing changes.
 func (c *compiler) measure() {
 	for changed := true; changed; {
 		changed = false

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// span is how far numbers go from a bound when there is no other.
+// span is the size of a range with only one bound.
 const span = 100
 
-// numberRange is what a schema says of numbers.
+// numberRange holds the constraints of a schema on numbers.
 type numberRange struct {
 	min, max         float64
 	hasMin, hasMax   bool
@@ -55,14 +55,14 @@ func floatOf(v any) (float64, bool) {
 	return f, true
 }
 
-// decimalsOf returns how many decimals write r exactly. Its denominator divides a
-// power of ten, since it was read from a decimal.
+// decimalsOf returns the number of decimals that represent r exactly. r comes from a decimal, so there
+// is one.
 func decimalsOf(r *big.Rat) int {
 	s := strings.TrimRight(r.FloatString(40), "0")
 	return len(s) - 1 - strings.IndexByte(s, '.')
 }
 
-// bounds returns the ends of the range, made up where the schema names none.
+// bounds returns the bounds of the range. It makes up missing ones.
 func (n *numberRange) bounds() (lo, hi float64) {
 	switch {
 	case n.hasMin && n.hasMax:
@@ -157,11 +157,11 @@ func (n *numberRange) appendMultiple(dst []byte, r *rand.Rand, step *big.Rat, de
 	return append(dst, v.FloatString(decimals)...)
 }
 
-// quotient returns bound/step rounded up or down to a whole number.
+// quotient returns bound/step, rounded up or down.
 func quotient(bound float64, step *big.Rat, up bool) *big.Int {
 	b := new(big.Rat).SetFloat64(bound)
 	if d, ok := new(big.Rat).SetString(strconv.FormatFloat(bound, 'f', -1, 64)); ok {
-		b = d // as it was written: 0.1, not the float nearest to it
+		b = d // the decimal, such as 0.1, not the nearest float
 	}
 	b.Quo(b, step)
 	q, m := new(big.Int).DivMod(b.Num(), b.Denom(), new(big.Int))

@@ -22,10 +22,10 @@ func (w *writer) text(dst []byte, n *node, name string) []byte {
 	return body.Text(dst, w.fit(w.phrase(name), n.minLen, n.maxLen))
 }
 
-// phrase makes up a string that suits a member's name.
+// phrase makes up a string that fits the name of a member.
 func (w *writer) phrase(name string) string {
 	name = strings.ToLower(name)
-	// parts of names under which whole sentences belong
+	// members whose names have these parts hold whole sentences
 	talkative := [...]string{"answer", "analysis", "content", "description", "explanation", "message", "reason", "summary", "text", "thought"}
 	for _, t := range talkative {
 		if strings.Contains(name, t) {
@@ -42,7 +42,7 @@ func (w *writer) phrase(name string) string {
 	}
 }
 
-// fit makes s at least lo and at most hi characters long; hi below zero is no bound.
+// fit returns s with at least lo and at most hi characters. A negative hi is no limit.
 func (w *writer) fit(s string, lo, hi int) string {
 	if len(s) < lo {
 		b := append([]byte(s), ' ')
@@ -64,7 +64,7 @@ func (w *writer) fit(s string, lo, hi int) string {
 	return cut
 }
 
-// formatted makes up a string of a named format.
+// formatted makes up a string in a format.
 func (w *writer) formatted(format string) (string, bool) {
 	r, l := w.r, w.words
 	date := func() string { return fmt.Sprintf("%04d-%02d-%02d", 1990+r.IntN(50), 1+r.IntN(12), 1+r.IntN(28)) }

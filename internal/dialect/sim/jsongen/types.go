@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // typeNames lists the types in the order of their bits.
@@ -12,7 +11,7 @@ func typeNames() []string {
 	return []string{"null", "boolean", "integer", "number", "string", "array", "object"}
 }
 
-// typesNamed reads the value of a type keyword.
+// typesNamed decodes the value of a type keyword.
 func typesNamed(v any) types {
 	var t types
 	for _, name := range stringsOf(v) {
@@ -41,8 +40,8 @@ func widen(t types) types {
 	return t
 }
 
-// typesOf returns the types that a flat schema allows; where it names none, the
-// one its other keywords speak of.
+// typesOf returns the types that a flat schema allows. Without a type keyword, the other keywords
+// decide.
 func typesOf(m map[string]any) types {
 	if v, ok := m["type"]; ok {
 		return typesNamed(v)
@@ -68,7 +67,7 @@ type keywordType struct {
 	keys  []string
 }
 
-// keywordTypes says which keywords speak of which type.
+// keywordTypes returns the types that keywords apply to.
 func keywordTypes() []keywordType {
 	return []keywordType{
 		{tObject, []string{"properties", "required", "additionalProperties", "patternProperties", "minProperties", "propertyNames"}},
@@ -98,7 +97,7 @@ func typeOfValue(v any) types {
 	}
 }
 
-// stringsOf reads a string or a list of strings.
+// stringsOf decodes a string or a list of strings.
 func stringsOf(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -124,7 +123,7 @@ func anys(list []string) []any {
 	return out
 }
 
-// count reads a keyword that holds a number of things.
+// count decodes a keyword that is a number of things.
 func count(m map[string]any, key string, otherwise int) int {
 	n, ok := m[key].(json.Number)
 	if !ok {
@@ -137,6 +136,4 @@ func count(m map[string]any, key string, otherwise int) int {
 	return int(f)
 }
 
-func sortedKeys(m map[string]any) []string {
-	return slices.SortedFunc(maps.Keys(m), strings.Compare)
-}
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -10,7 +10,7 @@ import (
 	"parley/internal/wire/body"
 )
 
-// maxDepth is where values begin to be as flat as their schema allows.
+// maxDepth is the depth from which values are as flat as their schema allows.
 const maxDepth = 6
 
 // writer draws one value.
@@ -18,10 +18,10 @@ type writer struct {
 	r        *rand.Rand
 	words    *prose.Lexicon
 	limit    int  // of the buffer's length
-	anything node // what a list holds of which nothing is said
+	anything node // for the elements of a list without items
 }
 
-// value appends a value of n. name is that of the member it stands in.
+// value appends a value of n. name is the name of its member.
 func (w *writer) value(dst []byte, n *node, name string, depth int) []byte {
 	for len(n.choices) > 0 {
 		n = w.choose(n.choices, depth)
@@ -53,7 +53,7 @@ func (w *writer) value(dst []byte, n *node, name string, depth int) []byte {
 	}
 }
 
-// choose takes a branch: any that can end, or the flattest when deep already.
+// choose returns a random branch that can end, or the flattest if depth is large.
 func (w *writer) choose(choices []*node, depth int) *node {
 	if depth >= maxDepth {
 		return slices.MinFunc(choices, func(a, b *node) int { return a.height - b.height })
@@ -74,7 +74,7 @@ func (w *writer) pickType(n *node, depth int) types {
 		t = flat
 	}
 	if t&tNull != 0 && t != tNull && w.r.IntN(4) > 0 && (depth < maxDepth || t&^(tArray|tObject|tNull) != 0) {
-		t &^= tNull // null is allowed, but it says little
+		t &^= tNull // null is allowed, but rarely useful
 	}
 	if t == 0 {
 		return tString
@@ -116,7 +116,7 @@ func (w *writer) array(dst []byte, n *node, name string, depth int) []byte {
 	return append(dst, ']')
 }
 
-// item returns the schema of n's i-th item, the first must of which have to meet contains.
+// item returns the schema of n's item i. The first must items satisfy contains.
 func (w *writer) item(n *node, i, must int) *node {
 	switch {
 	case i < len(n.prefix):
@@ -154,7 +154,7 @@ func (w *writer) arraySize(n *node, depth int) int {
 	}
 	lo = min(lo, hi)
 	if lo == 0 && hi > 0 && w.r.IntN(8) > 0 {
-		lo = 1 // an empty list is allowed, but it says little
+		lo = 1 // an empty list is allowed, but rarely useful
 	}
 	return lo + w.r.IntN(hi-lo+1)
 }
@@ -182,7 +182,7 @@ func (w *writer) member(dst []byte, name string, n *node, before, depth int) []b
 	return w.value(dst, n, name, depth+1)
 }
 
-// memberNames says which of n's members are written.
+// memberNames returns which of n's members are written.
 func (w *writer) memberNames(n *node, depth int) []bool {
 	chosen := make([]bool, len(n.members))
 	size := 0
@@ -216,7 +216,7 @@ func (w *writer) memberNames(n *node, depth int) []bool {
 	return chosen
 }
 
-// addDependent adds the members that chosen ones require, and says whether it added any.
+// addDependent adds the members that chosen ones require, and reports whether it added any.
 func (n *node) addDependent(chosen []bool) bool {
 	added := false
 	for i, m := range n.members {
@@ -233,7 +233,7 @@ func (n *node) addDependent(chosen []bool) bool {
 	return added
 }
 
-// extras adds members that are not named in the schema, where it wants some.
+// extras adds members that the schema does not name, if it wants some.
 func (w *writer) extras(dst []byte, n *node, size, depth int) []byte {
 	want := n.minMembers - size
 	mapping := len(n.members) == 0 && n.additional != nil && n.additional.height < endless
@@ -264,7 +264,7 @@ func (n *node) has(name string) bool {
 	return slices.ContainsFunc(n.members, func(m member) bool { return m.name == name })
 }
 
-// extraName makes up a member's name, and finds the schema of its value.
+// extraName returns a name for an extra member, and the schema of its value.
 func (w *writer) extraName(n *node, tries int) (string, *node) {
 	if len(n.patterns) > 0 && (n.additional == nil || n.additional.never || w.r.IntN(2) == 0) {
 		p := n.patterns[w.r.IntN(len(n.patterns))]

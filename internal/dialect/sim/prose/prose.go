@@ -1,8 +1,7 @@
-// Package prose makes up plausible English from a small grammar of its own.
+// Package prose makes up plausible English from a small grammar.
 //
-// It promises that what it writes depends on the generator it is handed and on
-// nothing else, and that every length is bounded. It is not for meaning: the
-// sentences are grammatical, varied and harmless, no more.
+// It promises that its output depends only on the random generator, and that every length is bounded.
+// The sentences are grammatical, varied and harmless, but have no meaning.
 package prose
 
 import (
@@ -11,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendText appends sentences of about size bytes in all, at least one. A topic
-// that is not empty is mentioned once.
+// AppendText appends sentences of about size bytes, at least one. The first mentions topic, unless it
+// is empty.
 func (l *Lexicon) AppendText(dst []byte, r *rand.Rand, topic string, size int) []byte {
 	start := len(dst)
 	for first := true; first || len(dst)-start < size; first = false {
@@ -48,8 +47,8 @@ func (l *Lexicon) Name(r *rand.Rand) string { return pick(r, l.names) }
 // Phrase returns a few words without a full stop.
 func (l *Lexicon) Phrase(r *rand.Rand) string { return string(l.fill(nil, r, pick(r, l.phrases), "")) }
 
-// Topic finds a word in text worth mentioning: one of some length near a place
-// drawn from r. It looks at a small part of text only, and returns "" if there is none.
+// Topic returns a long word at a random position in text, or "" if there is none. It looks at a small
+// part of text only.
 func Topic(r *rand.Rand, text string) string {
 	const window = 160
 	from := 0
@@ -69,7 +68,7 @@ func notLetter(c rune) bool {
 	return c == utf8.RuneError || c >= utf8.RuneSelf || !('a' <= c|0x20 && c|0x20 <= 'z')
 }
 
-// fill writes a template: a capital letter in it stands for a word of a list.
+// fill appends a template. A capital letter in it stands for a word of a list.
 func (l *Lexicon) fill(dst []byte, r *rand.Rand, template, topic string) []byte {
 	for i := range len(template) {
 		switch c := template[i]; c {

@@ -1,12 +1,11 @@
 package prose
 
-// Lexicon holds the words and the templates they are put into. It is read only, so
-// it may be used from any number of goroutines at once.
+// Lexicon holds words, and templates for sentences. It may be used from several goroutines at once.
 type Lexicon struct {
 	sentences, aboutTopic, phrases, nouns, adjectives, verbs, adverbials, openers, names []string
 }
 
-// New returns the one Lexicon there is.
+// New returns the Lexicon.
 func New() *Lexicon {
 	return &Lexicon{
 		sentences: sentences(), aboutTopic: aboutTopic(), phrases: phrases(), nouns: nouns(), adjectives: adjectives(),
@@ -14,7 +13,7 @@ func New() *Lexicon {
 	}
 }
 
-// sentences are templates: see fill for what the capitals stand for.
+// sentences returns templates: see fill for the capital letters.
 func sentences() []string {
 	return []string{
 		"O the N is A D.",
@@ -36,7 +35,7 @@ func sentences() []string {
 	}
 }
 
-// aboutTopic are templates of a sentence that mentions a given word.
+// aboutTopic returns templates of sentences that mention a topic.
 func aboutTopic() []string {
 	return []string{
 		"O as for T, the N is A D.",
@@ -50,7 +49,7 @@ func aboutTopic() []string {
 	}
 }
 
-// phrases are templates without a full stop.
+// phrases returns templates without a full stop.
 func phrases() []string {
 	return []string{
 		"the A N", "a N to V", "V the N D", "A and A", "N by N", "the N of the N", "how to V a A N",

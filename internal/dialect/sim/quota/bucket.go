@@ -7,10 +7,10 @@ import (
 	"parley/llm"
 )
 
-// bucket holds tokens that flow back at an even rate. The zero bucket limits nothing.
+// bucket is a token bucket. The zero bucket limits nothing.
 type bucket struct {
 	perMinute float64
-	size      float64 // what it holds when full
+	size      float64 // of a full bucket
 	level     float64 // below zero after a request larger than the bucket
 	at        time.Time
 }
@@ -30,8 +30,8 @@ func (b *bucket) refill(now time.Time) {
 	}
 }
 
-// refuse says why n cannot be taken now, or returns nil. A request larger than the
-// bucket, but not than the limit, passes when the bucket is full and leaves a debt.
+// refuse returns why n cannot be taken now, or nil. A request larger than the bucket, but not than the
+// limit, is admitted when the bucket is full and leaves a debt.
 func (b *bucket) refuse(now time.Time, what string, n float64) *Refusal {
 	if b.perMinute == 0 {
 		return nil
@@ -49,7 +49,7 @@ func (b *bucket) refuse(now time.Time, what string, n float64) *Refusal {
 	return r
 }
 
-// until returns how long it takes to fill up to level.
+// until returns the time until the bucket reaches level.
 func (b *bucket) until(level float64) time.Duration {
 	if b.level >= level {
 		return 0

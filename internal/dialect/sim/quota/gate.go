@@ -2,13 +2,13 @@ package quota
 
 import "context"
 
-// Gate bounds how many requests are in flight. The nil Gate bounds nothing.
+// Gate limits the number of requests in flight. A nil Gate has no limit.
 type Gate struct {
 	places chan struct{}
 	queue  bool
 }
 
-// NewGate returns a Gate for l, or nil when it does not bound requests in flight.
+// NewGate returns the Gate of l, or nil if l does not limit requests in flight.
 func NewGate(l Limits) *Gate {
 	if l.Concurrency <= 0 {
 		return nil
@@ -16,9 +16,8 @@ func NewGate(l Limits) *Gate {
 	return &Gate{places: make(chan struct{}, l.Concurrency), queue: l.Queue}
 }
 
-// Enter takes a place, waiting for one if the Gate queues. It returns a Refusal
-// when there is none, and the cause of ctx's end when that comes first. A caller
-// that got neither must Leave.
+// Enter admits a request, after a wait if the Gate queues. It returns a Refusal if the Gate is full,
+// or the cause of ctx if it is done first. Otherwise the caller must call Leave.
 func (g *Gate) Enter(ctx context.Context) (*Refusal, error) {
 	if g == nil {
 		return nil, nil
@@ -40,7 +39,7 @@ func (g *Gate) Enter(ctx context.Context) (*Refusal, error) {
 	}
 }
 
-// Leave gives the place back.
+// Leave ends a request.
 func (g *Gate) Leave() {
 	if g != nil {
 		<-g.places

@@ -1,12 +1,10 @@
-// Package quota keeps rate limits as the providers keep theirs: token buckets that
-// refill all the time, charged in the manner of OpenAI or of Anthropic.
+// Package quota simulates the providers' rate limits: token buckets that refill continuously, and are
+// charged as OpenAI or Anthropic does.
 //
-// It promises to read no clock (every method is told the time), and that a
-// request it refuses is not charged. Methods may be called from any number of
-// goroutines at once.
+// It promises to read no clock (every method gets the time), and not to charge a request that it
+// refuses. It may be used from several goroutines at once.
 //
-// It is not for pacing our own calls: that is dispatch's work, done from the
-// other side of the wire.
+// It does not pace our own calls: package dispatch does.
 package quota
 
 import (
@@ -16,37 +14,37 @@ import (
 	"parley/llm"
 )
 
-// Style is whose way of charging is followed.
+// Style is the vendor whose way of charging is used.
 type Style string
 
 const (
 	// OpenAI charges a request and max(max_tokens, estimate) tokens on arrival.
 	OpenAI Style = "openai"
-	// Anthropic charges a request and its input on arrival, corrects the input to what
-	// was not read from the prompt cache, and charges output once it was produced.
+	// Anthropic charges a request and its input on arrival. Later it refunds cached input and
+	// charges the output.
 	Anthropic Style = "anthropic"
 )
 
-// Limits are what is allowed. A zero field limits nothing.
+// Limits are the limits of an account. A zero field is no limit.
 type Limits struct {
 	RPM  float64 // requests a minute. Default: 0, no limit
 	TPM  float64 // tokens a minute (OpenAI style). Default: 0, no limit
 	ITPM float64 // input tokens a minute (Anthropic style). Default: 0, no limit
 	OTPM float64 // output tokens a minute (Anthropic style). Default: 0, no limit
-	// Burst is how many seconds' worth a full bucket holds. Default: 60 s
+	// Burst is the time that a full bucket lasts. Default: 60 s
 	Burst time.Duration
-	// Concurrency is the most requests in flight. Default: 0, no limit
+	// Concurrency is the maximum number of requests in flight. Default: 0, no limit
 	Concurrency int
 	// Queue makes requests above Concurrency wait instead of being refused. Default: false
 	Queue bool
 }
 
-// Any says whether l limits anything.
+// Any reports whether l limits anything.
 func (l Limits) Any() bool {
 	return l.RPM > 0 || l.TPM > 0 || l.ITPM > 0 || l.OTPM > 0 || l.Concurrency > 0
 }
 
-// Quota is one account's buckets.
+// Quota holds the buckets of one account.
 type Quota struct {
 	style  Style
 	limits Limits
@@ -74,25 +72,25 @@ func New(l Limits, style Style, now time.Time) *Quota {
 	return q
 }
 
-// Cost is what is known of a request when it arrives.
+// Cost is the cost of a request, as known when it arrives.
 type Cost struct {
 	Input int // estimated tokens of the prompt
 	Max   int // max_tokens, or 0
 }
 
-// Refusal says which limit a request ran into.
+// Refusal describes the limit that a request exceeds.
 type Refusal struct {
 	// What is requests, tokens, input tokens, output tokens or concurrency.
 	What  string
-	Limit float64       // a minute; requests in flight for concurrency
-	Used  float64       // of it, at the moment
+	Limit float64       // per minute, or requests in flight for concurrency
+	Used  float64       // now
 	Asked float64       // by this request
-	After time.Duration // until it would pass, were nothing else asked; 0 when not known
-	// TooLarge means that it asked for more than the limit: it can never pass.
+	After time.Duration // until the request would be admitted; 0 if unknown
+	// TooLarge means that the request asks for more than the limit and is never admitted.
 	TooLarge bool
 }
 
-// Admit charges a request, or says why it is refused.
+// Admit charges a request, or returns why it refuses it.
 func (q *Quota) Admit(now time.Time, c Cost) *Refusal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,8 +113,7 @@ func (q *Quota) Admit(now time.Time, c Cost) *Refusal {
 	return nil
 }
 
-// Settle corrects the charge of an admitted request, now that its usage is known.
-// OpenAI corrects nothing.
+// Settle corrects the charge of an admitted request by its usage. OpenAI corrects nothing.
 func (q *Quota) Settle(now time.Time, c Cost, used llm.Usage) {
 	if q.style != Anthropic {
 		return
@@ -129,7 +126,7 @@ func (q *Quota) Settle(now time.Time, c Cost, used llm.Usage) {
 	q.output.level -= float64(used.Output)
 }
 
-// Rate returns what the headers of an answer say, or nil when nothing is limited.
+// Rate returns the limits for the headers of an answer, or nil if there are none.
 func (q *Quota) Rate(now time.Time) *llm.Rate {
 	l := &q.limits
 	if l.RPM <= 0 && l.TPM <= 0 && l.ITPM <= 0 && l.OTPM <= 0 {
@@ -141,7 +138,7 @@ func (q *Quota) Rate(now time.Time) *llm.Rate {
 		Requests: q.requests.window(now), Tokens: q.tokens.window(now),
 		Input: q.input.window(now), Output: q.output.window(now),
 	}
-	if q.style == Anthropic { // its tokens are input and output together
+	if q.style == Anthropic { // tokens are input and output together
 		switch {
 		case r.Input.Known && r.Output.Known:
 			r.Tokens = llm.Window{

@@ -20,7 +20,7 @@ import (
 type prepared struct {
 	format *format
 	body   []byte
-	marks  []int // ends of the events; nil if it is not a stream
+	ends   []int // ends of the events; nil if it is not a stream
 	fault  sim.Fault
 	flex   bool // in OpenAI's flex tier
 
@@ -80,7 +80,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.first, rep.total = s.brain.Pace(&c, x.Answer.Output)
 	if ask.Stream {
 		rep.body = f.stream(nil, x)
-		rep.marks = sse.Marks(rep.body)
+		rep.ends = sse.Ends(rep.body)
 	} else {
 		rep.body = f.whole(make([]byte, 0, 1024+len(x.Answer.Text)), x)
 	}
@@ -184,7 +184,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *prepared) *en
 	}
 	s.brain.Keep(rep.reading, rep.start.Add(rep.first))
 	var whole bool
-	if rep.marks != nil {
+	if rep.ends != nil {
 		whole = s.sendStream(w, r, rep)
 	} else {
 		if !sim.Wait(ctx, rep.total-rep.first) {

@@ -33,7 +33,7 @@ func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *prepared
 	case rep.fault == sim.FaultHTML:
 		endpoint.WriteBody(w, http.StatusOK, "text/html; charset=utf-8", []byte("<!DOCTYPE html><html><body><h1>Please wait</h1></body></html>\n"))
 		return true, nil
-	case rep.fault == sim.FaultStall && rep.marks == nil: // a stream stalls in its middle
+	case rep.fault == sim.FaultStall && rep.ends == nil: // a stream stalls in its middle
 		s.stall(r.Context())
 		reset(w, r)
 		return true, nil
@@ -64,7 +64,7 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepare
 		h["Content-Type"] = []string{"application/octet-stream"}
 	}
 	w.WriteHeader(http.StatusOK)
-	events := len(rep.marks)
+	events := len(rep.ends)
 	switch rep.fault {
 	case sim.FaultCut, sim.FaultStall, sim.FaultStreamErr:
 		events /= 2
@@ -80,7 +80,7 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepare
 	}
 	switch rep.fault {
 	case sim.FaultTruncated:
-		next := rep.marks[min(events, len(rep.marks)-1)]
+		next := rep.ends[min(events, len(rep.ends)-1)]
 		_, _ = w.Write(rep.body[sent : sent+(next-sent)/2])
 	case sim.FaultStreamErr:
 		_, _ = w.Write(rep.format.failEvent(nil, endpoint.MidStream(rep.format.style).InEvent(rep.format.style, w.Header().Get("Request-Id"))))
@@ -90,14 +90,14 @@ func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepare
 	case sim.FaultCut:
 		reset(w, r)
 	}
-	return events == len(rep.marks)
+	return events == len(rep.ends)
 }
 
 // sendEvents sends the first events of a stream. It returns the number of bytes, and whether the
 // client is still there.
 func (s *Server) sendEvents(w http.ResponseWriter, r *http.Request, rep *prepared, events int) (int, bool) {
 	gap := time.Duration(0)
-	if n := len(rep.marks); n > 1 {
+	if n := len(rep.ends); n > 1 {
 		gap = (rep.total - rep.first) / time.Duration(n-1)
 	}
 	group := events
@@ -110,7 +110,7 @@ func (s *Server) sendEvents(w http.ResponseWriter, r *http.Request, rep *prepare
 		if i > 0 && !sim.Wait(r.Context(), gap*time.Duration(group)) {
 			return sent, false
 		}
-		end := rep.marks[min(i+group, events)-1]
+		end := rep.ends[min(i+group, events)-1]
 		if _, err := w.Write(rep.body[sent:end]); err != nil {
 			return sent, false
 		}

@@ -34,8 +34,7 @@ func (a API) AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte
 	}
 }
 
-// AppendError appends the body of an error in the words of the endpoint's vendor. code is
-// ours: what a program branches on.
+// AppendError appends the body of an error in the vendor's format. code is ours, for programs.
 func (a API) AppendError(b []byte, status int, code, message string) []byte {
 	if a.Anthropic() {
 		return messages.AppendError(b, completion.Error{Type: anthropicType(status), Message: message, Code: code})

@@ -26,8 +26,8 @@ func answers() map[string]*llm.Response {
 	}
 }
 
-// TestAnswers writes answers in each format, whole and as a stream, and has the dialects
-// read them: nothing that the format has a word for may be lost.
+// TestAnswers writes answers in each format, whole and as a stream, and reads them with the dialects: nothing
+// may be lost.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	m := completion.Meta{ID: "id-1", Model: "m", Created: 1_800_000_000, Usage: true}
@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// gather reads a stream, and has each step handed to each.
+// gather reads a stream and passes each step to each.
 func gather(t *testing.T, api API, stream []byte, each func(completion.Delta)) *llm.Response {
 	t.Helper()
 	var a interface {
@@ -83,7 +83,7 @@ func gather(t *testing.T, api API, stream []byte, each func(completion.Delta)) *
 	return r
 }
 
-// said is what was said, be it a refusal.
+// said returns the text, or the refusal.
 func said(r *llm.Response) string { return cmp.Or(r.Text, r.Refusal) }
 
 func same(t *testing.T, api API, name string, got, want *llm.Response) {
@@ -108,8 +108,7 @@ func same(t *testing.T, api API, name string, got, want *llm.Response) {
 	}
 }
 
-// TestReaders takes a stream apart into steps and writes it in the other format: the answer
-// is the same.
+// TestReaders splits a stream into steps and writes it in the other format: the answer is the same.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	m := completion.Meta{ID: "id-1", Model: "m", Usage: true}
@@ -131,7 +130,7 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestStepsApart reads a chunk that thinks and speaks at once: neither is lost in another format.
+// TestStepsApart reads a chunk with a thought and text: neither is lost in another format.
 func TestStepsApart(t *testing.T) {
 	t.Parallel()
 	const stream = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Hm.\",\"content\":\"Yes.\"}}]}\n\ndata: [DONE]\n\n"

@@ -8,8 +8,8 @@ import (
 	"parley/internal/wire/sse"
 )
 
-// Ends says whether an event tells that the answer is over: what follows it is only
-// bookkeeping. Where a stream carries several answers, each has such an event.
+// Ends reports whether an event ends an answer; only bookkeeping follows. A stream with several answers has
+// one such event for each.
 func (a API) Ends(e sse.Event) bool {
 	switch a {
 	case Chat:
@@ -21,11 +21,11 @@ func (a API) Ends(e sse.Event) bool {
 	}
 }
 
-// Last says whether an event is the last of a stream.
+// Last reports whether an event is the last of a stream.
 func (a API) Last(e sse.Event) bool {
 	name := string(e.Name)
 	if name == "" && a == Responses {
-		name = request.Str(e.Data, "type") // some servers leave the other one out
+		name = request.Str(e.Data, "type") // some servers leave out the name
 	}
 	switch name {
 	case "message_stop", "response.completed", "response.incomplete", "response.failed", "response.cancelled":
@@ -34,7 +34,7 @@ func (a API) Last(e sse.Event) bool {
 	return e.Done()
 }
 
-// Fails says whether an event tells that the answer failed.
+// Fails reports whether an event says that the answer failed.
 func (a API) Fails(e sse.Event) bool {
 	if string(e.Name) == "error" {
 		return true
@@ -42,8 +42,8 @@ func (a API) Fails(e sse.Event) bool {
 	return bytes.Contains(e.Data, []byte(`"error"`)) && (request.Member(e.Data, "error") != nil || request.Str(e.Data, "type") == "error")
 }
 
-// saysFinish says whether a member of that name has a text for its value. Inside of a
-// text its quotes would be escaped, so that it cannot be taken for what a model said.
+// saysFinish reports whether a member of that name has a non-empty string value. Inside a string its quotes
+// would be escaped, so the text of a model cannot imitate it.
 func saysFinish(b []byte, name string) bool {
 	for {
 		i := bytes.Index(b, []byte(name))
@@ -60,7 +60,7 @@ func saysFinish(b []byte, name string) bool {
 	}
 }
 
-// Whole returns the whole answer that the last event of a stream has in it, or nil.
+// Whole returns the whole answer in the last event of a stream, or nil.
 func (a API) Whole(e sse.Event) []byte {
 	if a != Responses || !a.Last(e) {
 		return nil
@@ -68,11 +68,10 @@ func (a API) Whole(e sse.Event) []byte {
 	return request.Member(e.Data, "response")
 }
 
-// MoveMembers returns the events held with those members of e added to the last of them that
-// it does not have, each to the byte. What a chat completion's chunk says of its usage stays
-// out. ok is false where there is nothing to add, or no event to add it to.
+// MoveMembers adds the members of e to the last event of held that lacks them, byte for byte, except the
+// usage. ok is false if nothing was added.
 func MoveMembers(held []byte, e sse.Event) (_ []byte, ok bool) {
-	var last []byte // the members of the last event that has some
+	var last []byte // the data of the last event with members
 	at, end := 0, -1
 	for raw := range sse.Split(held) {
 		at += len(raw)
@@ -94,8 +93,8 @@ func MoveMembers(held []byte, e sse.Event) (_ []byte, ok bool) {
 	return append(more, held[end:]...), len(more) > end
 }
 
-// OnlyUsage says whether an event of a chat completion holds what was used and nothing
-// else: a client that did not ask for it does not expect it.
+// OnlyUsage reports whether an event of a chat completion holds only the usage. A client that did not ask for
+// it does not expect it.
 func OnlyUsage(e sse.Event) bool {
 	if !bytes.Contains(e.Data, []byte(`"usage"`)) {
 		return false

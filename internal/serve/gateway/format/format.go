@@ -1,14 +1,13 @@
-// Package format reads what clients of the vendors' APIs ask, writes what they are
-// answered with, and takes streams of server-sent events apart without changing a byte.
+// Package format reads the requests of clients of the vendors' APIs, writes their answers, and splits streams
+// of events without changing a byte.
 //
-// Decode is the one place where a request is read: limits, price, route, cache, record and
-// relay all go by what it returns. It promises pure functions. What a request says that
-// llm.Request has a word for is put there, and everything else is kept in Extra as it stands.
-// An error is a body that is not a JSON object, that servers could read in different ways,
-// or whose limits are not numbers. Nothing here waits or keeps state.
+// Decode is the one place where a request is read: limits, price, route, cache, record and relay all use its
+// result. It keeps members that llm.Request has no field for in Extra, unchanged. It refuses a body that is
+// not a JSON object, that servers could read in different ways, or whose limits are not numbers. All functions
+// are pure.
 //
-// It is not for the formats themselves, which are packages of internal/wire, nor for telling a client that its request is wrong in detail:
-// the provider does that, in its own words.
+// It is not for the formats themselves, which are packages of internal/wire, or for checking a request in
+// detail: the provider does that.
 package format
 
 import (
@@ -32,7 +31,7 @@ import (
 // API is an endpoint of a vendor's API.
 type API string
 
-// The endpoints that are known.
+// The endpoints.
 const (
 	Chat       API = "chat"         // OpenAI's chat completions
 	Responses  API = "responses"    // OpenAI's responses
@@ -42,7 +41,7 @@ const (
 	Count      API = "count_tokens" // Anthropic's
 )
 
-// Path is the endpoint below a base URL.
+// Path returns the path of the endpoint below a base URL.
 func (a API) Path() string {
 	switch a {
 	case Chat:
@@ -56,7 +55,7 @@ func (a API) Path() string {
 	}
 }
 
-// Asks says whether a call of this endpoint has a model answer, so that it has a price.
+// Asks reports whether a model answers this endpoint, so that a call has a price.
 func (a API) Asks() bool {
 	switch a {
 	case Chat, Responses, Messages, Embeddings:
@@ -66,7 +65,7 @@ func (a API) Asks() bool {
 	}
 }
 
-// Dialect names the dialect in which providers answer the endpoint.
+// Dialect returns the dialect of the endpoint.
 func (a API) Dialect() string {
 	switch a {
 	case Messages, Count:
@@ -78,26 +77,26 @@ func (a API) Dialect() string {
 	}
 }
 
-// Anthropic says whether the endpoint is of Anthropic's family of formats, and not OpenAI's.
+// Anthropic reports whether the endpoint has Anthropic's format, and not OpenAI's.
 func (a API) Anthropic() bool { return a == Messages || a == Count }
 
-// Call is what a client asks for.
+// Call is a decoded request.
 type Call struct {
 	API API
-	// Reader has what the body says. What has no word there is in the Extra of its Request.
+	// Reader has what the body says. Members without a field are in the Extra of its Request.
 	request.Reader
-	// Digest is of all that can change the answer.
+	// Digest hashes everything that can change the answer.
 	Digest [sha256.Size]byte
 }
 
-// Turn is the part of the digest by which calls of a session are told apart in the record.
+// Turn returns the part of the digest that identifies the call in the record of a session.
 func (c *Call) Turn() (d [16]byte) {
 	copy(d[:], c.Digest[:])
 	return d
 }
 
-// Most is the most tokens that all answers together may have. 0: it is not said.
-func (c *Call) Most() int {
+// MaxTokens returns the maximum number of tokens of all answers together. 0: the request does not say.
+func (c *Call) MaxTokens() int {
 	return llm.MulTokens(c.Request.MaxTokens, max(c.Choices, c.Drafts))
 }
 
@@ -131,7 +130,7 @@ func Decode(api API, b []byte) (*Call, error) {
 	return c, nil
 }
 
-// finish says what is wrong with the numbers of the call.
+// finish checks the numbers of the call.
 func (c *Call) finish() error {
 	if c.Unlimited {
 		c.Request.MaxTokens = 0
@@ -142,7 +141,7 @@ func (c *Call) finish() error {
 	return c.Err
 }
 
-// setter returns what takes a member of the body in, or says that it has no place for it.
+// setter returns the function that reads a member of the body. It returns false for a member without a field.
 func (c *Call) setter() func(key string, value []byte) bool {
 	read := chat.ReadMember
 	switch c.API {
@@ -156,11 +155,11 @@ func (c *Call) setter() func(key string, value []byte) bool {
 	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
 }
 
-// field is a member of the body: its name, and its value as it stands.
+// field is a member of the body.
 type field struct{ key, value []byte }
 
-// digest hashes a canonical form of the body: its members in the order of their names, each
-// name and value led by its length. Members that only tell whose call it is are left out.
+// digest hashes the members of the body in the order of their names, each name and value with its length. It
+// leaves out members that only say whose call it is.
 func (c *Call) digest(members []field) {
 	slices.SortFunc(members, func(a, b field) int { return bytes.Compare(a.key, b.key) })
 	h := sha256.New()
@@ -169,7 +168,7 @@ func (c *Call) digest(members []field) {
 		h.Write(lead[:binary.PutUvarint(lead[:], uint64(len(b)))])
 		h.Write(b)
 	}
-	add([]byte(c.API)) // the same words to another endpoint are another question
+	add([]byte(c.API)) // the same body for another endpoint is another question
 	for _, m := range members {
 		if match.Personal(string(m.key)) {
 			continue

@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// question uses every word that all of the formats have.
+// question uses everything that all formats have.
 func question() *llm.Request {
 	return &llm.Request{
 		Model: "m", MaxTokens: 300, Temperature: new(0.5), TopP: new(0.9),
@@ -29,7 +29,7 @@ func question() *llm.Request {
 	}
 }
 
-// TestDecode reads back what the dialects write: the same question.
+// TestDecode reads back what the dialects write.
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	type writer = func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
@@ -71,7 +71,7 @@ func encode(t *testing.T, v any) string {
 	return string(b)
 }
 
-// TestDecodeKeeps keeps what has no word, and what is not of the type it should be.
+// TestDecodeKeeps checks that unknown members, and members of the wrong type, are kept.
 func TestDecodeKeeps(t *testing.T) {
 	t.Parallel()
 	c, err := Decode(Chat, []byte(`{"model":"m","temperature":"hot","odd":{"a":1},"stream":null,"n":2,"seed":7,"top_k":5,
@@ -124,8 +124,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestCannotBeForged: members that would cancel out, and texts that run into each
-// other, make another digest.
+// TestDigestCannotBeForged checks that members that would cancel out, and texts that run together, have
+// different digests.
 func TestDigestCannotBeForged(t *testing.T) {
 	t.Parallel()
 	seen := map[[32]byte]string{}
@@ -144,7 +144,7 @@ func TestDigestCannotBeForged(t *testing.T) {
 	}
 }
 
-// TestStrict refuses what servers would read in different ways, and says where it is.
+// TestStrict checks that bodies that servers would read in different ways are refused.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	const m = `"messages":[{"role":"user","content":"x"}]`
@@ -203,8 +203,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestLimits reads how long answers may be, by whatever name, as the most that any server
-// would make of it.
+// TestLimits checks that token limits are read as the maximum that any server would use.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -218,7 +217,7 @@ func TestLimits(t *testing.T) {
 		{Responses, `,"max_output_tokens":9,"max_tokens":100`, 9}, {Messages, `,"max_tokens":2147483647`, 2147483647},
 	} {
 		got, err := Decode(c.api, []byte(`{"model":"m"`+c.more+`}`))
-		if err != nil || got.Most() != c.most {
+		if err != nil || got.MaxTokens() != c.most {
 			t.Errorf("%s %s: %+v, %v", c.api, c.more, got, err)
 		}
 	}
@@ -299,7 +298,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestRefers: a call that has the provider read what is not in it says so.
+// TestRefers checks that a call that refers to data outside it says so.
 func TestRefers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -5,13 +5,13 @@ import (
 	"parley/internal/wire/request"
 )
 
-// SetModel returns the body b with another model, and every other byte as it was.
+// SetModel returns the body b with another model and every other byte unchanged.
 func SetModel(b []byte, model string) []byte {
 	return replace(b, "model", body.String(nil, model))
 }
 
-// AskUsage returns the body b of a streamed chat completion, changed to ask for what was
-// used, and every other byte as it was.
+// AskUsage returns the body b of a streamed chat completion with a request for the usage and every other byte
+// unchanged.
 func AskUsage(b []byte) []byte {
 	const ask = `{"include_usage":true}`
 	if options := request.Member(b, "stream_options"); options != nil {
@@ -34,7 +34,7 @@ func has(b []byte, name string) (found bool) {
 	return found
 }
 
-// insert puts a member first into the object b.
+// insert adds a first member to the object b.
 func insert(b []byte, member string) []byte {
 	for i, c := range b {
 		if c != '{' {
@@ -50,12 +50,12 @@ func insert(b []byte, member string) []byte {
 	return b
 }
 
-// replace puts another value in the place of a member's, wherever it is given.
+// replace sets the value of a member, wherever it occurs.
 func replace(b []byte, name string, value []byte) []byte {
 	out, from := make([]byte, 0, len(b)+len(value)), 0
 	body.Members(b, func(key, old []byte) bool {
 		if string(key) == name {
-			at := cap(b) - cap(old) // old is a part of b
+			at := cap(b) - cap(old) // old is a slice of b
 			out = append(append(out, b[from:at]...), value...)
 			from = at + len(old)
 		}

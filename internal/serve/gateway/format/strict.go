@@ -7,15 +7,15 @@ import (
 	"parley/internal/wire/body"
 )
 
-// A body is checked before anything is read from it, since servers read an odd one in
-// different ways: some take the first of two members of one name and some the last, some
-// ignore case. What decides on price, limits, route and cache must be what the provider sees.
+// A body is checked before anything is read from it, since servers read an odd one in different ways: some
+// take the first of two members with the same name and some the last, some ignore case. Price, limits, route
+// and cache must depend on what the provider sees.
 
 // The states of body.CheckNames.
 const (
 	outermost = iota
 	ours      // an object that is read here
-	theirs    // an object whose names are the client's own, such as a schema
+	theirs    // an object with the client's own names, such as a schema
 )
 
 // check refuses a body that servers could read in different ways.
@@ -32,7 +32,7 @@ func check(b []byte) error {
 	return nil
 }
 
-// named refuses a name that differs from one that is read here in nothing but case.
+// named refuses a name that differs only in case from one that is read here.
 func named(state int, key []byte) (int, error) {
 	if state == theirs {
 		return theirs, nil
@@ -61,7 +61,7 @@ func named(state int, key []byte) (int, error) {
 	return ours, nil
 }
 
-// lower says whether a name has neither an upper case letter nor one beyond ASCII.
+// lower reports whether a name has neither an upper case letter nor one beyond ASCII.
 func lower(key []byte) bool {
 	for _, c := range key {
 		if 'A' <= c && c <= 'Z' || c >= 0x80 {
@@ -71,7 +71,7 @@ func lower(key []byte) bool {
 	return true
 }
 
-// words are the names that are read here.
+// words returns the names that are read here.
 func words() []string {
 	return []string{
 		"model", "messages", "input", "instructions", "system", "stream", "stream_options", "include_usage",

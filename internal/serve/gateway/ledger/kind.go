@@ -7,7 +7,7 @@ import (
 	"parley/world"
 )
 
-// Kind is the kind of a gateway's episodes, for those who read a record: nobody can play it.
+// Kind returns the kind of a gateway's episodes, for readers of a record. It cannot be played.
 func Kind() world.Kind { return world.Define(definition{}) }
 
 type definition struct{}
@@ -22,15 +22,15 @@ func (definition) Defaults() *params { return &params{} }
 
 func (definition) Seats(*params) ([]string, error) { return []string{Seat}, nil }
 
-// World refuses: what is in a record was asked by other programs.
+// World fails: other programs made the calls of a record.
 func (definition) World(*params, world.Lineup) (world.World, error) {
 	return nil, errors.New("gateway: it is a record of what programs asked, not a plan that can be played: serve it again with parley gateway")
 }
 
-// Hidden leaves out the bytes that clients were sent: the replies say the same.
+// Hidden hides the bytes that clients got: the replies say the same.
 func (definition) Hidden(n world.Note) bool { return n.Kind == wireKind }
 
-// Closed is why a session was closed, as far as its client said.
+// Closed returns why a session was closed, if its client said so.
 func (definition) Closed(o world.Outcome) string {
 	var end struct {
 		Reason    string `json:"reason"`

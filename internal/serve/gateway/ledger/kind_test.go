@@ -7,7 +7,7 @@ import (
 	"parley/world"
 )
 
-// TestKind: a record can be read as episodes of a kind, and not be played.
+// TestKind checks that a record can be read as episodes of a kind but not played.
 func TestKind(t *testing.T) {
 	t.Parallel()
 	k := Kind()

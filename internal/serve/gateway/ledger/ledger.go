@@ -1,10 +1,9 @@
-// Package ledger keeps the record of a gateway in a run's journal: an episode for each
-// session, a turn for each call, with the bytes that the client was sent.
+// Package ledger keeps the record of a gateway in a run's journal: an episode for each session, a turn for
+// each call, with the bytes that the client got.
 //
-// It promises that Keep returns only when its call survives the end of the process, kill -9
-// included, or with the error why it does not; that the call is on the disk soon after that, so
-// that a power failure loses the last moment only; that End and Expose wait for the disk; that
-// whatever waits is committed in one go; and that what was kept is read back by Past as it was.
+// It promises that Keep returns only when its call survives kill -9, or with the error; that the call is on
+// disk soon after, so that a power failure loses only the last moment; that End and Expose wait for the disk;
+// that waiting entries are committed together; and that Past reads back what was kept.
 //
 // It is not for deciding what a session may do: it knows sessions only by their names.
 package ledger
@@ -27,86 +26,85 @@ import (
 )
 
 const (
-	// KindName is what the kind of a gateway's episodes is called.
+	// KindName is the kind of a gateway's episodes.
 	KindName = "gateway"
-	// Seat is who asks in them.
+	// Seat is the seat in them.
 	Seat = "client"
 
 	version = 1
 )
 
-// Call is one call of a client and what came of it.
+// Call is one call of a client and its result.
 type Call struct {
 	Episode, Turn int
 	Label         string
 	Digest        [16]byte
-	// Request is what a model was asked. Act is what was asked of somebody else.
+	// Request is a request to a model, and Act a request to something else.
 	Request *llm.Request
 	Act     *world.Act
-	// Response is the answer, unless Error says why there is none.
+	// Response is the answer, unless Error is set.
 	Response *llm.Response
 	Error    *llm.Error
 	At       time.Time
 	Wire     Wire
-	// Note says what a reader of the record should know of the call.
+	// Note is for readers of the record.
 	Note string
 }
 
-// Name names a session: its name among those of its owner. Owner is a digest of the key that
-// opened it, or "" where keys tell nobody apart.
+// Name is the name of a session and its owner: a digest of the key that opened it, or "" if keys do not
+// distinguish clients.
 type Name struct {
 	Owner, ID string
 }
 
-// params are those of an episode.
+// params are the params of an episode.
 type params struct {
 	Session string `json:"session"`
 	Owner   string `json:"owner,omitempty"`
 }
 
-// Ledger is the record of a gateway. It may be used from several goroutines.
+// Ledger is the record of a gateway. It is safe for concurrent use.
 type Ledger struct {
 	log    *groupcommit.Log[journal.Entry]
 	zip    *zstd.Encoder
-	failed chan struct{}         // closed when nothing can be kept any more
+	failed chan struct{}         // closed when nothing more can be recorded
 	err    atomic.Pointer[error] // set before failed is closed
 
-	mu     sync.Mutex // held while entries are handed over, so that they are written in order
+	mu     sync.Mutex // held while entries are added, so that they stay in order
 	next   int        // the episode to begin
 	stage  int
 	closed bool
 }
 
-// later is a journal that can commit first and sync afterwards: a client does not wait for
-// the disk. Other journals do both at once.
+// later is a journal that can commit first and sync afterwards, so that a client does not wait for the disk.
 type later interface {
 	SyncLater() error
 	Sync() error
 }
 
-// State is a record as it was found.
+// State is the state of a record.
 type State struct {
-	// Sessions is by name: its episodes, in the order in which they began.
+	// Sessions maps names to episodes, in the order in which they began.
 	Sessions map[Name][]int
-	// Ended is by episode.
+	// Ended maps episodes to their ends.
 	Ended map[int]journal.Ended
-	// Spent is what calls have cost, with the most that those may have cost which were in
-	// flight when a sitting was cut off.
+	// Spent is the cost of all calls, including the maximum cost of calls that were in flight when a process
+	// was killed.
 	Spent llm.Money
-	// Calls is how many there are.
+	// Calls is the number of calls.
 	Calls int
-	// Aliases are other names of models, as the plan of the record has them.
+	// Aliases are the other names of models in the plan of the record.
 	Aliases map[string]string
 }
 
-// Begin says how the run is set up: see journal.Begun.
+// Begin describes the run: see journal.Begun.
 type Begin struct {
 	Run, Tool string
 	Plan      json.RawMessage
 	Now       time.Time
 }
 
-// Open goes on with the record in j, or begins it. Run must follow.
+// Open continues the record in j, or begins it. Run must follow.
 func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, error) {
 	head, err := j.Head(ctx)
 	if err != nil {
@@ -121,7 +119,7 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 		Agents: []world.Agent{{Name: Seat, Trainable: true}}, Plan: b.Plan,
 	}
 	if head.Begun != nil {
-		begun.Run, begun.At = head.Begun.Run, head.Begun.At // the last one counts, and it is still the same run
+		begun.Run, begun.At = head.Begun.Run, head.Begun.At // the last Begun counts, and it is the same run
 	}
 	opened := &journal.Opened{At: b.Now, Lost: head.Lost}
 	if head.Cut {
@@ -146,7 +144,7 @@ func Open(ctx context.Context, j journal.Journal, b Begin) (*Ledger, *State, err
 	return l, s, nil
 }
 
-// Read reads a record that is not gone on with.
+// Read reads a record without continuing it.
 func Read(ctx context.Context, j journal.Journal) (*State, error) {
 	head, err := j.Head(ctx)
 	if err != nil {
@@ -169,7 +167,7 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	}
 	if head.Begun != nil {
 		var plan struct{ Aliases map[string]string }
-		if json.Unmarshal(head.Begun.Plan, &plan) == nil { // else it has none that could be used
+		if json.Unmarshal(head.Begun.Plan, &plan) == nil { // otherwise it has no aliases
 			s.Aliases = plan.Aliases
 		}
 	}
@@ -187,8 +185,7 @@ func fold(head *journal.Head) (s *State, next int, err error) {
 	return s, next, nil
 }
 
-// Run commits what is kept until Close is called and everything is written. It returns the error
-// after which nothing could be kept any more, if there was one.
+// Run commits entries until Close is called and everything is written. It returns the first error.
 func (l *Ledger) Run(ctx context.Context) error {
 	l.log.Run(ctx)
 	return l.Err()
@@ -200,10 +197,10 @@ func (l *Ledger) fail(err error) {
 	close(l.failed)
 }
 
-// Failed is closed when nothing can be kept any more; Err then says why.
+// Failed is closed when nothing more can be recorded; Err then returns why.
 func (l *Ledger) Failed() <-chan struct{} { return l.failed }
 
-// Err is why nothing can be kept any more, or nil.
+// Err returns why nothing more can be recorded, or nil.
 func (l *Ledger) Err() error {
 	if err := l.err.Load(); err != nil {
 		return *err
@@ -211,8 +208,7 @@ func (l *Ledger) Err() error {
 	return nil
 }
 
-// Begin begins the episode of a session and returns its number. It is durable with the
-// first call of it that is.
+// Begin begins an episode for a session and returns its number. It is durable with its first call.
 func (l *Ledger) Begin(session Name) (int, error) {
 	p, err := json.Marshal(params{session.ID, session.Owner})
 	if err != nil {
@@ -252,7 +248,7 @@ func (l *Ledger) End(episode int, o world.Outcome, now time.Time) error {
 // Expose makes durable what calls in flight may cost: see journal.Exposed.
 func (l *Ledger) Expose(worst llm.Money) error { return l.write(true, &journal.Exposed{Worst: worst}) }
 
-// write has entries committed, and synced if that is wanted.
+// write commits entries and, if wanted, syncs them.
 func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
 	kept := make(chan error, 1)
 	l.mu.Lock()
@@ -272,7 +268,8 @@ func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
 	return nil
 }
 
-// Close ends the sitting and waits until everything is written. Nothing is kept after it.
+// Close ends the process's part of the record and waits until everything is written. Nothing can be recorded
+// after it.
 func (l *Ledger) Close(reason string, now time.Time) {
 	l.mu.Lock()
 	if !l.closed {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func begin() Begin { return Begin{Run: "r", Tool: "test", Now: time.Unix(1, 0)} }
 
-// open opens a ledger over j and runs it until the test is over.
+// open runs a ledger over j until the test ends.
 func open(t *testing.T, j journal.Journal) (*Ledger, *State) {
 	t.Helper()
 	l, s, err := Open(t.Context(), j, begin())
@@ -43,7 +43,7 @@ func asked(i int) *llm.Request {
 	return &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User(fmt.Sprint("question ", i))}}
 }
 
-// TestPast reads back what was kept: bodies of every kind, answers, failures and acts.
+// TestPast reads back bodies of every kind, answers, failures and acts.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -96,7 +96,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestGoesOn opens a record again: its sessions are there, and new ones come after them.
+// TestGoesOn opens a record again: its sessions are there, and new ones follow.
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
@@ -126,7 +126,7 @@ func TestGoesOn(t *testing.T) {
 		l.Close("over", time.Unix(4, 0))
 		wg.Wait()
 		if err := l.Keep(&Call{}); err == nil {
-			t.Error("it was kept after the end")
+			t.Error("recorded after Close")
 		}
 	}
 	if head, err := j.Head(t.Context()); err != nil || !head.Begun.At.Equal(begin().Now) {
@@ -138,7 +138,7 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestMany keeps from many goroutines at once: all of it is there.
+// TestMany records from many goroutines at once.
 func TestMany(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
@@ -166,7 +166,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// failing is a journal that stops taking entries.
+// failing is a journal that stops accepting entries.
 type failing struct {
 	journal.Memory
 	left int
@@ -179,7 +179,7 @@ func (f *failing) Append(ctx context.Context, entries ...journal.Entry) error {
 	return f.Memory.Append(ctx, entries...)
 }
 
-// TestFails tells everybody that nothing can be kept any more.
+// TestFails checks that every caller gets the error of the journal.
 func TestFails(t *testing.T) {
 	t.Parallel()
 	j := &failing{left: 2}
@@ -201,7 +201,7 @@ func TestFails(t *testing.T) {
 	<-l.Failed()
 	l.Close("over", time.Unix(1, 0))
 	if err := <-ran; err == nil {
-		t.Error("Run says that all is well")
+		t.Error("Run returned no error")
 	}
 	if calls, err := Past(t.Context(), j, 0); err != nil || len(calls) != 1 {
 		t.Errorf("%d calls, %v", len(calls), err)
@@ -222,8 +222,8 @@ func (j *lazy) Sync() error {
 	return j.err
 }
 
-// TestSync: a call does not wait for the disk, and is there soon after; the end of an episode
-// and what calls may cost wait for it. A disk that fails stops everything.
+// TestSync checks that a call does not wait for the disk but is there soon after, and that the end of an
+// episode and Expose wait. A disk that fails stops everything.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestSync(t *testing.T) {
 	})
 }
 
-// TestForeign refuses a run that is none of a gateway's.
+// TestForeign checks that a run of another kind is refused.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}

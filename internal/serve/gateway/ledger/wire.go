@@ -13,19 +13,19 @@ import (
 	"parley/world"
 )
 
-// Wire is what a client was sent.
+// Wire is the answer that a client got.
 type Wire struct {
 	Status int
-	Type   string // of the content
+	Type   string // content type
 	Body   []byte
-	// Cut means that the client did not get to the end of it, or went away before.
+	// Cut means that the client went away before the end.
 	Cut bool
 }
 
-// wireKind is what the note is called that holds a Wire.
+// wireKind is the kind of the note that holds a Wire.
 const wireKind = "wire"
 
-// wireNote is a Wire as it is stored: the body as text, or compressed.
+// wireNote is a stored Wire: the body as text, or compressed.
 type wireNote struct {
 	Status int    `json:"status"`
 	Type   string `json:"type"`
@@ -34,14 +34,13 @@ type wireNote struct {
 	Zstd   []byte `json:"zstd"`
 }
 
-// compressFrom is the length from which a body is worth compressing; a stream shrinks to a
-// tenth and less.
+// compressFrom is the length from which a body is compressed; a stream shrinks to a tenth.
 const compressFrom = 1 << 10
 
-// sessionNote is what the note is called that holds the Note of a call.
+// sessionNote is the kind of the note that holds the Note of a call.
 const sessionNote = "session"
 
-// notes is what a turn notes of c.
+// notes returns the notes of the turn of c.
 func (c *Call) notes(zip *zstd.Encoder) []world.Note {
 	notes := c.Wire.notes(zip)
 	if c.Note != "" {
@@ -50,17 +49,17 @@ func (c *Call) notes(zip *zstd.Encoder) []world.Note {
 	return notes
 }
 
-// noteOf is the Note of a call.
+// noteOf returns the Note of a call.
 func noteOf(notes []world.Note) (text string) {
 	for _, n := range notes {
 		if n.Kind == sessionNote {
-			_ = json.Unmarshal(n.Data, &text) // what is no text says nothing
+			_ = json.Unmarshal(n.Data, &text) // anything else is ignored
 		}
 	}
 	return text
 }
 
-// notes is what a turn notes of w. The compressor may be shared by everybody.
+// notes returns the notes of w. Calls may share zip.
 func (w *Wire) notes(zip *zstd.Encoder) []world.Note {
 	if w.Status == 0 && len(w.Body) == 0 {
 		return nil
@@ -80,7 +79,7 @@ func (w *Wire) notes(zip *zstd.Encoder) []world.Note {
 	return []world.Note{{Kind: wireKind, Data: append(b, '}')}}
 }
 
-const maxBody = 256 << 20 // of what is read back: a damaged length must not eat the memory
+const maxBody = 256 << 20 // limit for a damaged length
 
 func wireOf(notes []world.Note) (w Wire, err error) {
 	for _, n := range notes {
@@ -89,12 +88,12 @@ func wireOf(notes []world.Note) (w Wire, err error) {
 		}
 		var v wireNote
 		if err := json.Unmarshal(n.Data, &v); err != nil {
-			return w, fmt.Errorf("ledger: what was sent: %w", err)
+			return w, fmt.Errorf("ledger: recorded answer: %w", err)
 		}
 		w = Wire{Status: v.Status, Type: v.Type, Cut: v.Cut, Body: []byte(v.Body)}
 		if len(v.Zstd) > 0 {
 			if w.Body, err = decompress(v.Zstd); err != nil {
-				return w, fmt.Errorf("ledger: what was sent: %w", err)
+				return w, fmt.Errorf("ledger: recorded answer: %w", err)
 			}
 		}
 	}

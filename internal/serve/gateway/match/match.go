@@ -1,13 +1,11 @@
-// Package match compares a client's request with requests that are in a record, where they
-// are not equal to the byte.
+// Package match compares requests with recorded ones that are not equal byte for byte.
 //
-// Rules say what to ignore: texts that a regular expression matches, members at a JSON path,
-// white space, the order of messages. Words measure how similar two requests are.
+// Rules say what to ignore: texts that match a regular expression, members at a JSON path, white space, the
+// order of messages. Words measure how similar two requests are.
 //
-// It promises that nil Rules ignore nothing; that equal digests mean requests that differ in
-// nothing but what the rules name; and that the work for one request is bounded by MaxText
-// and the number of rules, whatever a client sends. Everything may be used from several
-// goroutines.
+// It promises that nil Rules ignore nothing; that requests with equal digests differ only as the rules allow;
+// and that the work for one request is bounded by MaxText and the number of rules. It is safe for concurrent
+// use.
 //
 // It is not for choosing a recorded call: package session does that.
 package match
@@ -25,15 +23,15 @@ import (
 )
 
 const (
-	// MaxText is the size of the largest request that rules are applied to, in bytes. A larger
-	// one is compared exactly.
+	// MaxText is the size in bytes of the largest request that rules apply to. A larger one is compared
+	// exactly.
 	MaxText = 8 << 20
 
 	maxRules = 32
 	maxRule  = 1 << 10 // bytes of one rule
 )
 
-// Rules are what to ignore.
+// Rules say what to ignore.
 type Rules struct {
 	texts []*regexp.Regexp
 	paths []path
@@ -42,10 +40,10 @@ type Rules struct {
 	model bool
 }
 
-// Forms lists how a rule is written, for help texts and errors.
+// Forms lists the forms of a rule, for help texts and errors.
 const Forms = "re:REGEXP, path:$.NAME.NAME[*], whitespace or order"
 
-// Personal says whether a member of a request only tells whose call it is.
+// Personal reports whether a member of a request only says whose call it is.
 func Personal(name string) bool {
 	switch name {
 	case "user", "metadata", "safety_identifier", "prompt_cache_key", "session_id", "cache_salt":
@@ -55,7 +53,7 @@ func Personal(name string) bool {
 	}
 }
 
-// Parse reads rules. No rules are nil.
+// Parse reads rules. It returns nil for an empty list.
 func Parse(list []string) (*Rules, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -104,11 +102,10 @@ func (r *Rules) add(rule string) error {
 	return nil
 }
 
-// AnyModel says whether the model of a request is ignored.
+// AnyModel reports whether the model of a request is ignored.
 func (r *Rules) AnyModel() bool { return r != nil && r.model }
 
-// Digest is of what the rules leave of a request, its model not included. ok is false where
-// the request is too large for them.
+// Digest hashes what the rules leave of a request, without its model. ok is false if the request is too large.
 func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bool) {
 	if size(q) > MaxText {
 		return sum, false
@@ -124,8 +121,7 @@ func (r *Rules) Digest(api string, q *llm.Request) (sum [sha256.Size]byte, ok bo
 	return sum, true
 }
 
-// Continues says whether a request begins with all the messages of an earlier one and goes on
-// from there.
+// Continues reports whether a request begins with all messages of an earlier one and has more.
 func (r *Rules) Continues(q, earlier *llm.Request) bool {
 	n := len(earlier.Messages)
 	if n == 0 || n >= len(q.Messages) || size(q) > MaxText || size(earlier) > MaxText {
@@ -165,8 +161,7 @@ func (r *Rules) reduce(q *llm.Request) map[string]any {
 	return doc
 }
 
-// clean applies the rules for texts to every text of a value but those that say whose words
-// a message has.
+// clean applies the rules for texts to every string of a value, except roles.
 func (r *Rules) clean(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -195,7 +190,7 @@ func (r *Rules) text(s string) string {
 	return s
 }
 
-// size is about how much text a request has.
+// size returns the approximate amount of text in a request.
 func size(q *llm.Request) (n int) {
 	for i := range q.Messages {
 		m := &q.Messages[i]
@@ -224,12 +219,12 @@ func size(q *llm.Request) (n int) {
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return []byte(err.Error()) // not reached: all of it was JSON before
+		return []byte(err.Error()) // not reached: it was JSON before
 	}
 	return b
 }
 
-// decode reads a value, with its numbers as they are written.
+// decode reads a value and keeps its numbers as written.
 func decode(b []byte) (v any) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -76,7 +76,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestParse says what is wrong with rules.
+// TestParse checks the errors of rules.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	if r, err := Parse(nil); r != nil || err != nil || r.AnyModel() {
@@ -115,7 +115,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestContinues finds conversations that go on.
+// TestContinues finds conversations that continue.
 func TestContinues(t *testing.T) {
 	t.Parallel()
 	r := rules(t, "re:[0-9]+")

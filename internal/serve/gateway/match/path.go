@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// path leads to members of a request: a small part of JSONPath.
+// path selects members of a request. It is a subset of JSONPath.
 type path []step
 
-// step goes from a value to one of its members or elements, or with all to every one.
+// step selects a member or an element of a value or, with all, every one.
 type step struct {
 	name  string
-	index int // -1: it goes by name
+	index int // -1: select by name
 	all   bool
 }
 
 const maxSteps = 32
 
-// renamed are members that a client's format calls something else than the record does.
+// renamed returns the recorded name of a member that clients call differently.
 func renamed(name string) string {
 	switch name {
 	case "max_completion_tokens", "max_output_tokens":
@@ -37,7 +37,7 @@ func renamed(name string) string {
 	}
 }
 
-// parsePath reads $.name, $['name'], $.list[0] and $.list[*], and whatever follows from them.
+// parsePath reads $.name, $['name'], $.list[0], $.list[*] and combinations of these.
 func parsePath(s string) (path, error) {
 	rest, ok := strings.CutPrefix(s, "$")
 	if !ok {
@@ -97,8 +97,8 @@ func nextStep(s string) (one step, rest string, err error) {
 	return step{index: int(n)}, rest, nil
 }
 
-// remove takes what p leads to out of v. An element of a list becomes null, so that those
-// after it keep their places.
+// remove removes what p selects from v. An element of a list becomes null, so that the others keep their
+// index.
 func (p path) remove(v any) {
 	one, last := p[0], len(p) == 1
 	switch v := v.(type) {

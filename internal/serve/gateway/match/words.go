@@ -6,13 +6,13 @@ import (
 	"parley/llm"
 )
 
-// Words are those of a request, counted.
+// Words is the set of words of a request, with counts.
 type Words struct {
 	count map[uint64]int32
 	all   int
 }
 
-// maxWords is how many words of a request are counted, its last ones first.
+// maxWords is how many words of a request are counted, starting with its last message.
 const maxWords = 1 << 14
 
 // Words counts the words of a request's messages that the rules leave.
@@ -34,8 +34,8 @@ func (r *Rules) Words(q *llm.Request) *Words {
 	return w
 }
 
-// add counts the words of a text: runs of letters and digits. A character of a script that
-// does not put spaces between words is a word.
+// add counts the words of a text: runs of letters and digits. In scripts without spaces between words, each
+// character is a word.
 func (w *Words) add(r *Rules, s string) {
 	if r != nil {
 		s = r.text(s)
@@ -67,7 +67,7 @@ func (w *Words) add(r *Rules, s string) {
 	end()
 }
 
-// Share is which part of the words of both are the same, from 0 to 1.
+// Share returns the share of words that both have in common, from 0 to 1.
 func (w *Words) Share(other *Words) float64 {
 	if w.all+other.all == 0 {
 		return 1

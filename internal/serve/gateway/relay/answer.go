@@ -20,13 +20,13 @@ const (
 	maxRefusal = 1 << 20
 )
 
-// whole takes in an answer that comes in one piece. It is not sent yet.
+// whole reads an answer that comes in one piece. It does not send it.
 func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, status int, out *outgoing) (*llm.Response, error) {
 	b, err := readBody(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	if a.IsStream() { // nobody asked for one
+	if a.IsStream() { // it was not asked for
 		if b, err = unstreamed(out.api, b); err != nil {
 			return nil, err
 		}
@@ -45,12 +45,12 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 		f.answer(status, a.Header, b)
 		return resp, nil
 	}
-	a.Hide().Response(resp) // it joins texts that the provider did not
+	a.Hide().Response(resp) // it joins texts of the provider
 	resp.Dropped = out.dropped
 	meta := completion.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
 	out.tell(h)
-	if f.Call.Stream { // asked for as a stream, and answered whole
+	if f.Call.Stream { // asked for as a stream, answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
 		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), resp)
 		return resp, nil
@@ -60,7 +60,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	return resp, nil
 }
 
-// readBody reads the body of a success, and takes the key out.
+// readBody reads the body of a success and removes the key.
 func readBody(ctx context.Context, a *transport.Answer) ([]byte, error) {
 	b, err := readAll(ctx, a, maxWhole)
 	if err != nil {
@@ -72,9 +72,8 @@ func readBody(ctx context.Context, a *transport.Answer) ([]byte, error) {
 	return b, nil
 }
 
-// unstreamed returns the whole answer of a stream that was sent unasked. Servers exist that
-// answer responses with nothing else; their last event has all of it. Of other formats
-// the whole is not in the stream, and to make one up would not be the provider's answer.
+// unstreamed returns the whole answer in a stream that was not asked for. Some servers answer responses only
+// that way; their last event holds the whole answer. Streams of other formats do not hold it.
 func unstreamed(api format.API, stream []byte) ([]byte, error) {
 	for raw := range sse.Split(stream) {
 		if whole := api.Whole(sse.Parse(raw)); whole != nil {
@@ -88,7 +87,7 @@ func unstreamed(api format.API, stream []byte) ([]byte, error) {
 
 // readAll reads a body of at most limit bytes.
 func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, error) {
-	// The length is a server's word: it is a hint for small answers only.
+	// The size is only what the server claims.
 	b := make([]byte, 0, min(max(a.Size()+1, 512), 1<<20))
 	for {
 		if len(b) == cap(b) {
@@ -107,12 +106,11 @@ func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, err
 	}
 }
 
-// refused takes in an answer that is not a success, so that the client can be told what
-// the provider said, and makes the error of it.
+// refused reads an answer that is not a success and returns its error.
 func (u *Upstream) refused(ctx context.Context, f *Flight, a *transport.Answer, status int, translated bool) error {
 	b, err := readAll(ctx, a, maxRefusal)
 	if err != nil {
-		b = nil // what could be read of it decides
+		b = nil // the status decides
 	}
 	b = a.Hide().Fault(b)
 	e := fault.Classify(status, a.Header, b)
@@ -123,8 +121,7 @@ func (u *Upstream) refused(ctx context.Context, f *Flight, a *transport.Answer, 
 	return tell(e, a)
 }
 
-// decodeEmbeddings reads of embeddings what is recorded: what they cost. The vectors are
-// in what the client was sent.
+// decodeEmbeddings reads the usage of embeddings. The vectors are in the bytes that the client gets.
 func decodeEmbeddings(b []byte) (*llm.Response, error) {
 	var v struct {
 		Model string            `json:"model"`
@@ -135,13 +132,13 @@ func decodeEmbeddings(b []byte) (*llm.Response, error) {
 		Error json.RawMessage `json:"error"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return nil, fault.Malformed("the answer is not of the embeddings form", err)
+		return nil, fault.Malformed("the answer is not in the format of embeddings", err)
 	}
 	if !body.IsNull(v.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
 	if v.Data == nil {
-		return nil, fault.Malformed("the answer holds no embeddings", nil)
+		return nil, fault.Malformed("the answer has no embeddings", nil)
 	}
 	return &llm.Response{Model: v.Model, Finish: llm.FinishStop, Usage: llm.Usage{Input: v.Usage.PromptTokens}}, nil
 }

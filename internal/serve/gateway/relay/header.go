@@ -10,7 +10,7 @@ import (
 	"parley/internal/serve/auth"
 )
 
-// own are the headers that belong to the provider's account: a client cannot replace them.
+// own returns the headers of the provider's account, which a client cannot replace.
 func own(configured map[string]string) map[string]bool {
 	out := map[string]bool{}
 	for name := range configured {
@@ -19,9 +19,9 @@ func own(configured map[string]string) map[string]bool {
 	return out
 }
 
-// forwards calls each with every header of the client that is sent along: all but those
-// between it and us, those it names as such in Connection, and the account's own. A key goes
-// along in its vendor's own header, where keys go along at all: see header for the others.
+// forwards calls each with every header of the client that is sent along: all except those of the connection,
+// those that Connection names, and the account's own. Keys are sent along only in their vendor's own header:
+// see header for the others.
 func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) {
 	h := f.Header
 	var listed []string
@@ -40,8 +40,7 @@ func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) 
 	}
 }
 
-// header is what is sent along. To another vendor than it was meant for goes nothing but the
-// session.
+// header returns the headers to send. Another vendor gets only the session.
 func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	out := make(http.Header, len(f.Header)+1)
 	if !translated {
@@ -60,8 +59,8 @@ func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	return out
 }
 
-// usual is the key that goes along in the header of the call's format: that of a header which
-// belongs to one vendor stays there.
+// usual returns the key to send in the header of the call's format. A key in another vendor's header stays
+// there.
 func (f *Flight) usual() string {
 	if len(f.Keys) == 0 {
 		return ""
@@ -69,9 +68,8 @@ func (f *Flight) usual() string {
 	return auth.Usual(f.Header)
 }
 
-// Account hashes whose answer a call of f gets: the provider's origin, the client's own key
-// where that is sent along, and the headers by which a client could say more. An answer may be
-// given to another call only where this is equal. The key itself is only in the hash.
+// Account hashes what decides whose answer a call gets: the provider's origin, the client's key if it is sent
+// along, and the client's headers that matter. Only calls with equal hashes may share an answer.
 func (u *Upstream) Account(f *Flight) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	origin := u.p.Origin()
@@ -91,14 +89,14 @@ func (u *Upstream) Account(f *Flight) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// write hashes s so that no two sequences of texts look alike.
+// write hashes s so that different sequences of texts have different hashes.
 func write(h hash.Hash, s string) {
 	part := sha256.Sum256([]byte(s))
 	h.Write(part[:])
 }
 
-// hop says whether a header is about one connection, about who a client is to us, or about a
-// body that is no longer as the client sent it.
+// hop reports whether a header is about one connection, about the client, or about the body as the client sent
+// it.
 func hop(name string) bool {
 	switch name {
 	case "Accept-Encoding", "Authorization", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Expect",
@@ -110,7 +108,7 @@ func hop(name string) bool {
 	return strings.HasPrefix(name, "Sec-")
 }
 
-// noise says whether a header that is sent along tells nothing that an answer depends on.
+// noise reports whether a header that is sent along does not change the answer.
 func noise(name string) bool {
 	switch name {
 	case "Accept", "Accept-Language", "Accept-Charset", "Baggage", "Cache-Control", "Dnt", "Idempotency-Key", "Pragma", "Priority",
@@ -120,8 +118,8 @@ func noise(name string) bool {
 	return strings.HasPrefix(name, "X-Stainless-") || strings.HasPrefix(name, "X-B3-") || strings.HasPrefix(name, "X-Datadog-")
 }
 
-// backward is what of a provider's header a client is sent. What a browser would act on is
-// left out: the address is ours, and not the provider's.
+// backward returns the headers of a provider that a client gets. It leaves out those on which a browser would
+// act, since the address is ours.
 func backward(h http.Header) http.Header {
 	out := make(http.Header, len(h))
 	for k, v := range h {

@@ -1,14 +1,12 @@
-// Package relay hands calls on to providers as they are, byte for byte, and tells what
-// became of them in the words of package llm.
+// Package relay sends calls to providers unchanged, byte for byte, and describes their results in the terms of
+// package llm.
 //
-// An Upstream is an llm.Model, so that dispatch can stand before it with all its layers:
-// what it is asked is a size and a model to dispatch, and the call itself travels in the
-// context as a Flight.
+// An Upstream is an llm.Model, so that all layers of dispatch apply. Dispatch sees a size and a model; the
+// call itself travels in the context as a Flight.
 //
-// It promises that nothing of an answer changes on its way unless it must be translated;
-// that a stream goes to the client as it comes, but for its end, which is held until its
-// call is recorded; that once a client has been sent anything the call is never tried
-// again; and that no key is in what it returns.
+// It promises that an answer is not changed unless it must be translated; that a stream goes to the client as
+// it arrives, except its end, which is held until the call is recorded; that a call is not retried once its
+// client got a part of the answer; and that no key is in what it returns.
 //
 // It is not for keeping records (package ledger) or for choosing models.
 package relay
@@ -24,6 +22,7 @@ import (
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/fault"
 	"parley/llm"
 )
 
@@ -31,16 +30,15 @@ import (
 type Upstream struct {
 	p    provider.Provider
 	c    *transport.Client
-	own  map[string]bool // headers that no client can replace
+	own  map[string]bool // headers that clients cannot replace
 	caps sync.Map        // of provider.Capability, by model
 	bufs sync.Pool       // *[]byte, to read streams with
 }
 
-// readSize is how much of a stream is read at once while it comes fast.
+// readSize is the size of reads while a stream is fast.
 const readSize = 4 << 10
 
-// Open makes the Upstream of a provider. It reads the key from the environment, and opens
-// no connection.
+// Open returns the Upstream of a provider. It reads the key from the environment, and opens no connection.
 func Open(p provider.Provider) (*Upstream, error) {
 	codec, ok := dialect.Codec(p.Dialect)
 	if !ok {
@@ -55,26 +53,26 @@ func Open(p provider.Provider) (*Upstream, error) {
 	return u, nil
 }
 
-// Provider is the account it is opened for.
+// Provider returns the provider.
 func (u *Upstream) Provider() provider.Provider { return u.p }
 
-// Close closes the connections that no call is using.
+// Close closes idle connections.
 func (u *Upstream) Close() error { return u.c.Close() }
 
-// Alive says whether the server can be reached.
+// Alive returns nil if the server can be reached.
 func (u *Upstream) Alive(ctx context.Context) error { return u.c.Alive(ctx) }
 
-// Anthropic says whether it speaks Anthropic's formats, and not OpenAI's.
+// Anthropic reports whether it speaks Anthropic's formats, and not OpenAI's.
 func (u *Upstream) Anthropic() bool { return u.p.Dialect == "anthropic" }
 
-// Ask carries out the flight of the context, asking the model of req.
+// Ask sends the flight of the context to the model of req.
 func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	f, ok := ctx.Value(flightKey{}).(*Flight)
 	if !ok {
-		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is no call to hand on"}
+		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is no call to send"}
 	}
 	if f.begun {
-		return nil, f.late() // a fallback after the first byte: it is too late for one
+		return nil, f.late() // too late for a fallback
 	}
 	f.reset()
 	if f.Admitted != nil {
@@ -92,7 +90,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 	return resp, nil
 }
 
-// failed names the model of an error, and takes every key out of it.
+// failed adds the model to an error and removes every key from it.
 func (u *Upstream) failed(f *Flight, err error, model string, a *transport.Answer) *llm.Error {
 	e := llm.AsError(u.c.Fail(err, model, a))
 	f.hide.Error(e)
@@ -100,7 +98,7 @@ func (u *Upstream) failed(f *Flight, err error, model string, a *transport.Answe
 	return e
 }
 
-// try is one attempt.
+// try makes one attempt.
 func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Response, error) {
 	out, err := u.outgoing(f, model)
 	if err != nil {
@@ -131,7 +129,7 @@ func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transpo
 	return u.c.Raw(ctx, transport.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
-// codecOf is how an endpoint's answers are read.
+// codecOf returns the codec of an endpoint's answers.
 func codecOf(api format.API) transport.Codec {
 	codec, _ := dialect.Codec(api.Dialect())
 	if api == format.Embeddings {
@@ -140,19 +138,19 @@ func codecOf(api format.API) transport.Codec {
 	return codec
 }
 
-// outgoing is a call as it goes out.
+// outgoing is a call as it is sent.
 type outgoing struct {
-	api    format.API // as the provider speaks it
-	client format.API // as the client does
+	api    format.API // of the provider
+	client format.API // of the client
 	body   []byte
-	usage  bool // what was used was asked for on our own account
-	// dropped names what could not be said in the other format.
+	usage  bool // the usage was asked for by us
+	// dropped names members that the other format does not have.
 	dropped []string
 }
 
 func (o *outgoing) translated() bool { return o.api != o.client }
 
-// tell says in the header of an answer what could not be said to the provider.
+// tell names the dropped members in the header of an answer.
 func (o *outgoing) tell(h http.Header) {
 	if len(o.dropped) > 0 {
 		h["X-Parley-Dropped"] = []string{strings.Join(o.dropped, ",")}
@@ -168,8 +166,8 @@ func (u *Upstream) capability(model string) provider.Capability {
 	return c
 }
 
-// outgoing writes the call for this provider: as it came, but for the model's name and
-// for the wish to be told what a stream used, or in the provider's own format.
+// outgoing returns the call as it is sent: unchanged except for the model's name and a request for the usage
+// of a stream, or in the provider's format.
 func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
 	out := &outgoing{api: c.API, client: c.API, body: f.Body}
@@ -185,13 +183,13 @@ func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	return out, nil
 }
 
-// finish adds what the header says. What it says of the limits of a client's own account is
-// left out, since the limits that calls wait for are shared by all clients.
+// finish adds what the header says. It leaves out the limits of a client's own account, since limits are
+// shared by all clients.
 func (u *Upstream) finish(f *Flight, r *llm.Response, a *transport.Answer, model string) {
 	r.Provider = u.p.Name
-	r.RequestID = requestID(a.Header)
+	r.RequestID = fault.RequestID(a.Header)
 	if len(f.Keys) == 0 {
-		r.Rate = rate(a.Header)
+		r.Rate = fault.Rate(a.Header)
 	}
 	r.Metadata.FirstByte, r.Metadata.Latency = a.FirstByte, a.Latency()
 	if r.Model == "" {
@@ -200,21 +198,20 @@ func (u *Upstream) finish(f *Flight, r *llm.Response, a *transport.Answer, model
 	a.Hide().Response(r)
 }
 
-// tell adds to an error what the header of the answer says.
+// tell adds what the header of the answer says to an error.
 func tell(err error, a *transport.Answer) error {
 	e := *llm.AsError(err)
 	if e.RequestID == "" {
-		e.RequestID = requestID(a.Header)
+		e.RequestID = fault.RequestID(a.Header)
 	}
 	if e.Rate == nil {
-		e.Rate = rate(a.Header)
+		e.Rate = fault.Rate(a.Header)
 	}
 	e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	return &e
 }
 
-// Fetch carries out a flight that asks no model anything: it has no price and no limit.
-// The answer, whatever it is, is in the flight.
+// Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
 	f.reset()
 	call := transport.Call{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}

@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-// TestHeaders sends along what is the provider's business, and keeps what is ours.
+// TestHeaders checks which headers are sent to the provider.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	f := &Flight{Call: &format.Call{API: format.Messages}, Keys: []string{"sk-clients"}, Session: "s", Header: http.Header{
@@ -44,7 +44,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestAccount tells apart whose answer a call gets.
+// TestAccount checks which calls may share an answer.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	of := func(url, key string, header ...string) [32]byte {
@@ -73,7 +73,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestNoFlight refuses to be asked without a call to hand on.
+// TestNoFlight checks that Ask fails without a flight.
 func TestNoFlight(t *testing.T) {
 	t.Parallel()
 	u, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"})

@@ -20,11 +20,11 @@ const (
 	maxStream = 64 << 20
 )
 
-// stream hands a stream on as it comes. From the event on that ends the answer it is held,
-// to be sent when the call is recorded.
+// stream sends a stream to the client as it arrives. It holds the event that ends the answer, and what
+// follows, until the call is recorded.
 //
-// A stream that is not translated is not read as JSON on its way, only at its end: what
-// an open stream costs is mostly its stack, and a decoder needs a deep one.
+// A stream that is not translated is decoded only at its end: an open stream costs mostly its stack, and a
+// decoder needs a deep one.
 func (u *Upstream) stream(ctx context.Context, f *Flight, a *transport.Answer, out *outgoing) (*llm.Response, error) {
 	s := newStreamer(f, a, out)
 	resp, err := u.follow(ctx, s)
@@ -34,10 +34,10 @@ func (u *Upstream) stream(ctx context.Context, f *Flight, a *transport.Answer, o
 	return resp, nil
 }
 
-// follow hands on the events of a stream until it ends.
+// follow sends the events of a stream until it ends.
 func (u *Upstream) follow(ctx context.Context, s *streamer) (*llm.Response, error) {
 	for !s.done {
-		err := u.feed(ctx, s)
+		err := u.readSome(ctx, s)
 		if e := s.events(err == io.EOF); e != nil {
 			return nil, e
 		}
@@ -54,9 +54,9 @@ func (u *Upstream) follow(ctx context.Context, s *streamer) (*llm.Response, erro
 	return s.end()
 }
 
-// feed reads some of the stream. An open stream mostly waits, so it waits with a small
-// buffer; where the last read filled its own there is more, to be read with a large one.
-func (u *Upstream) feed(ctx context.Context, s *streamer) error {
+// readSome reads a part of the stream. An open stream mostly waits, so it waits with a small buffer. If the
+// last read filled its buffer, there is more to read with a large one.
+func (u *Upstream) readSome(ctx context.Context, s *streamer) error {
 	into := s.first[:]
 	if s.full {
 		buf := u.bufs.Get().(*[]byte)
@@ -65,7 +65,7 @@ func (u *Upstream) feed(ctx context.Context, s *streamer) error {
 	}
 	n, err := s.a.Read(ctx, into)
 	s.full = n == len(into)
-	s.split.Feed(into[:n])
+	s.split.Add(into[:n])
 	return err
 }
 
@@ -77,19 +77,19 @@ type streamer struct {
 	first  [256]byte
 	full   bool // the last read filled its buffer
 	split  sse.Splitter
-	piece  []byte // what is about to be sent
-	kept   []byte // what the client is not sent, but the answer is made of
+	piece  []byte // to be sent next
+	kept   []byte // not sent, but a part of the answer
 	read   int64
 	hide   *redact.Stream
-	ended  int  // answers of the stream that are over
-	finish bool // all of them are, and the rest is held
-	done   bool // the last event came
+	ended  int  // answers that are over
+	finish bool // all answers are over: the rest is held
+	done   bool // the last event arrived
 
 	assemble transport.Assembler
-	// Of a stream that is translated: its events are read as they come.
+	// Only for a stream that is translated: its events are decoded as they arrive.
 	writer  completion.Writer
-	written []byte         // events of the writer that are not yet in piece
-	rehide  *redact.Stream // a translation joins texts that the provider did not
+	written []byte         // events that are not yet in piece
+	rehide  *redact.Stream // a translation joins texts of the provider
 }
 
 func newStreamer(f *Flight, a *transport.Answer, out *outgoing) *streamer {
@@ -104,8 +104,7 @@ func newStreamer(f *Flight, a *transport.Answer, out *outgoing) *streamer {
 	return s
 }
 
-// events takes in every event that is whole, and sends what they come to. last means that
-// nothing follows.
+// events handles every complete event and sends the result. last means that nothing follows.
 func (s *streamer) events(last bool) error {
 	s.piece = s.piece[:0]
 	var failed error
@@ -129,7 +128,7 @@ func (s *streamer) events(last bool) error {
 	case s.split.Len() > maxEvent:
 		return fault.Malformed("an event of the stream is larger than 16 MB", nil)
 	case failed != nil && !s.f.begun && len(s.piece) == 0:
-		s.f.Held, s.f.Said = nil, false // nothing was sent: it may be tried again
+		s.f.Held, s.f.Said = nil, false // nothing was sent, so the call can be retried
 		return failed
 	}
 	if err := s.send(); err != nil {
@@ -138,7 +137,7 @@ func (s *streamer) events(last bool) error {
 	return failed
 }
 
-// take takes in the next event, which is held back where it may be a part of a key.
+// take handles the next event, which is held back if it may be a part of a key.
 func (s *streamer) take(raw []byte) error {
 	if s.read += int64(len(raw)); s.read > maxStream {
 		return fault.Malformed("the stream is larger than 64 MB", nil)
@@ -146,13 +145,13 @@ func (s *streamer) take(raw []byte) error {
 	if err := s.hide.Add(raw, s.event); err != nil || !s.hide.Holds() {
 		return err
 	}
-	if e := sse.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // nothing follows that it could be a part of
+	if e := sse.Parse(raw); s.out.api.Last(e) || s.out.api.Fails(e) { // it is not continued
 		return s.hide.Flush(s.event)
 	}
 	return nil
 }
 
-// event takes in one event.
+// event handles one event.
 func (s *streamer) event(raw []byte) error {
 	e := sse.Parse(raw)
 	if e.Data == nil {
@@ -178,9 +177,8 @@ func (s *streamer) event(raw []byte) error {
 	return nil
 }
 
-// unasked takes in the event that tells what was used, which the client did not ask for. What
-// else the provider says in it, such as how long things took, it would have said in the event
-// that ends the answer: there it is put.
+// unasked handles the event with the usage that the client did not ask for. Other members, such as timings,
+// move to the event that ends the answer, where the provider would have put them.
 func (s *streamer) unasked(raw []byte, e sse.Event) {
 	s.kept = append(s.kept, raw...)
 	if held, ok := format.MoveMembers(s.f.Held, e); ok {
@@ -188,8 +186,8 @@ func (s *streamer) unasked(raw []byte, e sse.Event) {
 	}
 }
 
-// fails makes the error of an event that tells of one. The provider's own words end a
-// stream that goes through as it is.
+// fails returns the error of an event that reports one. The provider's own words end a stream that is not
+// translated.
 func (s *streamer) fails(raw []byte, e sse.Event) error {
 	failed := fault.Classify(0, nil, bytes.Clone(e.Data))
 	failed.Uncertain = true
@@ -200,7 +198,7 @@ func (s *streamer) fails(raw []byte, e sse.Event) error {
 	return failed
 }
 
-// pass takes raw to what is sent, or to what is held.
+// pass adds raw to what is sent, or to what is held.
 func (s *streamer) pass(raw []byte) {
 	if s.finish {
 		s.f.Held = append(s.f.Held, raw...)
@@ -216,7 +214,7 @@ func (s *streamer) translate(e sse.Event) error {
 	return s.rewritten()
 }
 
-// stepper is an assembler that hands on what comes, step by step.
+// stepper is an assembler that passes on each step.
 type stepper interface {
 	Each(func(completion.Delta))
 }
@@ -227,7 +225,7 @@ func (s *streamer) add(d completion.Delta) {
 	s.written = s.writer.Add(s.written, d)
 }
 
-// rewritten takes what was written to what is sent, and holds back what may be a part of a key.
+// rewritten adds what was written to what is sent, and holds back what may be a part of a key.
 func (s *streamer) rewritten() error {
 	for raw := range sse.Split(s.written) {
 		if err := s.rehide.Add(raw, s.append); err != nil {
@@ -253,7 +251,7 @@ func (s *streamer) begin() {
 	}
 }
 
-// end puts the answer together.
+// end assembles the answer.
 func (s *streamer) end() (*llm.Response, error) {
 	if !s.out.translated() {
 		if err := s.gather(); err != nil {
@@ -282,15 +280,15 @@ func (s *streamer) end() (*llm.Response, error) {
 	return resp, nil
 }
 
-// received is how many bytes of an answer came that is not whole.
+// received returns how many bytes of an incomplete answer arrived.
 func (s *streamer) received() int {
 	if !s.out.translated() {
-		_ = s.gather() // what can be read of it counts
+		_ = s.gather() // the readable part counts
 	}
 	return s.assemble.Received()
 }
 
-// gather reads the events of a stream that went through as it is.
+// gather decodes the events of a stream that was not translated.
 func (s *streamer) gather() error {
 	s.assemble = codecOf(s.out.api).Assemble()
 	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
@@ -334,9 +332,9 @@ func (s *streamer) open() {
 	s.f.Out.Begin(s.f.Status, h)
 }
 
-// idOf names a translated answer after the exchange it came in.
+// idOf returns the id of a translated answer.
 func idOf(h http.Header, f *Flight) string {
-	if id := requestID(h); id != "" {
+	if id := fault.RequestID(h); id != "" {
 		return id
 	}
 	return "parley-" + hexOf(f.Call.Digest[:6])

@@ -10,8 +10,8 @@ import (
 	"parley/internal/wire/fault"
 )
 
-// translated writes the call in the provider's own format. What has no counterpart there is
-// dropped by name, unless it is a part of what is said: then the call cannot be made.
+// translated writes the call in the provider's format. Members without a counterpart are dropped by name,
+// unless they are a part of the messages: then the call cannot be made.
 func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -13,27 +14,27 @@ import (
 
 // The ways to close a session.
 const (
-	modeComplete = "complete" // what is in flight is waited for
-	modeSeal     = "seal"     // what is in flight goes on, and is not waited for
-	modeAbort    = "abort"    // what is in flight is ended
+	modeComplete = "complete" // waits for calls in flight
+	modeSeal     = "seal"     // does not wait for calls in flight
+	modeAbort    = "abort"    // ends calls in flight
 )
 
-// Closing is how a session is to be closed.
+// Closing says how to close a session.
 type Closing struct {
 	Reason string `json:"reason"`
 	Mode   string `json:"completion_mode"`
-	// Scores are what the session came to, by name.
+	// Scores are the scores of the session by name.
 	Scores map[string]float64 `json:"scores"`
 }
 
-// Check says what is wrong with it, and fills in what is missing.
+// Check checks c and sets its defaults.
 func (c *Closing) Check() error {
 	switch c.Mode {
 	case "":
 		c.Mode = modeComplete
 	case modeComplete, modeSeal, modeAbort:
 	default:
-		return fmt.Errorf("completion_mode %q: use complete, seal or abort", c.Mode)
+		return fmt.Errorf("unknown completion_mode %q; want one of complete, seal, abort", c.Mode)
 	}
 	for name, v := range c.Scores {
 		if math.IsNaN(v) || math.IsInf(v, 0) || name == "" {
@@ -44,23 +45,17 @@ func (c *Closing) Check() error {
 }
 
 func (c *Closing) scores() (out []world.Score) {
-	for name, v := range c.Scores {
-		out = append(out, world.Score{Name: name, Value: v})
+	for _, name := range slices.Sorted(maps.Keys(c.Scores)) {
+		out = append(out, world.Score{Name: name, Value: c.Scores[name]})
 	}
-	slices.SortFunc(out, func(a, b world.Score) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
 	return out
 }
 
-// ErrAborted is the cause with which the calls of a session end that is aborted.
+// ErrAborted is the cause that ends the calls of an aborted session.
 var ErrAborted = errors.New("the session was aborted")
 
-// Close closes a session: it takes no more calls, and ends when nothing is in flight. A
-// session that is closed already stays as it was closed. One that is replayed begins again.
+// Close closes a session: it takes no more calls, and ends when none is in flight. Closing a closed session
+// has no effect. A replayed session starts over.
 func (a *Sessions) Close(ctx context.Context, s *Session, c Closing) (Status, error) {
 	s.mu.Lock()
 	if s.state != Open {
@@ -82,7 +77,7 @@ func (a *Sessions) Close(ctx context.Context, s *Session, c Closing) (Status, er
 	s.idle = idle
 	if c.Mode == modeSeal {
 		defer s.mu.Unlock()
-		s.sealed = &c // the last call to leave ends it
+		s.sealed = &c // the last call ends it
 		return s.status(), nil
 	}
 	s.mu.Unlock()
@@ -100,7 +95,7 @@ func (a *Sessions) Close(ctx context.Context, s *Session, c Closing) (Status, er
 	}
 }
 
-// end writes the end of a session in which nothing is in flight.
+// end records the end of a session without calls in flight.
 func (a *Sessions) end(s *Session, c Closing) (Status, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -132,8 +127,7 @@ func (a *Sessions) end(s *Session, c Closing) (Status, error) {
 	return out, nil
 }
 
-// rewind opens a replayed session again, so that its record is served from the beginning. It is
-// called with the session locked.
+// rewind opens a replayed session again, so that its record is served from the start. Session.mu is held.
 func (s *Session) rewind(past *Past) {
 	if past != nil {
 		past.rewind()
@@ -142,13 +136,13 @@ func (s *Session) rewind(past *Past) {
 	s.info.ClosedAt, s.info.Reason, s.info.Mode, s.info.Record = nil, "", "", nil
 }
 
-// Leave counts a call out of its session.
-func (a *Sessions) Leave(s *Session, place int) {
-	s.leave(place)
+// Leave removes a call from its session. id is what Enter returned.
+func (a *Sessions) Leave(s *Session, id int) {
+	s.leave(id)
 	a.settle(s)
 }
 
-// settle ends a sealed session if nothing is in flight in it any more.
+// settle ends a sealed session without calls in flight.
 func (a *Sessions) settle(s *Session) {
 	s.mu.Lock()
 	c := s.sealed
@@ -158,7 +152,7 @@ func (a *Sessions) settle(s *Session) {
 	}
 	s.sealed = nil
 	s.mu.Unlock()
-	_, _ = a.end(s, *c) // an end that cannot be written stops the gateway: see Ledger.Failed
+	_, _ = a.end(s, *c) // an error stops the gateway: see Ledger.Failed
 }
 
 // Sweep closes idle sessions until ctx is done.
@@ -180,8 +174,7 @@ func (a *Sessions) Sweep(ctx context.Context) {
 	}
 }
 
-// idle lists the sessions in which nothing has happened since then. The default one is
-// nobody's, and stays.
+// idle returns the sessions without activity since then, except the default one.
 func (a *Sessions) idle(since time.Time) (out []*Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -204,7 +197,7 @@ func (a *Sessions) idle(since time.Time) (out []*Session) {
 	return out
 }
 
-// Counts is how many sessions are open, and how many there are.
+// Counts returns how many sessions are open, and how many there are.
 func (a *Sessions) Counts() (open, all int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

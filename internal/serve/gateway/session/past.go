@@ -10,8 +10,7 @@ import (
 	"parley/internal/serve/gateway/match"
 )
 
-// Past is what is recorded of a session, to be served again: each call once, to whoever
-// asks the same, until it is rewound.
+// Past is the record of a session, to be served again: each call once, until it is rewound.
 type Past struct {
 	rules   *match.Rules
 	aliases map[string]string
@@ -20,9 +19,9 @@ type Past struct {
 	mu     sync.Mutex
 	calls  []ledger.Call
 	served []bool
-	first  int // every call before it was served
+	first  int // all calls before it were served
 	same   map[[16]byte][]int
-	loose  map[[32]byte][]int   // by what the rules leave; nil until it is needed
+	loose  map[[32]byte][]int   // by fingerprint; nil until needed
 	words  map[int]*match.Words // of calls that were compared and not served
 	found  int
 	missed int
@@ -33,21 +32,20 @@ type Served struct {
 	*ledger.Call
 	// How it was found: Exact, Loose or Nearest.
 	How string
-	// Share is which part of its words is the same, and Difference says where it differs. Both
-	// are for the nearest only.
+	// Share is the share of equal words, and Difference describes the differences. Both are for Nearest only.
 	Share      float64
 	Difference string
 }
 
-// The ways in which a recorded call is found.
+// How a recorded call is found.
 const (
 	Exact   = "exact"
-	Loose   = "rules"   // it differs in nothing but what the rules name
-	Nearest = "nearest" // it is the most similar of those that were left
+	Loose   = "rules"   // it differs only as the rules allow
+	Nearest = "nearest" // it is the most similar call that was left
 )
 
-// newPast returns the past of calls. To replay, failures are a part of it; to go on, they
-// are not, since asking again may do better. What a client did not stay for is never served.
+// newPast returns the Past of calls. It includes failures only for a replay: on resume, asking again may
+// succeed. It never includes an answer that a client did not wait for.
 func newPast(calls []ledger.Call, c *Config) *Past {
 	p := &Past{rules: c.Rules, aliases: c.Aliases, same: map[[16]byte][]int{}, words: map[int]*match.Words{}}
 	if c.Replay {
@@ -65,7 +63,7 @@ func newPast(calls []ledger.Call, c *Config) *Past {
 	return p
 }
 
-// Take returns the recorded call that answers c, or nil. Each is taken once.
+// Take returns the recorded call that answers c, or nil. Each is returned once.
 func (p *Past) Take(c *format.Call) *Served {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +82,7 @@ func (p *Past) Take(c *format.Call) *Served {
 	return out
 }
 
-// rewind makes every call one that was not served yet.
+// rewind makes every call available again.
 func (p *Past) rewind() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,8 +90,8 @@ func (p *Past) rewind() {
 	p.first, p.found, p.missed = 0, 0, 0
 }
 
-// look finds a call that was not served yet: one that asks the same, one that differs in
-// nothing that counts, the nearest. It returns its index, or -1.
+// look finds a call that was not served: an equal one, one that differs as the rules allow, or the nearest. It
+// returns its index, or -1.
 func (p *Past) look(c *format.Call) (int, *Served) {
 	if i := p.unserved(p.same[c.Turn()], nil); i >= 0 {
 		return i, &Served{How: Exact}
@@ -111,7 +109,7 @@ func (p *Past) look(c *format.Call) (int, *Served) {
 	return -1, nil
 }
 
-// unserved returns the first of list that was not served, and fits c unless that is nil.
+// unserved returns the first of list that was not served and, unless c is nil, fits c.
 func (p *Past) unserved(list []int, c *format.Call) int {
 	for _, i := range list {
 		if !p.served[i] && (c == nil || p.fits(&p.calls[i], c)) {
@@ -136,18 +134,18 @@ func (p *Past) loosely() map[[32]byte][]int {
 	return p.loose
 }
 
-// fits says whether a recorded answer has the form that c expects, and is of its model.
+// fits reports whether a recorded answer has the form and the model that c wants.
 func (p *Past) fits(was *ledger.Call, c *format.Call) bool {
 	streamed := strings.HasPrefix(was.Wire.Type, "text/event-stream")
 	return was.Label == string(c.API) && (streamed == c.Stream || was.Wire.Status >= 400) &&
 		(was.Request == nil || p.rules.AnyModel() || sameModel(was.Request.Model, c.Request.Model, p.aliases))
 }
 
-// window is with how many calls that were not served one is compared.
+// window is how many calls that were not served a call is compared with.
 const window = 32
 
-// closest finds the call that has most words in common with c, of the next ones that were not
-// served. A count of tokens has no words in the record: the next one is taken.
+// closest finds the call with the most words in common with c, of the next ones that were not served. A count
+// of tokens has no words in the record: the next one is taken.
 func (p *Past) closest(c *format.Call) (int, *Served) {
 	best, share, compared := -1, 0.0, 0
 	mine := p.rules.Words(&c.Request)
@@ -176,8 +174,7 @@ func (p *Past) closest(c *format.Call) (int, *Served) {
 	return best, &Served{How: Nearest, Share: share, Difference: differences(p.calls[best].Request, &c.Request, p.aliases)}
 }
 
-// Diverged says where a call that is not recorded differs from the one that would have
-// come next.
+// Diverged describes how a call that is not recorded differs from the next recorded one.
 func (p *Past) Diverged(c *format.Call) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,8 +195,8 @@ func (p *Past) Diverged(c *format.Call) string {
 	return place + "in something that is not a part of the record"
 }
 
-// Missing says, for the first call that is not found while recorded calls are left, where it
-// differs. For every other call it is "".
+// Missing describes the first call that is not found while recorded calls are left. For other calls it returns
+// "".
 func (p *Past) Missing(c *format.Call) string {
 	p.mu.Lock()
 	first := p.missed == 1 && p.first < len(p.calls)
@@ -210,11 +207,11 @@ func (p *Past) Missing(c *format.Call) string {
 	return p.Diverged(c)
 }
 
-// Record is how much of what a session asked was in the record.
+// Record counts the calls of a session against its record.
 type Record struct {
-	Calls  int `json:"calls"`  // that are recorded and can be served
-	Found  int `json:"found"`  // calls that were answered by one of them
-	Missed int `json:"missed"` // calls that none of them answers
+	Calls  int `json:"calls"`  // in the record
+	Found  int `json:"found"`  // calls answered from the record
+	Missed int `json:"missed"` // calls not in the record
 }
 
 func (p *Past) status() *Record {

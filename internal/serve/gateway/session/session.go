@@ -1,15 +1,13 @@
-// Package session keeps the sessions of a gateway: what calls of one name have in common, how
-// many they are and what they came to, and how a session ends.
+// Package session keeps the sessions of a gateway: which session a call belongs to, what its calls add up to,
+// and how it ends.
 //
-// It promises that a session is one episode of the record, from its first call to its end,
-// over any number of processes; that a program which reuses the name of a recorded session,
-// but does not go on with it, gets an episode of its own, or somebody is told: see Meet; that a
-// session is found by its owner only; that turns are numbered in the order in which calls came; and that a session that is
-// closed takes no more calls and ends only when none is in flight; and that one that is replayed
-// begins again when it is closed.
-// Everything may be used from several goroutines.
+// It promises that a session is one episode of the record, over any number of processes; that a program that
+// reuses the name of a session gets its own episode, or that this is reported: see Assign; that only its owner
+// finds a session; that turns are numbered in the order of the calls; that a closed session takes no more
+// calls and ends when none is in flight; and that a replayed session starts over when it is closed. It is safe
+// for concurrent use.
 //
-// It is not for making calls: it knows them by their turns and their records.
+// It is not for making calls.
 package session
 
 import (
@@ -30,82 +28,82 @@ import (
 	"parley/world"
 )
 
-// Default is the session of calls that name none.
+// Default is the session of calls without a session.
 const Default = "default"
 
 // Own is the provider of answers that no model gave.
 const Own = "gateway"
 
-// Config is how sessions are kept.
+// Config configures Sessions.
 type Config struct {
-	// Journal is where they are recorded.
+	// Journal is the record.
 	Journal journal.Journal
-	// MaxSteps is how many answers of one model a session gets. Default: 0, any number.
+	// MaxSteps is how many answers of one model a session gets. Default: 0, no limit.
 	MaxSteps int
-	// Idle is after how long without a call a session is closed. Default: 0, never.
+	// Idle closes a session after so long without a call. Default: 0, never.
 	Idle time.Duration
-	// Draws says that equal questions of a session are to be told apart. Default: false.
+	// Draws numbers equal requests of a session, as different draws. Default: false.
 	Draws bool
-	// Replay serves what is recorded and nothing else. Default: false.
+	// Replay serves only the record. Default: false.
 	Replay bool
-	// Resume serves what is recorded first. Default: false.
+	// Resume serves the record first. Default: false.
 	Resume bool
-	// Anybody is served what is recorded, whoever recorded it. Default: false, its owner is.
+	// Anybody serves the record to everybody, not only to its owner. Default: false.
 	Anybody bool
-	// Rules are what to ignore when a call is compared with the record. Default: nothing.
+	// Rules say what to ignore when a call is compared with the record. Default: nothing.
 	Rules *match.Rules
-	// Nearest is which share of words a recorded call must have in common with one that is not
-	// recorded to be replayed for it. Default: 0, only what asks the same is replayed.
+	// Nearest is the share of words that a recorded call must have in common with a call to be replayed for
+	// it. Default: 0, only equal calls are replayed.
 	Nearest float64
-	// Aliases are other names of models.
+	// Aliases maps other names of models.
 	Aliases map[string]string
-	// Tell is told what whoever runs the gateway should know of a session. Default: nobody is.
+	// Tell receives messages for the person who runs the gateway. Default: nil.
 	Tell func(text string)
 }
 
 // Session is what calls of one name have in common: an episode of the run.
 type Session struct {
-	// Name is whose it is and what it is called, and Episode its number in the run; Header is that
-	// number as the value of a header.
+	// Name has its owner and its name, Episode its number in the run, and Header that number as a header
+	// value.
 	ledger.Name
 	Episode int
 	Header  []string
-	// Next is its place in a queue that is fair between sessions: under the queue's lock.
+	// Next is its next position in a queue that is fair between sessions. The queue's lock guards it.
 	Next int64
 
-	revived sync.Mutex // held while it is brought to where it was
+	revived sync.Mutex // held while its state is restored or its episode is chosen
 	ready   atomic.Bool
-	prior   []ledger.Call           // of its name, from earlier processes; nil once it is placed
-	placed  atomic.Pointer[Session] // the session that its calls belong to; nil: not decided yet
+	prior   []ledger.Call           // recorded calls of its name; nil once its episode is chosen
+	placed  atomic.Pointer[Session] // the session of its calls; nil until that is chosen
 
 	mu      sync.Mutex
 	state   State
-	past    *Past                           // what is recorded of it from before; nil: nothing, or nobody asks
-	turn    int                             // of the next call that is recorded
-	places  int                             // given to calls so far, in this sitting
-	active  map[int]context.CancelCauseFunc // by place
-	idle    chan struct{}                   // closed when nothing is active; nil unless somebody waits for that
+	past    *Past                           // the record to serve; may be nil
+	turn    int                             // of the next recorded call
+	lastID  int                             // last call id in this process
+	active  map[int]context.CancelCauseFunc // by call id
+	idle    chan struct{}                   // closed when nothing is active; nil unless somebody waits
 	seen    map[[16]byte]int
 	steps   map[string]int // answers by model
 	info    Status
 	program program
-	next    *Session // of the program that came after; nil: none did
-	before  *Session // of the program that came before and is open, for Sweep; guarded by Sessions.mu
-	sealed  *Closing // how it is to end once nothing is in flight; nil: somebody waits for that
-	ending  bool     // somebody writes its end
+	next    *Session // of the next program; may be nil
+	before  *Session // of the previous program, if it is open, for Sweep; guarded by Sessions.mu
+	sealed  *Closing // how it ends once nothing is in flight; nil: Close waits for that
+	ending  bool     // its end is being written
 }
 
-// State is how far a session has come.
+// State is the state of a session.
 type State string
 
 // The states.
 const (
 	Open   State = "open"
-	Sealed State = "sealed" // nothing new, but what is in flight goes on
+	Sealed State = "sealed" // no new calls; those in flight continue
 	Closed State = "closed"
 )
 
-// Status is what there is to know about a session.
+// Status describes a session.
 type Status struct {
 	Session   string     `json:"session"`
 	Episode   int        `json:"episode"`
@@ -117,7 +115,7 @@ type Status struct {
 	Mode      string     `json:"completion_mode,omitempty"`
 
 	Active       int            `json:"active"`
-	Connections  int            `json:"connections"` // open ones that calls came over
+	Connections  int            `json:"connections"` // open ones
 	Requests     int            `json:"requests"`
 	Errors       int            `json:"errors"`
 	LastModel    string         `json:"last_model,omitempty"`
@@ -131,11 +129,11 @@ type Status struct {
 	Why       string `json:"truncate_reason,omitempty"`
 	Stops     int    `json:"stop_responses_sent"`
 
-	// Record is set where calls are answered from the record.
+	// Record is set if calls are answered from the record.
 	Record *Record `json:"record,omitempty"`
 }
 
-// Sessions are all of them.
+// Sessions is the set of all sessions.
 type Sessions struct {
 	cfg    Config
 	ledger *ledger.Ledger
@@ -146,17 +144,15 @@ type Sessions struct {
 	byID map[ledger.Name]*Session
 }
 
-// New returns the sessions of a record that was found as it is. Without a ledger nothing is
-// recorded.
+// New returns the sessions of a record. Without a ledger nothing is recorded.
 func New(c Config, l *ledger.Ledger, found *ledger.State) *Sessions {
 	return &Sessions{cfg: c, ledger: l, found: found, seed: maphash.MakeSeed(), byID: map[ledger.Name]*Session{}}
 }
 
-// ErrUnknown is returned for a session that there is not.
+// ErrUnknown is returned for a session that does not exist.
 var ErrUnknown = errors.New("there is no such session")
 
-// Find returns a session of its owner, and begins it if need be and begin says so. A session
-// of somebody else is not found, whatever its name.
+// Find returns a session of an owner. With begin it begins a session that does not exist.
 func (a *Sessions) Find(ctx context.Context, id ledger.Name, begin bool) (*Session, error) {
 	id = a.recorded(id)
 	a.mu.Lock()
@@ -179,14 +175,14 @@ func (a *Sessions) Find(ctx context.Context, id ledger.Name, begin bool) (*Sessi
 		return s, nil
 	}
 	if err := a.revive(ctx, s); err != nil {
-		return nil, err // the next one to ask tries again
+		return nil, err // the next Find tries again
 	}
 	s.ready.Store(true)
 	return s, nil
 }
 
-// recorded finds, where a record is served to everybody, the session that is meant: one that
-// an owner recorded is served to a program that has no key.
+// recorded returns the name of the session to serve. If a record is served to everybody, a program without a
+// key gets the session of any owner.
 func (a *Sessions) recorded(id ledger.Name) ledger.Name {
 	if !a.cfg.Anybody {
 		return id
@@ -203,7 +199,7 @@ func (a *Sessions) recorded(id ledger.Name) ledger.Name {
 	return best
 }
 
-// ended takes in the end of a session that was closed before.
+// ended restores the end of a closed session.
 func (s *Session) ended(e *journal.Ended) {
 	s.state, s.info.ClosedAt = Closed, &e.At
 	raw, _ := e.Outcome.Data.(json.RawMessage)
@@ -213,34 +209,31 @@ func (s *Session) ended(e *journal.Ended) {
 	}
 }
 
-// ClosedError is returned to a call of a session that takes none any more.
+// ClosedError is the error of a call in a session that takes no more calls.
 type ClosedError struct{ Status }
 
 func (e ClosedError) Error() string {
 	why := e.Reason
 	if why == "" {
-		why = "no reason was given"
+		why = "without a reason"
 	}
 	return fmt.Sprintf("session %s is %s: %s", e.Session, e.Status.Status, why)
 }
 
-// Enter counts a call in and returns its place, by which it leaves. cancel ends the call if
-// the session is aborted.
-func (s *Session) Enter(cancel context.CancelCauseFunc) (place int, err error) {
+// Enter adds a call and returns its id, which Leave takes. cancel ends the call if the session is aborted.
+func (s *Session) Enter(cancel context.CancelCauseFunc) (id int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != Open {
 		return 0, ClosedError{s.status()}
 	}
-	place = s.places
-	s.places++
-	s.active[place] = cancel
+	s.lastID++
+	s.active[s.lastID] = cancel
 	s.info.LastSeen = time.Now()
-	return place, nil
+	return s.lastID, nil
 }
 
-// Turn gives a call its turn. What is served from the record has one already, and takes no
-// other: a program that is run again leaves no holes in the record.
+// Turn returns the turn of a new call. A call that is served from the record has its turn already.
 func (s *Session) Turn() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,11 +243,11 @@ func (s *Session) Turn() int {
 	return turn
 }
 
-// leave counts a call out.
-func (s *Session) leave(place int) {
+// leave removes a call.
+func (s *Session) leave(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.active, place)
+	delete(s.active, id)
 	s.info.LastSeen = time.Now()
 	if len(s.active) == 0 && s.idle != nil {
 		close(s.idle)
@@ -262,8 +255,8 @@ func (s *Session) leave(place int) {
 	}
 }
 
-// Sample numbers equal questions of a session: the second is another draw than the first.
-// Where no session is named an equal question is the same one.
+// Sample numbers equal requests of a session: the second is another draw. Without a session, equal requests
+// are one.
 func (s *Session) Sample(digest [16]byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +268,7 @@ func (s *Session) Sample(digest [16]byte) int {
 	return n
 }
 
-// Answered counts what came of a call. It is called with the record of it.
+// Answered counts the answer of a call.
 func (s *Session) Answered(c *ledger.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,28 +294,28 @@ func (s *Session) count(c *ledger.Call) {
 	}
 }
 
-// Spent says whether a session has had all the answers of a model it may have.
+// Spent reports whether a session had all its answers of a model.
 func (s *Session) Spent(model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.info.MaxSteps > 0 && s.steps[model] >= s.info.MaxSteps
 }
 
-// Past is what is recorded of the session from before, or nil.
+// Past returns the record to serve, or nil.
 func (s *Session) Past() *Past {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.past
 }
 
-// Status tells how it stands.
+// Status returns the status of the session.
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status()
 }
 
-// status is called with the session locked.
+// status is Status with Session.mu held.
 func (s *Session) status() Status {
 	out := s.info
 	out.Status, out.Active, out.Connections = s.state, len(s.active), s.program.clients
@@ -333,7 +326,7 @@ func (s *Session) status() Status {
 	return out
 }
 
-// ending is what an episode of a gateway comes to.
+// ending is the outcome of an episode of a gateway.
 type ending struct {
 	Session   string `json:"session"`
 	Reason    string `json:"reason,omitempty"`

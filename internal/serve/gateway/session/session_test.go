@@ -35,7 +35,7 @@ func running(t *testing.T, c Config) (all *Sessions, done func()) {
 	return all, func() { cancel(); l.Close("over", time.Now()); wg.Wait() }
 }
 
-// TestIdle closes sessions in which nothing happens, and no others.
+// TestIdle checks that only idle sessions are closed.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// TestIdleProgram closes the session of a program whose name another one took, too.
+// TestIdleProgram checks that the session of an earlier program of the name is closed too.
 func TestIdleProgram(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestIdleProgram(t *testing.T) {
 	})
 }
 
-// TestRevive brings a session of an earlier sitting to where it was.
+// TestRevive restores a session of an earlier process.
 func TestRevive(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
@@ -165,7 +165,7 @@ func TestRevive(t *testing.T) {
 	}
 }
 
-// TestPast serves each recorded call once, and says where another differs.
+// TestPast serves each recorded call once, and describes how another differs.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	call := func(words string) *format.Call {

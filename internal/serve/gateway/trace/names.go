@@ -11,8 +11,7 @@ import (
 	"parley/llm"
 )
 
-// The names of the GenAI conventions, all of them: when the conventions change, this is
-// the place.
+// All names of the GenAI conventions.
 const (
 	operationName   = "gen_ai.operation.name"
 	providerName    = "gen_ai.provider.name"
@@ -41,7 +40,7 @@ const (
 	serverAddress   = "server.address"
 	serverPort      = "server.port"
 
-	// Ours: what the conventions have no name for.
+	// Parley's own names.
 	retries  = "parley.retries"
 	fromOurs = "parley.cached"
 	dollars  = "parley.cost_usd"
@@ -54,7 +53,7 @@ func operationOf(api format.API) string {
 	return "chat"
 }
 
-// vendor is the conventions' name of a provider, or ours where they have none.
+// vendor returns the conventions' name of a provider, or ours if they have none.
 func vendor(name string) string {
 	switch name {
 	case "gemini":

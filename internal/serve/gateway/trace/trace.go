@@ -1,10 +1,9 @@
-// Package trace tells an OpenTelemetry collector of calls to models, in the words of the
-// GenAI conventions.
+// Package trace sends spans of calls to an OpenTelemetry collector, following the GenAI conventions.
 //
-// It promises that a nil Tracer and a nil Span do nothing; that a call never waits for the
-// collector; and that nothing of what was asked or answered is told, only how large it was.
+// It promises that a nil Tracer and a nil Span do nothing; that a call never waits for the collector; and that
+// spans contain no text of requests or answers.
 //
-// It is not for metrics: those are served where they are counted.
+// It is not for metrics.
 package trace
 
 import (
@@ -31,8 +30,8 @@ type Tracer struct {
 	tracer   trace.Tracer
 }
 
-// Open returns a Tracer that sends spans over OTLP by HTTP to where the usual variables of
-// the environment say (OTEL_EXPORTER_OTLP_ENDPOINT and its kin). It opens no connection.
+// Open returns a Tracer that sends spans with OTLP over HTTP, as the usual environment variables say (such as
+// OTEL_EXPORTER_OTLP_ENDPOINT). It opens no connection.
 func Open(ctx context.Context, version string) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
@@ -47,7 +46,7 @@ func newTracer(version string, to sdk.TracerProviderOption) *Tracer {
 	return &Tracer{provider: p, tracer: p.Tracer("parley/gateway")}
 }
 
-// Close sends what waits.
+// Close sends the remaining spans.
 func (t *Tracer) Close(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -55,10 +54,10 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Span is one call. A nil Span is none.
+// Span is the span of one call. It may be nil.
 type Span struct{ span trace.Span }
 
-// Start begins the span of a call, below the one that the client's header names.
+// Start begins the span of a call, as a child of the one in the client's header.
 func (t *Tracer) Start(h http.Header, api format.API, p provider.Provider, session string, c *format.Call) *Span {
 	if t == nil {
 		return nil
@@ -69,7 +68,7 @@ func (t *Tracer) Start(h http.Header, api format.API, p provider.Provider, sessi
 	return &Span{span}
 }
 
-// End ends the span with what came of the call.
+// End ends the span with the result of the call.
 func (s *Span) End(r *llm.Response, e *llm.Error) {
 	if s == nil {
 		return

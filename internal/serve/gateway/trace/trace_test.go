@@ -15,8 +15,7 @@ import (
 	"parley/llm"
 )
 
-// TestSpans makes the span of a call, and looks for what the conventions want, and for
-// nothing that was said.
+// TestSpans checks that a span has what the conventions want, and no text of the call.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	to := tracetest.NewInMemoryExporter()
@@ -64,7 +63,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestNone does nothing without a tracer.
+// TestNone checks that a nil tracer does nothing.
 func TestNone(t *testing.T) {
 	t.Parallel()
 	var none *Tracer

@@ -1,38 +1,41 @@
-// Package board is the map Diplomacy is played on: 75 provinces, their coasts, who
-// can go where, how far that is, and which seas carry an army across.
+// Package board is the map of Diplomacy: 75 provinces and their coasts, which units can move
+// where, distances, and the seas over which fleets can carry an army.
 //
-// It promises that a Board never changes once it is made, so that any number of
-// games may share one. Provinces and places are small numbers, in the order of codes
-// with the coasts behind, and sets of them are two words, so that asking costs next
-// to nothing.
+// A Board never changes, so any number of games can share one. Provinces and locations are
+// small numbers, in the order of codes with the coasts last, and sets of them are two words,
+// so that lookups are cheap.
 //
-// It is not for positions and orders: it knows the board, not what stands on it.
+// Positions and orders are in package rules.
 package board
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 )
 
+//go:embed board.txt
+var standard string
+
 // Sizes of the board.
 const (
 	Provinces = 75 // provinces, seas included
-	Locations = 81 // where a unit can stand: the provinces, and six coasts of three of them
+	Locations = 81 // where a unit can be: the provinces, and six coasts of three of them
 	Centres   = 34 // supply centres
 	Majority  = 18 // supply centres that win the game
 )
 
-// Province is a province, by its number in the order of codes.
+// Province is a province: its number in the order of codes.
 type Province uint8
 
-// Location is where a unit stands: a province, or one of several coasts of it. The
-// first Provinces of them are the provinces themselves.
+// Location is where a unit is: a province, or one of its coasts if it has several. The first
+// Provinces locations are the provinces themselves.
 type Location uint8
 
-// Nowhere is no place.
+// Nowhere is no location.
 const Nowhere Location = 255
 
-// Terrain says who can stand in a province.
+// Terrain is which units can be in a province.
 type Terrain uint8
 
 // The terrains.
@@ -42,41 +45,41 @@ const (
 	Sea                   // fleets
 )
 
-// String is the terrain as people say it.
+// String returns the terrain in a word.
 func (t Terrain) String() string {
 	return [...]string{"inland", "coast", "sea"}[min(t, Sea)]
 }
 
-// Type says what a unit is.
+// Type is the type of a unit.
 type Type uint8
 
-// The types of units. Any is for orders that do not say.
+// The types of units. Any is for orders that do not name one.
 const (
 	Any Type = iota
 	Army
 	Fleet
 )
 
-// String is the type's letter.
+// String returns the type's letter.
 func (t Type) String() string {
 	return [...]string{"", "A", "F"}[min(t, Fleet)]
 }
 
-// Unit is an army or a fleet of a power. The zero Unit is none.
+// Unit is an army or a fleet of a power. The zero Unit is no unit.
 type Unit struct {
 	Power    Power
 	Type     Type
 	Location Location
 }
 
-// Board is the map with everything that can be known of it beforehand.
+// Board is the map, with everything that can be computed from it in advance.
 type Board struct {
 	codes     [Locations]string
 	provinces [Locations]Province
 	names     [Provinces]string
 	byName    [Provinces]uint8 // rank of the name in the alphabet
 	terrain   [Provinces]Terrain
-	coasts    [Provinces][]Location // where a fleet stands in it
+	coasts    [Provinces][]Location // where a fleet can be in it
 	centres   Set[Province]
 	homes     [Turkey + 1]Set[Province]
 	start     []Unit
@@ -97,10 +100,10 @@ type Board struct {
 	spellings [Provinces][]string
 }
 
-// New makes the standard board.
+// New returns the standard board.
 func New() *Board {
 	b := &Board{lookup: map[string]Location{}}
-	b.read(atlas)
+	b.read(standard)
 	b.rank()
 	b.measure()
 	b.chart()
@@ -108,7 +111,7 @@ func New() *Board {
 	return b
 }
 
-// Code is a place as it is written: PAR, STP/SC.
+// Code returns the code of a location: PAR, STP/SC.
 func (b *Board) Code(p Location) string {
 	if p >= Locations {
 		return "?"
@@ -128,13 +131,13 @@ func (b *Board) ByCode(code string) (Location, bool) {
 // Province is the province that a place belongs to.
 func (b *Board) Province(p Location) Province { return b.provinces[p] }
 
-// Name is a province's name in English.
+// Name returns a province's name in English.
 func (b *Board) Name(p Province) string { return b.names[p] }
 
-// NameBefore says whether the name of p comes before that of q in the alphabet.
+// NameBefore reports whether the name of p comes before that of q in the alphabet.
 func (b *Board) NameBefore(p, q Province) bool { return b.byName[p] < b.byName[q] }
 
-// Terrain says what a province is.
+// Terrain returns the terrain of a province.
 func (b *Board) Terrain(p Province) Terrain { return b.terrain[p] }
 
 // FleetLocations are the places of a province where a fleet can stand: none inland,
@@ -152,10 +155,10 @@ func (b *Board) Homes(w Power) Set[Province] {
 	return b.homes[w]
 }
 
-// Start are the units the game begins with.
+// Start returns the units that the game begins with.
 func (b *Board) Start() []Unit { return slices.Clone(b.start) }
 
-// Stands says whether a unit of type t can stand at p.
+// Stands reports whether a unit of type t can be at p.
 func (b *Board) Stands(t Type, p Location) bool {
 	if p >= Locations {
 		return false
@@ -187,7 +190,7 @@ func (b *Board) Reach(t Type, p Location) Set[Province] {
 // Near are the provinces that touch p, by land or by water.
 func (b *Board) Near(p Province) Set[Province] { return b.near[p] }
 
-// rank puts the names in the order of the alphabet.
+// rank sorts the names by the alphabet.
 func (b *Board) rank() {
 	for p := range b.names {
 		for q := range b.names {
@@ -196,4 +199,81 @@ func (b *Board) rank() {
 			}
 		}
 	}
+}
+
+// read fills the board from its text. First all locations get their numbers, then the
+// borders are added.
+func (b *Board) read(text string) {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool { return line[0] == '#' })
+	rows := make([][]string, len(lines))
+	coast := Location(Provinces)
+	for i, line := range lines {
+		rows[i] = strings.Split(line, "|")
+		p := Province(i)
+		b.codes[i], b.provinces[i] = strings.TrimSpace(rows[i][0]), p
+		b.names[i] = strings.TrimSpace(rows[i][1])
+		for word := range strings.FieldsSeq(rows[i][4]) {
+			if strings.HasPrefix(word, "/") {
+				b.codes[coast], b.provinces[coast] = b.codes[i]+word, p
+				b.coasts[i] = append(b.coasts[i], coast)
+				coast++
+			}
+		}
+	}
+	for i, row := range rows {
+		b.border(Province(i), strings.Fields(row[3]), strings.Fields(row[4]))
+		b.settle(Province(i), strings.Fields(row[2]))
+	}
+}
+
+// border adds the borders of p.
+func (b *Board) border(p Province, army, fleet []string) {
+	switch {
+	case len(army) == 0:
+		b.terrain[p] = Sea
+	case len(fleet) > 0:
+		b.terrain[p] = Coast
+	}
+	if len(fleet) > 0 && len(b.coasts[p]) == 0 {
+		b.coasts[p] = []Location{Location(p)}
+	}
+	for _, word := range army {
+		to, _ := b.ByCode(word)
+		b.army[p].Add(b.provinces[to])
+	}
+	from := Location(p)
+	for _, word := range fleet {
+		if strings.HasPrefix(word, "/") {
+			from, _ = b.ByCode(b.codes[p] + word)
+			continue
+		}
+		to, _ := b.ByCode(word)
+		b.fleet[from].Add(to)
+		b.reach[from].Add(b.provinces[to])
+	}
+	b.near[p] = b.army[p]
+	for _, at := range b.coasts[p] {
+		b.near[p] = b.near[p].Or(b.reach[at])
+	}
+}
+
+// settle reads whose home centre p is, and its first unit.
+func (b *Board) settle(p Province, words []string) {
+	if len(words) == 0 {
+		return
+	}
+	b.centres.Add(p)
+	w, ok := ParsePower(words[0])
+	if !ok {
+		return
+	}
+	b.homes[w].Add(p)
+	u := Unit{Power: w, Type: Army, Location: Location(p)}
+	if kind, coast, _ := strings.Cut(words[1], "/"); kind == "F" {
+		u.Type = Fleet
+		if coast != "" {
+			u.Location, _ = b.ByCode(b.codes[p] + "/" + coast)
+		}
+	}
+	b.start = append(b.start, u)
 }

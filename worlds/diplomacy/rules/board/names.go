@@ -1,74 +1,24 @@
 package board
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"unicode"
 )
 
-// aliases are other names in use, a code and then its names, separated by commas.
-const aliases = `
-ADR Adriatic
-AEG Aegean, Aegaean Sea
-APU Puglia
-BAL Baltic
-BAR Barents, Barrents Sea
-BLA Black
-BOT GOB, Bothnia, Gulf Bothnia, Bay of Bothnia, Bothnian Gulf
-BRE Brittany
-CLY Clydeside
-CON Istanbul
-DEN Danmark
-EAS EMS, EMD, EME, EMED, East Med, East Mediterranean, East Mediterranean Sea, Eastern Med, Eastern Mediterranean Sea, E Med
-EDI Edinburg
-ENG ECH, Channel, The Channel, English Chan, Eng Channel
-GAS Gascogne
-HEL HBH, Helgoland, Heligoland, Heligoland Bight, Helgoland Bay, Helgoland Sea, Helgoland Bright
-HOL Netherlands, Nederland, The Netherlands
-ION Ionian
-IRI IRS, Irish
-LVN LVO, Livland, Latvia
-LVP LPL, LVL, Lpool
-LYO GOL, GLY, Lyon, Lyons, Gulf of Lyons, Gulf of Lion, Gulf of the Lion, Gulf Lyon
-MAO MID, MAT, Mid Atlantic, Middle Atlantic, Middle Atlantic Ocean, Mid Atl
-MAR Marseille
-MOS Moskva
-MUN Munchen, Muenchen
-NAF NOA, N Africa, Northern Africa, Nth Africa
-NAO NAT, North Atlantic, North Atl, N Atlantic, N Atlantic Ocean
-NAP Napoli
-NTH NTS, N Sea
-NWG NRG, NRS, Norwegian, Norw Sea, Norwegean Sea
-NWY NOR, NRY, Norge
-PIC Picardie
-PIE Piemonte, Piemont
-ROM Roma
-RUH Ruhr Valley
-RUM Romania, Roumania, ROU
-SER Srbija
-SEV Sebastopol, Sevastapol
-SKA Skagerrack, Skaggerak, Skagerak, Skaggerack
-SMY Izmir
-SPA SPN, Espana
-STP Petersburg, Saint Petersburg, Sankt Petersburg, St Pete, St Pet, St Pete's, Leningrad, Petrograd
-TRI Triest
-TUN Tunisia, Tunesia
-TUS Toscana, Tuscony
-TYR TRL, TYL, TYO, Tyrol, Tirol, Tirolia
-TYS TYN, TYH, Tyrrhenian, Tyrhennian Sea, Tyrrhenean Sea
-VIE Wien
-WAR Warszawa
-WES WMS, WMD, WME, WMED, West Med, West Mediterranean, West Mediterranean Sea, Western Med, Western Mediterranean Sea, W Med
-YOR York
-`
+// aliases are other names in use: a code and its names, separated by commas.
+//
+//go:embed names.txt
+var aliases string
 
-// index fills the lookup of names: codes, full names, and the others.
+// index fills the lookup of names: codes, full names, and other names.
 func (b *Board) index() {
 	for p, code := range b.codes[:Provinces] {
 		b.name(Province(p), code)
 		b.name(Province(p), b.names[p])
 	}
-	for line := range strings.Lines(strings.TrimSpace(aliases)) {
+	for line := range strings.Lines(aliases) {
 		code, names, _ := strings.Cut(strings.TrimSpace(line), " ")
 		p, _ := b.ByCode(code)
 		for name := range strings.SplitSeq(names, ",") {
@@ -79,23 +29,19 @@ func (b *Board) index() {
 
 // name adds a name of p, unless it is taken.
 func (b *Board) name(p Province, name string) {
-	if key := Fold(name); !b.named(key) {
+	key := Fold(name)
+	if _, taken := b.lookup[key]; !taken {
 		b.lookup[key] = Location(p)
 		b.spellings[p] = append(b.spellings[p], name)
 	}
 }
 
 // Spellings lists the names that Find knows for a province: its code, its full name, and
-// the other names in use.
+// other names in use.
 func (b *Board) Spellings(p Province) []string { return slices.Clone(b.spellings[p]) }
 
-func (b *Board) named(key string) bool {
-	_, ok := b.lookup[key]
-	return ok
-}
-
-// Fold is a name without what people write differently: small letters and digits
-// only, accents dropped, everything else gone.
+// Fold removes from a name what people write differently. It keeps small letters, without
+// accents, and digits.
 func Fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		r = plain(unicode.ToLower(r))
@@ -106,7 +52,7 @@ func Fold(name string) string {
 	}, name)
 }
 
-// plain is a letter without its accent.
+// plain returns a letter without its accent.
 func plain(r rune) rune {
 	if r < 128 {
 		return r
@@ -119,22 +65,21 @@ func plain(r rune) rune {
 	return r
 }
 
-// Find finds a province by its code or any of its names, however they are written.
+// Find finds a province by its code or any of its names, in any spelling that Fold makes equal.
 func (b *Board) Find(name string) (Province, bool) {
 	p, ok := b.lookup[Fold(name)]
 	return Province(p), ok
 }
 
-// Guess finds the provinces a misspelled name may mean, in the order of codes: those
-// with a name that begins with it, or else those whose name is nearest. One means it
-// is clear; none, that nothing is near.
+// Guess finds the provinces that a misspelled name may mean, in the order of codes: those with
+// a name that begins with it, or else those with the nearest name.
 func (b *Board) Guess(name string) []Province {
 	word := Fold(name)
 	if len(word) < 4 || len(word) > 40 {
 		return nil
 	}
 	var begins, near Set[Province]
-	best := 1 // slips that are forgiven
+	best := 1 // mistakes that are accepted
 	if len(word) >= 10 {
 		best = 2
 	}
@@ -143,7 +88,7 @@ func (b *Board) Guess(name string) []Province {
 			begins.Add(Province(p))
 		}
 		if len(key) < 4 {
-			continue // a code is three letters: any slip makes another one
+			continue // a code has three letters: any mistake may make another one
 		}
 		switch d := slips(word, key, best); {
 		case d < best:
@@ -159,11 +104,11 @@ func (b *Board) Guess(name string) []Province {
 	return slices.Collect(near.All())
 }
 
-// slips counts the letters that are wrong, missing, too many or swapped between a
-// and b. Anything over most is most+1.
-func slips(a, b string, most int) int {
-	if len(a) > len(b)+most || len(b) > len(a)+most {
-		return most + 1
+// slips counts the letters that are wrong, missing, extra or swapped between a and b. Above
+// limit it returns limit+1.
+func slips(a, b string, limit int) int {
+	if len(a) > len(b)+limit || len(b) > len(a)+limit {
+		return limit + 1
 	}
 	var rows [3][64]int
 	before, last, row := &rows[0], &rows[1], &rows[2]
@@ -184,5 +129,5 @@ func slips(a, b string, most int) int {
 		}
 		before, last, row = last, row, before
 	}
-	return min(last[len(b)], most+1)
+	return min(last[len(b)], limit+1)
 }

@@ -1,0 +1,187 @@
+// Package failure counts failed calls and failed episodes of a run, and says what to do about
+// them.
+package failure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// Failure is the failed calls of a model with one kind of error. A refusal counts as a failure,
+// even if it is an answer.
+type Failure struct {
+	Model   string   `json:"model"` // as requested; empty for acts
+	Kind    llm.Kind `json:"kind"`
+	Calls   int      `json:"calls"`
+	Status  int      `json:"status,omitempty"`
+	Example string   `json:"example"` // the message of the first; hostile
+	Remedy  string   `json:"remedy"`  // what to do about it
+}
+
+// Counts counts failed calls by model and kind.
+type Counts map[countKey]*Failure
+
+type countKey struct {
+	model string
+	kind  llm.Kind
+}
+
+// Add counts a reply, if it is a failure.
+func (fs Counts) Add(e *journal.Replied) {
+	err := e.Error
+	switch {
+	case err != nil:
+	case e.Response != nil && e.Response.Finish == llm.FinishRefused:
+		err = &llm.Error{Kind: llm.KindRefused, Message: cmp.Or(e.Response.Refusal, e.Response.Text, "the model refused")}
+	default:
+		return
+	}
+	k := countKey{kind: err.Kind}
+	if e.Act == nil && e.Request != nil {
+		k.model = e.Request.Model
+	}
+	f := fs[k]
+	if f == nil {
+		f = newFailure(k.model, err)
+		fs[k] = f
+	}
+	f.Calls++
+}
+
+func newFailure(model string, err *llm.Error) *Failure {
+	f := &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: oneLine(err.Message)}
+	f.Remedy = Remedy(f.Kind, f.Status, model == "", f.Example)
+	return f
+}
+
+// Of describes one failed call. It returns nil if the call did not fail.
+func Of(e *journal.Replied) *Failure {
+	fs := Counts{}
+	fs.Add(e)
+	for _, f := range fs {
+		return f
+	}
+	return nil
+}
+
+// OfAttempts describes failed attempts of calls to a model. said is the message of one of them.
+func OfAttempts(model string, kind llm.Kind, attempts int, said string) *Failure {
+	f := newFailure(model, &llm.Error{Kind: kind, Message: said})
+	f.Calls = attempts
+	return f
+}
+
+// Sorted lists the failures, the most common first.
+func (fs Counts) Sorted() []Failure {
+	out := make([]Failure, 0, len(fs))
+	for _, f := range fs {
+		out = append(out, *f)
+	}
+	slices.SortFunc(out, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Kind, b.Kind))
+	})
+	return out
+}
+
+// failedReader is a journal that can read only the failed replies: see sqlite.Store.Failed.
+type failedReader interface {
+	Failed(ctx context.Context, each func(journal.Entry) error) error
+}
+
+// List counts the failed calls of a run by model and kind, the most common first.
+func List(ctx context.Context, j journal.Journal) ([]Failure, error) {
+	fs := Counts{}
+	add := func(e journal.Entry) error {
+		if r, ok := e.(*journal.Replied); ok {
+			fs.Add(r)
+		}
+		return nil
+	}
+	var err error
+	if f, ok := j.(failedReader); ok {
+		err = f.Failed(ctx, add)
+	} else {
+		err = j.Read(ctx, journal.Whole(), add)
+	}
+	return fs.Sorted(), err
+}
+
+// String returns the number of calls, the kind and the model: "45 cut off (lab/tiny)".
+func (f Failure) String() string {
+	return fmt.Sprintf("%d %s (%s)", f.Calls, strings.ReplaceAll(string(f.Kind), "_", " "), cmp.Or(f.Model, "the environment"))
+}
+
+// contextSize matches the size of the context in a server's message about a prompt that is too long.
+var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
+
+// Remedy says what to do about calls that fail. status is the HTTP status, said is the server's
+// message, and act is whether an environment failed.
+func Remedy(kind llm.Kind, status int, act bool, said string) string {
+	switch {
+	case act:
+		return actRemedy(kind)
+	case status == http.StatusNotFound && strings.Contains(strings.ToLower(said), "model"):
+		return "check the name of the model: the server does not have it"
+	case status == http.StatusNotFound:
+		return "check base_url of the provider: it is everything before /chat/completions, /responses or /messages, and should end in /v1 for most servers"
+	}
+	switch kind {
+	case llm.KindRateLimited:
+		return "lower the limits of the provider (limits.rpm, limits.tpm) or --concurrency"
+	case llm.KindOverloaded:
+		return "the provider is short of capacity: try again later, or lower --concurrency"
+	case llm.KindTimeout:
+		return "raise the timeout of the provider; if the server is your own, lower --concurrency"
+	case llm.KindTransport:
+		return "make sure that the server is running, and that base_url of the provider is right"
+	case llm.KindServer:
+		return "the server failed: look at its log"
+	case llm.KindMalformed:
+		return "check base_url and dialect of the provider: what answers there does not speak its format"
+	case llm.KindInvalid:
+		return "the model does not follow the JSON Schema it is asked for: use another model, or a server that enforces schemas"
+	case llm.KindCutOff:
+		return "raise max_tokens of the agent; where the model thinks before it answers, lower its effort"
+	case llm.KindRefused:
+		return "the model does not want to answer: use another model, or other words"
+	case llm.KindTooLong:
+		if m := contextSize.FindStringSubmatch(said); m != nil {
+			return fmt.Sprintf("the model's context is %s tokens: use a model or a server setting with a larger one, lower max_tokens, or make prompts shorter", m[1])
+		}
+		return "the prompt does not fit the model's context: use a model or a server setting with a larger one, lower max_tokens, or make prompts shorter"
+	case llm.KindBadRequest:
+		return "the provider does not accept the request: check the name of the model and the parameters of the agent"
+	case llm.KindAuth:
+		return "check the key (key_env of the provider, or the client's own at a gateway), and that it may use the model"
+	case llm.KindQuota:
+		return "the account at the provider is out of credit: add some, and resume"
+	case llm.KindBudget:
+		return "raise the budget, and resume"
+	case llm.KindCanceled:
+		return "the run was stopped while the call was in flight: resume"
+	}
+	return ""
+}
+
+// actRemedy does the same for an environment.
+func actRemedy(kind llm.Kind) string {
+	switch kind {
+	case llm.KindBadRequest:
+		return "the environment does not accept what it is sent: check the params that describe it"
+	case llm.KindTimeout:
+		return "give the environment more time in the params, or start more of its servers"
+	case llm.KindTransport, llm.KindServer, llm.KindOverloaded, llm.KindMalformed:
+		return "make sure that the environment server is running, and that the params name its address; its log says more"
+	case llm.KindAuth:
+		return "check the key of the environment server"
+	}
+	return "the log of the environment server says more"
+}

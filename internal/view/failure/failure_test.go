@@ -1,0 +1,26 @@
+package failure
+
+import (
+	"testing"
+
+	"parley/llm"
+)
+
+// TestEveryKindHasARemedy: there is advice for every kind of failure.
+func TestEveryKindHasARemedy(t *testing.T) {
+	t.Parallel()
+	for _, k := range llm.Kinds() {
+		if Remedy(k, 0, false, "") == "" || Remedy(k, 0, true, "") == "" {
+			t.Errorf("%s has no remedy", k)
+		}
+	}
+	for said, want := range map[string]string{
+		"This model's maximum context length is 2,048 tokens. However": "the model's context is 2,048 tokens",
+		"the request exceeds the available context size (512 tokens)":  "the model's context is 512 tokens",
+		"prompt is too long: 9000 tokens":                              "the prompt does not fit",
+	} {
+		if got := Remedy(llm.KindTooLong, 0, false, said); len(got) < len(want) || got[:len(want)] != want {
+			t.Errorf("%q: %s", said, got)
+		}
+	}
+}

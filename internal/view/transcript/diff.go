@@ -1,0 +1,68 @@
+package transcript
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"parley/llm"
+)
+
+// MessageDiff finds the new messages in each request of a client. A client repeats all earlier
+// messages in every request, and may have several conversations at once. New messages are
+// those after the longest beginning that an earlier request had too, except the model's own
+// answers. Its zero value is ready to use.
+type MessageDiff struct {
+	beginnings map[[sha256.Size]byte]bool // of requests
+	answers    map[string]bool
+}
+
+// New adds a request and its answer, which may be nil, and returns the new messages.
+func (d *MessageDiff) New(req *llm.Request, answer *llm.Response) (fresh []llm.Message) {
+	if d.beginnings == nil {
+		d.beginnings, d.answers = map[[sha256.Size]byte]bool{}, map[string]bool{}
+	}
+	var sum [sha256.Size]byte
+	from := 0
+	for i := range req.Messages {
+		b, err := json.Marshal(&req.Messages[i])
+		if err != nil { // compare by text instead
+			b = []byte(MessageText(&req.Messages[i]))
+		}
+		sum = sha256.Sum256(append(sum[:], b...))
+		if d.beginnings[sum] {
+			from = i + 1
+		}
+		d.beginnings[sum] = true
+	}
+	if from == len(req.Messages) && from > 0 {
+		from-- // the request is repeated: show its last message
+	}
+	for _, m := range req.Messages[from:] {
+		if m.Role != llm.RoleAssistant || !d.answers[strings.TrimSpace(MessageText(&m))] {
+			fresh = append(fresh, m)
+		}
+	}
+	if answer != nil {
+		m := llm.Message{Parts: []llm.Part{{Text: answer.Text}}, ToolCalls: answer.ToolCalls}
+		d.answers[strings.TrimSpace(MessageText(&m))] = true
+	}
+	return fresh
+}
+
+// MessageText returns a message as text: its texts, a line for each image, and its tool calls.
+func MessageText(m *llm.Message) string {
+	var parts []string
+	for _, p := range m.Parts {
+		switch {
+		case p.Image != nil && len(p.Image.Data) > 0:
+			parts = append(parts, fmt.Sprintf("(image %s, %d bytes)", p.Image.MediaType, len(p.Image.Data)))
+		case p.Image != nil:
+			parts = append(parts, "(image "+p.Image.URL+")")
+		case p.Text != "":
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(append(parts, toolCalls(m.ToolCalls)...), "\n")
+}

@@ -1,0 +1,66 @@
+package transcript
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/journal"
+)
+
+// Turn is a turn of a strand with its replies, in the order of its calls.
+type Turn struct {
+	Strand  string
+	Number  int
+	Turned  *journal.Turned // nil if it was not recorded
+	Replies []*journal.Replied
+}
+
+// Name returns the name of the turn: 3, or 4.2/0 in a strand.
+func (t *Turn) Name() string { return TurnName(t.Strand, t.Number) }
+
+// TurnName returns the name of a turn.
+func TurnName(strand string, turn int) string { return strand + strconv.Itoa(turn) }
+
+// Turns returns the turns of an attempt in the order of a transcript: a fork is followed by
+// its strands, one after the other, whatever order they were played in.
+func Turns(entries []journal.Entry, attempt int) []*Turn {
+	var all []*Turn
+	byName := map[string]*Turn{}
+	at := func(t journal.Turn) *Turn {
+		name := TurnName(t.Strand, t.Turn)
+		if byName[name] == nil {
+			byName[name] = &Turn{Strand: t.Strand, Number: t.Turn}
+			all = append(all, byName[name])
+		}
+		return byName[name]
+	}
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if e.Attempt == attempt {
+				at(e.Turn).Turned = e
+			}
+		case *journal.Replied:
+			if e.Attempt == attempt {
+				t := at(e.Turn)
+				t.Replies = append(t.Replies, e)
+			}
+		}
+	}
+	for _, t := range all {
+		slices.SortStableFunc(t.Replies, func(a, b *journal.Replied) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	slices.SortStableFunc(all, func(a, b *Turn) int { return slices.Compare(a.path(), b.path()) })
+	return all
+}
+
+// path returns the numbers in the turn's name. They sort turns in the order of a transcript.
+func (t *Turn) path() (path []int) {
+	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
+		n, _ := strconv.Atoi(word) // the engine writes only numbers
+		path = append(path, n)
+	}
+	return append(path, t.Number)
+}
