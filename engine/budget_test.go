@@ -16,7 +16,7 @@ import (
 
 // An attempt costs up to maxTryCost, and a call makes up to three.
 const (
-	unit      = llm.Dollar / 1000
+	unit       = llm.Dollar / 1000
 	maxTryCost = 30 * unit
 )
 
