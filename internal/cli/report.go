@@ -39,7 +39,7 @@ type tableFlags struct {
 	CSV   string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
 	JSON  bool   `name:"json" help:"Print every table as JSON."`
 	HTML  string `name:"html" placeholder:"OUT" help:"Write a self-contained HTML page."`
-	Force bool   `help:"Overwrite existing files, even if parley did not write them."`
+	Force bool   `help:"Overwrite existing files, also files of other programs."`
 }
 
 // frugal is how much memory a reader of runs takes before it looks harder for what it can
