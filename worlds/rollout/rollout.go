@@ -9,6 +9,7 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/exhibit"
 	"parley/worlds/rollout/experience"
 	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
@@ -47,6 +48,9 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 	}
 	return envhttp.Probe(ctx, p)
 }
+
+// Exhibitor returns the part of a report that is special to rollouts.
+func (definition) Exhibitor() world.Exhibitor { return exhibit.New() }
 
 // StandIn plays for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {

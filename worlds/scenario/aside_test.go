@@ -16,7 +16,7 @@ func TestPrivateTalkIsSummedUp(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 4, func(s *script.Script) {
 		s.Window = 1
-		s.Talk = script.Talk{Bilateral: true, Most: 1, Rounds: 1}
+		s.Talk = script.Talk{Bilateral: true, Max: 1, Rounds: 1}
 	})
 	for name, c := range map[string]struct {
 		reply any
@@ -26,7 +26,7 @@ func TestPrivateTalkIsSummedUp(t *testing.T) {
 		"nobody wrote": {llm.KindTimeout, "Turn 1, Actor 0 to Actor 1: a word in private"},
 	} {
 		spoken := false
-		out := play(s, 0, answers(map[string]any{
+		out := playScript(s, 0, answers(map[string]any{
 			"opening": func(call world.Call) world.Reply {
 				if call.Seat == "a0" && !spoken {
 					spoken = true // in the first turn only

@@ -107,7 +107,7 @@ func TestOldFolders(t *testing.T) {
 			all := parts(t, path)
 			dir := folderOf(t, all)
 			p, s := loaded(t, filepath.Join(dir, "plan.yaml"))
-			if out := play(s, 0, nil); out.failure != "" || out.outcome.Failed != "" {
+			if out := playScript(s, 0, nil); out.failure != "" || out.outcome.Failed != "" {
 				t.Error(out.failure, out.outcome.Failed)
 			}
 			got := strings.ReplaceAll(filepath.ToSlash(strings.Join(p.Advice, "\n")), filepath.ToSlash(dir)+"/", "") + "\n"

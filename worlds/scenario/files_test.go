@@ -18,14 +18,14 @@ func told(t *testing.T) (*played, world.Played) {
 	t.Helper()
 	s := stage(3, 2, func(s *script.Script) {
 		s.Name = "Test <b>of</b> files"
-		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Most: 2, Rounds: 1}
+		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Max: 2, Rounds: 1}
 		warning := 5.0
 		s.Metrics = []script.Metric{numeric("tension"), numeric("candour"), numeric("calm")}
 		s.Metrics[0].Warning, s.Metrics[1].ActorSpecific = &warning, true
 		s.Events = []script.Event{{Name: "storm", Description: "It rains.", Type: script.Scheduled, Turns: []int{2}, Once: true}}
 		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckWorld, Severity: "high"}}, Summary: true, Reports: true}
 	})
-	out := play(s, 0, answers(map[string]any{
+	out := playScript(s, 0, answers(map[string]any{
 		"opening@a0":     `{"public_statement":"Hear me.\n# A heading of mine ![x](http://a) <script>","messages":[{"to":"a1","text":"Between us."}],"coalition":{"members":["a1","a2"],"purpose":"One line."}}`,
 		"opening":        `{"public_statement":"","messages":[],"coalition":{"members":[],"purpose":""}}`,
 		"answer":         `{"reply":"So be it."}`,
@@ -112,12 +112,12 @@ func toldOf(notes []world.Note) (told []world.TranscriptEntry) {
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	out, p := told(t)
-	show, ok := definition{}.Story(p, toldOf(out.notes))[0].Show.(world.Replay)
-	if !ok || len(show.Frames) != 3 || show.Frames[0].Title != "The start" || show.Frames[2].Title != "Turn 2 of 2" {
-		t.Fatalf("%+v", show)
+	replay, ok := definition{}.Story(p, toldOf(out.notes))[0].Show.(world.Replay)
+	if !ok || len(replay.Frames) != 3 || replay.Frames[0].Title != "The start" || replay.Frames[2].Title != "Turn 2 of 2" {
+		t.Fatalf("%+v", replay)
 	}
 	var lines []string
-	for _, l := range show.Frames[2].Lines {
+	for _, l := range replay.Frames[2].Lines {
 		first, _, _ := strings.Cut(l.Text, "\n")
 		lines = append(lines, l.Who+">"+l.To+": "+first)
 	}
@@ -131,7 +131,7 @@ func TestReplay(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
-	if svg := show.Frames[2].SVG; !strings.Contains(svg, "Actor 0 to Actor 1: 1") || !strings.Contains(svg, "coalition of Actor 0, Actor 1, Actor 2") || !strings.Contains(svg, "Actor 0 spoke in public") {
+	if svg := replay.Frames[2].SVG; !strings.Contains(svg, "Actor 0 to Actor 1: 1") || !strings.Contains(svg, "coalition of Actor 0, Actor 1, Actor 2") || !strings.Contains(svg, "Actor 0 spoke in public") {
 		t.Error(svg)
 	}
 }

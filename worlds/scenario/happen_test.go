@@ -9,6 +9,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -25,12 +26,12 @@ func fired(t *testing.T, turns, deal int, value string, events ...script.Event) 
 	if value == "" {
 		metric = `{"evidence":"","known":false,"value":0}`
 	}
-	out := play(s, deal, answers(map[string]any{"metric": metric}))
+	out := playScript(s, deal, answers(map[string]any{"metric": metric}))
 	if out.failure != "" {
 		t.Fatal(out.failure)
 	}
 	got := map[string][]int{}
-	for _, f := range of[Fired](t, out, "event") {
+	for _, f := range of[record.Event](t, out, "event") {
 		got[f.Name] = append(got[f.Name], f.Turn)
 	}
 	return got
@@ -115,8 +116,8 @@ func TestBlackSwan(t *testing.T) {
 	t.Parallel()
 	for p, want := range map[float64]int{0: 0, 1: 5} {
 		s := stage(1, 5, func(s *script.Script) { s.BlackSwan = p })
-		out := play(s, 0, answers(map[string]any{"update": `{"black_swan":"The moon is gone.","state":"Darkness.","key_changes":[],"consequences":[],"hidden":[]}`}))
-		if got := of[Fired](t, out, "event"); len(got) != want || want > 0 && got[0].Type != "black_swan" {
+		out := playScript(s, 0, answers(map[string]any{"update": `{"black_swan":"The moon is gone.","state":"Darkness.","key_changes":[],"consequences":[],"hidden":[]}`}))
+		if got := of[record.Event](t, out, "event"); len(got) != want || want > 0 && got[0].Type != "black_swan" {
 			t.Errorf("probability %v: %v", p, got)
 		}
 		if n := len(contains(out.calls, "that nobody foresaw: invent it")); n != want {
@@ -135,7 +136,7 @@ func TestUntoldIsToldLater(t *testing.T) {
 	updates := 0
 	reply := func(fails func(n int) bool) *played {
 		updates = 0
-		return play(s, 0, func(c world.Call) world.Reply {
+		return playScript(s, 0, func(c world.Call) world.Reply {
 			if c.Label != "update" {
 				return good(c)
 			}
@@ -152,8 +153,8 @@ func TestUntoldIsToldLater(t *testing.T) {
 			told++
 		}
 	}
-	worlds := of[World](t, out, "world")
-	if told != 2 || len(of[Fired](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
+	worlds := of[record.World](t, out, "world")
+	if told != 2 || len(of[record.Event](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
 		t.Errorf("told %d times, worlds %+v, %+v", told, worlds, out.outcome)
 	}
 	out = reply(func(n int) bool { return n >= 2 })
@@ -181,14 +182,14 @@ func TestEndsOnCondition(t *testing.T) {
 			s.End = []script.Condition{{Metric: "tension", Op: ">=", Value: "9"}}
 		})
 		known := fmt.Sprintf(`{"evidence":"","known":%v,"value":%s}`, c.value != "", cmp.Or(c.value, "0"))
-		out := play(s, 0, answers(map[string]any{"metric": known, "update": `{"state":"war war war war war war war war war","key_changes":[],"consequences":[],"hidden":[]}`}))
-		rec, ok := out.outcome.Data.(Record)
+		out := playScript(s, 0, answers(map[string]any{"metric": known, "update": `{"state":"war war war war war war war war war","key_changes":[],"consequences":[],"hidden":[]}`}))
+		rec, ok := out.outcome.Data.(record.Outcome)
 		if !ok || rec.Turns != c.want {
 			t.Errorf("%s: %d turns (%s), want %d", name, rec.Turns, rec.Ended, c.want)
 		}
 		// What a model measures is known only when the next turn is decided; words are at once.
 		dropped := c.want < 6 && c.by == script.ByModel
-		if got := len(of[Dropped](t, out, "dropped")) > 0; got != dropped {
+		if got := len(of[record.Dropped](t, out, "dropped")) > 0; got != dropped {
 			t.Errorf("%s: dropped %v", name, got)
 		}
 		if n := out.count("decision"); n != 2*c.want && !dropped {

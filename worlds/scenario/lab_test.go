@@ -15,6 +15,7 @@ import (
 	"parley/internal/dialect/sim/jsongen"
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/play"
 	"parley/worlds/scenario/script"
 )
 
@@ -41,13 +42,13 @@ type lab struct {
 	out    *played
 }
 
-// play plays a script with answers; a nil answer is a good one.
-func play(s *script.Script, deal int, answer func(world.Call) world.Reply) *played {
+// playScript plays a script with answers; a nil answer is a good one.
+func playScript(s *script.Script, deal int, answer func(world.Call) world.Reply) *played {
 	if answer == nil {
 		answer = good
 	}
 	l := lab{answer: answer, out: &played{}}
-	l.out.ticks = l.run(world.Begin(newGame(s), world.Deal{Seed: 7, Number: deal}), 0)
+	l.out.ticks = l.run(world.Begin(play.New(s), world.Deal{Seed: 7, Number: deal}), 0)
 	return l.out
 }
 

@@ -8,60 +8,9 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
-
-func TestMeasureText(t *testing.T) {
-	t.Parallel()
-	wide := []float64{-1e30, 1e30}
-	keyword := func(scoring string, words ...string) script.Metric {
-		return script.Metric{Type: script.Continuous, Range: wide, Extraction: script.Extraction{Type: script.ByKeyword, Keywords: words, Scoring: scoring}}
-	}
-	pattern := func(p string) script.Metric {
-		return script.Metric{Type: script.Continuous, Range: wide, Extraction: script.Extraction{Type: script.ByPattern, Pattern: p}}
-	}
-	levels := script.Metric{Type: script.Categorical, Categories: []string{"low", "High"}, Extraction: script.Extraction{Type: script.ByPattern, Pattern: `alert: (\w+)`}}
-	narrow := keyword("count", "war")
-	narrow.Range = []float64{0, 2}
-	for name, c := range map[string]struct {
-		metric script.Metric
-		text   string
-		want   string // the value, or why it is not known
-	}{
-		"count":             {keyword("count", "war", "peace"), "War, warfare and peace.", "3"},
-		"count of none":     {keyword("count", "war"), "Peace.", "0"},
-		"presence":          {keyword("presence", "war"), "war war", "1"},
-		"no presence":       {keyword("presence", "war"), "peace", "0"},
-		"density":           {keyword("density", "war"), "war and peace at last", "20"},
-		"density of none":   {keyword("density", "war"), "", "0"},
-		"out of range":      {narrow, "war war war", "out of range"},
-		"pattern":           {pattern(`(\d+) percent`), "first 10 percent, then 45 PERCENT", "45"},
-		"first group":       {pattern(`(?:level (\d+)|stage (\d+))`), "stage 7", "7"},
-		"no group":          {pattern(`\d+`), "it is 12", "12"},
-		"no match":          {pattern(`(\d+) percent`), "none", "nothing matches the pattern"},
-		"thousands":         {pattern(`([\d,]+) people`), "1,204,000 people", "1.204e+06"},
-		"power":             {pattern(`(10\^\d+) operations`), "10^25 operations", "1e+25"},
-		"too great a power": {pattern(`(10\^\d+)`), "10^999", "what matches is no value"},
-		"no number":         {pattern(`is (\w+)`), "is large", "what matches is no value"},
-		"category":          {levels, "alert: HIGH", "1"},
-		"no category":       {levels, "alert: purple", "what matches is no value"},
-	} {
-		v := measureText(&c.metric, c.text, 1)
-		got := v.unknown
-		if v.value.Known {
-			got = fmt.Sprint(v.value.Number)
-		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-	manual := script.Metric{Type: script.Boolean, Extraction: script.Extraction{Type: script.ByHand, Values: []string{"true", "", "no"}}}
-	for turn, want := range []script.Value{{}, {Known: true, Number: 1, Text: "true"}, {}, {Known: true, Text: "false"}, {}} {
-		if got := measureText(&manual, "", turn); got.value != want {
-			t.Errorf("by hand, turn %d: %+v", turn, got)
-		}
-	}
-}
 
 // TestModelMetrics: a value outside its range, a word that is no category, a failure and
 // "not known" are all unknown, and never 0.
@@ -90,8 +39,8 @@ func TestModelMetrics(t *testing.T) {
 		{truth, `{"evidence":"e","known":true,"value":false}`, 0, ""},
 	} {
 		s := stage(1, 1, func(s *script.Script) { s.Metrics = []script.Metric{c.metric} })
-		out := play(s, 0, answers(map[string]any{"metric": c.reply}))
-		notes := of[Metric](t, out, "metric")
+		out := playScript(s, 0, answers(map[string]any{"metric": c.reply}))
+		notes := of[record.Metric](t, out, "metric")
 		last := notes[len(notes)-1]
 		if (last.Value == nil) != (c.unknown != "") || last.Value != nil && *last.Value != c.want || !strings.Contains(last.Unknown, c.unknown) {
 			t.Errorf("%s %v: %+v, want %v %s", c.metric.Type, c.reply, last, c.want, c.unknown)
@@ -100,7 +49,7 @@ func TestModelMetrics(t *testing.T) {
 		for _, sc := range out.outcome.Scores {
 			name, want := c.metric.Name, c.want
 			if len(c.metric.Categories) > 0 { // the share of each
-				name, want = share(name, c.metric.Categories[int(c.want)]), 1
+				name, want = record.CategoryScore(name, c.metric.Categories[int(c.want)]), 1
 			}
 			scored = scored || sc.Name == name && sc.Value == want
 		}
@@ -121,7 +70,7 @@ func TestActorMetricsAndThresholds(t *testing.T) {
 	})
 	values := []string{"9", "null", "5", "4", "1"} // from turn 0; null is not known
 	turn := 0
-	out := play(s, 0, func(c world.Call) world.Reply {
+	out := playScript(s, 0, func(c world.Call) world.Reply {
 		switch c.Label {
 		case "metric health":
 			turn++
@@ -133,7 +82,7 @@ func TestActorMetricsAndThresholds(t *testing.T) {
 		return good(c)
 	})
 	var got []string
-	for _, th := range of[Threshold](t, out, "threshold") {
+	for _, th := range of[record.Threshold](t, out, "threshold") {
 		got = append(got, fmt.Sprint(th.Turn, th.Level, th.Limit))
 	}
 	if want := []string{"2warning5", "4critical2"}; !reflect.DeepEqual(got, want) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/world/worldtest"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -19,7 +20,7 @@ func TestScenarioIsAWorld(t *testing.T) {
 		words := numeric("words")
 		words.Extraction = script.Extraction{Type: script.ByKeyword, Keywords: []string{"a"}, Scoring: "density"}
 		s.Metrics = []script.Metric{own, words}
-		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Most: 2, Rounds: 2}
+		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Max: 2, Rounds: 2}
 		s.Window, s.Reflect, s.BlackSwan = 1, true, 0.5
 		s.Events = []script.Event{{Name: "e", Description: "It happens.", Type: script.Random, Probability: new(0.5)}}
 		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckWorld, Severity: "low"}}, MaxIssues: 25}
@@ -66,11 +67,11 @@ func TestExamplesPlay(t *testing.T) {
 		if len(p.Advice) > 0 {
 			t.Errorf("%s: %v", plan, p.Advice)
 		}
-		out := play(s, 0, nil)
+		out := playScript(s, 0, nil)
 		if out.failure != "" || out.outcome.Failed != "" {
 			t.Errorf("%s: %s%s", plan, out.failure, out.outcome.Failed)
 		}
-		if worlds := of[World](t, out, "world"); len(worlds) == 0 || worlds[0].State == "" {
+		if worlds := of[record.World](t, out, "world"); len(worlds) == 0 || worlds[0].State == "" {
 			t.Errorf("%s: nothing happened", plan)
 		}
 	}
@@ -89,11 +90,11 @@ func TestLatency(t *testing.T) {
 		})
 	}
 	const turns = 20
-	out := play(shape(turns), 0, nil)
+	out := playScript(shape(turns), 0, nil)
 	if per := float64(out.ticks) / turns; per > 2.1 {
 		t.Errorf("%d turns take %d latencies: %.2f a turn", turns, out.ticks, per)
 	}
-	if steady := out.ticks - play(shape(turns-1), 0, nil).ticks; steady != 2 {
+	if steady := out.ticks - playScript(shape(turns-1), 0, nil).ticks; steady != 2 {
 		t.Errorf("one more turn takes %d latencies", steady)
 	}
 	// 7 decisions, an account, 9 metrics, a check; 9 metrics more at the start, and summaries.
@@ -118,11 +119,11 @@ func TestLatencyWithTalk(t *testing.T) {
 		{"a coalition beside three rounds", 3, true, 6},
 	} {
 		s := stage(4, 10, func(s *script.Script) {
-			s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: c.coalitions, Most: 2, Rounds: c.rounds}
+			s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: c.coalitions, Max: 2, Rounds: c.rounds}
 			s.Metrics = []script.Metric{numeric("m")}
 			s.Window = 100
 		})
-		out := play(s, 0, answers(map[string]any{
+		out := playScript(s, 0, answers(map[string]any{
 			"opening": `{"public_statement":"Hello","messages":[{"to":"a1","text":"Hi"},{"to":"a2","text":"Hi"}],"coalition":{"members":["a2","a3"],"purpose":"Peace"}}`,
 			"answer":  `{"reply":"Yes."}`, "coalition": `{"answer":"Yes.","accept":true}`, "joint": `{"agreement":"So be it.","joint_statement":"We agree."}`,
 		}))

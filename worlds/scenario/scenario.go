@@ -1,20 +1,7 @@
-// Package scenario plays policy simulations: actors with goals of their own decide turn
-// by turn, a narrator writes what comes of it, and metrics and checks are taken of every
-// turn.
+// Package scenario is the kind of policy simulations: actors with their own goals decide turn
+// by turn, a narrator writes what follows, and metrics and checks are taken after every turn.
 //
-// A turn is what actors say to each other (public statements, exchanges between two,
-// coalitions), their decisions, and the narrator's account of what follows. All actors
-// speak and decide at the same moment: nobody sees what another decides in the same turn.
-// What a turn came to is measured and checked while the next one is being decided, so
-// that measuring takes no time.
-//
-// What it promises: an actor is told what everybody can read, what it alone knows, and
-// what was said to it, and nothing else; a call that fails is silence and never an
-// action, a value or a finding; what is not known stays unknown and is never 0; chance
-// depends on the deal alone, and an event that happens once does so once.
-//
-// It is not for judging whether a scenario is a good one, nor for reading files: package
-// folder does that before play.
+// Package folder reads the files of a scenario, play plays it, and show shows it.
 package scenario
 
 import (
@@ -22,9 +9,14 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/scenario/folder"
+	"parley/worlds/scenario/play"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
+	"parley/worlds/scenario/show"
+	"parley/worlds/scenario/standin"
 )
 
 // Kind is the family of scenarios.
@@ -143,5 +135,63 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGame(s), nil
+	return play.New(s), nil
+}
+
+// Dealt is which scenario it is. What a plan sets in it is what is compared, and luck is
+// chance's.
+func (definition) Dealt(p *Params) (what string, whole bool) {
+	s, err := p.script()
+	if err != nil {
+		return "", false
+	}
+	return s.Name, false
+}
+
+// StandIn plays for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return standin.Play(model, req, seed)
+}
+
+// Exhibitor makes the exhibits of a report.
+func (definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
+
+// Story shows an episode turn by turn.
+func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	return show.Story(world.NotesOf(entries))
+}
+
+// Files writes an episode as files for people to read.
+func (definition) Files(p world.Played, notes []world.Note) map[string]string {
+	return show.Files(p, notes)
+}
+
+// Measures are the scores of a scenario: its metrics, and what is counted besides.
+func (definition) Measures(p *Params) []world.Measure {
+	s, err := p.script()
+	if err != nil {
+		return nil
+	}
+	actors := make([]string, len(s.Actors))
+	for i, a := range s.Actors {
+		actors[i] = a.ShortName
+	}
+	var all []world.Measure
+	for _, m := range s.Metrics {
+		var seats []string
+		if m.ActorSpecific {
+			seats = actors
+		}
+		for _, category := range m.Categories {
+			all = append(all, world.Measure{Name: record.CategoryScore(m.Name, category), Seats: seats, Bounds: world.Share()})
+		}
+		if len(m.Categories) == 0 {
+			all = append(all, world.Measure{Name: m.Name, Seats: seats, Bounds: record.Bounds(m.Range, m.Type == script.Boolean)})
+		}
+	}
+	all = append(all, world.Measure{Name: "turns", Bounds: world.Bounds{High: float64(s.Turns)}})
+	if len(s.Validation.Checks) > 0 {
+		all = append(all, world.Measure{Name: "issues", Bounds: world.AtLeast0()})
+	}
+	return all
 }

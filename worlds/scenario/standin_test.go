@@ -25,7 +25,7 @@ func TestStandIn(t *testing.T) {
 			s.Actors[i].Goals = []string{fmt.Sprintf("Keep bridge %d open", i)}
 		}
 		s.State = "The reservoir stands at 46 percent."
-		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Most: 2, Rounds: 2}
+		s.Talk = script.Talk{Statements: true, Bilateral: true, Coalitions: true, Max: 2, Rounds: 2}
 		s.Window, s.Reflect, s.BlackSwan = 1, true, 0.5
 		s.Events = []script.Event{{Name: "storm", Description: "A storm floods the valley.", Type: script.Random, Probability: new(1.0)}}
 		s.Validation = script.Validation{MaxIssues: 1000}

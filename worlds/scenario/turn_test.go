@@ -9,6 +9,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -41,9 +42,9 @@ func TestChecks(t *testing.T) {
 				c.change(&s.Validation)
 			}
 		})
-		out := play(s, 0, answers(map[string]any{"check": c.reply}))
-		rec, _ := out.outcome.Data.(Record)
-		notes := of[Finding](t, out, "check")
+		out := playScript(s, 0, answers(map[string]any{"check": c.reply}))
+		rec, _ := out.outcome.Data.(record.Outcome)
+		notes := of[record.Finding](t, out, "check")
 		if rec.Turns != c.turns || len(notes) != c.notes || (out.outcome.Failed != "") != c.failed {
 			t.Errorf("%s: %d turns, %d findings, failed %q", name, rec.Turns, len(notes), out.outcome.Failed)
 		}
@@ -68,10 +69,10 @@ func TestEveryCheckAsks(t *testing.T) {
 	} {
 		s := stage(2, 1, func(s *script.Script) {
 			s.Actors[0].Constraints, s.Actors[0].Private, s.Actors[0].Goals = []string{"never borrow"}, []string{"the hidden door"}, []string{"grow"}
-			s.Talk = script.Talk{Bilateral: true, Most: 1, Rounds: 1}
+			s.Talk = script.Talk{Bilateral: true, Max: 1, Rounds: 1}
 			s.Validation = script.Validation{Checks: []script.Check{{Name: check, Severity: "low"}}, Rules: []string{"No magic."}}
 		})
-		out := play(s, 0, answers(map[string]any{
+		out := playScript(s, 0, answers(map[string]any{
 			"opening":  `{"messages":[{"to":"a1","text":"words for one"}]}`,
 			"decision": `{"reasoning":"why","long_term_goals":[],"short_term_goals":[],"action":"my deed"}`,
 			"update":   `{"state":"The new world.","key_changes":[],"consequences":[],"hidden":[]}`,
@@ -92,10 +93,10 @@ func TestEveryCheckAsks(t *testing.T) {
 func TestInformationCheckReadsOnePair(t *testing.T) {
 	t.Parallel()
 	s := stage(6, 1, func(s *script.Script) {
-		s.Talk = script.Talk{Bilateral: true, Coalitions: true, Most: 2, Rounds: 1}
+		s.Talk = script.Talk{Bilateral: true, Coalitions: true, Max: 2, Rounds: 1}
 		s.Validation = script.Validation{Checks: []script.Check{{Name: script.CheckInformation, Severity: "low"}}}
 	})
-	out := play(s, 0, answers(map[string]any{
+	out := playScript(s, 0, answers(map[string]any{
 		"opening@a0": `{"messages":[{"to":"a1","text":"for the pair"}],"coalition":{"members":["a1","a2"],"purpose":"for the three"}}`,
 		"opening":    `{"messages":[],"coalition":{"members":[],"purpose":""}}`,
 	}))
@@ -118,8 +119,8 @@ func TestInformationCheckReadsOnePair(t *testing.T) {
 func TestOneRefusalIsEnough(t *testing.T) {
 	t.Parallel()
 	for accepts, want := range map[string]bool{"a1 a2": true, "a1": false, "a2": false, "": false} {
-		s := stage(3, 1, func(s *script.Script) { s.Talk = script.Talk{Coalitions: true, Most: 1, Rounds: 1} })
-		out := play(s, 0, answers(map[string]any{
+		s := stage(3, 1, func(s *script.Script) { s.Talk = script.Talk{Coalitions: true, Max: 1, Rounds: 1} })
+		out := playScript(s, 0, answers(map[string]any{
 			"opening@a0": `{"coalition":{"members":["a1","a2"],"purpose":"peace"}}`,
 			"opening":    `{"coalition":{"members":[],"purpose":""}}`,
 			"coalition": func(c world.Call) world.Reply {
@@ -127,7 +128,7 @@ func TestOneRefusalIsEnough(t *testing.T) {
 			},
 			"joint": `{"agreement":"peace","joint_statement":"Peace to all."}`,
 		}))
-		if pacts := of[Coalition](t, out, "coalition"); len(pacts) != 1 || pacts[0].Formed != want || (pacts[0].Statement != "") != want {
+		if pacts := of[record.Coalition](t, out, "coalition"); len(pacts) != 1 || pacts[0].Formed != want || (pacts[0].Statement != "") != want {
 			t.Errorf("%q accept: %+v", accepts, pacts)
 		}
 	}
@@ -145,7 +146,7 @@ func TestGoalsEvolve(t *testing.T) {
 		`{"reasoning":"","long_term_goals":["peace"],"short_term_goals":[],"action":"I rest."}`,
 	}
 	n := 0
-	out := play(s, 0, func(c world.Call) world.Reply {
+	out := playScript(s, 0, func(c world.Call) world.Reply {
 		if c.Label != "decision" {
 			return good(c)
 		}
@@ -153,16 +154,16 @@ func TestGoalsEvolve(t *testing.T) {
 		return answers(map[string]any{"decision": replies[n-1]})(c)
 	})
 	var got []string
-	for _, d := range of[Decision](t, out, "decision") {
+	for _, d := range of[record.Decision](t, out, "decision") {
 		got = append(got, fmt.Sprint(d.Turn, d.Added, d.Dropped))
 	}
 	if want := []string{"1 [roses] [bread]", "3 [] []", "4 [] [roses]"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("decisions %q, want %q", got, want)
 	}
-	if sil := of[Silence](t, out, "silence"); len(sil) != 1 || sil[0].Turn != 2 || sil[0].Failed != llm.KindTimeout {
+	if sil := of[record.Silence](t, out, "silence"); len(sil) != 1 || sil[0].Turn != 2 || sil[0].Failed != llm.KindTimeout {
 		t.Errorf("silences %+v", sil)
 	}
-	rec, _ := out.outcome.Data.(Record)
+	rec, _ := out.outcome.Data.(record.Outcome)
 	if !reflect.DeepEqual(rec.Goals["a0"], []string{"peace"}) {
 		t.Errorf("at the end %v", rec.Goals)
 	}
@@ -178,7 +179,7 @@ func TestWindow(t *testing.T) {
 	const turns, window = 7, 2
 	s := stage(1, turns, func(s *script.Script) { s.Window = window })
 	n := 0
-	out := play(s, 0, func(c world.Call) world.Reply {
+	out := playScript(s, 0, func(c world.Call) world.Reply {
 		switch c.Label {
 		case "update":
 			n++
@@ -221,9 +222,9 @@ func TestWindow(t *testing.T) {
 func TestTalkIsBounded(t *testing.T) {
 	t.Parallel()
 	s := stage(4, 1, func(s *script.Script) {
-		s.Talk = script.Talk{Bilateral: true, Coalitions: true, Most: 2, Rounds: 1}
+		s.Talk = script.Talk{Bilateral: true, Coalitions: true, Max: 2, Rounds: 1}
 	})
-	out := play(s, 0, answers(map[string]any{
+	out := playScript(s, 0, answers(map[string]any{
 		"opening@a0": `{"messages":[{"to":"a0","text":"me"},{"to":"mars","text":"x"},{"to":"a1","text":"one"},{"to":"a1","text":"again"},{"to":"a2","text":"two"},{"to":"a3","text":"three"}],"coalition":{"members":["a1"],"purpose":"too small"}}`,
 		"opening@a1": `{"messages":[{"to":"a0","text":"back"},{"to":"a2","text":""}],"coalition":{"members":["a2","a3","a3","a1"],"purpose":"fine"}}`,
 		"opening@a2": `{"messages":[],"coalition":{"members":["a3","a1"],"purpose":"the same"}}`,
@@ -243,7 +244,7 @@ func TestTalkIsBounded(t *testing.T) {
 	if !reflect.DeepEqual(said, want) {
 		t.Errorf("said %q", said)
 	}
-	pacts := of[Coalition](t, out, "coalition")
+	pacts := of[record.Coalition](t, out, "coalition")
 	if len(pacts) != 1 || pacts[0].Formed || !reflect.DeepEqual(pacts[0].Members, []string{"a1", "a2", "a3"}) || len(pacts[0].Answers) != 2 || out.count("joint") != 0 {
 		t.Errorf("coalitions %+v", pacts)
 	}
@@ -255,7 +256,7 @@ func TestDeaf(t *testing.T) {
 	s := stage(2, 3, func(s *script.Script) {
 		s.Talk, s.Actors[1].Deaf = script.Talk{Statements: true}, true
 	})
-	out := play(s, 0, answers(map[string]any{"opening": `{"public_statement":"hear, hear"}`}))
+	out := playScript(s, 0, answers(map[string]any{"opening": `{"public_statement":"hear, hear"}`}))
 	readers := map[string]int{}
 	for _, i := range contains(out.calls, "hear, hear") {
 		readers[out.calls[i].Seat]++

@@ -6,6 +6,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/record"
 	"parley/worlds/scenario/script"
 )
 
@@ -57,8 +58,8 @@ func TestUnknownIsNoScore(t *testing.T) {
 	} {
 		by := map[string]any{"metric": `{"evidence":"","known":true,"value":1}`}
 		maps.Copy(by, c.by)
-		p := play(measuredStage(2), 0, answers(by))
-		rec, _ := p.outcome.Data.(Record)
+		p := playScript(measuredStage(2), 0, answers(by))
+		rec, _ := p.outcome.Data.(record.Outcome)
 		if p.failure != "" || p.outcome.Failed != c.failed || rec.Untold != c.untold || rec.Unanswered != c.unanswered {
 			t.Errorf("%s: failed %q %q, %d untold, %d unanswered", c.name, p.failure, p.outcome.Failed, rec.Untold, rec.Unanswered)
 		}
@@ -77,7 +78,7 @@ func TestUnknownIsNoScore(t *testing.T) {
 // was played.
 func TestOneTurnUntold(t *testing.T) {
 	t.Parallel()
-	p := play(measuredStage(1), 0, answers(map[string]any{"update": llm.KindTooLong}))
+	p := playScript(measuredStage(1), 0, answers(map[string]any{"update": llm.KindTooLong}))
 	if want := "the narrator never wrote anything: too_long (1 of 1 calls)"; p.outcome.Failed != want || len(p.outcome.Scores) > 0 {
 		t.Errorf("%q, %v", p.outcome.Failed, p.outcome.Scores)
 	}

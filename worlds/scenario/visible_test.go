@@ -115,7 +115,7 @@ func TestVisibility(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := &aviary{t: t, size: rapid.IntRange(2, 4).Draw(t, "actors")}
 		s := stage(a.size, 3, func(s *script.Script) {
-			s.Talk = script.Talk{Statements: rapid.Bool().Draw(t, "statements"), Bilateral: true, Coalitions: a.size > 2, Most: rapid.IntRange(1, 4).Draw(t, "most"), Rounds: rapid.IntRange(1, 3).Draw(t, "rounds")}
+			s.Talk = script.Talk{Statements: rapid.Bool().Draw(t, "statements"), Bilateral: true, Coalitions: a.size > 2, Max: rapid.IntRange(1, 4).Draw(t, "most"), Rounds: rapid.IntRange(1, 3).Draw(t, "rounds")}
 			s.Reflect, s.Window = true, rapid.IntRange(1, 3).Draw(t, "window")
 			for i := range s.Actors {
 				s.Actors[i].Private = []string{a.word(i)}
@@ -123,7 +123,7 @@ func TestVisibility(t *testing.T) {
 			}
 			s.Validation.Checks = []script.Check{{Name: script.CheckInformation, Severity: "low"}}
 		})
-		out := play(s, 0, a.answer)
+		out := playScript(s, 0, a.answer)
 		if out.failure != "" {
 			t.Fatal(out.failure)
 		}
@@ -155,9 +155,9 @@ func TestNarratorIsToldNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 2, func(s *script.Script) {
 		s.Actors[0].Private = []string{"the vault is empty"}
-		s.Talk = script.Talk{Bilateral: true, Most: 1, Rounds: 1}
+		s.Talk = script.Talk{Bilateral: true, Max: 1, Rounds: 1}
 	})
-	out := play(s, 0, answers(map[string]any{
+	out := playScript(s, 0, answers(map[string]any{
 		"opening": `{"messages":[{"to":"a1","text":"private words"}]}`, "answer": `{"reply":"private answer"}`,
 		"decision": `{"reasoning":"my real reason","long_term_goals":["goal"],"short_term_goals":[],"action":"the visible deed"}`,
 	}))
@@ -187,7 +187,7 @@ func TestSimultaneous(t *testing.T) {
 	did := func(c world.Call) world.Reply {
 		return world.Reply{JSON: json.RawMessage(fmt.Sprintf(`{"reasoning":"","long_term_goals":[],"short_term_goals":[],"action":"deed of %s"}`, c.Seat))}
 	}
-	out := play(s, 0, answers(map[string]any{"opening": said, "decision": did}))
+	out := playScript(s, 0, answers(map[string]any{"opening": said, "decision": did}))
 	for _, c := range out.calls {
 		text := c.Ask.Messages[0].Text() + c.Ask.Messages[1].Text()
 		if c.Label == "opening" && strings.Contains(text, "statement of") || c.Label == "decision" && strings.Contains(text, "deed of") {

@@ -97,6 +97,29 @@ func groups(all ...world.Group) (world.Plan, error) {
 	return world.Blocks(world.Block{Groups: all, Rounds: 1})
 }
 
+// GroupOf names the group of an episode: its task or, without an environments file, its
+// environment and deal. Cells of a matrix have groups of their own.
+func GroupOf(spec world.Spec) (string, error) {
+	var p struct {
+		Env  string
+		Task *Task
+	}
+	if spec.Kind == "" && spec.Params == nil {
+		return "", nil // what is known of it was lost
+	}
+	if err := json.Unmarshal(spec.Params, &p); err != nil {
+		return "", fmt.Errorf("rollout: params: %w", err)
+	}
+	name := fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
+	if p.Task != nil {
+		name = p.Task.Group
+	}
+	if spec.Cell != "" {
+		name = spec.Cell + " " + name
+	}
+	return name, nil
+}
+
 // tasks reads back what load wrote.
 func (p *Params) tasks() (all []Task, err error) {
 	for line := range strings.Lines(p.Tasks) {

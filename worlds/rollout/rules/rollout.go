@@ -13,7 +13,7 @@
 // carries the acts out. It is not for training: advantages are the trainer's.
 //
 // The flow: Play tries, a try asks and steps (play.go), the ledger gives rewards to answers
-// (ledger.go), and the outcome holds the rows. Package protocol has the words between the
+// (rewards.go), and the outcome holds the rows. Package protocol has the words between the
 // two sides; plan.go makes groups and tasks into episodes; experience.go picks what agents
 // are told of earlier ones. For readers: exhibit.go and what begins like it are the report,
 // story.go an episode step by step.
@@ -49,9 +49,6 @@ func (Definition) Seats(p *Params) ([]string, error) {
 	}
 	return p.Seats, nil
 }
-
-// Exhibitor begins the part of a report.
-func (Definition) Exhibitor() world.Exhibitor { return &gallery{} }
 
 // Measures are the scores of an episode. What environments pay is theirs to say.
 func (Definition) Measures(p *Params) []world.Measure {

@@ -2,7 +2,6 @@ package trajectory
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"sort"
 
 	"parley/journal"
-	"parley/world"
 	"parley/worlds/rollout/rules"
 )
 
@@ -121,7 +119,7 @@ func (g *Groups) of(episode int) (*group, error) {
 
 // group makes the group that place i is in.
 func (s *stage) group(i int) (*group, error) {
-	name, err := GroupOf(s.Specs.At(i))
+	name, err := rules.GroupOf(s.Specs.At(i))
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +167,7 @@ func (s *stage) count() (n int, err error) {
 	seen := map[string]bool{}
 	for _, spec := range s.Specs.Distinct() {
 		spec.Deal = 0 // rounds differ in it
-		name, err := GroupOf(spec)
+		name, err := rules.GroupOf(spec)
 		if err != nil {
 			return 0, err
 		}
@@ -190,7 +188,7 @@ func (s *stage) share() (int, error) {
 	}
 	s.shared = map[string][]int{}
 	for i, spec := range s.Specs.All() {
-		name, err := GroupOf(spec)
+		name, err := rules.GroupOf(spec)
 		if err != nil {
 			return 0, err
 		}
@@ -221,29 +219,6 @@ func (s *stage) all() iter.Seq2[*group, error] {
 			i += len(of.members)
 		}
 	}
-}
-
-// GroupOf names the group of an episode: its task or, without an environments file, its
-// environment and deal. Cells of a matrix have groups of their own.
-func GroupOf(spec world.Spec) (string, error) {
-	var p struct {
-		Env  string
-		Task *rules.Task
-	}
-	if spec.Kind == "" && spec.Params == nil {
-		return "", nil // what is known of it was lost
-	}
-	if err := json.Unmarshal(spec.Params, &p); err != nil {
-		return "", fmt.Errorf("trajectory: params: %w", err)
-	}
-	name := fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
-	if p.Task != nil {
-		name = p.Task.Group
-	}
-	if spec.Cell != "" {
-		name = spec.Cell + " " + name
-	}
-	return name, nil
 }
 
 // Read reads a complete group of the run in src, as far as f wants it: nil, and why, where it

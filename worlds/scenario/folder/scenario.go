@@ -32,7 +32,7 @@ type situation struct {
 	Statements *bool    `json:"enable_public_statements"`
 	Bilateral  *bool    `json:"enable_bilateral_communication"`
 	Coalitions *bool    `json:"enable_coalition_formation"`
-	Most       *int     `json:"max_communications_per_turn"`
+	Max        *int     `json:"max_communications_per_turn"`
 	Rounds     *int     `json:"bilateral_rounds"`
 	BlackSwans *bool    `json:"enable_black_swans"`
 	Swan       *float64 `json:"black_swan_probability"`
@@ -163,11 +163,11 @@ func (r *reader) readTalk(f *situation) {
 	}
 	t.Statements, t.Bilateral, t.Coalitions = value(f.Statements, false), value(f.Bilateral, false), value(f.Coalitions, false)
 	if t.Bilateral || t.Coalitions {
-		t.Most, t.Rounds = value(f.Most, script.DefaultMost), value(f.Rounds, script.DefaultRounds)
+		t.Max, t.Rounds = value(f.Max, script.DefaultMax), value(f.Rounds, script.DefaultRounds)
 		return
 	}
 	const idle = "has no effect: neither enable_bilateral_communication nor enable_coalition_formation is true"
-	if f.Most != nil {
+	if f.Max != nil {
 		r.advise(r.scenario, "max_communications_per_turn", idle)
 	}
 	if f.Rounds != nil {

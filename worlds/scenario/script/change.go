@@ -21,7 +21,7 @@ import (
 func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	begin := *s
 	if talk := &begin.Talk; !talk.Bilateral && !talk.Coalitions {
-		talk.Most, talk.Rounds = DefaultMost, DefaultRounds // for whoever switches it on
+		talk.Max, talk.Rounds = DefaultMax, DefaultRounds // for whoever switches it on
 	}
 	var tree map[string]any
 	if err := remarshal(begin, &tree); err != nil {
@@ -54,7 +54,7 @@ func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 		return s, append(problems, Problem{What: err.Error()})
 	}
 	if talk := &changed.Talk; !talk.Bilateral && !talk.Coalitions {
-		talk.Most, talk.Rounds = 0, 0
+		talk.Max, talk.Rounds = 0, 0
 	}
 	return changed, problems
 }

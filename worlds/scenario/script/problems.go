@@ -85,7 +85,7 @@ func (p *problems) situation() {
 		p.add("black_swan_probability", "wants 0 to 1, found %v", s.BlackSwan)
 	}
 	if s.Talk.Bilateral || s.Talk.Coalitions {
-		p.between("max_communications_per_turn", s.Talk.Most, 1, maxActors)
+		p.between("max_communications_per_turn", s.Talk.Max, 1, maxActors)
 		p.between("bilateral_rounds", s.Talk.Rounds, 1, maxRounds)
 	}
 	size := len(s.State) + len(s.Description) + len(s.System)

@@ -60,13 +60,13 @@ type Talk struct {
 	Coalitions bool `json:"coalitions,omitempty"`
 	// Most is how many others an actor can turn to in a turn, and Rounds how many answers
 	// an exchange between two has.
-	Most   int `json:"max_communications_per_turn,omitempty"`
+	Max    int `json:"max_communications_per_turn,omitempty"`
 	Rounds int `json:"bilateral_rounds,omitempty"`
 }
 
 // The limits of talk in private where none are given.
 const (
-	DefaultMost   = 2
+	DefaultMax    = 2
 	DefaultRounds = 1
 )
 

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -151,8 +152,8 @@ func TestChangeTalk(t *testing.T) {
 		set  map[string]any
 		want Talk
 	}{
-		{map[string]any{"enable_bilateral_communication": true}, Talk{Bilateral: true, Most: 2, Rounds: 1}},
-		{map[string]any{"talk.coalitions": true, "bilateral_rounds": 3}, Talk{Coalitions: true, Most: 2, Rounds: 3}},
+		{map[string]any{"enable_bilateral_communication": true}, Talk{Bilateral: true, Max: 2, Rounds: 1}},
+		{map[string]any{"talk.coalitions": true, "bilateral_rounds": 3}, Talk{Coalitions: true, Max: 2, Rounds: 3}},
 		{map[string]any{"talk.bilateral": true, "max_communications_per_turn": 0}, Talk{Bilateral: true, Rounds: 1}},
 		{map[string]any{"enable_public_statements": true}, Talk{Statements: true}},
 		{map[string]any{"num_turns": 9}, Talk{}},
@@ -189,6 +190,58 @@ func TestReadValues(t *testing.T) {
 	}{{word, 1, Value{true, 1, "high"}}, {word, 0.5, Value{}}, {word, 2, Value{}}, {word, -1, Value{}}, {truth, 1, Value{true, 1, "true"}}, {truth, 0.5, Value{}}} {
 		if got, _ := c.metric.Number(c.number); got != c.want {
 			t.Errorf("%s %v: %+v", c.metric.Type, c.number, got)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	t.Parallel()
+	wide := []float64{-1e30, 1e30}
+	keyword := func(scoring string, words ...string) Metric {
+		return Metric{Type: Continuous, Range: wide, Extraction: Extraction{Type: ByKeyword, Keywords: words, Scoring: scoring}}
+	}
+	pattern := func(p string) Metric {
+		return Metric{Type: Continuous, Range: wide, Extraction: Extraction{Type: ByPattern, Pattern: p}}
+	}
+	levels := Metric{Type: Categorical, Categories: []string{"low", "High"}, Extraction: Extraction{Type: ByPattern, Pattern: `alert: (\w+)`}}
+	narrow := keyword("count", "war")
+	narrow.Range = []float64{0, 2}
+	for name, c := range map[string]struct {
+		metric Metric
+		text   string
+		want   string // the value, or why it is not known
+	}{
+		"count":             {keyword("count", "war", "peace"), "War, warfare and peace.", "3"},
+		"count of none":     {keyword("count", "war"), "Peace.", "0"},
+		"presence":          {keyword("presence", "war"), "war war", "1"},
+		"no presence":       {keyword("presence", "war"), "peace", "0"},
+		"density":           {keyword("density", "war"), "war and peace at last", "20"},
+		"density of none":   {keyword("density", "war"), "", "0"},
+		"out of range":      {narrow, "war war war", "out of range"},
+		"pattern":           {pattern(`(\d+) percent`), "first 10 percent, then 45 PERCENT", "45"},
+		"first group":       {pattern(`(?:level (\d+)|stage (\d+))`), "stage 7", "7"},
+		"no group":          {pattern(`\d+`), "it is 12", "12"},
+		"no match":          {pattern(`(\d+) percent`), "none", "nothing matches the pattern"},
+		"thousands":         {pattern(`([\d,]+) people`), "1,204,000 people", "1.204e+06"},
+		"power":             {pattern(`(10\^\d+) operations`), "10^25 operations", "1e+25"},
+		"too great a power": {pattern(`(10\^\d+)`), "10^999", "what matches is no value"},
+		"no number":         {pattern(`is (\w+)`), "is large", "what matches is no value"},
+		"category":          {levels, "alert: HIGH", "1"},
+		"no category":       {levels, "alert: purple", "what matches is no value"},
+	} {
+		v := c.metric.Measure(c.text, 1)
+		got := v.Unknown
+		if v.Value.Known {
+			got = fmt.Sprint(v.Value.Number)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	manual := Metric{Type: Boolean, Extraction: Extraction{Type: ByHand, Values: []string{"true", "", "no"}}}
+	for turn, want := range []Value{{}, {Known: true, Number: 1, Text: "true"}, {}, {Known: true, Text: "false"}, {}} {
+		if got := manual.Measure("", turn); got.Value != want {
+			t.Errorf("by hand, turn %d: %+v", turn, got)
 		}
 	}
 }

@@ -1,0 +1,218 @@
+package form
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/llm"
+	"parley/world"
+	"parley/worlds/scenario/script"
+	"parley/worlds/scenario/text"
+)
+
+// The most that is kept of what a model writes, in characters, and of a list. What is
+// said once stands in every later question.
+const (
+	maxLine  = 1_000
+	MaxWords = 8_000
+	maxState = 40_000
+	maxItems = 20
+)
+
+type Opening struct {
+	Statement string `json:"public_statement"`
+	Messages  []struct {
+		To   string `json:"to"`
+		Text string `json:"text"`
+	} `json:"messages"`
+	Coalition struct {
+		Members []string `json:"members"`
+		Purpose string   `json:"purpose"`
+	} `json:"coalition"`
+}
+
+type Invite struct {
+	Accept bool   `json:"accept"`
+	Answer string `json:"answer"`
+}
+
+type Joint struct {
+	Agreement string `json:"agreement"`
+	Statement string `json:"joint_statement"`
+}
+
+// Decision is what an actor does in a turn.
+type Decision struct {
+	Failed     llm.Kind `json:"-"` // why there is none
+	LongTerm   []string `json:"long_term_goals"`
+	ShortTerm  []string `json:"short_term_goals"`
+	Reasoning  string   `json:"reasoning"`
+	Action     string   `json:"action"`
+	Reflection string   `json:"reflection"`
+}
+
+type Update struct {
+	State        string   `json:"state"`
+	Changes      []string `json:"key_changes"`
+	Consequences []string `json:"consequences"`
+	Hidden       []string `json:"hidden"`
+	BlackSwan    string   `json:"black_swan"`
+}
+
+type metricAnswer struct {
+	Known    bool            `json:"known"`
+	Value    json.RawMessage `json:"value"`
+	Evidence string          `json:"evidence"`
+}
+
+type Check struct {
+	Issues []struct {
+		Issue    string `json:"issue"`
+		Severity string `json:"severity"`
+	} `json:"issues"`
+	Explanation string `json:"explanation"`
+}
+
+// structured decodes an answer that follows a schema, or one that stands in a text.
+func structured(r world.Reply, into any) bool {
+	if !r.OK() {
+		return false
+	}
+	if len(r.JSON) > 0 {
+		return json.Unmarshal(r.JSON, into) == nil
+	}
+	from, to := strings.IndexByte(r.Text, '{'), strings.LastIndexByte(r.Text, '}')
+	return from >= 0 && to > from && json.Unmarshal([]byte(r.Text[from:to+1]), into) == nil
+}
+
+func ReadOpening(r world.Reply) Opening {
+	var o Opening
+	if !structured(r, &o) {
+		return Opening{}
+	}
+	o.Statement, o.Coalition.Purpose = text.Clean(o.Statement, MaxWords), text.Clean(o.Coalition.Purpose, maxLine)
+	for i := range o.Messages {
+		o.Messages[i].Text = text.Clean(o.Messages[i].Text, MaxWords)
+	}
+	return o
+}
+
+// ReadText reads an answer that is one text under a key.
+func ReadText(r world.Reply, key string) string {
+	var m map[string]any
+	if structured(r, &m) {
+		value, _ := m[key].(string)
+		return text.Clean(value, MaxWords)
+	}
+	if r.OK() && len(r.JSON) == 0 {
+		return text.Clean(r.Text, MaxWords)
+	}
+	return ""
+}
+
+func ReadInvite(r world.Reply) Invite {
+	var a Invite
+	if !structured(r, &a) {
+		return Invite{}
+	}
+	a.Answer = text.Clean(a.Answer, MaxWords)
+	return a
+}
+
+func ReadJoint(r world.Reply) Joint {
+	var a Joint
+	if !structured(r, &a) {
+		return Joint{}
+	}
+	return Joint{text.Clean(a.Agreement, MaxWords), text.Clean(a.Statement, MaxWords)}
+}
+
+// ReadDecision reads a decision, written by the schema or, where it is none, in sections.
+func ReadDecision(r world.Reply) Decision {
+	var a Decision
+	if !structured(r, &a) {
+		a = Decision{}
+		if r.OK() && len(r.JSON) == 0 {
+			s := sections(r.Text, "long term goals", "short term priorities", "reasoning", "action")
+			a = Decision{LongTerm: points(s["long term goals"]), ShortTerm: points(s["short term priorities"]), Reasoning: s["reasoning"], Action: s["action"]}
+		}
+	}
+	return Decision{
+		Failed: r.Failed, LongTerm: items(a.LongTerm), ShortTerm: items(a.ShortTerm),
+		Reasoning: text.Clean(a.Reasoning, MaxWords), Action: text.Clean(a.Action, MaxWords), Reflection: text.Clean(a.Reflection, maxLine),
+	}
+}
+
+// ReadUpdate reads the narrator's account. A text without any form is the state itself.
+func ReadUpdate(r world.Reply) Update {
+	var a Update
+	if !structured(r, &a) {
+		a = Update{}
+		if r.OK() && len(r.JSON) == 0 {
+			s := sections(r.Text, "updated state", "key changes", "consequences")
+			a = Update{State: s["updated state"], Changes: points(s["key changes"]), Consequences: points(s["consequences"])}
+			if a.State == "" {
+				a.State = r.Text
+			}
+		}
+	}
+	return Update{text.Clean(a.State, maxState), items(a.Changes), items(a.Consequences), items(a.Hidden), text.Clean(a.BlackSwan, MaxWords)}
+}
+
+// NoAnswer is why a metric is unknown whose question was not answered.
+const NoAnswer = "no answer"
+
+// ReadMetric reads what a metric is said to be. Whatever is not a value within its range
+// is not known.
+func ReadMetric(r world.Reply, m *script.Metric) script.Reading {
+	var a metricAnswer
+	if !structured(r, &a) {
+		return script.Reading{Unknown: NoAnswer}
+	}
+	evidence := text.Clean(a.Evidence, maxLine)
+	if !a.Known {
+		return script.Reading{Unknown: "the text does not say", Evidence: evidence}
+	}
+	var value string
+	if json.Unmarshal(a.Value, &value) != nil {
+		value = string(a.Value)
+	}
+	if v, ok := m.Read(value); ok {
+		return script.Reading{Value: v, Evidence: evidence}
+	}
+	return script.Reading{Unknown: "no value, or out of range: " + text.Cut(text.Clean(value, maxLine), 60), Evidence: evidence}
+}
+
+// ReadCheck reads what a check found. One that cannot be read is not known to be passed.
+func ReadCheck(r world.Reply, severity string) (_ Check, unknown bool) {
+	var a Check
+	if !structured(r, &a) {
+		return Check{}, true
+	}
+	a.Explanation = text.Clean(a.Explanation, maxLine)
+	a.Issues = a.Issues[:min(len(a.Issues), maxItems)]
+	kept := a.Issues[:0]
+	for _, i := range a.Issues {
+		if i.Issue = text.Clean(i.Issue, maxLine); i.Issue == "" {
+			continue
+		}
+		if !slices.Contains(script.Severities(), i.Severity) {
+			i.Severity = severity
+		}
+		kept = append(kept, i)
+	}
+	a.Issues = kept
+	return a, false
+}
+
+// items cleans a list of lines.
+func items(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		if line = text.Clean(line, maxLine); line != "" && len(out) < maxItems {
+			out = append(out, line)
+		}
+	}
+	return out
+}

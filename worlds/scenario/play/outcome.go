@@ -1,0 +1,87 @@
+package play
+
+import (
+	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
+	"parley/worlds/scenario/script"
+)
+
+// outcome scores a scenario: each metric after the last turn, if it is known, or each of its categories, the turns
+// that were played, the issues that were found, if every check is known. One that came to no end
+// of its own has no scores.
+func (g *game) outcome() world.Outcome {
+	rec := record.Outcome{
+		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
+		Actors: g.conduct, Coalitions: g.proposals, Checks: g.checks,
+	}
+	if g.Validation.Summary {
+		rec.Issues = g.issues
+	}
+	rec.Untold, rec.Unanswered = g.unknowns()
+	for _, a := range g.cast {
+		rec.Goals[a.ShortName] = a.long
+	}
+	o := world.Outcome{Failed: g.failed}
+	for i := range g.series {
+		c := g.curve(&g.series[i])
+		rec.Metrics = append(rec.Metrics, c)
+		if last := c.Values[g.now()]; last != nil {
+			o.Scores = append(o.Scores, c.Scores(*last)...)
+		}
+	}
+	o.Scores = append(o.Scores, world.Score{Name: "turns", Value: float64(g.now())})
+	if g.checked() {
+		o.Scores = append(o.Scores, world.Score{Name: "issues", Value: float64(len(g.issues))})
+	}
+	if o.Data = rec; g.failed != "" {
+		o.Scores = nil
+	}
+	return o
+}
+
+// checked says whether checks were made and all of them came to a finding: the issues of the others
+// are not known, and so neither is their number.
+func (g *game) checked() bool {
+	made, unknown := 0, 0
+	for _, c := range g.checks {
+		made += c.Made
+		unknown += c.Unknown
+	}
+	return made > 0 && unknown == 0
+}
+
+// unknowns counts turns that were not told, and questions for metrics without an answer.
+func (g *game) unknowns() (untold, unanswered int) {
+	for _, t := range g.turns {
+		if t.stale {
+			untold++
+		}
+	}
+	for _, s := range g.series {
+		for _, v := range s.values {
+			if v.Unknown == form.NoAnswer {
+				unanswered++
+			}
+		}
+	}
+	return untold, unanswered
+}
+
+// curve is a metric over the turns that were played.
+func (g *game) curve(s *series) record.Curve {
+	m := s.metric
+	c := record.Curve{
+		Name: m.Name, Unit: m.Unit, Values: make([]*float64, len(g.turns)), Range: m.Range, Categories: m.Categories,
+		Boolean: m.Type == script.Boolean, Warning: m.Warning, Critical: m.Critical,
+	}
+	if s.actor >= 0 {
+		c.Actor = g.cast[s.actor].ShortName
+	}
+	for _, v := range s.values {
+		if v.Value.Known {
+			c.Values[v.turn] = &v.Value.Number
+		}
+	}
+	return c
+}

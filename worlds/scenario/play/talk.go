@@ -1,0 +1,191 @@
+package play
+
+import (
+	"slices"
+
+	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
+)
+
+// exchange is what two actors say to each other in a turn.
+type exchange struct {
+	between [2]int // by place, the lesser first
+	lines   []saying
+}
+
+// pact is a coalition that was proposed.
+type pact struct {
+	proposer int
+	members  []int // all of them, in order
+	purpose  string
+	answers  []answer
+	formed   bool
+	// agreed is for members, and statement for everybody.
+	agreed, statement string
+}
+
+// answer is what one who was invited says.
+type answer struct {
+	who     int
+	accepts bool
+	text    string
+}
+
+// talk lets everybody open at the same moment, and then plays each exchange and each
+// coalition in a strand of its own.
+func (g *game) talk(t *world.Table, m *moves) {
+	calls := make([]world.Call, len(g.cast))
+	for i := range g.cast {
+		calls[i] = g.openingCall(i)
+	}
+	for i, r := range t.Ask(calls...) {
+		g.opened(m, i, form.ReadOpening(r))
+	}
+	exchanges := len(m.exchanges)
+	t.Fork(exchanges+len(m.pacts), func(i int, t *world.Table) {
+		if i < exchanges {
+			g.speak(t, m, &m.exchanges[i])
+		} else {
+			g.join(t, m, &m.pacts[i-exchanges])
+		}
+	})
+}
+
+// opened takes in what an actor began. What is addressed to nobody, to itself or to one
+// twice is left out, and so is what goes beyond the limit.
+func (g *game) opened(m *moves, who int, o form.Opening) {
+	if g.Talk.Statements && o.Statement != "" {
+		m.statements = append(m.statements, saying{who, o.Statement})
+	}
+	limit := g.Talk.Max
+	if g.Talk.Coalitions {
+		if p, ok := g.proposed(m, who, o); ok {
+			m.pacts = append(m.pacts, p)
+			limit--
+		}
+	}
+	if !g.Talk.Bilateral {
+		return
+	}
+	var to []int
+	for _, msg := range o.Messages {
+		other := g.Actor(msg.To)
+		if len(to) >= limit || other < 0 || other == who || msg.Text == "" || slices.Contains(to, other) {
+			continue
+		}
+		to = append(to, other)
+		m.add([2]int{min(who, other), max(who, other)}, saying{who, msg.Text})
+	}
+}
+
+// add puts a first line into the exchange of two, which is one whoever began it.
+func (m *moves) add(between [2]int, line saying) {
+	for i := range m.exchanges {
+		if m.exchanges[i].between == between {
+			m.exchanges[i].lines = append(m.exchanges[i].lines, line)
+			return
+		}
+	}
+	m.exchanges = append(m.exchanges, exchange{between: between, lines: []saying{line}})
+}
+
+// proposed makes a coalition of a proposal: one who proposes and two or more others. One
+// of the same members was enough.
+func (g *game) proposed(m *moves, who int, o form.Opening) (pact, bool) {
+	p := pact{proposer: who, members: []int{who}, purpose: o.Coalition.Purpose}
+	for _, short := range o.Coalition.Members {
+		if other := g.Actor(short); other >= 0 && !slices.Contains(p.members, other) {
+			p.members = append(p.members, other)
+		}
+	}
+	slices.Sort(p.members)
+	same := func(q pact) bool { return slices.Equal(q.members, p.members) }
+	return p, len(p.members) >= 3 && p.purpose != "" && !slices.ContainsFunc(m.pacts, same)
+}
+
+// speak plays the exchange of two: whoever was spoken to answers, for a number of rounds
+// or until nobody has more to say.
+func (g *game) speak(t *world.Table, m *moves, x *exchange) {
+	last := x.lines
+	for range g.Talk.Rounds {
+		var calls []world.Call
+		var who []int
+		for _, line := range last {
+			other := x.other(line.who)
+			who = append(who, other)
+			calls = append(calls, g.answerCall(m, x, other))
+		}
+		before := len(x.lines)
+		for i, r := range t.Ask(calls...) {
+			if text := form.ReadText(r, "reply"); text != "" {
+				x.lines = append(x.lines, saying{who[i], text})
+			}
+		}
+		if last = x.lines[before:]; len(last) == 0 {
+			return
+		}
+	}
+}
+
+func (x *exchange) other(who int) int { return x.between[0] + x.between[1] - who }
+
+// join asks everybody who is invited at once. If all accept, the proposer writes down
+// what they agreed on and what they say together.
+func (g *game) join(t *world.Table, m *moves, p *pact) {
+	var calls []world.Call
+	for _, who := range p.members {
+		if who != p.proposer {
+			calls = append(calls, g.inviteCall(m, p, who))
+			p.answers = append(p.answers, answer{who: who})
+		}
+	}
+	p.formed = true
+	for i, r := range t.Ask(calls...) {
+		a := form.ReadInvite(r)
+		p.answers[i].accepts, p.answers[i].text = a.Accept, a.Answer
+		p.formed = p.formed && a.Accept
+	}
+	if !p.formed {
+		return
+	}
+	j := form.ReadJoint(t.One(g.jointCall(m, p)))
+	p.agreed, p.statement = j.Agreement, j.Statement
+}
+
+// noteTalk says who said what to whom.
+func (g *game) noteTalk(t *world.Table, m moves) {
+	for _, s := range m.statements {
+		t.Note("statement", g.cast[s.who].ShortName, record.Statement{Turn: m.turn, Text: s.text})
+		g.conduct[s.who].Statements++
+	}
+	for _, x := range m.exchanges {
+		for _, line := range x.lines {
+			to := g.cast[x.other(line.who)].ShortName
+			t.Note("message", g.cast[line.who].ShortName, record.Message{Turn: m.turn, To: to, Text: line.text})
+			g.conduct[line.who].Wrote[to]++
+		}
+	}
+	for _, p := range m.pacts {
+		c := record.Coalition{Turn: m.turn, Purpose: p.purpose, Formed: p.formed, Agreed: p.agreed, Statement: p.statement}
+		for _, who := range p.members {
+			c.Members = append(c.Members, g.cast[who].ShortName)
+		}
+		for _, a := range p.answers {
+			c.Answers = append(c.Answers, record.Answer{Actor: g.cast[a.who].ShortName, Accepts: a.accepts, Text: a.text})
+		}
+		t.Note("coalition", g.cast[p.proposer].ShortName, c)
+		g.proposals = append(g.proposals, record.Proposal{Turn: m.turn, Members: c.Members, Formed: c.Formed})
+	}
+}
+
+// others lists the short names of all actors except one.
+func (g *game) others(who int) []string {
+	var all []string
+	for i, a := range g.cast {
+		if i != who {
+			all = append(all, a.ShortName)
+		}
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package play
+
+import (
+	"fmt"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/scenario/form"
+	"parley/worlds/scenario/record"
+)
+
+// maxMissed is how many accounts may fail one after the other: a world that stands still is
+// not the one that was asked for.
+const maxMissed = 2
+
+// tell lets what was decided and what comes from outside happen: the narrator writes what
+// follows. Where it fails, the world stays as it is, and what it should have told is told
+// with the next turn.
+func (g *game) tell(t *world.Table, m moves) {
+	g.noteTalk(t, m)
+	for i, d := range m.decisions {
+		g.noteDecision(t, m.turn, i, d)
+	}
+	events := g.happening(m.turn)
+	for _, e := range events {
+		t.Note("event", "", e)
+	}
+	swan := g.swan(m.turn)
+	reply := t.One(g.updateCall(m, events, swan))
+	u := form.ReadUpdate(reply)
+	g.accounts.Add(reply)
+	if swan && u.BlackSwan != "" {
+		e := record.Event{Turn: m.turn, Name: "black swan", Type: "black_swan", Description: u.BlackSwan}
+		events = append(events, e)
+		t.Note("event", "", e)
+	}
+	g.remember(m)
+	now := turn{number: m.turn, statements: m.statements, state: u.State, changes: u.Changes, consequences: u.Consequences}
+	for _, p := range m.pacts {
+		if p.statement != "" {
+			now.pacts = append(now.pacts, p)
+		}
+	}
+	g.events = append(g.events, events...)
+	if u.State == "" {
+		g.untoldTurn(m, events)
+		now.state, now.stale = g.turns[len(g.turns)-1].state, true
+		g.missed++
+	} else {
+		g.hidden, g.untold, g.missed = u.Hidden, nil, 0
+	}
+	g.turns = append(g.turns, now)
+	if a := g.coming; a.summarized > 0 {
+		g.summary, g.summarized = a.summary, a.summarized
+		t.Note("summary", "", record.Summary{Turns: a.summarized, Text: a.summary, Failed: a.summaryFailed})
+		for _, one := range a.asides {
+			g.cast[one.who].aside = one.text
+			t.Note("summary", g.cast[one.who].ShortName, record.Summary{Turns: a.summarized, Text: one.text, Failed: one.failed})
+		}
+	}
+	g.refresh()
+	t.Note("world", "", record.World{
+		Turn: m.turn, State: now.state, Changes: now.changes, Consequences: now.consequences, Hidden: u.Hidden,
+		Stale: u.State == "", Failed: reply.Failed,
+	})
+	g.measureTexts(t)
+	g.close()
+	if g.missed >= maxMissed {
+		g.fail("%s; that was in %d turns, one after the other", g.accounts.Because("the narrator wrote nothing"), g.missed)
+	}
+}
+
+// untoldTurn keeps what should have been told.
+func (g *game) untoldTurn(m moves, events []record.Event) {
+	for i, d := range m.decisions {
+		if d.Action != "" {
+			g.untold = append(g.untold, fmt.Sprintf("In turn %d, %s: %s", m.turn, g.cast[i].Name, d.Action))
+		}
+	}
+	for _, e := range events {
+		g.untold = append(g.untold, fmt.Sprintf("In turn %d, from outside: %s: %s", m.turn, e.Name, e.Description))
+	}
+}
+
+// actions lists what is done in a turn.
+func (g *game) actions(m moves) []saying {
+	var all []saying
+	for i, d := range m.decisions {
+		if d.Action != "" {
+			all = append(all, saying{i, d.Action})
+		}
+	}
+	return slices.Clip(all)
+}

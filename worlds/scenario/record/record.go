@@ -1,0 +1,237 @@
+// Package record has what a scenario records: the notes of an episode and the data of its outcome.
+package record
+
+import (
+	"parley/llm"
+	"parley/world"
+)
+
+// The notes of a scenario, by kind: what readers find in a run file.
+type (
+	// Opening is the note scenario: what is played.
+	Opening struct {
+		Name         string   `json:"name"`
+		Author       string   `json:"author,omitempty"`
+		Tags         []string `json:"tags,omitempty"`
+		Turns        int      `json:"turns"`
+		TurnDuration string   `json:"turn_duration"`
+		Actors       []string `json:"actors"`
+		Names        []string `json:"names"` // of the actors, as people call them
+		State        string   `json:"state"`
+	}
+	// Statement is the note statement, by the actor in its seat.
+	Statement struct {
+		Turn int    `json:"turn"`
+		Text string `json:"text"`
+	}
+	// Message is the note message: said by one actor to another.
+	Message struct {
+		Turn int    `json:"turn"`
+		To   string `json:"to"`
+		Text string `json:"text"`
+	}
+	// Coalition is the note coalition, by who proposed it.
+	Coalition struct {
+		Turn      int      `json:"turn"`
+		Members   []string `json:"members"`
+		Purpose   string   `json:"purpose"`
+		Answers   []Answer `json:"answers"`
+		Formed    bool     `json:"formed"`
+		Agreed    string   `json:"agreed,omitempty"`    // for members
+		Statement string   `json:"statement,omitempty"` // for everybody
+	}
+	// Answer is what one who was invited to a coalition said.
+	Answer struct {
+		Actor   string `json:"actor"`
+		Accepts bool   `json:"accepts"`
+		Text    string `json:"text,omitempty"`
+	}
+	// Decision is the note decision, with what changed of the long-term goals.
+	Decision struct {
+		Turn       int      `json:"turn"`
+		LongTerm   []string `json:"long_term_goals,omitempty"`
+		ShortTerm  []string `json:"short_term_goals,omitempty"`
+		Reasoning  string   `json:"reasoning,omitempty"`
+		Action     string   `json:"action"`
+		Reflection string   `json:"reflection,omitempty"`
+		Added      []string `json:"goals_added,omitempty"`
+		Dropped    []string `json:"goals_dropped,omitempty"`
+	}
+	// Silence is the note silence: an actor that decided nothing.
+	Silence struct {
+		Turn   int      `json:"turn"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// Event is the note event: something happened from outside.
+	Event struct {
+		Turn        int    `json:"turn"`
+		Name        string `json:"name"`
+		Type        string `json:"type"`
+		Description string `json:"description"`
+	}
+	// World is the note world: the situation after a turn. Stale: it is the one before,
+	// since the narrator failed.
+	World struct {
+		Turn         int      `json:"turn"`
+		State        string   `json:"state"`
+		Changes      []string `json:"key_changes,omitempty"`
+		Consequences []string `json:"consequences,omitempty"`
+		Hidden       []string `json:"hidden,omitempty"`
+		Stale        bool     `json:"stale,omitempty"`
+		Failed       llm.Kind `json:"failed,omitempty"`
+	}
+	// Metric is the note metric. Value is nil where it is not known, and Unknown says why.
+	Metric struct {
+		Turn     int      `json:"turn"`
+		Name     string   `json:"name"`
+		Value    *float64 `json:"value"`
+		Text     string   `json:"text,omitempty"`
+		Unit     string   `json:"unit,omitempty"`
+		Evidence string   `json:"evidence,omitempty"`
+		Unknown  string   `json:"unknown,omitempty"`
+		Failed   llm.Kind `json:"failed,omitempty"`
+	}
+	// Threshold is the note threshold: a metric has passed one.
+	Threshold struct {
+		Turn  int     `json:"turn"`
+		Name  string  `json:"name"`
+		Level string  `json:"level"` // warning or critical
+		Value float64 `json:"value"`
+		Limit float64 `json:"limit"`
+	}
+	// Finding is the note check. Unknown: nobody could say.
+	Finding struct {
+		Turn        int      `json:"turn"`
+		Check       string   `json:"check"`
+		Passed      bool     `json:"passed"`
+		Unknown     bool     `json:"unknown,omitempty"`
+		Issues      []Issue  `json:"issues,omitempty"`
+		Explanation string   `json:"explanation,omitempty"`
+		Failed      llm.Kind `json:"failed,omitempty"`
+	}
+	// Summary is the note summary: of the turns up to Turns, or of what the actor in its
+	// seat said and was told in private until then.
+	Summary struct {
+		Turns  int      `json:"turns"`
+		Text   string   `json:"text"`
+		Failed llm.Kind `json:"failed,omitempty"`
+	}
+	// Dropped is the note dropped: what was decided for a turn that is not played, since
+	// what was measured meanwhile ended the scenario.
+	Dropped struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+	// Ended is the note end.
+	Ended struct {
+		Turn int    `json:"turn"`
+		Why  string `json:"why"`
+	}
+)
+
+// Issue is something a check found.
+type Issue struct {
+	Turn     int    `json:"turn"`
+	Check    string `json:"check"`
+	Actor    string `json:"actor,omitempty"`
+	Severity string `json:"severity"`
+	Text     string `json:"text"`
+}
+
+// Outcome is the data of an outcome.
+type Outcome struct {
+	Name  string `json:"name"`
+	Turns int    `json:"turns"` // that were played
+	Ended string `json:"ended"` // why
+	State string `json:"state"` // at the end
+	// Metrics are the values by turn, from turn 0, the situation at the start; null where
+	// not known.
+	Metrics []Curve `json:"metrics,omitempty"`
+	Events  []Event `json:"events,omitempty"`
+	Issues  []Issue `json:"issues,omitempty"`
+	// Goals are the long-term goals at the end, by actor.
+	Goals map[string][]string `json:"goals,omitempty"`
+	// Actors are what each did, in their order.
+	Actors []Conduct `json:"actors"`
+	// Coalitions are those that were proposed.
+	Coalitions []Proposal `json:"coalitions,omitempty"`
+	// Checks are how often each check was made.
+	Checks []Tally `json:"checks,omitempty"`
+	// Untold is how many turns the narrator failed to tell, and Unanswered how many questions for
+	// metrics were not answered. Silences of actors are in Actors, unknown findings in Checks.
+	Untold     int `json:"untold,omitempty"`
+	Unanswered int `json:"unanswered,omitempty"`
+}
+
+// Conduct is what an actor did, counted.
+type Conduct struct {
+	Actor      string `json:"actor"`
+	Decisions  int    `json:"decisions"`
+	Silences   int    `json:"silences,omitempty"`
+	Statements int    `json:"statements,omitempty"`
+	// Wrote is how many private messages it wrote, by whom they were for.
+	Wrote        map[string]int `json:"wrote,omitempty"`
+	GoalsAdded   int            `json:"goals_added,omitempty"`
+	GoalsDropped int            `json:"goals_dropped,omitempty"`
+}
+
+// Proposal is a coalition that was proposed.
+type Proposal struct {
+	Turn    int      `json:"turn"`
+	Members []string `json:"members"`
+	Formed  bool     `json:"formed,omitempty"`
+}
+
+// Tally is how often a check was made, and how often nobody could say.
+type Tally struct {
+	Check   string `json:"check"`
+	Made    int    `json:"made"`
+	Passed  int    `json:"passed,omitempty"`
+	Unknown int    `json:"unknown,omitempty"`
+}
+
+// Curve is a metric over the turns.
+type Curve struct {
+	Name   string     `json:"name"`
+	Actor  string     `json:"actor,omitempty"`
+	Unit   string     `json:"unit,omitempty"`
+	Values []*float64 `json:"values"`
+	// Range is the least and the most that it can be.
+	Range []float64 `json:"range,omitempty"`
+	// Categories are what the values 0, 1, … of a category stand for.
+	Categories []string `json:"categories,omitempty"`
+	Boolean    bool     `json:"boolean,omitempty"`
+	Warning    *float64 `json:"warning_threshold,omitempty"`
+	Critical   *float64 `json:"critical_threshold,omitempty"`
+}
+
+// share names the score of one category of a metric. Categories have no mean: each has a score of its
+// own, 1 where the metric is that category and else 0, whose mean is its share of the episodes.
+func CategoryScore(metric, category string) string { return metric + "=" + category }
+
+// bounds are what a metric that has a mean can be.
+func Bounds(within []float64, boolean bool) world.Bounds {
+	switch {
+	case boolean:
+		return world.Share()
+	case len(within) == 2:
+		return world.Bounds{Low: within[0], High: within[1]}
+	default:
+		return world.Bounds{}
+	}
+}
+
+// scores are those of a value: of a category, one for each.
+func (c Curve) Scores(value float64) []world.Score {
+	if len(c.Categories) == 0 {
+		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}
+	}
+	out := make([]world.Score, len(c.Categories))
+	for i, category := range c.Categories {
+		out[i] = world.Score{Seat: c.Actor, Name: CategoryScore(c.Name, category)}
+		if value == float64(i) {
+			out[i].Value = 1
+		}
+	}
+	return out
+}

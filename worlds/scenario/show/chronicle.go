@@ -1,0 +1,161 @@
+package show
+
+import (
+	"encoding/json"
+	"slices"
+
+	"parley/world"
+	"parley/worlds/scenario/record"
+	"parley/worlds/scenario/script"
+)
+
+// chronicle is an episode put together again from its notes, for readers. Notes that are
+// not what they should be are passed over: a run file may come from anywhere.
+type chronicle struct {
+	record.Opening
+	chapters []*chapter // by turn, from 0, the situation at the start
+	dropped  *record.Dropped
+	end      *record.Ended
+}
+
+// chapter is a turn.
+type chapter struct {
+	number     int
+	statements []by[record.Statement]
+	messages   []by[record.Message]
+	coalitions []by[record.Coalition]
+	decisions  []by[record.Decision]
+	silent     []by[record.Silence]
+	events     []record.Event
+	world      *record.World
+	metrics    []by[record.Metric]
+	thresholds []by[record.Threshold]
+	checks     []by[record.Finding]
+	summaries  []by[record.Summary]
+}
+
+// by is something and whose it is: a short name, or nobody's in particular.
+type by[T any] struct {
+	seat string
+	note T
+}
+
+func readChronicle(notes []world.Note) *chronicle {
+	c := &chronicle{}
+	for _, n := range notes {
+		c.take(n)
+	}
+	return c
+}
+
+func (c *chronicle) take(n world.Note) {
+	switch n.Kind {
+	case "scenario":
+		_ = json.Unmarshal(n.Data, &c.Opening)
+		if at := c.at(0); at != nil && at.world == nil {
+			at.world = &record.World{State: c.State}
+		}
+	case "statement":
+		keep(c, n, func(v record.Statement) int { return v.Turn }, func(at *chapter) *[]by[record.Statement] { return &at.statements })
+	case "message":
+		keep(c, n, func(v record.Message) int { return v.Turn }, func(at *chapter) *[]by[record.Message] { return &at.messages })
+	case "coalition":
+		keep(c, n, func(v record.Coalition) int { return v.Turn }, func(at *chapter) *[]by[record.Coalition] { return &at.coalitions })
+	case "decision":
+		keep(c, n, func(v record.Decision) int { return v.Turn }, func(at *chapter) *[]by[record.Decision] { return &at.decisions })
+	case "silence":
+		keep(c, n, func(v record.Silence) int { return v.Turn }, func(at *chapter) *[]by[record.Silence] { return &at.silent })
+	case "metric":
+		keep(c, n, func(v record.Metric) int { return v.Turn }, func(at *chapter) *[]by[record.Metric] { return &at.metrics })
+	case "threshold":
+		keep(c, n, func(v record.Threshold) int { return v.Turn }, func(at *chapter) *[]by[record.Threshold] { return &at.thresholds })
+	case "check":
+		keep(c, n, func(v record.Finding) int { return v.Turn }, func(at *chapter) *[]by[record.Finding] { return &at.checks })
+	case "summary":
+		keep(c, n, func(v record.Summary) int { return v.Turns }, func(at *chapter) *[]by[record.Summary] { return &at.summaries })
+	default:
+		c.takeOne(n)
+	}
+}
+
+// takeOne takes in what there is one of in a turn, or in an episode.
+func (c *chronicle) takeOne(n world.Note) {
+	switch n.Kind {
+	case "event":
+		var e record.Event
+		if at := c.decode(n, &e, &e.Turn); at != nil {
+			at.events = append(at.events, e)
+		}
+	case "world":
+		var w record.World
+		if at := c.decode(n, &w, &w.Turn); at != nil {
+			at.world = &w
+		}
+	case "dropped":
+		c.dropped = &record.Dropped{}
+		_ = json.Unmarshal(n.Data, c.dropped)
+	case "end":
+		c.end = &record.Ended{}
+		_ = json.Unmarshal(n.Data, c.end)
+	}
+}
+
+// decode reads a note into v, and returns the chapter of the turn that it then says.
+func (c *chronicle) decode(n world.Note, v any, turn *int) *chapter {
+	if json.Unmarshal(n.Data, v) != nil {
+		return nil
+	}
+	return c.at(*turn)
+}
+
+// keep reads a note and adds it to a list of its chapter.
+func keep[T any](c *chronicle, n world.Note, turn func(T) int, list func(*chapter) *[]by[T]) {
+	var v T
+	if json.Unmarshal(n.Data, &v) != nil {
+		return
+	}
+	if at := c.at(turn(v)); at != nil {
+		to := list(at)
+		*to = append(*to, by[T]{n.Seat, v})
+	}
+}
+
+// at returns the chapter of a turn, or nil if there can be none.
+func (c *chronicle) at(turn int) *chapter {
+	if turn < 0 || turn > script.MaxTurns {
+		return nil
+	}
+	for len(c.chapters) <= turn {
+		c.chapters = append(c.chapters, &chapter{number: len(c.chapters)})
+	}
+	return c.chapters[turn]
+}
+
+// name is what people call an actor.
+func (c *chronicle) name(short string) string {
+	if i := slices.Index(c.Actors, short); i >= 0 && i < len(c.Names) {
+		return c.Names[i]
+	}
+	return short
+}
+
+func (c *chronicle) names(shorts []string) []string {
+	out := make([]string, len(shorts))
+	for i, s := range shorts {
+		out[i] = c.name(s)
+	}
+	return out
+}
+
+// shown is a metric as people read it.
+func shown(m record.Metric) string {
+	switch {
+	case m.Value == nil && m.Unknown != "":
+		return "unknown: " + m.Unknown
+	case m.Value == nil:
+		return "unknown"
+	case m.Unit != "":
+		return m.Text + " " + m.Unit
+	}
+	return m.Text
+}
