@@ -151,20 +151,20 @@ func TestFlatMemory(t *testing.T) { // not parallel: it measures the whole proce
 			dr.Requests = append(dr.Requests, batch.Request{ID: batch.ID(fmt.Sprint(i)), Request: req, Bytes: w.Bytes})
 		}
 		var m runtime.MemStats
-		most := func() uint64 { runtime.ReadMemStats(&m); return m.HeapAlloc }
+		held := func() uint64 { runtime.ReadMemStats(&m); return m.HeapAlloc }
 		runtime.GC()
-		before, peak := most(), uint64(0)
-		if _, err := d.Create(t.Context(), dr, func(context.Context, string) error { peak = max(peak, most()); return nil }); err != nil {
+		before, peak := held(), uint64(0)
+		if _, err := d.Create(t.Context(), dr, func(context.Context, string) error { peak = max(peak, held()); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		peak = max(peak, most())
+		peak = max(peak, held())
 		n := 0
 		for r, err := range d.Results(t.Context(), "x") {
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
 			}
 			if n++; n%500 == 0 {
-				peak = max(peak, most())
+				peak = max(peak, held())
 			}
 		}
 		if n != lines || sent < lines*size || peak > before+9<<20 {
