@@ -165,7 +165,7 @@ func TestDrawnMaze(t *testing.T) {
 		for _, d := range compass() {
 			to, ok := m.beside(room, d.dx, d.dy)
 			drawn := lines[1+2*y+d.dy][2+4*x+2*d.dx] == ' '
-			if walks := ok && m.open[door(room, to)]; drawn != walks {
+			if walks := ok && m.open[passage(room, to)]; drawn != walks {
 				t.Errorf("room %d, %s: a way is drawn: %v, there is one: %v", room, d.name, drawn, walks)
 			}
 		}

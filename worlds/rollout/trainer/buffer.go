@@ -72,7 +72,7 @@ func yes(v any) bool {
 func (s *Server) skip(r *http.Request) error {
 	at := <-s.buffer
 	defer func() { s.buffer <- at }()
-	_, _, last, err := s.feed.count(r.Context())
+	_, _, last, err := s.source.count(r.Context())
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	in := reading{feed: s.feed, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
+	in := reading{source: s.source, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
 	if in.cursor, err = s.begin(r, body.Cursor, at); err != nil {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return
@@ -190,13 +190,13 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		unsuccessful(w, http.StatusInternalServerError, err.Error())
 		return
 	case g == nil:
-		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.feed.write(in.cursor)}
+		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.source.write(in.cursor)}
 		answer(w, http.StatusOK, map[string]any{"success": false, "message": "No data available to read", "data": map[string]any{"data": []item{}, "meta_info": m}})
 	default:
 		err = s.hand(w, r, &in, g, limit)
 	}
 	if err == nil && body.Cursor == "" {
-		err = at.save(s.feed.write(in.cursor))
+		err = at.save(s.source.write(in.cursor))
 	}
 	if err != nil {
 		cut()
@@ -206,9 +206,9 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 // begin is where a client is: where it says, or where it was.
 func (s *Server) begin(r *http.Request, given string, at *position) (int, error) {
 	if given != "" {
-		return s.feed.parse(r.Context(), given)
+		return s.source.parse(r.Context(), given)
 	}
-	n, err := s.feed.parse(r.Context(), at.Cursor)
+	n, err := s.source.parse(r.Context(), at.Cursor)
 	if errors.Is(err, errForeign) {
 		return 0, nil // it was in another run
 	}
@@ -227,14 +227,14 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *tr
 		if err := m.group(&out, g); err != nil {
 			return err
 		}
-		if len(m.Finished) == limit || out.Len() >= mostBytes {
+		if len(m.Finished) == limit || out.Len() >= maxBytes {
 			break
 		}
 		if g, err = in.next(r.Context()); err != nil {
 			return err
 		}
 	}
-	m.Left, m.Cursor = in.left, s.feed.write(in.cursor)
+	m.Left, m.Cursor = in.left, s.source.write(in.cursor)
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 // reading is a reader on its way through the groups.
 type reading struct {
-	feed   *feed
+	source *source
 	cursor int
 	filter trajectory.Filter
 	left   map[string]int // groups that were left out, by reason
@@ -23,7 +23,7 @@ type reading struct {
 // next reads the next group that is wanted; nil: there is none yet.
 func (r *reading) next(ctx context.Context) (*trajectory.Group, error) {
 	for {
-		g, left, at, err := r.feed.after(ctx, r.cursor, r.filter)
+		g, left, at, err := r.source.after(ctx, r.cursor, r.filter)
 		if at == 0 || err != nil {
 			return nil, err
 		}
@@ -50,7 +50,7 @@ type groupHead struct {
 
 // put writes a group as one JSON object, row by row.
 func (r *reading) put(w io.Writer, g *trajectory.Group) error {
-	head := groupHead{Cursor: r.feed.write(r.cursor), GroupID: g.ID, Size: g.Size, Episodes: len(g.Members), Closed: g.Short}
+	head := groupHead{Cursor: r.source.write(r.cursor), GroupID: g.ID, Size: g.Size, Episodes: len(g.Members), Closed: g.Short}
 	if n := g.Failed(); n > 0 && head.Closed == "" {
 		head.Closed = fmt.Sprintf("%d of %d failed", n, g.Size)
 	}
@@ -95,12 +95,12 @@ type tail struct {
 // will.
 func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (g *trajectory.Group, t tail, err error) {
 	for {
-		changed := s.feed.watch()
+		changed := s.source.watch()
 		t.State, t.Reason = s.player.status() // before the look: whoever is over has written all
 		if g, err = r.next(ctx); g != nil || err != nil {
 			return g, t, err
 		}
-		t.Cursor, t.Left, t.Done = r.feed.write(r.cursor), r.left, t.State.over()
+		t.Cursor, t.Left, t.Done = r.source.write(r.cursor), r.left, t.State.over()
 		if t.Done {
 			return nil, t, nil
 		}
@@ -118,8 +118,8 @@ func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (
 
 // The most of an answer: then it says where to go on.
 const (
-	mostGroups = 10_000
-	mostBytes  = 32 << 20
+	maxGroups = 10_000
+	maxBytes  = 32 << 20
 )
 
 // groups answers with the groups after a cursor. If there are none it waits a while.
@@ -145,7 +145,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 			err = in.put(out, g)
 		}
 		before = ","
-		if n++; err != nil || n == q.limit || out.wrote >= mostBytes {
+		if n++; err != nil || n == q.limit || out.wrote >= maxBytes {
 			break
 		}
 		if g, err = in.next(r.Context()); err != nil {
@@ -158,7 +158,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 	if out.wrote == 0 {
 		_, _ = io.WriteString(out, before)
 	} else {
-		t = tail{State: t.State, Reason: t.Reason, Left: in.left, Cursor: s.feed.write(in.cursor)}
+		t = tail{State: t.State, Reason: t.Reason, Left: in.left, Cursor: s.source.write(in.cursor)}
 	}
 	b, err := json.Marshal(t)
 	if err != nil {

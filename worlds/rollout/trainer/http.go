@@ -72,7 +72,7 @@ type status struct {
 
 func (s *Server) now(r *http.Request) (out status, err error) {
 	out.State, out.Reason = s.player.status()
-	out.Groups, out.Complete, out.Cursor, err = s.feed.count(r.Context())
+	out.Groups, out.Complete, out.Cursor, err = s.source.count(r.Context())
 	return out, err
 }
 

@@ -60,7 +60,7 @@ func (r refusedError) Unwrap() error { return r.error }
 // player plays the run, once at a time.
 type player struct {
 	plan   func(Override) (Prepared, error)
-	feed   *feed
+	source *source
 	asked  chan wish
 	gone   chan struct{} // closed when run has ended
 	resume bool
@@ -79,8 +79,8 @@ type wish struct {
 	refused func(err error) // nothing was played
 }
 
-func newPlayer(c Config, f *feed) *player {
-	p := &player{plan: c.Plan, feed: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
+func newPlayer(c Config, f *source) *player {
+	p := &player{plan: c.Plan, source: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
 	if c.Begun {
 		p.state = Stopped
 		if c.State != "" {
@@ -104,7 +104,7 @@ func (p *player) status() (State, string) {
 func (p *player) run(ctx, drain context.Context) {
 	defer close(p.gone)
 	if p.resume {
-		p.playOn(ctx, drain)
+		p.resumeRun(ctx, drain)
 	}
 	for {
 		select {
@@ -118,8 +118,8 @@ func (p *player) run(ctx, drain context.Context) {
 	}
 }
 
-// playOn plays what a server before this one has begun.
-func (p *player) playOn(ctx, drain context.Context) {
+// resumeRun plays what a server before this one has begun.
+func (p *player) resumeRun(ctx, drain context.Context) {
 	refused := func(err error) { p.finish(world.Ending{}, err) }
 	ready, err := p.plan(Override{})
 	if err != nil {
@@ -142,10 +142,10 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 	begun := false
 	end, err := w.play(ctx, own, func() {
 		begun = true
-		p.feed.there.Store(true)
-		p.feed.changed()
+		p.source.there.Store(true)
+		p.source.changed()
 		w.answer()
-	}, p.feed.changed)
+	}, p.source.changed)
 	switch {
 	case begun:
 		p.finish(end, err)
@@ -176,7 +176,7 @@ func (p *player) set(state State, reason string) {
 	p.mu.Lock()
 	p.state, p.reason, p.stop = state, reason, nil
 	p.mu.Unlock()
-	p.feed.changed()
+	p.source.changed()
 }
 
 // start plays the run, or plays it on, and returns when that has begun. One that is being

@@ -75,7 +75,7 @@ type Server struct {
 	cfg      Config
 	keys     auth.Keys
 	mux      *http.ServeMux
-	feed     *feed
+	source   *source
 	player   *player
 	readers  chan struct{} // a place each
 	buffer   chan *position
@@ -92,10 +92,10 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{open: c.Open, wake: make(chan struct{})}
+	f := &source{open: c.Open, wake: make(chan struct{})}
 	f.there.Store(c.Begun)
 	s := &Server{
-		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
+		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), source: f, player: newPlayer(c, f),
 		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
@@ -153,5 +153,5 @@ func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	return errors.Join(err, s.feed.close())
+	return errors.Join(err, s.source.close())
 }

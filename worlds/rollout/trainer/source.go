@@ -15,7 +15,7 @@ import (
 
 // feed is the run file as readers see it: which groups are complete, by cursor. It reads
 // nothing by itself: who asks and finds nothing new looks at the file.
-type feed struct {
+type source struct {
 	open  func() (journal.Parts, func() error, error)
 	there atomic.Bool // there is a run in the file
 
@@ -29,7 +29,7 @@ type feed struct {
 }
 
 // changed wakes everybody who waits. It never blocks.
-func (f *feed) changed() {
+func (f *source) changed() {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
 	close(f.wake)
@@ -37,7 +37,7 @@ func (f *feed) changed() {
 }
 
 // watch returns a channel that is closed at the next change. Look after, not before.
-func (f *feed) watch() <-chan struct{} {
+func (f *source) watch() <-chan struct{} {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
 	return f.wake
@@ -45,7 +45,7 @@ func (f *feed) watch() <-chan struct{} {
 
 // update brings f up to date. It is called with the lock held. there says whether there is
 // a run.
-func (f *feed) update(ctx context.Context) (there bool, err error) {
+func (f *source) update(ctx context.Context) (there bool, err error) {
 	if !f.there.Load() {
 		return false, nil
 	}
@@ -63,7 +63,7 @@ func (f *feed) update(ctx context.Context) (there bool, err error) {
 
 // after returns the place of the first group that became complete after a cursor, and reads
 // it, as far as the filter wants it: else left says why not. A place of 0: there is none yet.
-func (f *feed) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
+func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
 	f.mu.Lock()
 	c, ok := f.groups.After(cursor)
 	if !ok {
@@ -86,7 +86,7 @@ func (f *feed) after(ctx context.Context, cursor int, filter trajectory.Filter) 
 }
 
 // count says how many groups there are, and how many are complete, up to which cursor.
-func (f *feed) count(ctx context.Context) (planned, complete int, last string, err error) {
+func (f *source) count(ctx context.Context) (planned, complete int, last string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if there, err := f.update(ctx); err != nil || !there {
@@ -98,7 +98,7 @@ func (f *feed) count(ctx context.Context) (planned, complete int, last string, e
 
 // text writes a cursor: the run and a place in its journal, so that one of another run is
 // told from ours. The begin of all is an empty one.
-func (f *feed) text(cursor int) string {
+func (f *source) text(cursor int) string {
 	if cursor == 0 {
 		return ""
 	}
@@ -106,7 +106,7 @@ func (f *feed) text(cursor int) string {
 }
 
 // write is text for who does not hold the lock.
-func (f *feed) write(cursor int) string {
+func (f *source) write(cursor int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.text(cursor)
@@ -116,7 +116,7 @@ func (f *feed) write(cursor int) string {
 var errForeign = errors.New("cursor")
 
 // parse reads a cursor.
-func (f *feed) parse(ctx context.Context, text string) (int, error) {
+func (f *source) parse(ctx context.Context, text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -139,7 +139,7 @@ func (f *feed) parse(ctx context.Context, text string) (int, error) {
 	return n, nil
 }
 
-func (f *feed) close() error {
+func (f *source) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.done == nil {
