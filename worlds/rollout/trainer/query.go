@@ -11,7 +11,7 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// query is what a reader asks for.
+// query is a reader's request.
 type query struct {
 	reading
 	limit int
@@ -23,15 +23,15 @@ type queryError struct{ key, what string }
 
 func (e *queryError) Error() string { return e.key + ": " + e.what }
 
-// maxWait is how long an answer may be waited for.
+// maxWait is how long an answer may wait.
 const maxWait = 60 * time.Second
 
-// queryKeys are those of a reader.
+// queryKeys returns the keys of a query.
 func queryKeys() []string {
 	return []string{"cursor", "limit", "wait", "status", "trainable", "whole", "unequal", "weight_version", "max_lag"}
 }
 
-// query reads what a reader asks for.
+// query reads a reader's request.
 func (s *Server) query(r *http.Request) (*query, error) {
 	values := r.URL.Query()
 	for key := range values {

@@ -13,13 +13,13 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// feed is the run file as readers see it: which groups are complete, by cursor. It reads
-// nothing by itself: who asks and finds nothing new looks at the file.
+// source is the run file as readers see it: which groups are complete, by cursor. It reads the file only when
+// a reader finds nothing new.
 type source struct {
 	open  func() (journal.Parts, func() error, error)
-	there atomic.Bool // there is a run in the file
+	there atomic.Bool // the file has a run
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the following fields
 	src    journal.Parts
 	done   func() error
 	groups trajectory.Groups
@@ -28,7 +28,7 @@ type source struct {
 	wake   chan struct{} // closed at the next change
 }
 
-// changed wakes everybody who waits. It never blocks.
+// changed wakes every waiting reader. It never blocks.
 func (f *source) changed() {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
@@ -36,15 +36,14 @@ func (f *source) changed() {
 	f.wake = make(chan struct{})
 }
 
-// watch returns a channel that is closed at the next change. Look after, not before.
+// watch returns a channel that is closed at the next change. Read the source after this call.
 func (f *source) watch() <-chan struct{} {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
 	return f.wake
 }
 
-// update brings f up to date. It is called with the lock held. there says whether there is
-// a run.
+// update reads what is new, and reports whether there is a run. source.mu is held.
 func (f *source) update(ctx context.Context) (there bool, err error) {
 	if !f.there.Load() {
 		return false, nil
@@ -55,14 +54,14 @@ func (f *source) update(ctx context.Context) (there bool, err error) {
 		}
 	}
 	err = f.groups.Update(ctx, f.src)
-	if errors.Is(err, trajectory.ErrNoRun) { // it is about to be written
+	if errors.Is(err, trajectory.ErrNoRun) { // it is not written yet
 		return false, nil
 	}
 	return true, err
 }
 
-// after returns the place of the first group that became complete after a cursor, and reads
-// it, as far as the filter wants it: else left says why not. A place of 0: there is none yet.
+// after reads the first group that became complete after a cursor. at is its cursor, or 0 if there is none
+// yet. If the filter drops it, left says why.
 func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
 	f.mu.Lock()
 	c, ok := f.groups.After(cursor)
@@ -79,13 +78,13 @@ func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter
 		return nil, "", 0, nil
 	}
 	g, left, err = f.groups.Read(ctx, src, c, filter)
-	if left == trajectory.LeftUnfinished { // nothing ends twice
+	if left == trajectory.LeftUnfinished { // an episode ends once
 		err = fmt.Errorf("trainer: the group at %d is being played again", c.Cursor)
 	}
 	return g, left, c.Cursor, err
 }
 
-// count says how many groups there are, and how many are complete, up to which cursor.
+// count returns how many groups there are and how many are complete, up to which cursor.
 func (f *source) count(ctx context.Context) (planned, complete int, last string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,8 +95,8 @@ func (f *source) count(ctx context.Context) (planned, complete int, last string,
 	return planned, complete, f.text(f.groups.Seen()), nil
 }
 
-// text writes a cursor: the run and a place in its journal, so that one of another run is
-// told from ours. The begin of all is an empty one.
+// text writes a cursor: the run and a position in its journal, so that a cursor of another run is recognized.
+// The start is "".
 func (f *source) text(cursor int) string {
 	if cursor == 0 {
 		return ""
@@ -105,14 +104,14 @@ func (f *source) text(cursor int) string {
 	return f.groups.Run() + "." + strconv.Itoa(cursor)
 }
 
-// write is text for who does not hold the lock.
+// write is text without source.mu held.
 func (f *source) write(cursor int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.text(cursor)
 }
 
-// errForeign is a cursor that is not of this run.
+// errForeign means that a cursor is not from this run.
 var errForeign = errors.New("cursor")
 
 // parse reads a cursor.
