@@ -204,7 +204,7 @@ func TestWord(t *testing.T) {
 	for _, c := range []struct{ hidden, guess, want string }{
 		{"crane", "crane", "+++++"}, {"crane", "nacre", "???" + "?+"}, {"apple", "paper", "??+?-"}, {"sleep", "eerie", "??---"}, {"abbey", "bbbbb", "-++--"},
 	} {
-		if got := hint(c.hidden, c.guess); got != c.want {
+		if got := Hint(c.hidden, c.guess); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.hidden, c.guess, got, c.want)
 		}
 	}

@@ -68,7 +68,7 @@ func (w *word) Step(action protocol.Action) protocol.Result {
 	said, found := "That holds no word of five letters.", false
 	if all := guess.FindAllString(text, -1); len(all) > 0 {
 		g := strings.ToLower(all[len(all)-1])
-		said, found = g+": "+hint(w.hidden, g), g == w.hidden
+		said, found = g+": "+Hint(w.hidden, g), g == w.hidden
 	}
 	w.done = found || w.guessed == w.Guesses
 	if !w.done {
@@ -80,8 +80,8 @@ func (w *word) Step(action protocol.Action) protocol.Result {
 	return result(0, w.done, false)
 }
 
-// hint compares a guess with the hidden word. It marks a letter as elsewhere no more often than it occurs.
-func hint(hidden, guess string) string {
+// Hint compares a guess with the hidden word: + is right, ? is elsewhere, - is not in the word. It marks a letter as elsewhere no more often than it occurs.
+func Hint(hidden, guess string) string {
 	out := []byte("-----")
 	left := map[byte]int{}
 	for i := range len(hidden) {

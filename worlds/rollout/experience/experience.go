@@ -22,6 +22,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trajectory"
 )
 
 // Limits: lessons per environment, bytes of one message, and steps.
@@ -140,15 +141,7 @@ func best(all []played) (out []played) {
 
 // text describes the first question, the answers and their rewards.
 func (p played) text(entries []journal.Entry) string {
-	var asks []*journal.Replied
-	for _, e := range entries {
-		if r, ok := e.(*journal.Replied); ok && r.Attempt == p.attempt && r.Act == nil {
-			asks = append(asks, r)
-		}
-	}
-	slices.SortStableFunc(asks, func(a, b *journal.Replied) int {
-		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
-	})
+	asks := trajectory.Asks(entries, p.attempt)
 	var b strings.Builder
 	paid := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	n := 0

@@ -3,6 +3,8 @@ package learner
 import (
 	"regexp"
 	"strings"
+
+	"parley/worlds/rollout/env"
 )
 
 var clueRE = regexp.MustCompile(`^([a-z]{5}): ([-+?]{5})\.`)
@@ -37,30 +39,11 @@ func (t *turn) guess() (string, bool) {
 
 func agrees(word string, clues []clue) bool {
 	for _, c := range clues {
-		if marks(word, c.guess) != c.marks {
+		if env.Hint(word, c.guess) != c.marks {
 			return false
 		}
 	}
 	return true
-}
-
-// marks returns the marks of a guess if word is hidden.
-func marks(word, guess string) string {
-	out, spare := []byte("-----"), map[byte]int{}
-	for i := range out {
-		if word[i] == guess[i] {
-			out[i] = '+'
-		} else {
-			spare[word[i]]++
-		}
-	}
-	for i := range out {
-		if out[i] == '-' && spare[guess[i]] > 0 {
-			spare[guess[i]]--
-			out[i] = '?'
-		}
-	}
-	return string(out)
 }
 
 // vocabulary returns the words it knows.

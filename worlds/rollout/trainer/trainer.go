@@ -11,6 +11,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -81,10 +82,10 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) (*Server, error) {
-	orDefault(&c.Readers, 256)
-	orDefault(&c.Patience, time.Minute)
-	orDefault(&c.Grace, 10*time.Second)
-	orDefault(&c.Group, 16)
+	c.Readers = cmp.Or(max(0, c.Readers), 256)
+	c.Patience = cmp.Or(max(0, c.Patience), time.Minute)
+	c.Grace = cmp.Or(max(0, c.Grace), 10*time.Second)
+	c.Group = cmp.Or(max(0, c.Group), 16)
 	at, err := openPosition(c.Position)
 	if err != nil {
 		return nil, err
@@ -106,12 +107,6 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("POST /get_rollout_data", whole(s.reader(s.rolloutData)))
 	s.mux.HandleFunc("/", whole(nowhere))
 	return s, nil
-}
-
-func orDefault[T int | time.Duration](v *T, otherwise T) {
-	if *v <= 0 {
-		*v = otherwise
-	}
 }
 
 // ServeHTTP answers one request.

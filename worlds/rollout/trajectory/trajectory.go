@@ -118,7 +118,7 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 
 // rows adds the rows of t that f selects.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks := asksOf(entries, t.Attempt)
+	asks := Asks(entries, t.Attempt)
 	for _, r := range t.Data.Rows {
 		if f.Trainable && !r.Trainable {
 			continue
@@ -157,8 +157,8 @@ func statusOf(o world.Outcome, d rules.Data) Status {
 	}
 }
 
-// asksOf returns the asks of an attempt in the order in which the world made them.
-func asksOf(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+// Asks returns the asks of an attempt in the order in which the world made them.
+func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
 			asks = append(asks, r)
