@@ -13,7 +13,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
-	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/failure"
@@ -83,7 +83,7 @@ func playError(file string, err error) error {
 	if errors.Is(err, engine.ErrDiverged) {
 		return usage("%w (parley run PLAN --out FILE)", err)
 	}
-	if _, ok := errors.AsType[config.Errors](err); ok || app.IsUsage(err) {
+	if _, ok := errors.AsType[document.Errors](err); ok || app.IsUsage(err) {
 		return asUsage(err)
 	}
 	return err

@@ -218,17 +218,5 @@ func (f initFile) write(force bool) error {
 		_, err = t.Write(f.text)
 		return errors.Join(err, t.Close())
 	}
-	t, err := os.CreateTemp(filepath.Dir(f.path), ".parley-init-*")
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(f.text)
-	err = errors.Join(err, t.Chmod(0o644), t.Close())
-	if err == nil {
-		err = os.Rename(t.Name(), f.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(t.Name()))
-	}
-	return nil
+	return files.Replace(f.path, 0o644, f.text)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"parley/internal/files"
 )
 
 // replace puts the file tmp in the place of o's while o still holds its lock, and
@@ -14,9 +16,5 @@ func replace(o *outFile, tmp string) error {
 	if err := os.Rename(tmp, o.path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(o.path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close(), o.close())
+	return errors.Join(files.SyncFolder(filepath.Dir(o.path)), o.close())
 }

@@ -21,7 +21,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	_, err := Read(t.Context(), path, 9)
-	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Most != 9 || err.Error() != path+": is larger than 9 bytes" {
+	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Limit != 9 || err.Error() != path+": is larger than 9 bytes" {
 		t.Error(err)
 	}
 	if _, err := Read(t.Context(), dir, 9); !errors.Is(err, ErrNotRegular) || err.Error() != dir+": is a folder, not a regular file" {

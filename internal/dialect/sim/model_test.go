@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 	"parley/world"
 )
@@ -121,7 +122,7 @@ func TestMaxTokensAndStopCut(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{MinTokens: 60, MaxTokens: 80})
 	whole := ask(t, m, question("tell me"))
-	if whole.Finish != llm.FinishStop || whole.Usage.Output != CountTokens(whole.Text)+1 || whole.Usage.Output < 50 {
+	if whole.Finish != llm.FinishStop || whole.Usage.Output != token.Count(whole.Text)+1 || whole.Usage.Output < 50 {
 		t.Fatalf("%+v", whole)
 	}
 	req := question("tell me")

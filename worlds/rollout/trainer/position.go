@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"parley/internal/files"
 )
@@ -63,26 +61,5 @@ func (p *position) save(cursor string) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.path), ".parley-position-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), p.path); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncFolder(filepath.Dir(p.path))
-}
-
-// syncFolder makes a renaming durable, where the system can.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync() // not every system can sync a folder
-	return f.Close()
+	return files.Replace(p.path, 0o600, append(b, '\n'))
 }

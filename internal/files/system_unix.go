@@ -5,7 +5,12 @@ package files
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
+
+// withoutWaiting makes opening a pipe return at once. It does not affect regular files.
+const withoutWaiting = unix.O_NONBLOCK
 
 // SyncFolder makes the names of files in a folder durable.
 func SyncFolder(path string) error {

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"parley/internal/yamltree"
 )
 
 // maxErrors is how many errors are shown. maxKept is how many are kept: it bounds the work for a
@@ -100,54 +102,48 @@ func window(line string, column int) (text, caret string) {
 	return lead + string(runes[from:to]) + tail, strings.Repeat(" ", at-from+utf8.RuneCountInString(lead)) + "^"
 }
 
-// place is a position in the file, or an override.
-type place struct {
-	set          string // the override, as --set a.b=c
-	line, column int
+// Report collects the errors of one source.
+type Report struct {
+	Source *Source
+	Errs   Errors
 }
 
-// report collects the errors of one source.
-type report struct {
-	src  *source
-	errs Errors
-}
-
-// add reports a problem with the key p at a position.
-func (r *report) add(at place, p path, format string, args ...any) {
-	if r.full() {
+// Add reports a problem with the key p at a position.
+func (r *Report) Add(at yamltree.Position, p yamltree.Path, format string, args ...any) {
+	if r.Full() {
 		return
 	}
-	shown := make(path, len(p))
+	shown := make(yamltree.Path, len(p))
 	for i, step := range p {
-		shown[i] = r.src.hide(step)
+		shown[i] = r.Source.Hide(step)
 	}
-	e := &Error{File: r.src.name, Line: at.line, Column: at.column, Key: shown.String(), Problem: fmt.Sprintf(format, args...)}
-	if at.set != "" {
-		e.File = at.set
-	} else if at.line > 0 {
-		e.Excerpt, _ = r.src.line(at.line)
+	e := &Error{File: r.Source.Name, Line: at.Line, Column: at.Column, Key: shown.String(), Problem: fmt.Sprintf(format, args...)}
+	if at.Set != "" {
+		e.File = at.Set
+	} else if at.Line > 0 {
+		e.Excerpt, _ = r.Source.line(at.Line)
 	}
-	r.errs = append(r.errs, e)
+	r.Errs = append(r.Errs, e)
 }
 
-// full reports whether no more errors are kept.
-func (r *report) full() bool { return len(r.errs) >= maxKept }
+// Full reports whether no more errors are kept.
+func (r *Report) Full() bool { return len(r.Errs) >= maxKept }
 
-// err returns the errors in order of position, with secrets hidden; nil if there are none.
-func (r *report) err() error {
-	if len(r.errs) == 0 {
+// Err returns the errors in order of position, with secrets hidden; nil if there are none.
+func (r *Report) Err() error {
+	if len(r.Errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.errs, func(a, b *Error) int {
+	slices.SortStableFunc(r.Errs, func(a, b *Error) int {
 		// Overrides have no line and are last, since they are applied last.
 		return cmp.Or(cmp.Compare(b2i(a.Line == 0), b2i(b.Line == 0)), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	for _, e := range r.errs {
+	for _, e := range r.Errs {
 		// A problem may quote any text: it must not move the cursor.
-		e.File, e.Problem = oneLine(r.src.hide(e.File), 1000), oneLine(r.src.hide(e.Problem), 2000)
-		e.Excerpt = r.src.hide(e.Excerpt)
+		e.File, e.Problem = OneLine(r.Source.Hide(e.File), 1000), OneLine(r.Source.Hide(e.Problem), 2000)
+		e.Excerpt = r.Source.Hide(e.Excerpt)
 	}
-	return r.errs
+	return r.Errs
 }
 
 func b2i(b bool) int {
@@ -157,60 +153,22 @@ func b2i(b bool) int {
 	return 0
 }
 
-// quote quotes a text of the source. It hides secrets first: once cut or escaped they would not be found.
-func (r *report) quote(s string) string { return quote(r.src.hide(s)) }
+// Quote quotes a text of the source. It hides secrets first: once cut or escaped they would not be found.
+func (r *Report) Quote(s string) string { return yamltree.Quote(r.Source.Hide(s)) }
 
-// found describes a node, as `the text "ten"`.
-func (r *report) found(n *node) string {
-	switch n.form {
-	case nothing:
-		return "nothing"
-	case boolean:
-		return n.text
-	case integer, number:
-		return "the number " + strings.Trim(r.quote(n.text), `"`)
-	case text:
-		return "the text " + r.quote(n.text)
-	case list:
-		return "a list"
-	}
-	return "a mapping"
-}
+// Found describes a node.
+func (r *Report) Found(n *yamltree.Node) string { return n.Describe(r.Quote) }
 
-// path names a key of a plan: agents, bold, stop, [0].
-type path []string
-
-// to returns p with one more step. It does not change p.
-func (p path) to(step string) path { return append(slices.Clone(p), step) }
-
-// String writes agents.bold.stop[0]. A step that is not a plain word is quoted.
-func (p path) String() string {
-	var b strings.Builder
-	for i, step := range p {
-		switch index := strings.HasPrefix(step, "["); {
-		case index:
-		case i > 0:
-			b.WriteByte('.')
+// OneLine puts a text on one line and cuts it to a length.
+func OneLine(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
 		}
-		if plainStep(step) {
-			b.WriteString(step)
-		} else {
-			b.WriteString(quote(step))
-		}
+		return r
+	}, s)
+	if runes := []rune(s); len(runes) > limit {
+		return string(runes[:limit]) + "…"
 	}
-	return b.String()
-}
-
-func plainStep(step string) bool {
-	return step != "" && !strings.ContainsFunc(step, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-[]/*", r)
-	})
-}
-
-// quote quotes a text from outside, on one line, cut to a length.
-func quote(s string) string {
-	if runes := []rune(s); len(runes) > 60 {
-		s = string(runes[:60]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return s
 }

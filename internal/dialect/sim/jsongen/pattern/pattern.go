@@ -1,22 +1,43 @@
-package jsongen
+// Package pattern makes up strings that match a regular expression.
+//
+// It promises that a string depends only on the expression and the random generator, and that it is
+// bounded. A string may fail to match an expression with boundaries that are hard to satisfy.
+package pattern
 
 import (
 	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
 	"unicode/utf8"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// draw makes up a string that matches p, of lo to hi characters where that can be
-// had (hi below zero is no bound).
-func (p *pattern) draw(r *rand.Rand, lo, hi int) string {
+// Pattern is a regular expression, to draw from and to match.
+type Pattern struct {
+	tree *syntax.Regexp
+	re   *regexp.Regexp
+}
+
+// New compiles a Pattern. It returns nil if Go does not support the expression.
+func New(s string) *Pattern {
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil
+	}
+	return &Pattern{tree: tree, re: re}
+}
+
+// Draw returns a string that matches p, with lo to hi characters if possible. A negative hi is no
+// limit.
+func (p *Pattern) Draw(r *rand.Rand, lo, hi int) string {
 	s := ""
 	far := max(hi, 2*lo)
 	for try := range 48 {
 		d := drawer{r: r, more: 1 + try%8, limit: 1 << 16}
-		if try > 4 && lo > 0 { // repeat enough to get anywhere near
+		if try > 4 && lo > 0 { // repeat more often to reach lo
 			d.more = min(far, d.limit)/(1+try%4) + 1
 			d.least = d.more / 2
 		}
@@ -30,12 +51,12 @@ func (p *pattern) draw(r *rand.Rand, lo, hi int) string {
 	return s
 }
 
-// drawer writes a string by walking a regular expression.
+// drawer writes a string for a syntax tree.
 type drawer struct {
 	r     *rand.Rand
 	out   []byte
-	more  int // how often a repetition repeats beyond its minimum, at most
-	least int // and at least
+	more  int // maximum repetitions beyond the minimum of an operator
+	least int // minimum of these
 	limit int
 }
 
@@ -68,7 +89,7 @@ func (d *drawer) write(re *syntax.Regexp) {
 		d.repeat(re.Sub[0], 0, 1)
 	case syntax.OpRepeat:
 		d.repeat(re.Sub[0], re.Min, re.Max)
-	default: // anchors and boundaries write nothing; a match is checked afterwards
+	default: // anchors and boundaries write nothing; Draw checks the match
 	}
 }
 
@@ -83,7 +104,7 @@ func (d *drawer) repeat(re *syntax.Regexp, lo, hi int) {
 	}
 }
 
-// fromClass picks a character of a class, a plain printable one if it has any.
+// fromClass returns a random character of a class, printable ASCII if possible.
 func (d *drawer) fromClass(ranges []rune) rune {
 	total := 0
 	for i := 0; i+1 < len(ranges); i += 2 {
@@ -111,18 +132,3 @@ func (d *drawer) fromClass(ranges []rune) rune {
 	}
 	return 'x'
 }
-
-// tolerantRegexp lets patterns pass that Go cannot compile (lookarounds), since
-// whoever sent the schema can.
-func tolerantRegexp(s string) (jsonschema.Regexp, error) {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return matchAll(s), nil
-	}
-	return re, nil
-}
-
-type matchAll string
-
-func (m matchAll) MatchString(string) bool { return true }
-func (m matchAll) String() string          { return string(m) }

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"bytes"
@@ -13,28 +13,29 @@ import (
 
 	inputs "parley/internal/files"
 	"parley/internal/near"
+	"parley/internal/yamltree"
 )
 
-// maxSize is the largest plan file. It keeps a wrong file, such as a run file, from being parsed.
-const maxSize = 1 << 20
+// MaxSize is the largest plan file. It keeps a wrong file, such as a run file, from being parsed.
+const MaxSize = 1 << 20
 
-// maxText is the largest text file that params may name, such as a set of problems.
-const maxText = 64 << 20
+// MaxText is the largest text file that params may name, such as a set of problems.
+const MaxText = 64 << 20
 
-// source is the text of a plan file.
-type source struct {
-	name    string
-	text    string
-	secrets []string // hidden in errors
+// Source is the text of a plan file.
+type Source struct {
+	Name    string
+	Text    string
+	Secrets []string // hidden in errors
 
-	recorded bool // the plan of a run, not a file
-	beside   bool // a file that a plan names, not a plan
+	Recorded bool // the plan of a run, not a file
+	Beside   bool // a file that a plan names, not a plan
 }
 
 // line returns a line of the text, counted from 1. It does not split the text, which could take many
 // times its size.
-func (s *source) line(n int) (string, bool) {
-	for line := range strings.SplitSeq(s.text, "\n") {
+func (s *Source) line(n int) (string, bool) {
+	for line := range strings.SplitSeq(s.Text, "\n") {
 		if n--; n == 0 {
 			return line, true
 		}
@@ -43,15 +44,15 @@ func (s *source) line(n int) (string, bool) {
 }
 
 // begin suggests how to get a plan.
-func (s *source) begin() string {
-	if s.beside {
+func (s *Source) begin() string {
+	if s.Beside {
 		return ""
 	}
 	return "; `parley init KIND` writes a plan to begin with"
 }
 
-// read reads at most limit+1 bytes of the file at path. what describes the wanted file for errors.
-func read(ctx context.Context, path, what string, limit int64) (b []byte, err error) {
+// Read reads at most limit+1 bytes of the file at path. what describes the wanted file for errors.
+func Read(ctx context.Context, path, what string, limit int64) (b []byte, err error) {
 	f, err := inputs.Open(path)
 	if err == nil {
 		b, err = io.ReadAll(io.LimitReader(inputs.Reader(ctx, f), limit+1))
@@ -89,37 +90,37 @@ func meantPath(path string) string {
 	return ""
 }
 
-// newSource makes a source of a plan's bytes, and reports what makes them unusable as text.
-func newSource(name string, b []byte) *report { return newText(&source{name: name}, b, maxSize) }
+// NewPlan makes a source of a plan's bytes, and reports what makes them unusable as text.
+func NewPlan(name string, b []byte) *Report { return New(&Source{Name: name}, b, MaxSize) }
 
-// newText is newSource with a size limit.
-func newText(src *source, b []byte, limit int) *report {
-	rep := &report{src: src}
+// New is newSource with a size limit.
+func New(src *Source, b []byte, limit int) *Report {
+	rep := &Report{Source: src}
 	switch {
 	case bytes.HasPrefix(b, []byte("SQLite format 3\x00")):
-		rep.add(place{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
+		rep.Add(yamltree.Position{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
 		return rep
 	case len(b) > limit:
-		rep.add(place{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
+		rep.Add(yamltree.Position{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
-		rep.add(place{}, nil, "is UTF-16: save it as UTF-8")
+		rep.Add(yamltree.Position{}, nil, "is UTF-16: save it as UTF-8")
 		return rep
 	case binary(b):
-		rep.add(place{}, nil, "is not text: it must be UTF-8 text%s", src.begin())
+		rep.Add(yamltree.Position{}, nil, "is not text: it must be UTF-8 text%s", src.begin())
 		return rep
 	}
 	b = bytes.TrimPrefix(b, []byte("\uFEFF"))
-	src.text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
-	src.conceal(secretsIn(src.text))
+	src.Text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(string(b), "\uFFFD"))
+	src.Conceal(SecretsIn(src.Text))
 	if i := notText(b); i >= 0 {
 		line, column := 1+bytes.Count(b[:i], []byte("\n")), 1+utf8.RuneCount(b[bytes.LastIndexByte(b[:i], '\n')+1:i])
 		what := fmt.Sprintf("the control character 0x%02x", b[i])
 		if b[i] >= utf8.RuneSelf {
 			what = fmt.Sprintf("the byte 0x%02x, which is not UTF-8", b[i])
 		}
-		src.conceal(secretsGuessed(src.text))
-		rep.add(place{line: line, column: column}, nil, "holds %s: it must be UTF-8 text", what)
+		src.Conceal(SecretsGuessed(src.Text))
+		rep.Add(yamltree.Position{Line: line, Column: column}, nil, "holds %s: it must be UTF-8 text", what)
 		return rep
 	}
 	return rep

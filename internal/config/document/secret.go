@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 )
 
 // A key may be in the wrong place: in key_env itself, under a key that does not exist (api_key), in a
@@ -27,23 +28,23 @@ var addressEnd = regexp.MustCompile(`://[^\s"'?#]*[?#]([^\s"']+)`)
 // true, are ordinary words.
 const leastValue = 8
 
-// secretName reports whether the value of a key of that name may be a secret.
-func secretName(name string) bool {
+// SecretName reports whether the value of a key of that name may be a secret.
+func SecretName(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"key", "token", "secret", "password", "passwd", "authorization", "credential", "cookie"} {
 		if strings.HasSuffix(name, word) {
 			return true
 		}
 	}
-	return envName(name)
+	return EnvName(name)
 }
 
-// envName reports whether a key holds the name of a variable, which may be shown.
-func envName(name string) bool { return strings.EqualFold(name, "key_env") }
+// EnvName reports whether a key holds the name of a variable, which may be shown.
+func EnvName(name string) bool { return strings.EqualFold(name, "key_env") }
 
-// isEnv reports whether s is the name of an environment variable and is unlikely to be a key: capital
+// IsEnv reports whether s is the name of an environment variable and is unlikely to be a key: capital
 // letters, and in words if it is long.
-func isEnv(s string) bool {
+func IsEnv(s string) bool {
 	if len(s) > 64 || len(s) >= 20 && !strings.Contains(s, "_") {
 		return false
 	}
@@ -52,8 +53,8 @@ func isEnv(s string) bool {
 
 var envText = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
-// secretsIn lists the parts of any text that may be secrets.
-func secretsIn(text string) []string {
+// SecretsIn lists the parts of any text that may be secrets.
+func SecretsIn(text string) []string {
 	found := provider.Secrets(text)
 	for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
 		found = append(found, m[1])
@@ -69,52 +70,52 @@ func secretsIn(text string) []string {
 	return found
 }
 
-// secretsGuessed lists the values after names such as api_key in text that is not YAML. In a prompt
+// SecretsGuessed lists the values after names such as api_key in text that is not YAML. In a prompt
 // it would guess wrong, so it is not for text that is YAML.
-func secretsGuessed(text string) []string {
+func SecretsGuessed(text string) []string {
 	var found []string
 	for _, m := range secretLines.FindAllStringSubmatch(text, -1) {
 		value := strings.TrimSpace(m[2] + m[3] + m[4])
-		if name := strings.Trim(m[1], `"'`); secretName(name) && !(envName(name) && isEnv(value)) {
+		if name := strings.Trim(m[1], `"'`); SecretName(name) && !(EnvName(name) && IsEnv(value)) {
 			found = append(found, value)
 		}
 	}
 	return found
 }
 
-// secretsOf lists the texts under keys that may hold secrets.
-func secretsOf(n *node) []string {
+// SecretsOf lists the texts under keys that may hold secrets.
+func SecretsOf(n *yamltree.Node) []string {
 	var found []string
-	for _, f := range n.fields {
-		if f.value.text != "" && secretName(f.name) && !(envName(f.name) && isEnv(f.value.text)) {
-			found = append(found, f.value.text)
-			found = append(found, strings.Split(f.value.text, "\n")...)
+	for _, f := range n.Fields {
+		if f.Value.Text != "" && SecretName(f.Name) && !(EnvName(f.Name) && IsEnv(f.Value.Text)) {
+			found = append(found, f.Value.Text)
+			found = append(found, strings.Split(f.Value.Text, "\n")...)
 		}
-		found = append(found, secretsOf(f.value)...)
+		found = append(found, SecretsOf(f.Value)...)
 	}
-	for _, item := range n.items {
-		found = append(found, secretsOf(item)...)
+	for _, item := range n.Items {
+		found = append(found, SecretsOf(item)...)
 	}
 	return found
 }
 
-// conceal adds secrets for hide.
-func (s *source) conceal(secrets []string) {
+// Conceal adds secrets for hide.
+func (s *Source) Conceal(secrets []string) {
 	for _, secret := range secrets {
 		// Hiding shorter ones would hide half the text.
 		if len(secret) >= 4 {
-			s.secrets = append(s.secrets, secret)
+			s.Secrets = append(s.Secrets, secret)
 		}
 	}
 	// Longest first, since one may be part of another.
-	slices.SortFunc(s.secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	s.secrets = slices.Compact(s.secrets)
+	slices.SortFunc(s.Secrets, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	s.Secrets = slices.Compact(s.Secrets)
 }
 
-// hide replaces every secret of the source in a text by asterisks, one for each character, and so the
+// Hide replaces every secret of the source in a text by asterisks, one for each character, and so the
 // query and fragment of every address.
-func (s *source) hide(shown string) string {
-	for _, secret := range s.secrets {
+func (s *Source) Hide(shown string) string {
+	for _, secret := range s.Secrets {
 		shown = strings.ReplaceAll(shown, secret, asterisks(secret))
 	}
 	return addressEnd.ReplaceAllStringFunc(shown, func(address string) string {
