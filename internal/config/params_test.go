@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/worlds"
 )
 
@@ -49,7 +50,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
-		var all config.Errors
+		var all document.Errors
 		if !errors.As(err, &all) {
 			t.Fatalf("%s: %v", kind, err)
 		}

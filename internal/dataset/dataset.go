@@ -63,7 +63,7 @@ func rowsWithin(ctx context.Context, path string, l limits) iter.Seq2[json.RawMe
 // plain returns an error without the name of the file, which is already in front of it.
 func plain(err error, path string) error {
 	if large, ok := errors.AsType[*files.TooLargeError](err); ok {
-		return fmt.Errorf("is larger than %s", files.Size(large.Most))
+		return fmt.Errorf("is larger than %s", files.Size(large.Limit))
 	}
 	if pe, ok := errors.AsType[*os.PathError](err); ok {
 		return pe.Err
@@ -114,7 +114,7 @@ func open(ctx context.Context, path string, l limits, take taker) (err error) {
 		return err
 	}
 	if info.Size() > maxFile {
-		return &files.TooLargeError{Path: path, Most: maxFile}
+		return &files.TooLargeError{Path: path, Limit: maxFile}
 	}
 	err = read(ctx, strings.ToLower(filepath.Ext(path)), f, info.Size(), l, take)
 	if errors.Is(err, errEnough) {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// csv writes comma-separated values as RFC 4180 has them, but with lines that end in \n.
-// It is our own since a value that is not there must not look like an empty text.
+// csv writes comma-separated values as in RFC 4180, but with lines that end in \n. The standard
+// library's writer does not distinguish a missing value from an empty text.
 type csv struct {
 	w       *bufio.Writer
 	columns []Column
@@ -80,9 +80,9 @@ func appendCSV(b []byte, t Type, v cell) []byte {
 	}
 }
 
-// appendCell writes a text. One that a spreadsheet would take for a formula gets a ' in
-// front, and so does one that begins with a ': taking away one ' gives back every text. A
-// NUL, at which many readers stop, is written as U+FFFD.
+// appendCell writes a text. A text that a spreadsheet would read as a formula gets a ' in front,
+// and so does a text that begins with a ', so removing one ' restores every text. A NUL, at
+// which many readers stop, is written as U+FFFD.
 func appendCell(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
@@ -106,7 +106,7 @@ func appendCell(b []byte, s string) []byte {
 	}
 }
 
-// Formula says whether a text gets a ' in front.
+// Formula reports whether a text gets a ' in front.
 func Formula(s string) bool {
 	r, _ := utf8.DecodeRuneInString(s)
 	switch r {

@@ -21,7 +21,7 @@ type episode struct {
 	tags  map[string]string // of its variation
 }
 
-// spending is what an episode took.
+// spending is the calls and cost of an episode.
 type spending struct {
 	calls, failed int
 	usage         llm.Usage
@@ -58,15 +58,14 @@ func (x *export) listed(ctx context.Context) error {
 	columns := episodeColumns()
 	return x.each(ctx, func(l *sqlite.Listed) error {
 		e := episode{run: x.run, Listed: l, tags: x.variation(l.Spec.Cell)}
-		if l.Episode < len(spent) { // else it was asked for since
+		if l.Episode < len(spent) { // otherwise the plan asked for it since
 			e.spent = spent[l.Episode]
 		}
 		return put(x, columns, &e)
 	})
 }
 
-// spent adds up what each episode took: this alone grows with episodes, by a few numbers
-// each.
+// spent adds up the spending of each episode. Only this needs memory for each episode: a few numbers.
 func (x *export) spent(ctx context.Context) ([]spending, error) {
 	out := make([]spending, x.episodes)
 	err := x.store.Brief(ctx, func(entry journal.Entry) error {
@@ -96,33 +95,33 @@ func episodeColumns() []column[episode] {
 	return []column[episode]{
 		few("run", "the id of the run", func(e *episode) cell { return text(e.run) }),
 		col("episode", Integer, "its number, from 0", func(e *episode) cell { return integer(e.Episode) }),
-		col("stage", Integer, "of the plan, from 0", func(e *episode) cell { return integer(e.Stage) }),
-		few("kind", "of the world", func(e *episode) cell { return text(e.Spec.Kind) }),
-		few("cell", "of a matrix that it repeats", func(e *episode) cell { return some(e.Spec.Cell) }),
-		col("deal", Integer, "what its chance depends on: episodes with the same deal draw the same", func(e *episode) cell { return integer(e.Spec.Deal) }),
-		{Column{Name: "params", Type: JSON, Doc: "of the world", few: true}, func(e *episode) cell { return some(string(e.Spec.Params)) }},
+		col("stage", Integer, "the stage of the plan, from 0", func(e *episode) cell { return integer(e.Stage) }),
+		few("kind", "the kind of the world", func(e *episode) cell { return text(e.Spec.Kind) }),
+		few("cell", "the cell of the matrix that it repeats", func(e *episode) cell { return some(e.Spec.Cell) }),
+		col("deal", Integer, "what its random draws depend on: episodes with the same deal draw the same", func(e *episode) cell { return integer(e.Spec.Deal) }),
+		{Column{Name: "params", Type: JSON, Doc: "the params of the world", few: true}, func(e *episode) cell { return some(string(e.Spec.Params)) }},
 		{Column{Name: "lineup", Type: JSON, Doc: "seat to agent", few: true}, func(e *episode) cell { return encoded(e.Spec.Lineup) }},
-		{Column{Name: "tags", Type: JSON, Doc: "of its variation, a mapping", few: true}, func(e *episode) cell { return tagsCell(e.tags) }},
+		{Column{Name: "tags", Type: JSON, Doc: "the tags of its variation, an object", few: true}, func(e *episode) cell { return tagsCell(e.tags) }},
 		few("state", "`waiting`, `playing`, `ended` or `failed`", func(e *episode) cell { return text(e.State()) }),
-		col("attempt", Integer, "which try this is, from 0; null: none yet", func(e *episode) cell { return cell{there: e.Begun, n: int64(e.Attempt)} }),
+		col("attempt", Integer, "the number of the attempt, from 0; null: it did not begin", func(e *episode) cell { return cell{there: e.Begun, n: int64(e.Attempt)} }),
 		col("failed", Text, "why it failed", ofEnded(func(e *journal.Ended) cell { return some(e.Outcome.Failed) })),
 		col("scores", JSON, "the scores of its outcome, a list; the table `scores` has them one by one", ofEnded(func(e *journal.Ended) cell { return scoreList(e.Outcome.Scores) })),
-		col("data", JSON, "what else the world says it came to", ofEnded(func(e *journal.Ended) cell {
+		col("data", JSON, "the world's own data in the outcome", ofEnded(func(e *journal.Ended) cell {
 			data, _ := e.Outcome.Data.(json.RawMessage)
 			return some(string(data))
 		})),
-		col("calls", Integer, "that were answered or failed, in every attempt", func(e *episode) cell { return integer(e.spent.calls) }),
+		col("calls", Integer, "calls that were answered or failed, in all attempts", func(e *episode) cell { return integer(e.spent.calls) }),
 		col("failed_calls", Integer, "of these, failed", func(e *episode) cell { return integer(e.spent.failed) }),
-		col("input_tokens", Integer, "of all its prompts", func(e *episode) cell { return integer(e.spent.usage.Input) }),
+		col("input_tokens", Integer, "tokens of all its prompts", func(e *episode) cell { return integer(e.spent.usage.Input) }),
 		col("cached_tokens", Integer, "of these, read from the provider's cache", func(e *episode) cell { return integer(e.spent.usage.Cached) }),
-		col("output_tokens", Integer, "of all its answers", func(e *episode) cell { return integer(e.spent.usage.Output) }),
-		col("reasoning_tokens", Integer, "of these, thought", func(e *episode) cell { return integer(e.spent.usage.Reasoning) }),
-		col("dollars", Double, "what it cost this run", func(e *episode) cell { return double(e.spent.cost.Dollars()) }),
+		col("output_tokens", Integer, "tokens of all its answers", func(e *episode) cell { return integer(e.spent.usage.Output) }),
+		col("reasoning_tokens", Integer, "of these, reasoning", func(e *episode) cell { return integer(e.spent.usage.Reasoning) }),
+		col("dollars", Double, "its cost to this run", func(e *episode) cell { return double(e.spent.cost.Dollars()) }),
 		col("ended_at", Time, "when it ended", ofEnded(func(e *journal.Ended) cell { return moment(e.At) })),
 	}
 }
 
-// ofEnded is a value that only an episode has that ended.
+// ofEnded returns a value that only an episode that ended has.
 func ofEnded(of func(*journal.Ended) cell) func(*episode) cell {
 	return func(e *episode) cell {
 		if e.Ended == nil {
@@ -132,7 +131,7 @@ func ofEnded(of func(*journal.Ended) cell) func(*episode) cell {
 	}
 }
 
-// scoreList writes scores as JSON. A value that JSON has no number for is a text.
+// scoreList returns scores as JSON. A value that JSON has no number for is a text.
 func scoreList(scores []world.Score) cell {
 	type row struct {
 		Seat  string `json:"seat,omitempty"`

@@ -1,13 +1,13 @@
 // Package export writes a run as tables for other programs: calls, episodes, messages and
 // scores, as JSON lines, CSV or Parquet.
 //
-// What it promises: the columns of a table are those of Columns, in that order, in every
-// format and for every run; the same run gives the same bytes; rows are written as they
-// are read, so memory does not grow with calls; a run that is being played can be
-// exported. docs/how-to/export.md describes every column, and a test holds it to that.
+// What it promises: a table has the columns of Columns, in that order, in every format and for
+// every run. The same run gives the same bytes. Rows are written as they are read, so memory
+// does not grow with calls. You can export a run while it is played. docs/how-to/export.md
+// describes every column, and a test checks that.
 //
-// It is not for files: it writes to an io.Writer, and whoever calls it decides what becomes
-// of half an export. It is not for looking at a run: that is package view.
+// It is not for files: it writes to an io.Writer, and the caller decides what to do with an
+// incomplete export. It is not for looking at a run: that is package view.
 package export
 
 import (
@@ -25,21 +25,21 @@ import (
 	"parley/world"
 )
 
-// Table names what a row is of.
+// Table is the name of a table.
 type Table string
 
 // The tables.
 const (
-	Calls    Table = "calls"    // what was asked, and what came of it
-	Episodes Table = "episodes" // what was played, and what it came to
-	Messages Table = "messages" // what prompts were made of
-	Scores   Table = "scores"   // what outcomes were counted in
+	Calls    Table = "calls"    // requests and their replies
+	Episodes Table = "episodes" // episodes and their outcomes
+	Messages Table = "messages" // the messages of prompts
+	Scores   Table = "scores"   // the scores of outcomes
 )
 
-// Tables lists them.
+// Tables lists the tables.
 func Tables() []Table { return []Table{Calls, Episodes, Messages, Scores} }
 
-// Format names how rows are written.
+// Format is the name of a format.
 type Format string
 
 // The formats.
@@ -49,13 +49,13 @@ const (
 	Parquet Format = "parquet"
 )
 
-// Formats lists them.
+// Formats lists the formats.
 func Formats() []Format { return []Format{JSONL, CSV, Parquet} }
 
-// Type is what the values of a column are.
+// Type is the type of a column's values.
 type Type string
 
-// The types. A value of any of them may also not be there.
+// The types. A value of any type may be missing.
 const (
 	Text    Type = "text"
 	JSON    Type = "json" // in a text
@@ -70,7 +70,7 @@ type Column struct {
 	Name string
 	Type Type
 	Doc  string // what it is, as docs/how-to/export.md says it
-	few  bool   // its values are mostly the same few
+	few  bool   // it has few different values
 }
 
 // Columns lists the columns of a table, in order.
@@ -96,9 +96,9 @@ type Run struct {
 	Without map[int]bool
 }
 
-// Write writes a table of runs, one after the other, and returns how many rows it has. Where a
-// file turns out to be damaged it goes on without the episodes that are, see sqlite.Store.Lost;
-// what was written of them before is right, and not all there was.
+// Write writes a table of runs, one after the other, and returns the number of rows. If a file is
+// damaged, it continues without the damaged episodes: see sqlite.Store.Lost. Rows of these
+// episodes that are already written are correct, but incomplete.
 func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format) (rows int, err error) {
 	e, err := newEncoder(w, f, Columns(t))
 	if err != nil {
@@ -132,19 +132,19 @@ func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error
 	case Scores:
 		err = x.scores(ctx)
 	default:
-		err = fmt.Errorf("export: there is no table %q", t)
+		err = fmt.Errorf("export: unknown table %q; want one of %v", t, Tables())
 	}
 	return x.rows, err
 }
 
-// export is a Write of one run under way.
+// export is a Write of one run in progress.
 type export struct {
 	store *sqlite.Store
 	// without are episodes to leave out.
 	without map[int]bool
 	run     string
 	agents  []world.Agent
-	// variation gives the tags of the variation of a cell.
+	// variation returns the tags of the variation of a cell.
 	variation func(cell string) map[string]string
 	episodes  int // when it began
 	encoder   encoder
@@ -152,8 +152,8 @@ type export struct {
 	cells     []cell
 }
 
-// replies reads the replies of the run. Where the file turns out to be damaged, it goes on
-// without the episodes that are.
+// replies reads the replies of the run. If the file is damaged, it continues without the damaged
+// episodes.
 func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Recorded) error) error {
 	last := int64(0)
 	read := func() error {
@@ -172,8 +172,8 @@ func (x *export) replies(ctx context.Context, prompts bool, each func(sqlite.Rec
 	return err
 }
 
-// salvaged says whether err was that the file is damaged, and can be read without the
-// episodes that are from now on.
+// salvaged reports whether err means that the file is damaged, and the rest can be read from now
+// on.
 func (x *export) salvaged(ctx context.Context, err error) bool {
 	if !errors.Is(err, sqlite.ErrDamaged) || x.store.Lost() != nil {
 		return false
@@ -183,9 +183,9 @@ func (x *export) salvaged(ctx context.Context, err error) bool {
 
 // encoder writes rows in a format.
 type encoder interface {
-	// row writes one. It keeps nothing of cells.
+	// row writes a row. It does not keep cells.
 	row(cells []cell) error
-	// close writes what is still to be written.
+	// close writes what is buffered.
 	close() error
 }
 
@@ -198,22 +198,22 @@ func newEncoder(w io.Writer, f Format, columns []Column) (encoder, error) {
 	case Parquet:
 		return newParquet(w, columns)
 	default:
-		return nil, fmt.Errorf("export: there is no format %q", f)
+		return nil, fmt.Errorf("export: unknown format %q; want one of %v", f, Formats())
 	}
 }
 
-// column is a Column, and where its values come from.
+// column is a Column with a function that returns its values.
 type column[T any] struct {
 	Column
 	of func(*T) cell
 }
 
-// col makes a column.
+// col returns a column.
 func col[T any](name string, t Type, doc string, of func(*T) cell) column[T] {
 	return column[T]{Column{Name: name, Type: t, Doc: doc}, of}
 }
 
-// few makes a column whose values are mostly the same few texts.
+// few returns a column of texts with few different values.
 func few[T any](name, doc string, of func(*T) cell) column[T] {
 	return column[T]{Column{Name: name, Type: Text, Doc: doc, few: true}, of}
 }
@@ -236,7 +236,7 @@ func put[T any](x *export, columns []column[T], v *T) error {
 	return x.encoder.row(x.cells)
 }
 
-// cell is a value of a column, of the column's type. The zero value is none.
+// cell is a value of a column, of the column's type. The zero value is null.
 type cell struct {
 	there bool
 	text  string
@@ -244,7 +244,7 @@ type cell struct {
 	f     float64
 }
 
-// text is a text. What is no UTF-8 becomes U+FFFD: Parquet and JSON have no place for it.
+// text returns a text. Bytes that are not UTF-8 become U+FFFD: Parquet and JSON cannot hold them.
 func text(s string) cell {
 	if !utf8.ValidString(s) { // which is much faster than ToValidUTF8
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -252,7 +252,7 @@ func text(s string) cell {
 	return cell{there: true, text: s}
 }
 
-// some is a text that may not be there.
+// some returns a text, or null for an empty one.
 func some(s string) cell {
 	if s == "" {
 		return cell{}
@@ -275,8 +275,7 @@ func moment(t time.Time) cell { return cell{there: !t.IsZero(), n: t.UnixMicro()
 
 func seconds(d time.Duration) cell { return double(d.Seconds()) }
 
-// odd is what a number is called that JSON has no number for: as Python, pandas and
-// DuckDB read it.
+// odd returns the name of a number that JSON does not have, as Python, pandas and DuckDB read it.
 func odd(f float64) (name string, ok bool) {
 	switch {
 	case math.IsNaN(f):
@@ -290,5 +289,5 @@ func odd(f float64) (name string, ok bool) {
 	}
 }
 
-// timeLayout is how a time is written in text.
+// timeLayout is the layout of a time in text.
 const timeLayout = "2006-01-02T15:04:05.000000Z"

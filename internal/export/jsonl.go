@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// buffered is how much text is gathered before it is written.
+// buffered is how many bytes are collected before they are written.
 const buffered = 256 << 10
 
-// jsonl writes one object a line, with every column in it.
+// jsonl writes an object for each row, with every column.
 type jsonl struct {
 	w       *bufio.Writer
 	columns []Column
-	keys    []string // as they stand in a line, with what is before them
+	keys    []string // with what comes before them in a line
 	line    []byte
 }
 
@@ -72,7 +72,7 @@ func appendTime(b []byte, v cell) []byte {
 	return time.UnixMicro(v.n).UTC().AppendFormat(b, timeLayout)
 }
 
-// appendQuoted writes a text, which is UTF-8, as JSON.
+// appendQuoted writes a text, which is valid UTF-8, as JSON.
 func appendQuoted(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	b = append(b, '"')

@@ -9,7 +9,7 @@ import (
 
 // message is a row of Messages.
 type message struct {
-	place
+	callID
 	n int
 	*llm.Message
 }
@@ -21,7 +21,7 @@ func (x *export) messages(ctx context.Context) error {
 		if e.Request == nil {
 			return nil
 		}
-		m.place = place{x.run, e}
+		m.callID = callID{x.run, e}
 		for i := range e.Request.Messages {
 			m.n, m.Message = i, &e.Request.Messages[i]
 			if err := put(x, columns, m); err != nil {
@@ -33,11 +33,11 @@ func (x *export) messages(ctx context.Context) error {
 }
 
 func messageColumns() []column[message] {
-	return append(placeColumns(func(m *message) *place { return &m.place }), []column[message]{
-		col("n", Integer, "its place in the prompt, from 0", func(m *message) cell { return integer(m.n) }),
+	return append(callIDColumns(func(m *message) *callID { return &m.callID }), []column[message]{
+		col("n", Integer, "its index in the prompt, from 0", func(m *message) cell { return integer(m.n) }),
 		few("role", "`system`, `user`, `assistant` or `tool`", func(m *message) cell { return text(string(m.Role)) }),
 		col("text", Text, "its text, all parts together", func(m *message) cell { return text(m.Message.Text()) }),
-		col("whole", JSON, "the message as Parley writes it, where a text does not say it all: images, tool calls, thoughts", func(m *message) cell {
+		col("whole", JSON, "the whole message, if it has more than a text: images, tool calls, reasoning", func(m *message) cell {
 			if plain(m.Message) {
 				return cell{}
 			}
@@ -46,7 +46,7 @@ func messageColumns() []column[message] {
 	}...)
 }
 
-// plain says whether a message is one text and whose it is, and nothing else.
+// plain reports whether a message is one text with a role, and nothing else.
 func plain(m *llm.Message) bool {
 	return len(m.Parts) == 1 && m.Parts[0].Image == nil && len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
 }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// groupBytes is about how much is in a row group, before it is compressed: the most that
-	// is held in memory.
+	// groupBytes is about the size of a row group before compression: the most that is kept in
+	// memory.
 	groupBytes = 32 << 20
-	// rowsAtOnce is how many rows are handed over at once.
+	// rowsAtOnce is how many rows are passed to the library at once.
 	rowsAtOnce = 256
-	// dictionaryBytes is where a column turns out not to be of few values.
+	// dictionaryBytes is the size at which a column does not get a dictionary.
 	dictionaryBytes = 1 << 20
 )
 
@@ -38,7 +38,7 @@ func newParquet(w io.Writer, columns []Column) (*parquet, error) {
 		pq.DictionaryMaxBytes(dictionaryBytes), pq.ColumnPageBuffers(pq.NewBufferPool()),
 	}
 	for _, c := range columns {
-		if c.Type == Text || c.Type == JSON { // bounds of what models say are long and of no use
+		if c.Type == Text || c.Type == JSON { // the bounds of such texts are long and useless
 			options = append(options, pq.SkipPageBounds(c.Name), pq.SkipPageStatistics(c.Name))
 		}
 	}
@@ -49,9 +49,9 @@ func newParquet(w io.Writer, columns []Column) (*parquet, error) {
 	return p, nil
 }
 
-// parquetSchema keeps the order of columns, which the library keeps for structs only.
+// parquetSchema keeps the order of columns, which the library does for structs only.
 func parquetSchema(columns []Column) (schema *pq.Schema, err error) {
-	defer func() { // the library panics on tags it does not know
+	defer func() { // the library panics on unknown tags
 		if v := recover(); v != nil {
 			err = fmt.Errorf("export: parquet: %v", v)
 		}
@@ -88,15 +88,15 @@ func (p *parquet) row(cells []cell) error {
 	if p.held < groupBytes && p.used < len(p.rows) {
 		return nil
 	}
-	if err := p.hand(); err != nil || p.held < groupBytes {
+	if err := p.flush(); err != nil || p.held < groupBytes {
 		return err
 	}
 	p.held = 0
 	return p.w.Flush()
 }
 
-// hand gives the rows over.
-func (p *parquet) hand() error {
+// flush passes the rows to the library.
+func (p *parquet) flush() error {
 	_, err := p.w.WriteRows(p.rows[:p.used])
 	p.used = 0
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *parquet) value(i int, v cell) pq.Value {
 }
 
 func (p *parquet) close() error {
-	if err := p.hand(); err != nil {
+	if err := p.flush(); err != nil {
 		return err
 	}
 	if err := p.w.Close(); err != nil {

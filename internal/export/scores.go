@@ -33,7 +33,7 @@ func (x *export) scores(ctx context.Context) error {
 	})
 }
 
-// agent is the agent of a name.
+// agent returns the agent with a name.
 func (x *export) agent(name string) *world.Agent {
 	for i := range x.agents {
 		if x.agents[i].Name == name {
@@ -43,7 +43,7 @@ func (x *export) agent(name string) *world.Agent {
 	return &world.Agent{Name: name}
 }
 
-// tagsCell writes tags as JSON; nothing where there are none.
+// tagsCell returns tags as JSON, or null if there are none.
 func tagsCell(of ...map[string]string) cell {
 	if all := view.JoinTags(of...); all != nil {
 		return encoded(all)
@@ -54,16 +54,16 @@ func tagsCell(of ...map[string]string) cell {
 func scoreColumns() []column[score] {
 	return []column[score]{
 		few("run", "the id of the run", func(s *score) cell { return text(s.run) }),
-		col("episode", Integer, "whose outcome it is part of", func(s *score) cell { return integer(s.Episode) }),
-		few("kind", "of the world", func(s *score) cell { return text(s.Spec.Kind) }),
-		few("cell", "of a matrix that the episode repeats", func(s *score) cell { return some(s.Spec.Cell) }),
-		col("deal", Integer, "what the episode's chance depends on: compare episodes with the same deal", func(s *score) cell { return integer(s.Spec.Deal) }),
-		few("state", "of the episode: `ended` or `failed`", func(s *score) cell { return text(s.State()) }),
-		few("seat", "whose score it is; null: the whole episode's", func(s *score) cell { return some(s.Seat) }),
-		few("agent", "who sat there, by name", func(s *score) cell { return some(s.agent.Name) }),
+		col("episode", Integer, "the number of its episode, from 0", func(s *score) cell { return integer(s.Episode) }),
+		few("kind", "the kind of the world", func(s *score) cell { return text(s.Spec.Kind) }),
+		few("cell", "the cell of the matrix that the episode repeats", func(s *score) cell { return some(s.Spec.Cell) }),
+		col("deal", Integer, "what the episode's random draws depend on: compare episodes with the same deal", func(s *score) cell { return integer(s.Spec.Deal) }),
+		few("state", "the state of the episode: `ended` or `failed`", func(s *score) cell { return text(s.State()) }),
+		few("seat", "the seat that has the score; null for the whole episode", func(s *score) cell { return some(s.Seat) }),
+		few("agent", "the name of the agent in the seat", func(s *score) cell { return some(s.agent.Name) }),
 		few("model", "the model of the agent, as provider/model; null for a bot", func(s *score) cell { return some(s.agent.Model) }),
-		{Column{Name: "tags", Type: JSON, Doc: "of the agent and of the variation that the episode is of, a mapping", few: true}, func(s *score) cell { return tagsCell(s.agent.Tags, s.variation) }},
-		few("name", "what was counted", func(s *score) cell { return text(s.Name) }),
-		col("value", Double, "how much", func(s *score) cell { return double(s.Value) }),
+		{Column{Name: "tags", Type: JSON, Doc: "the tags of the agent and of the variation, an object", few: true}, func(s *score) cell { return tagsCell(s.agent.Tags, s.variation) }},
+		few("name", "the name of the score", func(s *score) cell { return text(s.Name) }),
+		col("value", Double, "its value", func(s *score) cell { return double(s.Value) }),
 	}
 }

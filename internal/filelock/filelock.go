@@ -1,12 +1,12 @@
-// Package filelock keeps two processes from writing one file.
+// Package filelock prevents two processes from writing one file.
 //
-// A lock belongs to a file, whatever names lead to it. Open opens a file and locks it. Take is
-// for a file that must not be locked itself, such as a database that locks parts of itself: it
-// locks another file that stands for it. Identity tells whether two names lead to one file.
+// A lock belongs to a file, whatever names lead to it. Open opens a file and locks it. A Guard
+// is for a file that must not be locked itself, such as a database. Identity tells whether two
+// names lead to one file.
 //
-// Locks are advisory, are lifted by the system when the process ends, however it ends, and
-// also keep out a second lock of the same process. They hold among the processes of one
-// machine. It is not for short waits: nothing waits for a lock.
+// Locks are advisory. The system releases them when the process ends, however it ends. They
+// also exclude a second lock of the same process. They work among the processes of one
+// machine. Nothing waits for a lock.
 package filelock
 
 import (
@@ -16,13 +16,13 @@ import (
 	"path/filepath"
 )
 
-// ErrHeld means that somebody else has the lock.
+// ErrHeld means that another process, or this one, has the lock.
 var ErrHeld = errors.New("filelock: another process holds the lock")
 
-// Lock is a lock on a file of its own.
+// Lock is a lock on a file that exists only for it.
 type Lock struct{ file *os.File }
 
-// Take makes the file at path and locks it, or returns ErrHeld.
+// Take creates the file at path and locks it, or returns ErrHeld.
 func Take(path string) (*Lock, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -31,8 +31,8 @@ func Take(path string) (*Lock, error) {
 	return &Lock{f}, nil
 }
 
-// Open opens the file at path to read and write it, makes it where there is none, and locks
-// it until it is closed; or returns ErrHeld.
+// Open opens the file at path to read and write it, creates it if it does not exist, and locks it
+// until it is closed. It returns ErrHeld if the file is locked.
 func Open(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -45,8 +45,8 @@ func Open(path string) (*os.File, error) {
 		if same(f, path) {
 			return f, nil
 		}
-		// Who had it before deleted or replaced it between our opening and our locking: the
-		// next one to come would lock another file than we did.
+		// The last owner deleted or replaced the file before we locked it: the next process
+		// would lock another file.
 		_ = f.Close()
 	}
 }
@@ -60,26 +60,26 @@ func same(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// Release deletes the file and lets others lock. It does nothing for a Lock that is nil.
+// Release deletes the file and releases the lock. It does nothing if l is nil.
 func (l *Lock) Release() error {
 	if l == nil {
 		return nil
 	}
-	// It is deleted first where the system allows it, while nobody else can have it.
+	// Delete it first if the system allows it, while nobody else can lock it.
 	removed := os.Remove(l.file.Name())
 	err := l.file.Close()
 	if removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-		_ = os.Remove(l.file.Name()) // a file in use cannot be deleted everywhere; left behind, it does no harm
+		_ = os.Remove(l.file.Name()) // some systems do not delete an open file; it does no harm
 	}
 	return err
 }
 
-// Identity is the same for every name of a file, on one machine, and links is how many
-// names it has beside symbolic links.
+// Identity returns an id that is the same for every name of a file on this machine, and how many
+// names (hard links) the file has.
 func Identity(path string) (id string, links uint64, err error) { return identity(path) }
 
-// Resolve follows symbolic links, so that every path to a file gives the same name. The file
-// itself may be missing.
+// Resolve follows symbolic links, so that every path to a file gives the same name. The file may be
+// missing.
 func Resolve(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -92,7 +92,7 @@ func Resolve(path string) string {
 	return path
 }
 
-// Folder is where files are that stand for others by their identity: a folder of the user's.
+// Folder returns the user's folder for lock files that are named by identity.
 func Folder() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

@@ -22,8 +22,8 @@ func tryLock(f *os.File) error {
 	return nil
 }
 
-// identity asks for the file by its name: opening and closing it would lift the POSIX locks
-// that this process has on it.
+// identity uses the file's name: opening and closing the file would release the POSIX locks of this
+// process on it.
 func identity(path string) (id string, links uint64, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

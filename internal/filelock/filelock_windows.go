@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// farAway is where the byte is that is locked: locks bind readers too here, and nobody
-// reads there.
+// farAway is the offset of the locked byte. Locks also block readers on Windows, and nobody reads
+// there.
 const farAway = 1 << 30
 
 func tryLock(f *os.File) error {

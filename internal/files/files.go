@@ -1,14 +1,13 @@
-// Package files opens and reads the files that users name: plans, datasets, scenarios,
-// prices, schemas.
+// Package files opens and reads the files that users name: plans, datasets, scenarios, prices,
+// schemas.
 //
-// What it promises: only regular files are opened, so that a pipe, a terminal or a device
-// never makes the program wait or act; nothing is read beyond the bound that the caller
-// gives; reading ends when the context does. Every error names the file, and says what it
-// is or which bound it is over. YAML is parsed within bounds too, and never panics.
+// What it promises: it opens only regular files, so a pipe, a terminal or a device never makes
+// the program wait or act. It reads no more than the caller's limit, and stops when the context
+// ends. Every error names the file and says what is wrong with it. YAML is parsed within limits
+// too, and never panics.
 //
-// Folders say whether a file lies in one of them, whatever links lead to it.
-//
-// It is not for the program's own files: run files and caches.
+// Folders report whether a file is in one of them, whatever links lead to it. SyncFolder and
+// Replace write the program's own files.
 package files
 
 import (
@@ -20,21 +19,21 @@ import (
 	"os"
 )
 
-// ErrNotRegular is what something is that is no regular file, such as a folder or a pipe.
+// ErrNotRegular is returned for a folder, a pipe and everything else that is not a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// TooLargeError says that a file is over a bound.
+// TooLargeError is returned for a file that is larger than the limit.
 type TooLargeError struct {
-	Path string
-	Most int64 // bytes
+	Path  string
+	Limit int64 // bytes
 }
 
 // Error implements error.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("%s: is larger than %s", e.Path, Size(e.Most))
+	return fmt.Sprintf("%s: is larger than %s", e.Path, Size(e.Limit))
 }
 
-// Size writes a number of bytes in the largest unit that divides it.
+// Size returns a number of bytes in the largest unit that divides it.
 func Size(n int64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -46,13 +45,13 @@ func Size(n int64) string {
 	}
 }
 
-// Open opens a regular file for reading. Links are followed.
+// Open opens a regular file to read it. It follows links.
 func Open(path string) (*os.File, error) {
-	// Stat comes first since merely opening a device may act on it. Open does not wait for
-	// the other end of a pipe, in case one took the file's place meanwhile.
+	// Stat comes first, because opening a device may act on it. Open does not wait for
+	// the other end of a pipe that has replaced the file meanwhile.
 	info, err := os.Stat(path)
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		pe.Op = "open" // which is what was wanted
+		pe.Op = "open"
 	}
 	if err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func Open(path string) (*os.File, error) {
 	return f, nil
 }
 
-// regular returns an error that says what path is, if it is no regular file.
+// regular returns an error if path is not a regular file.
 func regular(path string, info fs.FileInfo) error {
 	var what string
 	switch mode := info.Mode(); {
@@ -93,31 +92,30 @@ func regular(path string, info fs.FileInfo) error {
 	return fmt.Errorf("%s: is %s, %w", path, what, ErrNotRegular)
 }
 
-// Read returns the whole of a regular file of at most so many bytes. A larger one is a
-// TooLargeError.
-func Read(ctx context.Context, path string, most int64) ([]byte, error) {
+// Read returns the contents of a regular file. If it is larger than limit, Read returns a
+// *TooLargeError.
+func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b, err := ReadAll(ctx, f, path, most)
+	b, err := ReadAll(ctx, f, path, limit)
 	return b, errors.Join(err, f.Close())
 }
 
-// ReadAll is Read from a reader; path is for errors.
-func ReadAll(ctx context.Context, r io.Reader, path string, most int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(Reader(ctx, r), most+1))
+// ReadAll does the same with a reader. path is for errors.
+func ReadAll(ctx context.Context, r io.Reader, path string, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(Reader(ctx, r), limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
-	case int64(len(b)) > most:
-		return nil, &TooLargeError{path, most}
+	case int64(len(b)) > limit:
+		return nil, &TooLargeError{path, limit}
 	}
 	return b, nil
 }
 
-// Reader returns a reader of r that fails with the cause of the context when that has
-// ended.
+// Reader returns a reader of r that fails with the context's cause when the context ends.
 func Reader(ctx context.Context, r io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if ctx.Err() != nil {

@@ -21,7 +21,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("%q %v", b, err)
 	}
 	_, err := Read(t.Context(), path, 9)
-	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Most != 9 || err.Error() != path+": is larger than 9 bytes" {
+	if large, ok := errors.AsType[*TooLargeError](err); !ok || large.Limit != 9 || err.Error() != path+": is larger than 9 bytes" {
 		t.Error(err)
 	}
 	if _, err := Read(t.Context(), dir, 9); !errors.Is(err, ErrNotRegular) || err.Error() != dir+": is a folder, not a regular file" {
@@ -73,7 +73,7 @@ func TestParseYAML(t *testing.T) {
 	}
 }
 
-// FuzzParseYAML wants no panic, and errors of one type.
+// FuzzParseYAML: there is no panic, and every error is a *YAMLError.
 func FuzzParseYAML(f *testing.F) {
 	for _, text := range []string{"a: &x [1, 2]\nb: *x\n", "- {a: 1, <<: *b}", "? [\n", "a: |\n  b\n", "%YAML 1.2\n---\n", "\"\\x", "!!binary x", "&a &b *c"} {
 		f.Add(text)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Folders are folders that files may lie in, below them at any depth.
+// Folders is a set of folders that files may be in, at any depth.
 type Folders struct {
 	all []folder
 }
 
-// folder is one of them: as it was named, as it is without links, and as the system knows it.
+// folder is one of them: its name, its name without links, and its identity.
 type folder struct {
 	named, real string
 	info        fs.FileInfo
@@ -37,9 +37,9 @@ func (f *Folders) Add(path string) error {
 	return nil
 }
 
-// Hold returns where path leads without symbolic links, and whether that is one of the
-// folders or lies in one. The file need not exist. It is not opened. A path of which that cannot
-// be known, such as one through a link that leads nowhere, is held by no folder.
+// Hold returns path without symbolic links, and whether it is one of the folders or in one. The
+// file need not exist, and is not opened. If that cannot be known, such as for a link that leads
+// nowhere, no folder holds it.
 func (f *Folders) Hold(path string) (real string, held bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -57,8 +57,8 @@ func (f *Folders) Hold(path string) (real string, held bool) {
 	return real, false
 }
 
-// volume says whether path is on the volume of a folder. Merely looking at \\host\share
-// would send the user's credentials to that host.
+// volume reports whether path is on the volume of a folder. Reading \\host\share would send the
+// user's credentials to that host.
 func (f *Folders) volume(path string) bool {
 	for _, one := range f.all {
 		v := filepath.VolumeName(path)
@@ -69,8 +69,8 @@ func (f *Folders) volume(path string) bool {
 	return false
 }
 
-// resolve follows the symbolic links of path as far as it exists. known is false where
-// something exists and does not say where it leads.
+// resolve follows the symbolic links of path as far as it exists. known is false if something exists
+// and its target cannot be read.
 func resolve(path string) (real string, known bool) {
 	rest := ""
 	for {
@@ -92,8 +92,8 @@ func resolve(path string) (real string, known bool) {
 	}
 }
 
-// holds says whether real is the folder or lies in it. Names may differ where the file
-// system takes them for the same, such as in their case.
+// holds reports whether real is the folder or in it. Two names may be the same to the file system,
+// for example if they differ only in case.
 func (d folder) holds(real string) bool {
 	if rel, err := filepath.Rel(d.real, real); err == nil && filepath.IsLocal(rel) {
 		return true

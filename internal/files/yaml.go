@@ -12,24 +12,24 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits bound what is parsed of a YAML text. The parser is not ours: it keeps some 600
-// bytes for each token, takes time that grows faster than their number, and recurses.
+// Limits limit what is parsed of a YAML text. The parser keeps about 600 bytes for each token, its
+// time grows faster than their number, and it recurses.
 type Limits struct {
-	// Tokens is the most words and signs.
+	// Tokens is the maximum number of words and signs.
 	Tokens int
 	// Depth is how deep values may be nested.
 	Depth int
 }
 
-// looseMarks is how many signs, for each token that is allowed, a text may have before it
-// is split into tokens: most signs in a prose text are none.
+// looseMarks is how many signs, for each allowed token, a text may have before it is split into
+// tokens: most signs in prose are not tokens.
 const looseMarks = 16
 
-// YAMLError is what is wrong with a YAML text, and where.
+// YAMLError says what is wrong with a YAML text, and where.
 type YAMLError struct {
 	Line, Column int // from 1; 0: not known
 	Problem      string
-	// Parser is what the parser said, where it was the parser that refused.
+	// Parser is the parser's message, if the parser refused the text.
 	Parser string
 }
 
@@ -42,11 +42,11 @@ func (e *YAMLError) Error() string {
 	return where + e.Problem
 }
 
-// ParseYAML parses a text within limits. Aliases are not followed: who follows them must
-// count. An error is a *YAMLError. It never panics.
+// ParseYAML parses a text within limits. It does not follow aliases: a caller that does must count.
+// Its error is a *YAMLError. It never panics.
 func ParseYAML(text string, l Limits) (file *ast.File, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the parser is not ours
+		if p := recover(); p != nil { // in the parser
 			file, err = nil, &YAMLError{Problem: "is not YAML"}
 		}
 	}()
@@ -71,8 +71,8 @@ func ParseYAML(text string, l Limits) (file *ast.File, err error) {
 	return nil, e
 }
 
-// marks counts the bytes of a text that may begin or end a token: no text has more than
-// twice as many tokens.
+// marks counts the bytes of a text that may begin or end a token. A text has at most twice as many
+// tokens.
 func marks(text string) int {
 	n := 0
 	for i := range len(text) {
@@ -83,7 +83,7 @@ func marks(text string) int {
 	return n
 }
 
-// bounded refuses what the parser would take long for, or recurse into without end.
+// bounded refuses a text that takes the parser too long, or makes it recurse too deep.
 func bounded(tokens token.Tokens, l Limits) error {
 	if len(tokens) > l.Tokens {
 		return at(tokens[l.Tokens], "is too large: more than "+strconv.Itoa(l.Tokens)+" words and signs up to here")

@@ -11,38 +11,38 @@ import (
 	"parley/world"
 )
 
-// ConflictError is why runs are not parts of one experiment.
+// ConflictError says why runs do not belong to one experiment.
 type ConflictError struct{ What string }
 
-// Error says why.
+// Error implements error.
 func (e *ConflictError) Error() string { return e.What }
 
 func conflict(format string, args ...any) error {
 	return &ConflictError{fmt.Sprintf(format, args...)}
 }
 
-func differ(a, b *part, d *jsondiff.Difference) error {
+func differ(a, b *member, d *jsondiff.Difference) error {
 	return conflict("%s is %s in %s, and %s in %s", d.Key, jsondiff.Brief(d.A), a.Name, jsondiff.Brief(d.B), b.Name)
 }
 
-// agree makes sure that the runs are of one kind, and that an agent is the same wherever it is.
+// agree checks that all runs are of one kind, and that an agent is the same in all of them.
 func (r *Runs) agree() error {
-	first := r.parts[0]
+	first := r.members[0]
 	type known struct {
 		agent world.Agent
-		in    *part
+		in    *member
 	}
 	agents := map[string]known{}
-	for _, p := range r.parts {
+	for _, p := range r.members {
 		b, f := p.head.Begun, first.head.Begun
 		switch {
 		case b.Kind != f.Kind:
 			return conflict("%s is of kind %s, and %s of kind %s", first.Name, f.Kind, p.Name, b.Kind)
 		case b.KindVersion != f.KindVersion:
 			return conflict("%s is of version %d of %s, and %s of version %d", first.Name, f.KindVersion, f.Kind, p.Name, b.KindVersion)
-		case b.Fork != nil && len(r.parts) > 1:
+		case b.Fork != nil && len(r.members) > 1:
 			return conflict("%s is a fork: its episodes go on from one of another run", p.Name)
-		case len(b.Plan) == 0 && len(r.parts) > 1:
+		case len(b.Plan) == 0 && len(r.members) > 1:
 			return conflict("%s has no plan", p.Name)
 		}
 		for _, a := range b.Agents {
@@ -53,7 +53,7 @@ func (r *Runs) agree() error {
 			}
 			agents[a.Name] = known{a, p}
 		}
-		if p.Kind.Plans() { // cells are of its own making
+		if p.Kind.Plans() { // the kind makes its cells
 			if d := jsondiff.First("params", first.params(), p.params()); d != nil {
 				return differ(first, p, d)
 			}
@@ -62,11 +62,11 @@ func (r *Runs) agree() error {
 	return nil
 }
 
-// params are those of the recorded plan, as far as they change what is played.
-func (p *part) params() json.RawMessage {
+// params returns the params of the recorded plan, as far as they change what is played.
+func (p *member) params() json.RawMessage {
 	var plan struct{ Params json.RawMessage }
 	if json.Unmarshal(p.head.Begun.Plan, &plan) != nil {
-		return nil // a run file may come from anywhere
+		return nil // a run file may hold anything
 	}
 	return p.Kind.Identity(plan.Params)
 }
@@ -75,23 +75,23 @@ func (p *part) params() json.RawMessage {
 type cell struct {
 	name string
 	spec world.Spec
-	in   *part
+	in   *member
 }
 
-// rename gives a cell the same name in all runs: the longest that it has, since a cell is named
-// by what varies, and in another run more may. Two cells with one name are a conflict.
+// rename gives a cell the same name in all runs: its longest one. A cell is named by what varies,
+// and more may vary in another run. Two cells with one name are a conflict.
 func (r *Runs) rename() error {
-	if r.parts[0].Kind.Plans() {
+	if r.members[0].Kind.Plans() {
 		return nil
 	}
 	cells, own := r.cells()
 	named := map[string]*cell{}
-	for i, p := range r.parts {
+	for i, p := range r.members {
 		p.cells = map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(own[i])) {
 			c := cells[own[i][name]]
 			if c.name == "" && len(cells) > 1 {
-				c.name = c.in.Name // nothing varies there
+				c.name = c.in.Name // nothing varies in its run
 			}
 			if other := named[name]; other != nil && other != c {
 				return cellsDiffer(name, other, c, p)
@@ -103,12 +103,12 @@ func (r *Runs) rename() error {
 	return nil
 }
 
-// cells returns the cells of all runs, each with its longest name, and by run which cell a name
-// is of.
+// cells returns the cells of all runs, each with its longest name, and for each run the cell of a
+// name.
 func (r *Runs) cells() (map[planner.CellID]*cell, []map[string]planner.CellID) {
-	ids := planner.NewCellIDs(r.parts[0].Kind)
-	cells, own := map[planner.CellID]*cell{}, make([]map[string]planner.CellID, len(r.parts))
-	for i, p := range r.parts {
+	ids := planner.NewCellIDs(r.members[0].Kind)
+	cells, own := map[planner.CellID]*cell{}, make([]map[string]planner.CellID, len(r.members))
+	for i, p := range r.members {
 		own[i] = map[string]planner.CellID{}
 		for _, st := range p.head.Stages {
 			for _, s := range st.Specs.Distinct() {
@@ -128,8 +128,8 @@ func (r *Runs) cells() (map[planner.CellID]*cell, []map[string]planner.CellID) {
 	return cells, own
 }
 
-// cellsDiffer names what is not the same in two cells of one name.
-func cellsDiffer(name string, a, b *cell, in *part) error {
+// cellsDiffer returns an error with the difference between two cells of one name.
+func cellsDiffer(name string, a, b *cell, in *member) error {
 	d := jsondiff.First("params", a.in.Kind.Identity(a.spec.Params), a.in.Kind.Identity(b.spec.Params))
 	if d == nil {
 		d = jsondiff.First("lineup", a.spec.Lineup, b.spec.Lineup)

@@ -9,59 +9,59 @@ import (
 	"parley/world"
 )
 
-// place identifies an episode by what is played: everything but what was said.
-type place struct {
+// episodeKey identifies an episode by what is played, without what was said.
+type episodeKey struct {
 	kind string
 	seed uint64
 	cell planner.CellID
-	who  string // what sat in the seats
+	who  string // the agents in the seats
 	deal int
-	nth  int // of the run's episodes with all of this
+	nth  int // among the run's episodes with the same values
 }
 
-// play is what was said at a place in a run.
+// play is what was said in an episode of a run.
 type play struct {
 	run    int
 	said   journal.Digest
-	chance bool // two independent episodes may say the same
+	chance bool // independent episodes may have the same play
 }
 
-// numbered identifies an episode by its number in a run, which copies of its file share.
+// numbered identifies an episode by its number in a run. Copies of the file share it.
 type numbered struct {
 	run     string
 	episode int
 }
 
-// duplicates finds the episodes of each run that are in an earlier one too: those of copies of
-// a file, and those in which the same was said at the same place. Where little was said, that
-// may be chance, and leaving out just those that agree would bias every mean: such episodes are
-// duplicates only where two runs agree at all places that they have in common.
-func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
-	best := bestCopies(parts)
-	at, count := map[place][]play{}, map[[2]int]int{}
-	places := make([]map[int]place, len(parts))
-	for i, p := range parts {
+// duplicates finds the episodes of each run that are also in an earlier one: those of copies of a
+// file, and those with the same key and the same play. If little was said, plays can be equal by
+// chance, and leaving out only equal ones would bias every mean. So such episodes are
+// duplicates only if two runs agree in all episodes that have the same key.
+func duplicates(members []*member) (drop []map[int]bool, shared []Shared) {
+	best := bestCopies(members)
+	at, count := map[episodeKey][]play{}, map[[2]int]int{}
+	keysOf := make([]map[int]episodeKey, len(members))
+	for i, p := range members {
 		drop = append(drop, map[int]bool{})
-		places[i] = map[int]place{}
-		k := newKeys(p)
+		keysOf[i] = map[int]episodeKey{}
+		k := newKeyer(p)
 		p.each(func(n int, spec world.Spec) {
 			key := k.of(spec)
 			e, ended := p.head.Ended[n]
-			if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == parts[b].head.Ended[n].Play) {
+			if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == members[b].head.Ended[n].Play) {
 				drop[i][n] = true
 				count[[2]int{min(b, i), max(b, i)}]++
 				return
 			}
 			if ended && e.Play != (journal.Digest{}) {
-				places[i][n] = key
+				keysOf[i][n] = key
 				at[key] = append(at[key], play{i, e.Play, e.Chance})
 			}
 		})
 	}
 	differ := differing(at)
-	for i, p := range parts {
+	for i, p := range members {
 		p.each(func(n int, _ world.Spec) {
-			key, ok := places[i][n]
+			key, ok := keysOf[i][n]
 			if !ok {
 				return
 			}
@@ -75,8 +75,8 @@ func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
 			}
 		})
 	}
-	for i, a := range parts {
-		for j, b := range parts {
+	for i, a := range members {
+		for j, b := range members {
 			if n := count[[2]int{i, j}]; n > 0 {
 				shared = append(shared, Shared{a.Name, b.Name, n})
 			}
@@ -86,7 +86,7 @@ func duplicates(parts []*part) (drop []map[int]bool, shared []Shared) {
 }
 
 // each calls f with every episode of the run.
-func (p *part) each(f func(n int, spec world.Spec)) {
+func (p *member) each(f func(n int, spec world.Spec)) {
 	for _, st := range p.head.Stages {
 		for j, spec := range st.Specs.All() {
 			f(st.First+j, spec)
@@ -94,8 +94,8 @@ func (p *part) each(f func(n int, spec world.Spec)) {
 	}
 }
 
-// differing tells the pairs of runs in which something else was said at one place.
-func differing(at map[place][]play) map[[2]int]bool {
+// differing returns the pairs of runs that have different plays for one key.
+func differing(at map[episodeKey][]play) map[[2]int]bool {
 	differ := map[[2]int]bool{}
 	for _, plays := range at {
 		for j, b := range plays {
@@ -109,15 +109,15 @@ func differing(at map[place][]play) map[[2]int]bool {
 	return differ
 }
 
-// bestCopies says, for each numbered episode, which of the runs to take it from: the first in
-// which it ended, or else the first that has it.
-func bestCopies(parts []*part) map[numbered]int {
+// bestCopies returns the run to take each numbered episode from: the first in which it ended, or
+// else the first that has it.
+func bestCopies(members []*member) map[numbered]int {
 	best := map[numbered]int{}
-	for i, p := range parts {
+	for i, p := range members {
 		p.each(func(n int, _ world.Spec) {
 			key := numbered{p.head.Begun.Run, n}
 			first, known := best[key]
-			if !known || hasEnded(p, n) && !hasEnded(parts[first], n) {
+			if !known || hasEnded(p, n) && !hasEnded(members[first], n) {
 				best[key] = i
 			}
 		})
@@ -125,44 +125,44 @@ func bestCopies(parts []*part) map[numbered]int {
 	return best
 }
 
-func hasEnded(p *part, episode int) bool {
+func hasEnded(p *member, episode int) bool {
 	_, ok := p.head.Ended[episode]
 	return ok
 }
 
-// keys tells the places of the episodes of a run, in order.
-type keys struct {
-	place
+// keyer computes the keys of the episodes of a run, in order.
+type keyer struct {
+	episodeKey
 	ids    *planner.CellIDs
 	agents map[string]world.Agent
 	who    map[planner.CellID]string
-	seen   map[place]int
+	seen   map[episodeKey]int
 }
 
-func newKeys(p *part) *keys {
+func newKeyer(p *member) *keyer {
 	b := p.head.Begun
-	k := &keys{
-		place: place{kind: fmt.Sprint(b.Kind, " ", b.KindVersion), seed: b.Seed},
-		ids:   planner.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[planner.CellID]string{}, seen: map[place]int{},
+	k := &keyer{
+		episodeKey: episodeKey{kind: fmt.Sprint(b.Kind, " ", b.KindVersion), seed: b.Seed},
+		ids:        planner.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[planner.CellID]string{}, seen: map[episodeKey]int{},
 	}
 	for _, a := range b.Agents {
-		a.Tags = nil // for readers alone
+		a.Tags = nil // tags do not change the play
 		k.agents[a.Name] = a
 	}
 	return k
 }
 
-// of is the place of the next episode.
-func (k *keys) of(s world.Spec) place {
-	at := k.place
+// of returns the key of the next episode.
+func (k *keyer) of(s world.Spec) episodeKey {
+	at := k.episodeKey
 	at.cell, at.deal = k.ids.Of(s), s.Deal
 	who, known := k.who[at.cell]
 	if !known {
-		sitting := map[string]world.Agent{}
+		seats := map[string]world.Agent{}
 		for seat, name := range s.Lineup {
-			sitting[seat] = k.agents[name]
+			seats[seat] = k.agents[name]
 		}
-		text, err := json.Marshal(sitting)
+		text, err := json.Marshal(seats)
 		if err != nil {
 			text = fmt.Append(nil, err)
 		}

@@ -1,11 +1,11 @@
-// Package merge reads several runs as one: their episodes are numbered through, and an episode
-// that is in two of them is there once.
+// Package merge reads several runs as one: it numbers their episodes consecutively, and an episode
+// that is in two of them occurs once.
 //
-// What it promises: Runs is a journal that can only be read, so whatever reads a run reads
-// several; runs that are not parts of one experiment are refused with what differs; episodes
+// What it promises: Runs is a journal that can only be read, so whatever reads a run can read
+// several. Runs that do not belong to one experiment are refused with what differs. Episodes
 // with the same seed and deal keep the same deal, and others never share one.
 //
-// It is not for writing a merged run file, and not for comparing runs with each other.
+// It does not write a merged run file, and does not compare runs.
 package merge
 
 import (
@@ -23,7 +23,7 @@ import (
 type Source struct {
 	Name    string // for people
 	Journal journal.Journal
-	Kind    world.Kind // zero: not one that is known
+	Kind    world.Kind // zero: unknown
 }
 
 // Shared is how many episodes are in two runs. They count once, as episodes of the first.
@@ -32,7 +32,7 @@ type Shared struct {
 	Episodes      int
 }
 
-// String says so.
+// String returns a sentence about the shared episodes.
 func (s Shared) String() string {
 	if s.Episodes == 1 {
 		return fmt.Sprintf("1 episode is in both %s and %s; it counts once", s.First, s.Second)
@@ -42,23 +42,23 @@ func (s Shared) String() string {
 
 // Runs is several runs as one journal.
 type Runs struct {
-	parts  []*part
-	head   *journal.Head
-	Shared []Shared
+	members []*member
+	head    *journal.Head
+	Shared  []Shared
 }
 
-// part is one of the runs.
-type part struct {
+// member is one of the runs.
+type member struct {
 	Source
 	head   *journal.Head
 	cells  map[string]string // new names
-	deals  int               // is added to the number of a deal
-	kept   []int             // its episodes, by their number among all, without first
+	deals  int               // the offset of its deals
+	kept   []int             // its episodes, by their number among all minus first
 	first  int
-	number map[int]int // of those among all, by episode
+	number map[int]int // among all, by episode
 }
 
-// New merges runs. It returns a *ConflictError if they are not parts of one experiment.
+// New merges runs. It returns a *ConflictError if they do not belong to one experiment.
 func New(ctx context.Context, sources []Source) (*Runs, error) {
 	r := &Runs{}
 	for _, s := range sources {
@@ -69,7 +69,7 @@ func New(ctx context.Context, sources []Source) (*Runs, error) {
 		if head.Begun == nil {
 			return nil, fmt.Errorf("merge: %s holds no run yet", s.Name)
 		}
-		r.parts = append(r.parts, &part{Source: s, head: head, number: map[int]int{}})
+		r.members = append(r.members, &member{Source: s, head: head, number: map[int]int{}})
 	}
 	if err := r.agree(); err != nil {
 		return nil, err
@@ -81,46 +81,46 @@ func New(ctx context.Context, sources []Source) (*Runs, error) {
 		return nil, err
 	}
 	var drop []map[int]bool
-	drop, r.Shared = duplicates(r.parts)
+	drop, r.Shared = duplicates(r.members)
 	r.join(drop)
 	return r, nil
 }
 
-// Duplicates returns, by source, the episodes that are in an earlier one too; and how many these
-// are. The runs need not be parts of one experiment.
+// Duplicates returns, by source, the episodes that are also in an earlier one, and their number.
+// The runs need not belong to one experiment.
 func Duplicates(ctx context.Context, sources []Source) ([]map[int]bool, []Shared, error) {
-	var parts []*part
+	var members []*member
 	for _, s := range sources {
 		head, err := s.Journal.Head(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		parts = append(parts, &part{Source: s, head: head})
+		members = append(members, &member{Source: s, head: head})
 	}
-	drop, shared := duplicates(parts)
+	drop, shared := duplicates(members)
 	return drop, shared, nil
 }
 
-// renumberDeals keeps the deals of different seeds apart.
+// renumberDeals separates the deals of different seeds.
 func (r *Runs) renumberDeals() error {
-	const most = 1 << 40
+	const limit = 1 << 40
 	from := map[uint64]int{}
 	next := 0
-	for _, p := range r.parts { // those of the first seed keep their numbers
+	for _, p := range r.members { // deals of the first seed keep their numbers
 		seed := p.head.Begun.Seed
 		if _, ok := from[seed]; ok {
 			continue
 		}
 		from[seed] = next
 		high := 0
-		for _, other := range r.parts {
+		for _, other := range r.members {
 			if other.head.Begun.Seed != seed {
 				continue
 			}
 			for _, st := range other.head.Stages {
 				for _, s := range st.Specs.All() {
-					if s.Deal < 0 || s.Deal > most {
-						return fmt.Errorf("merge: %s: deal %d cannot be", other.Name, s.Deal)
+					if s.Deal < 0 || s.Deal > limit {
+						return fmt.Errorf("merge: %s: deal %d is out of range", other.Name, s.Deal)
 					}
 					high = max(high, s.Deal+1)
 				}
@@ -128,20 +128,20 @@ func (r *Runs) renumberDeals() error {
 		}
 		next += high
 	}
-	for _, p := range r.parts {
+	for _, p := range r.members {
 		p.deals = from[p.head.Begun.Seed]
 	}
 	return nil
 }
 
-// join makes the head of all.
+// join makes the head of all runs.
 func (r *Runs) join(drop []map[int]bool) {
-	first := r.parts[0].head
+	first := r.members[0].head
 	begun := *first.Begun
 	begun.Run, begun.Agents, begun.Grown, begun.Cells = "", nil, nil, nil
 	r.head = &journal.Head{Begun: &begun, Last: first.Last, Ended: map[int]journal.Ended{}, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
 	total := 0
-	for i, p := range r.parts {
+	for i, p := range r.members {
 		p.first = total
 		total = p.joinEpisodes(r.head, drop[i])
 		if !p.copy(i) {
@@ -150,15 +150,15 @@ func (r *Runs) join(drop []map[int]bool) {
 	}
 }
 
-// copy says whether an earlier run has all that the part has.
-func (p *part) copy(i int) bool { return i > 0 && len(p.kept) == 0 }
+// copy reports whether an earlier run has all episodes of this one.
+func (p *member) copy(i int) bool { return i > 0 && len(p.kept) == 0 }
 
-// joinEpisodes adds the episodes of the part, and returns how many there are then.
-func (p *part) joinEpisodes(h *journal.Head, drop map[int]bool) int {
+// joinEpisodes adds the episodes of the run, and returns the total.
+func (p *member) joinEpisodes(h *journal.Head, drop map[int]bool) int {
 	total := p.first
 	for _, st := range p.head.Stages {
 		out := journal.Staged{Stage: len(h.Stages), First: total, Specs: st.Specs.Map(p.spec)}
-		var some []world.Spec // where others are left out
+		var some []world.Spec // if others are left out
 		for j, spec := range st.Specs.All() {
 			n := st.First + j
 			if drop[n] {
@@ -187,8 +187,8 @@ func (p *part) joinEpisodes(h *journal.Head, drop map[int]bool) int {
 	return total
 }
 
-// joinRun adds what is known of the part as a whole.
-func (p *part) joinRun(h *journal.Head) {
+// joinRun adds the agents, calls and costs of the run.
+func (p *member) joinRun(h *journal.Head) {
 	h.Begun.Run = strings.TrimPrefix(h.Begun.Run+"+"+p.head.Begun.Run, "+")
 	for _, a := range p.head.Begun.Agents {
 		if !slices.ContainsFunc(h.Begun.Agents, func(b world.Agent) bool { return a.Name == b.Name }) {
@@ -206,8 +206,8 @@ func (p *part) joinRun(h *journal.Head) {
 	}
 }
 
-// spec is how a spec of the part reads among all.
-func (p *part) spec(s world.Spec) world.Spec {
+// spec returns a spec with its cell and deal among all runs.
+func (p *member) spec(s world.Spec) world.Spec {
 	if name, ok := p.cells[s.Cell]; ok {
 		s.Cell = name
 	}
@@ -215,13 +215,13 @@ func (p *part) spec(s world.Spec) world.Spec {
 	return s
 }
 
-// Episodes is how many episodes there are of a run; they follow those of the runs before it.
-func (r *Runs) Episodes(run int) int { return len(r.parts[run].kept) }
+// Episodes returns the number of episodes of a run. They follow those of the runs before it.
+func (r *Runs) Episodes(run int) int { return len(r.members[run].kept) }
 
-// Head is of all runs.
+// Head returns the head of all runs.
 func (r *Runs) Head(context.Context) (*journal.Head, error) { return r.head, nil }
 
-// Append refuses.
+// Append returns an error: Runs can only be read.
 func (r *Runs) Append(context.Context, ...journal.Entry) error {
 	return errors.New("merge: runs that are read as one cannot be written")
 }
@@ -229,9 +229,9 @@ func (r *Runs) Append(context.Context, ...journal.Entry) error {
 // Read reads the entries of a span: all, or those of some episodes.
 func (r *Runs) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
 	if in.To <= 0 {
-		return r.whole(each, func(p *part, each func(journal.Entry) error) error { return p.Journal.Read(ctx, in, each) })
+		return r.whole(each, func(p *member, each func(journal.Entry) error) error { return p.Journal.Read(ctx, in, each) })
 	}
-	for _, p := range r.parts {
+	for _, p := range r.members {
 		from, to := max(0, in.From-p.first), min(len(p.kept), in.To-p.first)
 		if from >= to {
 			continue
@@ -245,9 +245,9 @@ func (r *Runs) Read(ctx context.Context, in journal.Span, each func(journal.Entr
 	return nil
 }
 
-// Brief reads all entries without what was said, where the journals can.
+// Brief reads all entries without texts, if the journals can.
 func (r *Runs) Brief(ctx context.Context, each func(journal.Entry) error) error {
-	return r.whole(each, func(p *part, each func(journal.Entry) error) error {
+	return r.whole(each, func(p *member, each func(journal.Entry) error) error {
 		if b, ok := p.Journal.(journal.Briefer); ok {
 			return b.Brief(ctx, each)
 		}
@@ -256,7 +256,7 @@ func (r *Runs) Brief(ctx context.Context, each func(journal.Entry) error) error 
 }
 
 // whole reads the runs one after the other.
-func (r *Runs) whole(each func(journal.Entry) error, read func(*part, func(journal.Entry) error) error) error {
+func (r *Runs) whole(each func(journal.Entry) error, read func(*member, func(journal.Entry) error) error) error {
 	if err := each(r.head.Begun); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (r *Runs) whole(each func(journal.Entry) error, read func(*part, func(journ
 			return err
 		}
 	}
-	for i, p := range r.parts {
+	for i, p := range r.members {
 		if p.copy(i) {
 			continue
 		}
@@ -276,8 +276,9 @@ func (r *Runs) whole(each func(journal.Entry) error, read func(*part, func(journ
 	return nil
 }
 
-// among hands on an entry of an episode with the episode's number among all, unless it is left out.
-func (p *part) among(episode *int, e journal.Entry, each func(journal.Entry) error) error {
+// among passes an entry of an episode on with the episode's number among all, unless the episode
+// is left out.
+func (p *member) among(episode *int, e journal.Entry, each func(journal.Entry) error) error {
 	n, ok := p.number[*episode]
 	if !ok {
 		return nil
@@ -286,12 +287,12 @@ func (p *part) among(episode *int, e journal.Entry, each func(journal.Entry) err
 	return each(e)
 }
 
-// renumber hands on the entries of the part's episodes, with their numbers among all.
-func (p *part) renumber(each func(journal.Entry) error) func(journal.Entry) error {
+// renumber passes on the entries of the run's episodes, with their numbers among all.
+func (p *member) renumber(each func(journal.Entry) error) func(journal.Entry) error {
 	return func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Begun, *journal.Staged:
-			return nil // those of all are known
+			return nil // whole passes those of all runs
 		case *journal.Turned:
 			out := *e
 			return p.among(&out.Episode, &out, each)

@@ -116,7 +116,7 @@ func facts(r *view.Run) page.Block {
 		{Name: "episodes", Value: page.Grouped(e.Ended), More: episodesText(e)},
 		{Name: "calls", Value: page.Grouped(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},
-		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Sittings))},
+		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
 	}}
 }
 

@@ -10,29 +10,29 @@ import (
 	"parley/llm"
 )
 
-// Key is what calls are accounted by.
+// Key is what calls are grouped by.
 type Key struct {
 	Kind  string `json:"kind"` // ask, bot or act
 	Agent string `json:"agent"`
-	Model string `json:"model"` // as it was asked for; of an ask only
+	Model string `json:"model"` // as requested; only of an ask
 	Seat  string `json:"seat"`
-	Label string `json:"label"` // what it was for, as the kind names it
+	Label string `json:"label"` // the kind's name for the purpose of the call
 }
 
-// Account is what some calls were and cost. What was copied from another run is counted,
-// and cost nothing here.
+// Account counts some calls and their cost. A call that was copied from another run counts, but
+// costs nothing here.
 type Account struct {
 	Calls    int       `json:"calls"`
 	Failed   int       `json:"failed"`
-	Cached   int       `json:"cached"`  // answered from our own cache, or by an equal call in flight
+	Cached   int       `json:"cached"`  // answered from our own cache, or with an equal call in flight
 	Copied   int       `json:"copied"`  // from the run this one was forked from
-	Retried  int       `json:"retried"` // took more than one try
+	Retried  int       `json:"retried"` // needed more than one try
 	Tries    int       `json:"tries"`
-	Native   int       `json:"native"`   // structured answers that were read as they came
-	Tolerant int       `json:"tolerant"` // … by the tolerant parser
+	Native   int       `json:"native"`   // structured answers that could be read directly
+	Tolerant int       `json:"tolerant"` // … with the tolerant parser
 	Repaired int       `json:"repaired"` // … after asking again
-	Invalid  int       `json:"invalid"`  // … or not at all
-	Cut      int       `json:"cut"`      // ended at the most tokens allowed
+	Invalid  int       `json:"invalid"`  // … and that could not be read
+	Cut      int       `json:"cut"`      // ended at max_tokens
 	Refused  int       `json:"refused"`
 	Usage    llm.Usage `json:"usage"`
 	Cost     llm.Money `json:"cost_usd"`
@@ -44,8 +44,8 @@ type KeyedAccount struct {
 	Account
 }
 
-// Rollup sums accounts of equal keys, after by has taken out of a key what is not asked
-// for. They are sorted by key, asks first.
+// Rollup adds up accounts by key, after by has removed parts of the key. They are sorted by key,
+// asks first.
 func (r *Run) Rollup(by func(Key) Key) []KeyedAccount {
 	sums := map[Key]*Account{}
 	for _, a := range r.Accounts {
@@ -58,7 +58,7 @@ func (r *Run) Rollup(by func(Key) Key) []KeyedAccount {
 	return sorted(sums)
 }
 
-// Total is the account of everything.
+// Total returns the account of all calls.
 func (r *Run) Total() (all Account) {
 	for _, a := range r.Accounts {
 		all.plus(a.Account)
@@ -131,7 +131,7 @@ func count(yes bool) int {
 	return 0
 }
 
-// spentOn is what a reply took: no tokens, where nobody had to be asked.
+// spentOn returns the usage of a reply and its metadata. The usage is empty if no model was asked.
 func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
 	switch {
 	case e.Error != nil:
@@ -145,10 +145,10 @@ func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
 	return usage, trail
 }
 
-// ModelTimes is how long the answers of a model took: those that were really asked for.
+// ModelTimes is how long the answers of a model took, without those from a cache.
 type ModelTimes struct {
 	Model     string
-	Latency   sketch.Sketch // of the last try
+	Latency   sketch.Sketch // of the last attempt
 	FirstByte sketch.Sketch
 	Waited    sketch.Sketch // in queues before
 }
@@ -161,7 +161,7 @@ func (t *ModelTimes) add(trail llm.Metadata) {
 	}
 }
 
-// Spending is what an episode took.
+// Spending is the calls, tokens and cost of an episode.
 type Spending struct {
 	Calls  int       `json:"calls"`
 	Tokens int       `json:"tokens"`

@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// books are the accounts of a run while they are kept.
+// books builds the accounts of a run.
 type books struct {
 	run      *Run
 	accounts map[Key]*Account
@@ -29,11 +29,11 @@ func newBooks(r *Run) *books {
 	}
 }
 
-// add takes in an entry.
+// add adds an entry.
 func (b *books) add(e journal.Entry) error {
 	switch e := e.(type) {
 	case *journal.Opened:
-		b.run.Sittings++
+		b.run.Processes++
 		b.clock.open(e.At)
 	case *journal.Closed:
 		b.clock.see(e.At)
@@ -78,14 +78,14 @@ func (b *books) reply(e *journal.Replied) {
 	}
 }
 
-// mostApart is how many episodes may begin before one that was planned earlier does.
-const mostApart = 1 << 20
+// maxApart is how many episodes may begin before an earlier one.
+const maxApart = 1 << 20
 
-// has makes room for an episode. Episodes begin about in order: one that is far beyond those that began
-// is not one that a run can have.
+// has makes room for an episode. Episodes begin roughly in order: an episode far beyond those that
+// began does not belong to the run.
 func (b *books) has(episode int) bool {
 	r := b.run
-	if most := min(r.Episodes.Total, len(r.Head.Ended)+len(r.Head.Playing)+mostApart); episode < 0 || episode >= most {
+	if limit := min(r.Episodes.Total, len(r.Head.Ended)+len(r.Head.Playing)+maxApart); episode < 0 || episode >= limit {
 		return false
 	}
 	for len(r.Spent) <= episode {
@@ -94,14 +94,14 @@ func (b *books) has(episode int) bool {
 	return true
 }
 
-// took is what is known of an attempt at an episode, if that is the last one so far.
+// took returns the times of an attempt at an episode, or nil if a later attempt is known.
 func (b *books) took(episode, attempt int) *world.Took {
 	if !b.has(episode) {
 		return nil
 	}
 	t := &b.run.took[episode]
 	if attempt > t.Attempt {
-		*t = world.Took{Attempt: attempt} // what came before was given up
+		*t = world.Took{Attempt: attempt} // earlier attempts were given up
 	}
 	if attempt < t.Attempt {
 		return nil
@@ -109,7 +109,7 @@ func (b *books) took(episode, attempt int) *world.Took {
 	return t
 }
 
-// lasted takes in how long a call took that was answered at some time.
+// lasted adds the times of a call that was answered at the given time.
 func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, trail llm.Metadata) {
 	t := b.took(e.Episode, e.Attempt)
 	if t == nil {
@@ -153,11 +153,11 @@ func (b *books) batch(e *journal.Batched) {
 		k.Provider, k.Model, k.Lines, k.Worst, k.Sent = e.Provider, e.Model, len(e.Lines), e.Worst, e.At
 	case journal.BatchClosed:
 		k.Closed, k.Took = cmp.Or(e.Why, "closed"), e.At.Sub(k.Sent)
-	default: // it is on its way
+	default: // other steps do not show
 	}
 }
 
-// close puts everything in order.
+// close sorts the accounts and adds them to the run.
 func (b *books) close() {
 	r := b.run
 	r.Played = b.clock.played()
@@ -172,20 +172,19 @@ func (b *books) close() {
 	slices.SortFunc(r.Batches, func(a, b Batch) int { return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.Key, b.Key)) })
 }
 
-// clock tells how long has been played, without the time between sittings.
+// clock measures the time played, without the time between processes.
 type clock struct {
-	before     time.Duration // of earlier sittings
-	from, last time.Time     // of this one
+	before     time.Duration // of earlier processes
+	from, last time.Time     // of this process
 }
 
-// open begins a sitting.
+// open starts the time of a process.
 func (c *clock) open(at time.Time) {
 	c.before = c.played()
 	c.from, c.last = at, at
 }
 
-// see says how long had been played when something happened. A clock that was put back
-// does not make it less.
+// see returns the time played at the given time. A clock that was set back does not reduce it.
 func (c *clock) see(at time.Time) time.Duration {
 	if at.IsZero() {
 		return c.played()

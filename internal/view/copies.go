@@ -9,9 +9,9 @@ import (
 	"parley/world"
 )
 
-// Distinct counts the different plays among the episodes that ended well, and the episodes that
-// are copies of an earlier one: played word for word alike, and not by chance. A copy is no
-// evidence of its own.
+// Distinct counts the different plays of the episodes that ended without failing, and the
+// episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
+// independent evidence.
 func Distinct(head *journal.Head) (distinct, copies int) {
 	seen := map[journal.Digest]bool{}
 	for _, e := range head.Ended {
@@ -26,8 +26,8 @@ func Distinct(head *journal.Head) (distinct, copies int) {
 	return len(seen), copies
 }
 
-// CopiesNote says how many episodes of a run are copies, why, as far as it is known, and what
-// to do about it. It is empty where no episode is a copy.
+// CopiesNote says how many episodes of a run are copies, why, and what to do about it. It is empty
+// if no episode is a copy.
 func CopiesNote(head *journal.Head) string {
 	_, copies := Distinct(head)
 	if copies == 0 {
@@ -47,7 +47,7 @@ func CopiesNote(head *journal.Head) string {
 	return fmt.Sprintf("Of %d episodes, %d %s not count. %s: to get new plays, %s.", episodes, copies, are, why, remedy)
 }
 
-// whyCopies says why episodes come out the same, and what to change.
+// whyCopies says why episodes are the same, and what to change.
 func whyCopies(head *journal.Head) (why, remedy string) {
 	deals := map[journal.Digest]int{} // of the first episode with the play
 	sameDeal := true
@@ -79,8 +79,8 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	return why + ", and copies were asked the same though their deals differ", remedy + ", or vary what episodes are about, as with plan.matrix"
 }
 
-// Unvarying says which of the agents that are played answer the same question the same way, and
-// how to change that. It is empty unless all do that ask a model.
+// Unvarying says which of the played agents always give the same answer to the same question, and
+// how to change that. It returns "" unless all agents with a model do so.
 func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy string) {
 	var cold, seeded []string
 	for _, a := range agents {
@@ -103,7 +103,7 @@ func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy
 		whys = append(whys, "a seed is set for "+names(seeded))
 		remedies = append(remedies, "leave out agents.NAME.seed")
 	}
-	if len(whys) == 0 { // bots alone
+	if len(whys) == 0 { // only bots
 		return "All agents are bots", "use a model"
 	}
 	why = strings.Join(whys, " and ")
@@ -112,9 +112,9 @@ func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy
 
 // names lists a few names.
 func names(all []string) string {
-	const most = 4
-	if slices.Sort(all); len(all) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most-1], ", "), len(all)-most+1)
+	const limit = 4
+	if slices.Sort(all); len(all) > limit {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:limit-1], ", "), len(all)-limit+1)
 	}
 	return strings.Join(all, ", ")
 }

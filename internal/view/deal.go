@@ -8,13 +8,13 @@ import (
 	"parley/world"
 )
 
-// Deal is what an episode was given to play with. Episodes with the same deal form a pair, and
-// are not independent.
+// Deal is what an episode depends on before it is played. Episodes with the same deal are pairs,
+// and not independent.
 type Deal struct {
-	Run    string // set where the unit is not a deal but an episode of a run
+	Run    string // set if the unit is an episode of a run, not a deal
 	Kind   string
-	What   string // what the kind says beside chance: a problem
-	Seed   uint64 // with Number, what chance depended on
+	What   string // what else the kind deals, such as a problem
+	Seed   uint64 // with Number, what chance depends on
 	Number int
 }
 
@@ -24,20 +24,20 @@ func (d Deal) Compare(other Deal) int {
 		cmp.Compare(d.Seed, other.Seed), cmp.Compare(d.Number, other.Number))
 }
 
-// Deals tells the deals of the episodes of a run.
+// Deals finds the deals of a run's episodes.
 type Deals struct {
 	seed  uint64
 	kind  world.Kind
-	given map[string]given // by params, which are read once
+	given map[string]given // by params
 }
 
-// given is what a kind says of params: see world.Dealer.
+// given is what a kind deals beside chance: see world.Dealer.
 type given struct {
 	what  string
 	whole bool
 }
 
-// Deals returns the deals of r. A kind other than the one that played r tells nothing.
+// Deals returns the deals of r. It uses the kind only if it is the one that played r.
 func (r *Run) Deals() *Deals {
 	d := &Deals{seed: r.Head.Begun.Seed, given: map[string]given{}}
 	if k := r.kind; k.Name == r.Head.Begun.Kind && k.Version == r.Head.Begun.KindVersion {
@@ -46,7 +46,7 @@ func (r *Run) Deals() *Deals {
 	return d
 }
 
-// Of returns what an episode was dealt.
+// Of returns the deal of an episode.
 func (d *Deals) Of(spec world.Spec) Deal {
 	g, ok := d.given[string(spec.Params)]
 	if !ok {
@@ -62,28 +62,28 @@ func (d *Deals) Of(spec world.Spec) Deal {
 func (d *Deals) read(raw json.RawMessage) (g given) {
 	params, err := d.kind.Read(raw)
 	if err != nil {
-		return g // a run file may come from anywhere
+		return g // a run file may hold anything
 	}
 	g.what, g.whole = d.kind.Dealt(params)
 	return g
 }
 
-// Units numbers what episodes of one run or of several depend on.
+// Units numbers the deals and plays of one or several runs.
 type Units struct {
 	deals map[Deal]int
 	plays map[journal.Digest]int
 }
 
-// NewUnits returns units that know of no episode yet.
+// NewUnits returns empty Units.
 func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}} }
 
-// Of returns what an episode of r depends on; d are the deals of r.
+// Of returns the unit of an episode of r. d are the deals of r.
 func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
 	return u.of(r, d.Of(p.Spec), r.Head.Ended[p.Episode])
 }
 
 func (u *Units) of(r *Run, d Deal, e journal.Ended) (unit world.Unit) {
-	if r.Head.Begun.Fork == nil { // else all have one deal: what is asked is how it may go with that one
+	if r.Head.Begun.Fork == nil { // all episodes of a fork have one deal, and the question is how it can end
 		unit.Deal = number(u.deals, d)
 	}
 	if !e.Chance && e.Play != (journal.Digest{}) {

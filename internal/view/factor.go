@@ -15,36 +15,36 @@ import (
 	"parley/world"
 )
 
-// MaxFactors is how many factors scores can be grouped by at once.
+// MaxFactors is how many factors can group scores at once.
 const MaxFactors = 4
 
-// ErrFactor is returned for a factor that there is not.
+// ErrFactor is returned for an unknown factor.
 var ErrFactor = errors.New("unknown factor")
 
-// OwnFactors are the factors that every run has. Beside them there are tags and params.
+// OwnFactors returns the factors that every run has. Tags and params are factors too.
 func OwnFactors() []string {
 	return []string{"file", "agent", "model", "seat", "lineup", "cell", "variation"}
 }
 
-// Levels are the values of factors for one score, in the order in which they were named.
+// Levels are the values of factors for one score, in the order of the factors.
 type Levels [MaxFactors]string
 
-// Factors are what scores are grouped by: whose they are, and how they were played.
+// Factors are what scores are grouped by.
 type Factors struct {
 	Names []string
 	of    []factor
 	runs  []*runFactors
-	seats []string // that not always the same agent sits in, for lineups
+	seats []string // whose agent varies, for lineups
 }
 
-// factor gives the level of a score; "" where it has none.
+// factor returns the level of a score, or "" if it has none.
 type factor struct {
 	name  string
 	sort  FactorSort
 	level func(*runFactors, world.Spec, string) string
 }
 
-// FactorSort is what a factor is a property of.
+// FactorSort says what a factor is a property of.
 type FactorSort int
 
 // The sorts of factors.
@@ -58,7 +58,7 @@ const (
 	OfParam                // one of its params
 )
 
-// runFactors is what levels are made of in one run.
+// runFactors holds what the levels in one run are made from.
 type runFactors struct {
 	file       string
 	agents     map[string]world.Agent
@@ -67,8 +67,8 @@ type runFactors struct {
 	params     map[string]map[string]string // by params, and by path
 }
 
-// FactorsOf finds the factors that runs are to be grouped by. files name the runs. A tag goes
-// before a param of the same name, which can be written params.NAME.
+// FactorsOf finds factors by name. files are the names of the runs. A tag hides a param of the
+// same name, which can be written params.NAME.
 func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 	f := &Factors{Names: names}
 	for i, r := range runs {
@@ -101,7 +101,7 @@ func newRunFactors(r *Run, file string) *runFactors {
 	return f
 }
 
-// variationTags are those of all plans that the run was played by.
+// variationTags returns the tags of variations in all plans of the run, by name.
 func (r *Run) variationTags() map[string]map[string]string {
 	out := map[string]map[string]string{}
 	for _, plan := range append([]json.RawMessage{r.Head.Begun.Plan}, r.Plans...) {
@@ -112,7 +112,7 @@ func (r *Run) variationTags() map[string]map[string]string {
 	return out
 }
 
-// variationTags reads the tags of variations from a recorded plan, by name of variation.
+// variationTags reads the tags of variations from a recorded plan, by name.
 func variationTags(plan json.RawMessage) map[string]map[string]string {
 	var p struct {
 		Plan struct {
@@ -124,7 +124,7 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 		} `json:"plan"`
 	}
 	if json.Unmarshal(plan, &p) != nil {
-		return nil // a run file may come from anywhere
+		return nil // a run file may hold anything
 	}
 	out := map[string]map[string]string{}
 	for name, v := range p.Plan.Matrix.Variations {
@@ -133,8 +133,8 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 	return out
 }
 
-// Tags returns what gives the tags of an agent and of the variation of a cell together; nil where
-// there are none.
+// Tags returns a function that joins the tags of an agent and of a cell's variation, or returns
+// nil if there are none.
 func (r *Run) Tags() func(agent, cell string) map[string]string {
 	variations, agents := r.variationTags(), map[string]map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
@@ -145,7 +145,7 @@ func (r *Run) Tags() func(agent, cell string) map[string]string {
 	}
 }
 
-// JoinTags puts tags together; nil where there are none.
+// JoinTags joins tags. It returns nil if there are none.
 func JoinTags(of ...map[string]string) map[string]string {
 	var out map[string]string
 	for _, tags := range of {
@@ -157,7 +157,7 @@ func JoinTags(of ...map[string]string) map[string]string {
 	return out
 }
 
-// Variations returns what finds the tags of the variation that a cell is of, from a recorded plan.
+// Variations returns a function that finds the tags of a cell's variation in a recorded plan.
 func Variations(plan json.RawMessage) func(cell string) map[string]string {
 	tags := variationTags(plan)
 	return func(cell string) map[string]string { return tags[planner.VariationOf(cell)] }
@@ -207,7 +207,8 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	return factor{}, false
 }
 
-// specsOf gives what episodes of all runs differ in beside their deal, with the number of the run.
+// specsOf iterates over the specs of all runs that differ in more than their deal, with the number
+// of the run.
 func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
 	return func(yield func(int, world.Spec) bool) {
 		for i, r := range runs {
@@ -222,8 +223,8 @@ func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
 	}
 }
 
-// Of returns the levels of a score of an episode of a run, by its place in the list; not ok where
-// it lacks one of them.
+// Of returns the levels of a score of an episode. run is the index of its run. ok is false if a
+// level is missing.
 func (f *Factors) Of(run int, spec world.Spec, seat string) (levels Levels, ok bool) {
 	known := f.runs[run]
 	for i := range f.of {
@@ -234,20 +235,20 @@ func (f *Factors) Of(run int, spec world.Spec, seat string) (levels Levels, ok b
 	return levels, true
 }
 
-// Only is the same factors of one run, by its place in the list.
+// Only returns the same factors for one run, by its index.
 func (f *Factors) Only(run int) *Factors {
 	one := *f
 	one.runs = f.runs[run : run+1]
 	return &one
 }
 
-// Any says whether one of the factors is a property of one of these.
+// Any reports whether a factor is of one of these sorts.
 func (f *Factors) Any(sorts ...FactorSort) bool {
 	return slices.ContainsFunc(f.of, func(x factor) bool { return slices.Contains(sorts, x.sort) })
 }
 
-// tag is the value of a tag of the agent in a seat. A score of the whole episode is no agent's, but
-// has a tag that all of its agents with such a tag have in common.
+// tag returns a tag of the agent in a seat. A score of the whole episode has a tag if all agents
+// with that tag agree.
 func (r *runFactors) tag(lineup map[string]string, seat, name string) string {
 	if seat != "" {
 		return r.agents[lineup[seat]].Tags[name]
@@ -263,7 +264,7 @@ func (r *runFactors) tag(lineup map[string]string, seat, name string) string {
 	return all
 }
 
-// tags are the names of tags, of agents and of variations.
+// tags returns the names of tags, of agents and of variations.
 func (f *Factors) tags() (agents, variations map[string]bool) {
 	agents, variations = map[string]bool{}, map[string]bool{}
 	for _, r := range f.runs {
@@ -281,7 +282,7 @@ func (f *Factors) tags() (agents, variations map[string]bool) {
 	return agents, variations
 }
 
-// unknown says what there is in the place of a name that is not known.
+// unknown returns an error about an unknown factor that lists the known ones.
 func (f *Factors) unknown(runs []*Run, name string) error {
 	agents, variations := f.tags()
 	there := slices.Concat(OwnFactors(), slices.Sorted(maps.Keys(agents)), slices.Sorted(maps.Keys(variations)), variedParams(runs))
@@ -292,7 +293,7 @@ func (f *Factors) unknown(runs []*Run, name string) error {
 	return fmt.Errorf("view: %w %q%s there are: %s, and any other param", ErrFactor, name, hint, strings.Join(there, ", "))
 }
 
-// variedSeats are the seats in which not always the same agent sits, sorted.
+// variedSeats returns the seats whose agent varies, sorted.
 func variedSeats(runs []*Run) []string {
 	first, varied := map[string]string{}, map[string]bool{}
 	for _, spec := range specsOf(runs) {

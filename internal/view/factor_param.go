@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// WithoutParams is params without those that are factors: what else an episode was played with.
+// WithoutParams returns params without those that are factors.
 func (f *Factors) WithoutParams(params json.RawMessage) string {
 	if !f.Any(OfParam) {
 		return string(params)
@@ -38,12 +38,12 @@ func without(raw json.RawMessage, path string) json.RawMessage {
 	}
 	b, err := json.Marshal(fields)
 	if err != nil {
-		return raw // not reached: it came from JSON
+		return raw // not reached: it was JSON
 	}
 	return b
 }
 
-// param is the value at a path of params, as text; long ones are named by their digest.
+// param returns the value at a path of params, as text. It returns a digest of a long value.
 func (r *runFactors) param(params json.RawMessage, path string) string {
 	known := r.params[string(params)]
 	if known == nil {
@@ -83,7 +83,7 @@ func valueAt(raw json.RawMessage, path string) string {
 	return valueAt(fields[head], rest)
 }
 
-// variedParams are the params that differ between episodes, two steps deep.
+// variedParams returns the params that differ between episodes, two levels deep.
 func variedParams(runs []*Run) []string {
 	first, varied := map[string]string{}, map[string]bool{}
 	var walk func(prefix string, raw json.RawMessage, depth int)
@@ -105,15 +105,15 @@ func variedParams(runs []*Run) []string {
 			}
 		}
 	}
-	const most = 1000 // of params that are looked at
+	const limit = 1000 // of different params to read
 	seen := map[string]bool{}
 	for _, spec := range specsOf(runs) {
-		if !seen[string(spec.Params)] && len(seen) < most {
+		if !seen[string(spec.Params)] && len(seen) < limit {
 			seen[string(spec.Params)] = true
 			walk("", spec.Params, 1)
 		}
 	}
-	for path := range varied { // one within says more
+	for path := range varied { // an inner param is more specific
 		if head, _, dotted := strings.Cut(path, "."); dotted {
 			delete(varied, head)
 		}

@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-// TestTimelineKeepsCount: however long it lasts, there are few parts and nothing is lost.
+// TestTimelineKeepsCount: however long a run is, there are few parts, and every call is counted.
 func TestTimelineKeepsCount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,15 +36,15 @@ func TestTimelineKeepsCount(t *testing.T) {
 	})
 }
 
-// TestSittings leaves out the time between sittings, also after one that was cut off.
-func TestSittings(t *testing.T) {
+// TestProcesses leaves out the time between processes, also after one that was cut off.
+func TestProcesses(t *testing.T) {
 	t.Parallel()
 	r := fold(t, append(begin(1),
 		ask(turn(0, 0), "left", 2, "a"), &journal.Closed{At: clockTime(3)},
 		&journal.Opened{At: clockTime(5000)}, ask(turn(0, 1), "left", 5001, "b"),
 		&journal.Opened{At: clockTime(90000)}, ask(turn(0, 2), "left", 90004, "c"))...)
-	if r.Sittings != 3 || r.Played != 8*time.Second {
-		t.Errorf("%d sittings, %v", r.Sittings, r.Played)
+	if r.Processes != 3 || r.Played != 8*time.Second {
+		t.Errorf("%d processes, %v", r.Processes, r.Played)
 	}
 	if n := len(r.Timeline.Parts); time.Duration(n)*r.Timeline.Width > 10*time.Second {
 		t.Errorf("%d parts of %v", n, r.Timeline.Width)

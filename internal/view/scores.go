@@ -9,17 +9,17 @@ import (
 	"parley/world"
 )
 
-// Confidence is that of every interval that is shown.
+// Confidence is the confidence level of every interval that is shown.
 const Confidence = 0.95
 
-// Group is what a score is counted in.
+// Group is what a score is grouped by.
 type Group struct {
 	Score string `json:"score"`
 	Cell  string `json:"cell,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Model string `json:"model,omitempty"`
 	Seat  string `json:"seat,omitempty"`
-	// Levels are those of the factors that ScoresBy was given, one pointer for the same; else nil.
+	// Levels are the levels of the factors of ScoresBy; equal levels have one pointer. Otherwise nil.
 	Levels *Levels `json:"-"`
 }
 
@@ -29,12 +29,12 @@ type Score struct {
 	Sample *world.Sample
 }
 
-// Estimate is the mean of the score with its interval.
+// Estimate returns the mean of the score with its interval.
 func (s Score) Estimate() stats.Quantity { return s.Sample.Estimate(Confidence) }
 
-// Scores folds the scores of all episodes that did not fail, in episode order, after by
-// has taken out of a score's group what is not asked for. Scores come in the order in which
-// worlds name them, then cells, agents and seats as they first occur.
+// Scores collects the scores of all episodes that did not fail, in episode order, after by has
+// removed parts of a score's group. Scores come in the order in which worlds name them, then
+// cells, agents and seats in the order in which they first occur.
 func (r *Run) Scores(by func(Group) Group) []Score {
 	models := map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
@@ -46,8 +46,8 @@ func (r *Run) Scores(by func(Group) Group) []Score {
 	})
 }
 
-// ScoresBy does the same by factors, of which it is the only run, and by seat where no factor is of agents or seats. Scores
-// that lack a level are left out.
+// ScoresBy does the same by the factors of this run alone, and by seat if no factor is of agents or
+// seats. It leaves out scores without a level.
 func (r *Run) ScoresBy(f *Factors) []Score {
 	apart := !f.Any(OfAgent, OfSeat)
 	known := map[Levels]*Levels{}
@@ -74,7 +74,7 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 		own = own[:0]
 		for _, s := range p.Outcome.Scores {
 			if math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
-				continue // nothing can be said about it
+				continue // it has no mean
 			}
 			g, ok := group(p.Spec, s)
 			if !ok {
@@ -95,7 +95,8 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 	return f.scores()
 }
 
-// Bounds are what the scores of a run can be, by name, as far as its kind declares it.
+// Bounds returns the possible values of the scores of a run, by name, as far as its kind declares
+// them.
 func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	seen := map[string]bool{}
 	out := map[string]world.Bounds{}
@@ -107,7 +108,7 @@ func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 			seen[string(spec.Params)] = true
 			params, err := kind.Read(spec.Params)
 			if err != nil {
-				continue // a run file may come from anywhere
+				continue // a run file may hold anything
 			}
 			for _, m := range kind.Measures(params) {
 				if was, ok := out[m.Name]; ok {
@@ -120,7 +121,7 @@ func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	return out
 }
 
-// ownScore is what one episode has of a group.
+// ownScore is the values that one episode has in a group.
 type ownScore struct {
 	group  Group
 	values []float64
@@ -130,7 +131,7 @@ type scoreFold struct {
 	within map[string]world.Bounds
 	at     map[Group]*Score
 	order  []*Score
-	place  map[string]int // of a score's name
+	place  map[string]int // by a score's name
 }
 
 func (f *scoreFold) name(s world.Score) {

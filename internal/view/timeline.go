@@ -7,13 +7,13 @@ import (
 	"parley/llm"
 )
 
-// Timeline is what happened over the time played, in a bounded number of equal parts.
+// Timeline counts calls over the time played, in a limited number of equal parts.
 type Timeline struct {
 	Width time.Duration // of a part
 	Parts []TimelinePart
 }
 
-// TimelinePart is what happened in one.
+// TimelinePart is one part of a Timeline.
 type TimelinePart struct {
 	Calls  int       `json:"calls"`
 	Failed int       `json:"failed"`
@@ -21,14 +21,14 @@ type TimelinePart struct {
 	Cost   llm.Money `json:"cost_usd"`
 }
 
-// The most parts of a timeline, and how wide they are at first.
+// The maximum number of parts, and their first width.
 const (
 	timelineParts = 120
 	timelineWidth = 10 * time.Millisecond
 )
 
-// add counts a reply. Where the time is beyond the last part, parts are joined two by two
-// until it is not, so the width is 10 ms times a power of two.
+// add counts a reply. While its time is beyond the last part, it joins parts two by two, so the
+// width is 10 ms times a power of two.
 func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed bool) {
 	if t.Width == 0 {
 		t.Width = timelineWidth

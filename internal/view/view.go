@@ -1,13 +1,12 @@
-// Package view folds the journal of a run for readers: what was played, what it came to,
-// what it cost and how long it took.
+// Package view folds the journal of a run for readers: episodes, scores, costs and times.
 //
-// What it promises: the same run gives the same view, whatever the concurrency it was
-// played with, since outcomes are folded in episode order and everything of calls is
-// counted in whole numbers; memory grows with episodes, never with calls; a run that is
-// being played, was cut off or has only begun can be looked at too.
+// What it promises: the same run gives the same view, whatever its concurrency, because
+// outcomes are folded in episode order and calls are counted in whole numbers. Memory grows
+// with episodes, never with calls. It also reads a run that is being played, was cut off, or
+// has just begun.
 //
-// It is not for showing anything: that is package report. It keeps no statistics of its
-// own: samples go to package stats.
+// It is not for showing anything: that is package report. It has no statistics: samples go to
+// package stats.
 package view
 
 import (
@@ -25,42 +24,42 @@ import (
 
 // The states of a run beside those of a journal.
 const (
-	StateNew  = "new"  // nobody has played it
-	StateOpen = "open" // somebody plays it, or was cut off
+	StateNew  = "new"  // no process has played it
+	StateOpen = "open" // a process plays it, or was cut off
 )
 
-// ErrEmpty is returned for a journal that nobody has begun a run in.
+// ErrEmpty is returned for a journal without a run.
 var ErrEmpty = errors.New("holds no run yet")
 
-// Run is a run as a reader sees it.
+// Run is a run for readers.
 type Run struct {
 	File string
 	Head *journal.Head // its Begun is set
 
-	State    string
-	Reason   string
-	Sittings int
-	Played   time.Duration // all sittings together
-	Episodes Counts
+	State     string
+	Reason    string
+	Processes int
+	Played    time.Duration // by all processes
+	Episodes  Counts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
 	Failures []failure.Failure
-	Fault    *failure.Fault // what episodes failed of most often; nil: none failed
+	Fault    *failure.Fault // why most episodes failed; nil: none failed
 	Timeline Timeline
 	Batches  []Batch
-	// Spent is what each episode took, by its number.
+	// Spent is the spending of each episode, by its number.
 	Spent []Spending
-	took  []world.Took // likewise: how long
-	// Bounds are what scores can be, by name, as far as the kind declares it: see Know.
+	took  []world.Took // by episode too
+	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
 	Bounds map[string]world.Bounds
-	// Plans are those of the runs that it is made of, where it is several read as one.
+	// Plans are the plans of the runs that it consists of, if several are read as one.
 	Plans []json.RawMessage
 	kind  world.Kind
 }
 
-// Know tells the run its kind, which is not in the journal: what scores can be, and what
-// episodes were dealt beside chance. Without it scores can be anything.
+// Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and
+// what episodes were dealt beside chance. Without it scores have no bounds.
 func (r *Run) Know(kind world.Kind) {
 	r.kind = kind
 	r.Bounds = Bounds(kind, r.Head.Stages)
@@ -74,7 +73,7 @@ func (r *Run) Kind() world.Kind { return r.kind }
 // show it.
 func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
-// Outcomes is a run of which only the outcomes are known.
+// Outcomes returns a run of which only the outcomes are known.
 func Outcomes(head *journal.Head, kind world.Kind) *Run {
 	r := &Run{Head: head}
 	r.count()
@@ -82,7 +81,7 @@ func Outcomes(head *journal.Head, kind world.Kind) *Run {
 	return r
 }
 
-// Counts are episodes by state.
+// Counts counts episodes by state.
 type Counts struct {
 	Total   int `json:"total"`
 	Ended   int `json:"ended"`
@@ -91,7 +90,7 @@ type Counts struct {
 	Waiting int `json:"waiting"`
 }
 
-// Fold reads a run. file is what it is called.
+// Fold reads a run. file is its name.
 func Fold(ctx context.Context, j journal.Journal, file string) (*Run, error) {
 	head, err := j.Head(ctx)
 	if err != nil {
@@ -153,7 +152,7 @@ func (r *Run) Each(f func(world.Played)) {
 	}
 }
 
-// Model is what an agent is asked at: provider/model, or the bot it is.
+// Model returns the model of an agent, as provider/model, or its bot.
 func (r *Run) Model(agent string) string {
 	for _, a := range r.Head.Begun.Agents {
 		switch {
@@ -167,7 +166,7 @@ func (r *Run) Model(agent string) string {
 	return ""
 }
 
-// Episode is a line about an episode.
+// Episode is a summary of an episode.
 type Episode struct {
 	Number   int               `json:"episode"`
 	Cell     string            `json:"cell,omitempty"`
@@ -179,7 +178,7 @@ type Episode struct {
 	Spending `json:"spent"`
 }
 
-// All gives every episode, in order.
+// All iterates over all episodes, in order.
 func (r *Run) All() iter.Seq[Episode] {
 	return func(yield func(Episode) bool) {
 		for _, st := range r.Head.Stages {
@@ -192,7 +191,7 @@ func (r *Run) All() iter.Seq[Episode] {
 	}
 }
 
-// Spec is an episode before it was played; not ok where there is none of that number.
+// Spec returns the spec of an episode. ok is false if there is no such episode.
 func (r *Run) Spec(episode int) (spec world.Spec, ok bool) {
 	for _, st := range r.Head.Stages {
 		if i := episode - st.First; i >= 0 && i < st.Specs.Len() {
@@ -219,7 +218,7 @@ func (r *Run) episode(n int, spec world.Spec) Episode {
 	return e
 }
 
-// Plan is the resolved plan of the run, indented.
+// Plan returns the resolved plan of the run, indented.
 func (r *Run) Plan() string {
 	b, err := json.MarshalIndent(r.Head.Begun.Plan, "", "  ")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rollout is the kind of rollouts with all that belongs to it: the rules of an episode (package rules), the
-// environments it is played in, the server that hands training data to trainers, and the commands for them.
+// Package rollout is the kind of rollouts: the rules of an episode (package rules), its environments, the
+// server for trainers, and the commands.
 package rollout
 
 import (
@@ -9,6 +9,7 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/exhibit"
 	"parley/worlds/rollout/experience"
 	"parley/worlds/rollout/learner"
 	"parley/worlds/rollout/rules"
@@ -17,10 +18,10 @@ import (
 // Kind is the family of rollouts.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition is the rules, with all that is outside of them.
+// definition adds everything outside the rules.
 type definition struct{ rules.Definition }
 
-// Load is that of the rules, with lessons from run files.
+// Load also reads lessons from run files.
 func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
 	return d.Definition.Load(p, experience.Files(files))
 }
@@ -34,10 +35,10 @@ func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 	return actor, nil
 }
 
-// Outside are the params that say where environments are and how they are held.
+// Outside returns the params that say where environments are and how they are held.
 func (definition) Outside() []string { return []string{"servers", "pool"} }
 
-// Local says whether the environments run in this process.
+// Local reports whether the environments run in this process.
 func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
 
 // Probe asks the servers whether they are there.
@@ -47,6 +48,9 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 	}
 	return envhttp.Probe(ctx, p)
 }
+
+// Exhibitor returns the part of a report that is special to rollouts.
+func (definition) Exhibitor() world.Exhibitor { return exhibit.New() }
 
 // StandIn plays for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim/prose"
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
 
@@ -40,7 +41,7 @@ func (b *Brain) Answer(c *Case) Answer {
 	if fault == FaultRefuse {
 		a.Refusal = "I will not help with that."
 		a.Finish, a.Fault = llm.FinishRefused, fault
-		a.Output = CountTokens(a.Refusal) + 1
+		a.Output = token.Count(a.Refusal) + 1
 		return a
 	}
 	b.think(&a, c)
@@ -185,12 +186,12 @@ func (a *Answer) cut(req *llm.Request) {
 	if req.MaxTokens > 0 {
 		room = max(1, req.MaxTokens-a.Reasoning)
 	}
-	text, n := cutTokens(a.Text, room)
+	text, n := token.Cut(a.Text, room)
 	for i := range a.ToolCalls {
 		t := &a.ToolCalls[i]
 		var k int
-		n += CountTokens(t.Name)
-		t.Arguments, k = cutTokens(t.Arguments, max(0, room-n))
+		n += token.Count(t.Name)
+		t.Arguments, k = token.Cut(t.Arguments, max(0, room-n))
 		n += k
 	}
 	a.Output = a.Reasoning + min(n+1, room)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
 
@@ -106,12 +107,12 @@ func (w *prefixes) note(message, part int) {
 func (w *prefixes) text(s string) {
 	if w.every == 0 {
 		w.h = w.h.str(s)
-		w.tokens += CountTokens(s)
+		w.tokens += token.Count(s)
 		return
 	}
 	from := 0
 	for i := 0; i < len(s); {
-		i = tokenEnd(s, i)
+		i = token.End(s, i)
 		w.tokens++
 		if w.tokens%w.every == 0 {
 			w.h = w.h.str(s[from:i])

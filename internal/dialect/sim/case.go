@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
 
@@ -43,7 +44,7 @@ func (b *Brain) Open(req *llm.Request) (Case, error) {
 			return c, fmt.Errorf("sim: tool %s: %w", t.Name, err)
 		}
 		c.tools[i] = s
-		c.preamble += 8 + CountTokens(t.Name) + CountTokens(t.Description) + s.tokens
+		c.preamble += 8 + token.Count(t.Name) + token.Count(t.Description) + s.tokens
 		h = h.str(t.Name).str(t.Description).mix(s.digest)
 	}
 	if req.Schema != nil {
@@ -72,7 +73,7 @@ func (c *Case) message(h hash, m *llm.Message) hash {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		h = h.str(p.Text)
-		c.Input += CountTokens(p.Text)
+		c.Input += token.Count(p.Text)
 		if im := p.Image; im != nil {
 			h = h.str(im.URL).str(string(im.Data))
 			c.Input += imageTokens
@@ -80,7 +81,7 @@ func (c *Case) message(h hash, m *llm.Message) hash {
 	}
 	for _, t := range m.ToolCalls {
 		h = h.str(t.Name).str(t.Arguments)
-		c.Input += CountTokens(t.Name) + CountTokens(t.Arguments)
+		c.Input += token.Count(t.Name) + token.Count(t.Arguments)
 	}
 	return h
 }

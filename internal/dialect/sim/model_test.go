@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 	"parley/world"
 )
@@ -121,7 +122,7 @@ func TestMaxTokensAndStopCut(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{MinTokens: 60, MaxTokens: 80})
 	whole := ask(t, m, question("tell me"))
-	if whole.Finish != llm.FinishStop || whole.Usage.Output != CountTokens(whole.Text)+1 || whole.Usage.Output < 50 {
+	if whole.Finish != llm.FinishStop || whole.Usage.Output != token.Count(whole.Text)+1 || whole.Usage.Output < 50 {
 		t.Fatalf("%+v", whole)
 	}
 	req := question("tell me")
@@ -175,7 +176,7 @@ func TestToolsAreCalled(t *testing.T) {
 	}
 }
 
-// answers is a kind of which only the stand-in counts.
+// answers is a kind that only has a stand-in.
 type answers struct{}
 
 func (answers) About() world.About                { return world.About{Name: "answers", Version: 1} }
@@ -189,7 +190,8 @@ func (answers) StandIn(model string, _ *llm.Request, _ uint64) (string, bool) {
 	return "42", model == "solver"
 }
 
-// TestStandInAnswers: a kind's stand-in answers what it recognises, and echo repeats what it is told.
+// TestStandInAnswers checks that a stand-in answers the prompts it knows, and that echo repeats the last
+// message.
 func TestStandInAnswers(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{StandIns: StandIns(world.Kind{}, world.Define[struct{}](answers{}))})
@@ -253,7 +255,7 @@ func TestPromptCache(t *testing.T) {
 				req := func(q string) *llm.Request {
 					return &llm.Request{Model: "sim/m", Messages: []llm.Message{llm.System(long), llm.User(q)}, Prefix: 1}
 				}
-				// Two at once: neither can read what the other has not begun to answer.
+				// Two at once: neither can read the cache entry of the other.
 				var wg sync.WaitGroup
 				for i := range 2 {
 					wg.Go(func() {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
 
@@ -94,12 +95,12 @@ func FuzzTokens(f *testing.F) {
 	f.Add("Hello, world! 12345  \n\n x", 3)
 	f.Add("naïve 日本語 \xff\xfe", 2)
 	f.Fuzz(func(t *testing.T, s string, n int) {
-		pieces := Pieces(s)
-		if strings.Join(pieces, "") != s || len(pieces) != CountTokens(s) {
+		pieces := token.Pieces(s)
+		if strings.Join(pieces, "") != s || len(pieces) != token.Count(s) {
 			t.Fatalf("%q: %q", s, pieces)
 		}
-		cut, k := cutTokens(s, n)
-		if k > max(0, n) || !strings.HasPrefix(s, cut) || CountTokens(cut) > k+1 {
+		cut, k := token.Cut(s, n)
+		if k > max(0, n) || !strings.HasPrefix(s, cut) || token.Count(cut) > k+1 {
 			t.Fatalf("%q cut at %d: %q, %d", s, n, cut, k)
 		}
 		for _, p := range pieces {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"parley/internal/dialect/sim/jsongen"
+	"parley/internal/dialect/sim/token"
 )
 
 // maxSchemas is the maximum number of compiled schemas that are kept.
@@ -42,7 +43,7 @@ func (s *schemas) compile(raw json.RawMessage) (*compiled, error) {
 	if err := json.Compact(&b, raw); err != nil {
 		return nil, err
 	}
-	c = &compiled{schema: schema, digest: hash(0).str(b.String()).end(), tokens: CountTokens(b.String())}
+	c = &compiled{schema: schema, digest: hash(0).str(b.String()).end(), tokens: token.Count(b.String())}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.seen == nil || len(s.seen) >= maxSchemas {

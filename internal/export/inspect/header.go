@@ -9,7 +9,7 @@ import (
 	"parley/world"
 )
 
-// version is that of Inspect's log format.
+// version is the version of Inspect's log format.
 const version = 2
 
 // header is an EvalLog without its samples.
@@ -105,7 +105,7 @@ type metric struct {
 	Value float64 `json:"value"`
 }
 
-// spec is what was played.
+// spec returns the description of the run.
 func (l *log) spec() spec {
 	b := l.about.Begun
 	s := spec{
@@ -129,7 +129,7 @@ func (l *log) plan() evalPlan {
 	return evalPlan{Name: "plan", Steps: []step{{Solver: l.about.Begun.Kind, Params: map[string]any{}}}}
 }
 
-// modelOf is what an agent is: a model, or a bot.
+// modelOf returns the model of an agent, or its bot.
 func modelOf(a world.Agent) string {
 	if a.Bot != "" {
 		return "bot/" + a.Bot
@@ -137,7 +137,7 @@ func modelOf(a world.Agent) string {
 	return a.Model
 }
 
-// total is the mean of a score and how far its values are spread.
+// total computes the mean of a score and its standard error.
 type total struct {
 	n          int
 	mean, sums float64
@@ -152,7 +152,7 @@ func (t *total) add(x float64) {
 
 func (t *total) stderr() float64 { return math.Sqrt(t.sums / float64(t.n-1) / float64(t.n)) }
 
-// stamp is a time as Inspect writes it; empty where there is none.
+// stamp returns a time as Inspect writes it, or "" for the zero time.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -1,14 +1,14 @@
 // Package inspect writes a run as a log of Inspect, the evaluation framework of the UK AI Security
-// Institute, so that its viewer and its functions for logs can be used on it.
+// Institute, for its viewer and its functions.
 //
 // A run is one file in Inspect's .eval format: a zip archive with a header, a summary of every
-// sample, and a file for each sample. A sample is an episode that ended or failed, or a session of a
-// gateway, also one that was not closed; its messages are what was said to and by each seat, its
-// events are every call and note in order, its scores are those of the outcome.
+// sample, and a file for each sample. A sample is an episode that ended or failed, or a session
+// of a gateway, even if it was not closed. Its messages are what was said to and by each seat,
+// its events are all calls and notes in order, its scores are those of the outcome.
 //
-// What it promises: the file is read by inspect_ai (a test in test/sdk reads it with the package);
-// samples are written as they are read, so that only summaries are held in memory; the same run
-// gives the same bytes.
+// What it promises: inspect_ai reads the file (a test in test/sdk checks it). Samples are
+// written as they are read, so memory holds only their summaries. The same run gives the same
+// bytes.
 //
 // It is not for tables: see package export.
 package inspect
@@ -30,7 +30,7 @@ import (
 // atOnce is how many episodes are listed at once.
 const atOnce = 256
 
-// Written is what a log has of a run.
+// Written says what Write wrote.
 type Written struct {
 	Samples int
 	LeftOut int // episodes that have not ended
@@ -60,31 +60,31 @@ func Write(ctx context.Context, w io.Writer, store *sqlite.Store, kind world.Kin
 	return l.written(), nil
 }
 
-// log is a Write under way.
+// log is a Write in progress.
 type log struct {
 	zip   *zip.Writer
 	store *sqlite.Store
 	about sqlite.Outline
-	// isRecord is whether nobody plays the episodes: see world.Recorded.
+	// isRecord is whether the run records other programs: see world.Recorded.
 	isRecord bool
 
 	summaries []summary
-	completed int // that ended without an error
-	leftOut   int // that have not ended
+	completed int // samples that ended without an error
+	leftOut   int // episodes that have not ended
 	usage     map[string]*usage
 	totals    map[string]*total // by score
-	order     []string          // of totals, as they came
+	order     []string          // of totals, as they first occur
 }
 
 func (l *log) written() Written { return Written{Samples: len(l.summaries), LeftOut: l.leftOut} }
 
-// whole says whether an episode can be a sample. One of a plan has to end for that: until then it
-// can be resumed. Nobody has to end one of a record.
+// whole reports whether an episode can be a sample. An episode of a plan must end first: until then
+// it can be resumed. An episode of a record need not.
 func (l *log) whole(e *sqlite.Listed) bool {
 	return e.Ended != nil || e.Begun && l.isRecord
 }
 
-// put writes a member of the archive.
+// put writes a file of the archive.
 func (l *log) put(name string, v any) error {
 	// Without a time: the same run gives the same bytes.
 	f, err := l.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
@@ -99,12 +99,12 @@ func (l *log) put(name string, v any) error {
 	return nil
 }
 
-// start writes what is known before any sample: readers of a log under way begin with it.
+// start writes what is known before the first sample. Readers of an unfinished log begin with it.
 func (l *log) start(context.Context) error {
 	return l.put("_journal/start.json", header{Version: version, Eval: l.spec(), Plan: l.plan()})
 }
 
-// samples writes every episode that can be one.
+// samples writes every episode that can be a sample.
 func (l *log) samples(ctx context.Context) error {
 	for from := 0; ; {
 		list, err := l.store.List(ctx, sqlite.Listing{From: from, Limit: atOnce})
@@ -124,7 +124,7 @@ func (l *log) samples(ctx context.Context) error {
 	}
 }
 
-// sample writes one.
+// sample writes an episode.
 func (l *log) sample(ctx context.Context, e *sqlite.Listed) error {
 	entries, err := journal.Episode(ctx, l.store, e.Episode)
 	if err != nil {
@@ -157,7 +157,7 @@ func (l *log) sample(ctx context.Context, e *sqlite.Listed) error {
 	return l.put(fmt.Sprintf("samples/%d_epoch_%d.json", s.ID, s.Epoch), s)
 }
 
-// finish writes the summaries and the header, which is complete only now.
+// finish writes the summaries and the complete header.
 func (l *log) finish(context.Context) error {
 	if l.summaries == nil {
 		l.summaries = []summary{}
@@ -171,7 +171,7 @@ func (l *log) finish(context.Context) error {
 	return l.put("header.json", h)
 }
 
-// status is how the run stands, in Inspect's words.
+// status returns the state of the run in Inspect's words.
 func (l *log) status() (string, *evalError) {
 	if l.about.Open {
 		return "started", nil
@@ -204,7 +204,7 @@ func (l *log) results() *results {
 	return r
 }
 
-// finishes are Inspect's words for why a model stopped.
+// finishes returns Inspect's word for why a model stopped.
 func finishes(f llm.Finish) string {
 	switch f {
 	case llm.FinishStop:

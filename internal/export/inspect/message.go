@@ -22,7 +22,7 @@ type message struct {
 	Model      string         `json:"model,omitempty"`
 }
 
-// content is a Content: a text, an image, or what a model thought.
+// content is a Content: a text, an image, or the reasoning of a model.
 type content struct {
 	Type      string  `json:"type"`
 	Text      *string `json:"text,omitempty"`
@@ -79,7 +79,7 @@ type event struct {
 	Data   map[string]any `json:"data,omitempty"`
 }
 
-// MarshalJSON writes the fields that every event of its sort has, also where they are empty.
+// MarshalJSON writes the required fields of an event even if they are empty.
 func (e event) MarshalJSON() ([]byte, error) {
 	type plain event
 	if e.Event != "model" {
@@ -97,7 +97,7 @@ func (s *sample) inform(data map[string]any, at time.Time) {
 	s.Events = append(s.Events, event{Event: "info", Source: "parley", Timestamp: stamp(at), Working: s.since(at), Data: data})
 }
 
-// since is how long the sample had been played.
+// since returns how many seconds the sample had been played.
 func (s *sample) since(at time.Time) float64 {
 	if s.first.IsZero() || at.Before(s.first) {
 		return 0
@@ -105,16 +105,16 @@ func (s *sample) since(at time.Time) float64 {
 	return at.Sub(s.first).Seconds()
 }
 
-// ask adds a call of a model: as an event with all that was asked, and to the messages what is new
-// to the seat.
+// ask adds a call of a model: an event with the whole request, and the messages that are new to the
+// seat.
 func (s *sample) ask(e *journal.Replied) {
 	where := map[string]any{"seat": e.Seat, "agent": e.Agent, "label": e.Label, "strand": e.Strand, "turn": e.Turn.Turn}
 	prompt := make([]message, len(e.Request.Messages))
 	for i := range e.Request.Messages {
 		m := &e.Request.Messages[i]
 		prompt[i] = messageOf(m)
-		if key := e.Seat + "\x00" + string(m.Role) + "\x00" + m.Text(); !s.told[key] {
-			s.told[key] = true
+		if key := e.Seat + "\x00" + string(m.Role) + "\x00" + m.Text(); !s.shown[key] {
+			s.shown[key] = true
 			shown := prompt[i]
 			shown.Source, shown.Metadata = "input", where
 			s.Messages = append(s.Messages, shown)
@@ -138,7 +138,7 @@ func (s *sample) ask(e *journal.Replied) {
 		answer := answerOf(e.Response)
 		used, out.Completion = e.Response.Usage, e.Response.Text
 		out.Choices = append(out.Choices, choice{Message: answer, Stop: finishes(e.Response.Finish)})
-		s.told[e.Seat+"\x00"+string(llm.RoleAssistant)+"\x00"+e.Response.Text] = true
+		s.shown[e.Seat+"\x00"+string(llm.RoleAssistant)+"\x00"+e.Response.Text] = true
 		answer.Metadata = where
 		s.Messages = append(s.Messages, answer)
 		s.Output = out
@@ -163,7 +163,7 @@ func settings(r *llm.Request) *generate {
 	return &generate{Temperature: r.Temperature, TopP: r.TopP, MaxTokens: r.MaxTokens, Seed: r.Seed, Stop: r.Stop}
 }
 
-// messageOf is a message of a prompt.
+// messageOf converts a message of a prompt.
 func messageOf(m *llm.Message) message {
 	out := message{Role: string(m.Role), Content: m.Text(), ToolCallID: m.ToolCallID, ToolCalls: callsOf(m.ToolCalls)}
 	var parts []content
@@ -192,7 +192,7 @@ func imageOf(i *llm.Image) string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// answerOf is what a model answered.
+// answerOf converts an answer of a model.
 func answerOf(r *llm.Response) message {
 	text := r.Text
 	if text == "" {
@@ -222,7 +222,7 @@ func callsOf(calls []llm.ToolCall) []toolCall {
 	return out
 }
 
-// text is the words of a message.
+// text returns the text of a message.
 func (m *message) text() string {
 	switch c := m.Content.(type) {
 	case string:

@@ -38,7 +38,7 @@ type sample struct {
 	first   time.Time
 	last    time.Time
 	now     time.Time
-	told    map[string]bool // what stands in Messages, by seat
+	shown   map[string]bool // what is in Messages, by seat, role and text
 }
 
 // summary is an EvalSampleSummary.
@@ -65,7 +65,7 @@ type score struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// usage is a ModelUsage: what is read from and written to a cache is not in Input.
+// usage is a ModelUsage. Input does not include tokens that are read from or written to a cache.
 type usage struct {
 	Input     int     `json:"input_tokens"`
 	Output    int     `json:"output_tokens"`
@@ -86,10 +86,10 @@ func (u *usage) plus(v *usage) {
 	u.Read, u.Reasoning, u.Cost = u.Read+v.Read, u.Reasoning+v.Reasoning, u.Cost+v.Cost
 }
 
-// mostParams is the longest text of params that is kept with each sample.
-const mostParams = 16 << 10
+// maxParams is the size of the largest params that a sample includes.
+const maxParams = 16 << 10
 
-// newSample is the sample of an episode without its calls. One that has not ended has no scores.
+// newSample returns the sample of an episode without its calls. One that has not ended has no scores.
 func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 	end := e.Ended
 	if end == nil {
@@ -99,12 +99,12 @@ func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 		ID: e.Episode, Epoch: 1, Input: []message{}, Messages: []message{}, Scores: map[string]score{}, Events: []event{}, Usage: map[string]*usage{},
 		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
 		Store:    map[string]any{}, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode),
-		done: e.Ended != nil, run: b.Run, attempt: end.Attempt, told: map[string]bool{}, last: end.At, now: b.At,
+		done: e.Ended != nil, run: b.Run, attempt: end.Attempt, shown: map[string]bool{}, last: end.At, now: b.At,
 	}
 	if e.Spec.Cell != "" {
 		s.Metadata["cell"] = e.Spec.Cell
 	}
-	if n := len(e.Spec.Params); n > 0 && n <= mostParams {
+	if n := len(e.Spec.Params); n > 0 && n <= maxParams {
 		s.Metadata["params"] = e.Spec.Params
 	}
 	o := end.Outcome
@@ -127,7 +127,7 @@ func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 	return s
 }
 
-// number is a value, as a text where JSON has no number for it.
+// number returns a value, as a text if JSON has no number for it.
 func number(x float64) any {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return fmt.Sprint(x)
@@ -135,7 +135,7 @@ func number(x float64) any {
 	return x
 }
 
-// add takes in an entry of the last attempt.
+// add adds an entry of the last attempt.
 func (s *sample) add(entry journal.Entry) {
 	switch e := entry.(type) {
 	case *journal.Turned:
@@ -166,14 +166,14 @@ func (s *sample) reply(e *journal.Replied) {
 	case e.Request != nil:
 		s.ask(e)
 	case e.Act != nil:
-		came := map[string]any{"act": e.Act.Name, "seat": e.Seat, "body": e.Act.Body}
+		data := map[string]any{"act": e.Act.Name, "seat": e.Seat, "body": e.Act.Body}
 		if e.Response != nil && len(e.Response.JSON) > 0 {
-			came["result"] = e.Response.JSON
+			data["result"] = e.Response.JSON
 		}
 		if e.Error != nil {
-			came["error"] = e.Error.Error()
+			data["error"] = e.Error.Error()
 		}
-		s.inform(came, e.At)
+		s.inform(data, e.At)
 	case e.Response != nil:
 		s.inform(map[string]any{"bot": e.Agent, "seat": e.Seat, "label": e.Label, "text": e.Response.Text}, e.At)
 	}
@@ -220,11 +220,11 @@ func (s *sample) summary() summary {
 	return sum
 }
 
-// brief is the beginning of a text.
+// brief returns the beginning of a text.
 func brief(text string) string {
-	const most = 200
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
+	const limit = 200
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
 	}
 	return text
 }

@@ -7,19 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"parley/internal/files"
 )
 
-// position is how far a client has come that sends no cursor, kept in a file.
+// position is the position of a client without a cursor, kept in a file.
 type position struct {
 	path   string // empty: in memory only
 	Cursor string `json:"cursor"`
 }
 
-// maxPosition is more than a position takes, in bytes.
+// maxPosition is the maximum size of the file.
 const maxPosition = 64 << 10
 
 func openPosition(path string) (*position, error) {
@@ -32,7 +30,7 @@ func openPosition(path string) (*position, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil
 	case err == nil:
-		// Anything else of that name is somebody else's, and would be written over.
+		// Another file of that name must not be overwritten.
 		dec := json.NewDecoder(bytes.NewReader(b))
 		dec.DisallowUnknownFields()
 		err = dec.Decode(p)
@@ -43,7 +41,7 @@ func openPosition(path string) (*position, error) {
 	return p, nil
 }
 
-// save makes a position durable: the file is there as it was or as it is, never half.
+// save makes a position durable: the file has the old or the new one, never a part.
 func (p *position) save(cursor string) (err error) {
 	if p.Cursor == cursor {
 		return nil
@@ -63,26 +61,5 @@ func (p *position) save(cursor string) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.path), ".parley-position-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), p.path); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncFolder(filepath.Dir(p.path))
-}
-
-// syncFolder makes a renaming durable, where the system can.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	_ = f.Sync() // not every system can sync a folder
-	return f.Close()
+	return files.Replace(p.path, 0o600, append(b, '\n'))
 }

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -130,3 +131,18 @@ func keyOrder(raw []byte) map[string]int {
 		key = len(inObject) > 0 && inObject[len(inObject)-1]
 	}
 }
+
+// tolerantRegexp accepts patterns that Go cannot compile (lookarounds), and matches any string with
+// them.
+func tolerantRegexp(s string) (jsonschema.Regexp, error) {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return matchAll(s), nil
+	}
+	return re, nil
+}
+
+type matchAll string
+
+func (m matchAll) MatchString(string) bool { return true }
+func (m matchAll) String() string          { return string(m) }

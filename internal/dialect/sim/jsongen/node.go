@@ -5,9 +5,9 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"regexp"
-	"regexp/syntax"
 	"slices"
+
+	"parley/internal/dialect/sim/jsongen/pattern"
 )
 
 const (
@@ -58,7 +58,7 @@ type node struct {
 	num numberRange
 
 	minLen, maxLen int
-	pattern        *pattern
+	pattern        *pattern.Pattern
 	format         string
 
 	height int // the minimum nesting of a value, or endless
@@ -71,26 +71,8 @@ type member struct {
 }
 
 type patternMember struct {
-	pattern *pattern
+	pattern *pattern.Pattern
 	node    *node
-}
-
-// pattern is a regular expression twice: to write from, and to check with.
-type pattern struct {
-	tree *syntax.Regexp
-	re   *regexp.Regexp
-}
-
-func newPattern(s string) *pattern {
-	tree, err := syntax.Parse(s, syntax.Perl)
-	if err != nil {
-		return nil
-	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return nil
-	}
-	return &pattern{tree: tree, re: re}
 }
 
 // compiler builds nodes. Schemas with equal text become one node, which also handles recursion.
@@ -145,7 +127,7 @@ func (c *compiler) fill(n *node, m map[string]any, depth int) error {
 	n.minLen, n.maxLen = count(m, "minLength", 0), count(m, "maxLength", -1)
 	n.format, _ = m["format"].(string)
 	if p, ok := m["pattern"].(string); ok {
-		n.pattern = newPattern(p)
+		n.pattern = pattern.New(p)
 		c.hard = c.hard || n.pattern == nil || n.format != ""
 	}
 	if err := c.fillArray(n, m, depth); err != nil {
@@ -258,7 +240,7 @@ func (c *compiler) fillObject(n *node, m map[string]any, depth int) error {
 		if err != nil {
 			return err
 		}
-		if pat := newPattern(p); pat != nil {
+		if pat := pattern.New(p); pat != nil {
 			n.patterns = append(n.patterns, patternMember{pattern: pat, node: v})
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (w *writer) text(dst []byte, n *node, name string) []byte {
 	switch {
 	case n.pattern != nil:
-		return body.Text(dst, n.pattern.draw(w.r, n.minLen, n.maxLen))
+		return body.Text(dst, n.pattern.Draw(w.r, n.minLen, n.maxLen))
 	case n.format != "":
 		if s, ok := w.formatted(n.format); ok {
 			return body.Text(dst, s)

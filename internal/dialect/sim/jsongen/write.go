@@ -268,7 +268,7 @@ func (n *node) has(name string) bool {
 func (w *writer) extraName(n *node, tries int) (string, *node) {
 	if len(n.patterns) > 0 && (n.additional == nil || n.additional.never || w.r.IntN(2) == 0) {
 		p := n.patterns[w.r.IntN(len(n.patterns))]
-		return p.pattern.draw(w.r, 0, -1), p.node
+		return p.pattern.Draw(w.r, 0, -1), p.node
 	}
 	name := w.words.Word(w.r)
 	if tries > 20 {

@@ -6,6 +6,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/token"
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/llm"
@@ -45,25 +46,25 @@ func (f *format) stream(dst []byte, x *exchange) []byte {
 	w := f.writer(m)
 	dst = w.Begin(dst)
 	for _, t := range r.Thoughts {
-		for piece := range sim.Chunks(t.Text, x.Chunk) {
+		for piece := range token.Chunks(t.Text, x.Chunk) {
 			dst = w.Add(dst, completion.Delta{Thought: piece})
 		}
 		if t.Signature != "" {
 			dst = w.Add(dst, completion.Delta{Signature: t.Signature})
 		}
 	}
-	for piece := range sim.Chunks(r.Refusal, x.Chunk) {
+	for piece := range token.Chunks(r.Refusal, x.Chunk) {
 		dst = w.Add(dst, completion.Delta{Refusal: piece})
 	}
 	tokens := 0
-	for piece := range sim.Chunks(r.Text, x.Chunk) {
+	for piece := range token.Chunks(r.Text, x.Chunk) {
 		from := tokens
-		tokens += sim.CountTokens(piece)
+		tokens += token.Count(piece)
 		dst = w.Add(dst, completion.Delta{Text: piece, Logprobs: slice(r.Logprobs, from, tokens), TokenIDs: slice(r.TokenIDs, from, tokens)})
 	}
 	for i, c := range r.ToolCalls {
 		dst = w.Add(dst, completion.Delta{Call: i, ID: c.ID, Name: c.Name})
-		for piece := range sim.Chunks(c.Arguments, x.Chunk) {
+		for piece := range token.Chunks(c.Arguments, x.Chunk) {
 			dst = w.Add(dst, completion.Delta{Call: i, Arguments: piece})
 		}
 	}

@@ -1,22 +1,22 @@
--- The tables of a run file. People look at the views (views.sql); these are for speed, for
--- size, and for reading every entry back as it was written. Nothing is ever changed or
--- deleted but state and progress: the rest is a list that grows.
+-- The tables of a run file. People use the views (views.sql). The tables are for speed and size,
+-- and to read back every entry unchanged. Only rows of state and progress are ever changed; the
+-- other tables only grow.
 --
--- seq is an entry's place in the journal, from 1, without gaps over all tables that have it.
--- Times (at) are nanoseconds since 1970, durations nanoseconds, money billionths of a dollar.
--- sum is a checksum of a row's number and its other columns. In a wide table they are in groups,
--- with 32 bits of sum for each, so that a query for some of them need not read all.
+-- seq is the number of an entry in the journal, from 1, without gaps over all tables that have it.
+-- Times (at) are nanoseconds since 1970, durations are nanoseconds, money is billionths of a dollar.
+-- sum is a checksum of a row's key and its other columns. A wide table has groups of columns with
+-- 32 bits of sum each, so that a query for some columns does not have to read all.
 
--- One row: the writer's epoch, and totals kept with every commit so that nobody has to count,
--- and so that a row that is missing is noticed.
+-- One row: the writer's epoch, and totals that every commit updates, so that no reader has to
+-- count, and so that a missing row is noticed.
 CREATE TABLE state (
     one      INTEGER PRIMARY KEY CHECK (one = 1),
     sum      INTEGER NOT NULL,
-    epoch    INTEGER NOT NULL, -- goes up whenever somebody opens the file to write
+    epoch    INTEGER NOT NULL, -- increases when a process opens the file to write
     seq      INTEGER NOT NULL, -- of the last entry
-    calls    INTEGER NOT NULL, -- answered or failed: the rows of replies
-    spent    INTEGER NOT NULL, -- on them
-    texts    INTEGER NOT NULL, -- the last text, and the rows of the other tables:
+    calls    INTEGER NOT NULL, -- that were answered or failed: the rows of replies
+    spent    INTEGER NOT NULL, -- on these calls
+    texts    INTEGER NOT NULL, -- the last text, and then the rows of other tables:
     events   INTEGER NOT NULL,
     stages   INTEGER NOT NULL,
     turns    INTEGER NOT NULL,
@@ -28,13 +28,13 @@ CREATE TABLE state (
     failed   INTEGER NOT NULL
 );
 
--- Everything that is said more than once, once: what messages say (whoever says it), the
--- settings of requests, the params of episodes, lineups.
+-- Texts that occur many times, stored once: of messages (whatever their role), the settings of
+-- requests, the params of episodes, lineups.
 CREATE TABLE texts (
     id   INTEGER PRIMARY KEY,
     sum  INTEGER NOT NULL,
     text TEXT NOT NULL,
-    rest TEXT -- what a message has beside one text, as JSON
+    rest TEXT -- the rest of a message that is not one text, as JSON
 );
 
 -- Rare entries: begun, opened, closed, exposed, batched.
@@ -55,9 +55,9 @@ CREATE TABLE stages (
     count INTEGER NOT NULL
 );
 
--- The episodes of stages, in blocks. A block is groups of episodes that are alike, one after the
--- other, repeated in rounds: the deals of each round are one higher than in the round before. A
--- row is a group in the first round. A block of one round has one group.
+-- The episodes of stages, in blocks. A block is a sequence of groups of equal episodes, repeated in
+-- rounds: each round has deals that are one higher than in the round before. A row is a group in
+-- the first round. A block of one round has one group.
 CREATE TABLE specs (
     episode INTEGER PRIMARY KEY, -- the first of the group
     sum     INTEGER NOT NULL,
@@ -72,23 +72,23 @@ CREATE TABLE specs (
     cell    TEXT
 );
 
--- How far each episode has come: one row for each up to the last that began. last is where its turns and replies
--- end: each names the one before it in prev, so they are found without an index, which would
--- cost every write.
+-- The progress of each episode up to the last that began. last is the last of its turns and
+-- replies. Each of these names the one before it in prev, so they are found without an index,
+-- which would slow down every write.
 CREATE TABLE progress (
     episode INTEGER PRIMARY KEY,
     sum     INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    open    INTEGER NOT NULL, -- calls asked for and not answered
+    open    INTEGER NOT NULL, -- calls that are not answered
     entries INTEGER NOT NULL, -- its turns and replies
     ended   INTEGER NOT NULL, -- 1 ended, 2 failed
-    first   INTEGER NOT NULL, -- seq of its first turn or reply; 0: there is none
+    first   INTEGER NOT NULL, -- seq of its first turn or reply; 0: none
     last    INTEGER NOT NULL  -- seq of a reply, or minus the seq of a turn
 );
 
 CREATE TABLE turns (
     seq     INTEGER PRIMARY KEY,
-    sum     INTEGER NOT NULL, -- of what is up to digest, and of notes
+    sum     INTEGER NOT NULL, -- of the columns up to digest, and of notes
     prev    INTEGER NOT NULL, -- as progress.last
     episode INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
@@ -101,7 +101,7 @@ CREATE TABLE turns (
 
 CREATE TABLE replies (
     seq              INTEGER PRIMARY KEY,
-    sum              INTEGER NOT NULL, -- of what is up to answer, and of json and rest
+    sum              INTEGER NOT NULL, -- of the columns up to answer, and of json and rest
     sum2             INTEGER NOT NULL, -- of the other two groups
     prev             INTEGER NOT NULL, -- as progress.last
     flags            INTEGER NOT NULL, -- 1 answered, 2 failed, 4 asked a model, 8 copied, 16 cached,
@@ -111,7 +111,7 @@ CREATE TABLE replies (
     attempt          INTEGER NOT NULL,
     strand           TEXT NOT NULL,
     turn             INTEGER NOT NULL,
-    place            INTEGER NOT NULL, -- of the call in its turn
+    place            INTEGER NOT NULL, -- the index of the call in its turn
     cost             INTEGER,
     input            INTEGER,
     output           INTEGER,
@@ -119,11 +119,11 @@ CREATE TABLE replies (
     error            TEXT,
     answer           INTEGER, -- a text
 
-    -- What else the answer is.
-    json,                     -- the number 1 where it is the answer's text, to the byte
+    -- The rest of the answer.
+    json,                     -- the number 1 if it equals the answer's text
     rest             TEXT,    -- refusal, thoughts, tool calls, token ids, …, as JSON
 
-    -- Who was asked, who answered, and what it took.
+    -- The seat, the model, and its usage and times.
     seat             TEXT NOT NULL,
     label            TEXT NOT NULL,
     agent            TEXT NOT NULL,
@@ -146,9 +146,9 @@ CREATE TABLE replies (
     code             TEXT,
     retry_after      INTEGER,
 
-    -- What was asked.
+    -- The request.
     prompt           TEXT,    -- texts, as a JSON list of their ids
-    roles            TEXT,    -- whose they are, a letter each: system, user, assistant, tool; x: see its rest
+    roles            TEXT,    -- a letter for each: system, user, assistant, tool; x: see the rest of the text
     sample           INTEGER,
     prefix           INTEGER,
     session          TEXT,
@@ -169,6 +169,6 @@ CREATE TABLE outcomes (
     scores  TEXT,
     data    TEXT,
     stack   TEXT,
-    play    TEXT,   -- identifies what was said and scored, in hexadecimal
-    chance  INTEGER -- 1: the same play again may be chance
+    play    TEXT,   -- a digest of what was said and scored, in hexadecimal
+    chance  INTEGER -- 1: an equal play may be chance
 );

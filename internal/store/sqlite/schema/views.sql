@@ -1,4 +1,4 @@
--- The views of a run file, made for people. docs/reference/run-file.md describes every column.
+-- The views of a run file, for people. docs/reference/run-file.md describes every column.
 
 CREATE VIEW episodes AS
 WITH RECURSIVE e (episode, stage, last) AS (

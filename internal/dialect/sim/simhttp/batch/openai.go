@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/dialect/sim/token"
 	"parley/internal/wire/batches"
 	"parley/llm"
 )
@@ -125,7 +126,7 @@ func (s *Store) checkLine(b *batch, raw []byte, n int, seen map[string]bool) {
 	b.model = body.Model
 	b.lines = append(b.lines, batches.MessageLine{CustomID: l.CustomID, Params: l.Body})
 	if s.cfg.EnqueuedTokens > 0 {
-		b.tokens += sim.CountTokens(string(l.Body))
+		b.tokens += token.Count(string(l.Body))
 	}
 }
 

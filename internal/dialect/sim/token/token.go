@@ -1,0 +1,112 @@
+// Package token splits text into the tokens of the simulated provider.
+//
+// A token is a word of at most eight letters with the space before it, at most three digits, a run of
+// white space, a punctuation mark, or a character that is not ASCII. Prompts and answers have the
+// same tokens, so that the IDs of a conversation begin with those of its earlier turns.
+//
+// It promises that the tokens of a text are the same everywhere, and together are the text.
+package token
+
+import "iter"
+
+type class uint8
+
+const (
+	punct class = iota
+	letter
+	digit
+	space
+	more // continuation byte of UTF-8
+	high // first byte of a UTF-8 sequence
+)
+
+func classOf(c byte) class {
+	switch {
+	case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80:
+		return letter
+	case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+		return space
+	case '0' <= c && c <= '9':
+		return digit
+	case c >= 0xc0:
+		return high
+	case c >= 0x80:
+		return more
+	default:
+		return punct
+	}
+}
+
+// End returns the end of the token of s at i.
+func End(s string, i int) int {
+	if s[i] == ' ' && i+1 < len(s) && classOf(s[i+1]) == letter {
+		i++
+	}
+	switch k := classOf(s[i]); k {
+	case letter:
+		return run(s, i, letter, 8)
+	case digit:
+		return run(s, i, digit, 3)
+	case space:
+		end := run(s, i, space, 16)
+		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classOf(s[end]) == letter {
+			end-- // the last space belongs to the word
+		}
+		return end
+	case high, more:
+		return run(s, i+1, more, 3)
+	default:
+		return i + 1
+	}
+}
+
+func run(s string, i int, k class, limit int) int {
+	end := min(len(s), i+limit)
+	for i < end && classOf(s[i]) == k {
+		i++
+	}
+	return i
+}
+
+// Count returns the number of tokens of s.
+func Count(s string) int {
+	n := 0
+	for i := 0; i < len(s); n++ {
+		i = End(s, i)
+	}
+	return n
+}
+
+// Pieces splits s into its tokens.
+func Pieces(s string) []string {
+	out := make([]string, 0, len(s)/4+1)
+	for i := 0; i < len(s); {
+		end := End(s, i)
+		out = append(out, s[i:end])
+		i = end
+	}
+	return out
+}
+
+// Chunks splits s into pieces of n tokens.
+func Chunks(s string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s != "" {
+			piece, _ := Cut(s, max(1, n))
+			if !yield(piece) {
+				return
+			}
+			s = s[len(piece):]
+		}
+	}
+}
+
+// Cut returns the first n tokens of s, and how many there were.
+func Cut(s string, n int) (string, int) {
+	i, k := 0, 0
+	for i < len(s) && k < n {
+		i = End(s, i)
+		k++
+	}
+	return s[:i], k
+}

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package files
-
-// SyncFolder does nothing: the system makes names durable.
-func SyncFolder(string) error { return nil }
