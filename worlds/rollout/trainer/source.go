@@ -13,13 +13,13 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// feed is the run file as readers see it: which groups are complete, by cursor. It reads
-// nothing by itself: who asks and finds nothing new looks at the file.
-type feed struct {
+// source is the run file as readers see it: which groups are complete, by cursor. It reads the file only when
+// a reader finds nothing new.
+type source struct {
 	open  func() (journal.Parts, func() error, error)
-	there atomic.Bool // there is a run in the file
+	there atomic.Bool // the file has a run
 
-	mu     sync.Mutex // of what follows
+	mu     sync.Mutex // guards the following fields
 	src    journal.Parts
 	done   func() error
 	groups trajectory.Groups
@@ -28,24 +28,23 @@ type feed struct {
 	wake   chan struct{} // closed at the next change
 }
 
-// changed wakes everybody who waits. It never blocks.
-func (f *feed) changed() {
+// changed wakes every waiting reader. It never blocks.
+func (f *source) changed() {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
 	close(f.wake)
 	f.wake = make(chan struct{})
 }
 
-// watch returns a channel that is closed at the next change. Look after, not before.
-func (f *feed) watch() <-chan struct{} {
+// watch returns a channel that is closed at the next change. Read the source after this call.
+func (f *source) watch() <-chan struct{} {
 	f.wakeMu.Lock()
 	defer f.wakeMu.Unlock()
 	return f.wake
 }
 
-// update brings f up to date. It is called with the lock held. there says whether there is
-// a run.
-func (f *feed) update(ctx context.Context) (there bool, err error) {
+// update reads what is new, and reports whether there is a run. source.mu is held.
+func (f *source) update(ctx context.Context) (there bool, err error) {
 	if !f.there.Load() {
 		return false, nil
 	}
@@ -55,15 +54,15 @@ func (f *feed) update(ctx context.Context) (there bool, err error) {
 		}
 	}
 	err = f.groups.Update(ctx, f.src)
-	if errors.Is(err, trajectory.ErrNoRun) { // it is about to be written
+	if errors.Is(err, trajectory.ErrNoRun) { // it is not written yet
 		return false, nil
 	}
 	return true, err
 }
 
-// after returns the place of the first group that became complete after a cursor, and reads
-// it, as far as the filter wants it: else left says why not. A place of 0: there is none yet.
-func (f *feed) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
+// after reads the first group that became complete after a cursor. at is its cursor, or 0 if there is none
+// yet. If the filter drops it, left says why.
+func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
 	f.mu.Lock()
 	c, ok := f.groups.After(cursor)
 	if !ok {
@@ -79,14 +78,14 @@ func (f *feed) after(ctx context.Context, cursor int, filter trajectory.Filter) 
 		return nil, "", 0, nil
 	}
 	g, left, err = f.groups.Read(ctx, src, c, filter)
-	if left == trajectory.LeftUnfinished { // nothing ends twice
+	if left == trajectory.LeftUnfinished { // an episode ends once
 		err = fmt.Errorf("trainer: the group at %d is being played again", c.Cursor)
 	}
 	return g, left, c.Cursor, err
 }
 
-// count says how many groups there are, and how many are complete, up to which cursor.
-func (f *feed) count(ctx context.Context) (planned, complete int, last string, err error) {
+// count returns how many groups there are and how many are complete, up to which cursor.
+func (f *source) count(ctx context.Context) (planned, complete int, last string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if there, err := f.update(ctx); err != nil || !there {
@@ -96,27 +95,27 @@ func (f *feed) count(ctx context.Context) (planned, complete int, last string, e
 	return planned, complete, f.text(f.groups.Seen()), nil
 }
 
-// text writes a cursor: the run and a place in its journal, so that one of another run is
-// told from ours. The begin of all is an empty one.
-func (f *feed) text(cursor int) string {
+// text writes a cursor: the run and a position in its journal, so that a cursor of another run is recognized.
+// The start is "".
+func (f *source) text(cursor int) string {
 	if cursor == 0 {
 		return ""
 	}
 	return f.groups.Run() + "." + strconv.Itoa(cursor)
 }
 
-// write is text for who does not hold the lock.
-func (f *feed) write(cursor int) string {
+// write is text without source.mu held.
+func (f *source) write(cursor int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.text(cursor)
 }
 
-// errForeign is a cursor that is not of this run.
+// errForeign means that a cursor is not from this run.
 var errForeign = errors.New("cursor")
 
 // parse reads a cursor.
-func (f *feed) parse(ctx context.Context, text string) (int, error) {
+func (f *source) parse(ctx context.Context, text string) (int, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -139,7 +138,7 @@ func (f *feed) parse(ctx context.Context, text string) (int, error) {
 	return n, nil
 }
 
-func (f *feed) close() error {
+func (f *source) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.done == nil {
