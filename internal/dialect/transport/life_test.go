@@ -17,8 +17,7 @@ import (
 
 type netConn = net.Conn
 
-// piped makes a Client whose connections are pipes to serve, so that time can be a
-// test's own.
+// piped returns a Client whose connections are pipes to serve, so that a test can use fake time.
 func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request)) *Client {
 	t.Helper()
 	p.Name, p.Dialect, p.BaseURL = "lab", "openai", "http://lab.test/v1"
@@ -44,8 +43,7 @@ func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request
 	return c
 }
 
-// TestSilence has servers fall silent at different moments, and says after how long
-// the call ends.
+// TestSilence uses servers that become silent at different points, and checks when the call ends.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -88,7 +86,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// trickle sends text a byte a second, again and again.
+// trickle sends text repeatedly, one byte per second.
 func trickle(c net.Conn, head, text string) {
 	if _, err := io.WriteString(c, head); err != nil {
 		return
@@ -101,8 +99,7 @@ func trickle(c net.Conn, head, text string) {
 	}
 }
 
-// TestTrickle has servers send their answers a byte a second, and says after how long each way to
-// read one ends.
+// TestTrickle uses servers that send one byte per second, and checks when each way to read ends.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	const plain, stream = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -163,7 +160,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestSlowTaker: the time that whoever takes the lines needs is not the server's.
+// TestSlowTaker checks that the time of the caller does not count as the server's.
 func TestSlowTaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +181,7 @@ func TestSlowTaker(t *testing.T) {
 	})
 }
 
-// TestSlowUpload: a call may be given more time until its answer begins; the answer is not.
+// TestSlowUpload checks that a longer timeout of a call applies only until its answer begins.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -207,8 +204,8 @@ func TestSlowUpload(t *testing.T) {
 	})
 }
 
-// TestLingering has a server keep the connection after the last event of a stream: the
-// answer does not wait for it for long.
+// TestLingering uses a server that keeps the connection open after the last event of a stream. The
+// answer waits only briefly.
 func TestLingering(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

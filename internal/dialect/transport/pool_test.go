@@ -13,9 +13,8 @@ import (
 	"parley/llm"
 )
 
-// TestShared has 500 calls wait at once on servers of three kinds. Over HTTP/2 they
-// share a few connections, and a server that speaks HTTP/1.1 only is met with as
-// many as there are calls.
+// TestShared makes 500 calls at once to three kinds of servers. Over HTTP/2 they share a few
+// connections. A server that speaks only HTTP/1.1 gets one connection per call.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

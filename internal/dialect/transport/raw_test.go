@@ -12,7 +12,7 @@ import (
 	"parley/llm"
 )
 
-// TestRaw hands on whatever comes, success or not, and tells silence from an end.
+// TestRaw reads answers of any status, and distinguishes silence from an end.
 func TestRaw(t *testing.T) {
 	t.Setenv("WIRE_RAW_KEY", "sk-raw-secret")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
