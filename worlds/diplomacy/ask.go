@@ -12,16 +12,16 @@ import (
 	"parley/worlds/diplomacy/standin"
 )
 
-// moment is what a prompt is about, besides the game and the player.
+// moment holds what a prompt depends on besides the game and the player.
 type moment struct {
 	round    int
-	messages string                    // the phase whose messages are told
-	only     board.Set[board.Province] // where orders are still wanted; empty: everywhere
+	messages string                    // the phase whose messages it shows
+	only     board.Set[board.Province] // provinces that still need orders; empty: all
 	wrong    string
 	entries  string
 }
 
-// call asks a player something: what everybody can read first, then what is its own.
+// call returns a question to a player: first the text that all players share, then its own.
 func (g *game) call(p *player, label, template string, form *llm.Schema, m moment) world.Call {
 	value := g.values(p, m)
 	own := p.set.Fill(prompt.Self, value) + "\n\n" + p.set.Fill(template, value)
@@ -30,7 +30,7 @@ func (g *game) call(p *player, label, template string, form *llm.Schema, m momen
 	}}
 }
 
-// values returns what the variables of templates hold.
+// values returns the values of template variables.
 func (g *game) values(p *player, m moment) func(string) string {
 	return func(name string) string {
 		switch name {
@@ -69,7 +69,7 @@ func (g *game) values(p *player, m moment) func(string) string {
 	}
 }
 
-// own are the values that only the player knows.
+// own returns the values that only the player knows.
 func (g *game) own(p *player, m moment, name string) string {
 	switch name {
 	case "goals":
@@ -106,7 +106,7 @@ func bullets(lines []string) string {
 	return "- " + strings.Join(lines, "\n- ")
 }
 
-// messageLines are messages as w reads them, a line each. None is who takes no part.
+// messageLines writes messages as w reads them, a line each. None is an observer.
 func messageLines(w board.Power, messages []press.Message) string {
 	lines := make([]string, len(messages))
 	for i, m := range messages {
@@ -125,7 +125,7 @@ func messageLines(w board.Power, messages []press.Message) string {
 	return strings.Join(lines, "\n")
 }
 
-// unanswered lists who owes p an answer.
+// unanswered lists the powers that have not answered p.
 func (g *game) unanswered(p *player) string {
 	open := g.mail.Unanswered(p.power)
 	var list []string
